@@ -2,7 +2,7 @@
 
 import pytest
 
-from comity.http_rules import may_pass, next_hop
+from comity.http_rules import is_temporary, next_hop
 from comity.policy import Policy, RobotsResult
 from comity.policy.robots_result import no_answer
 
@@ -55,12 +55,12 @@ def test_who_keeps_cookies_may_pass_a_url_twice_but_not_for_ever() -> None:
 
 @pytest.mark.parametrize("status", [None, 429, 500, 501, 503, 599, 600])
 def test_no_answer_and_what_a_server_says_of_itself_may_pass(status: int | None) -> None:
-    assert may_pass(status)
+    assert is_temporary(status)
 
 
 @pytest.mark.parametrize("status", [200, 301, 304, 400, 404, 408, 410, 499])
 def test_what_a_server_says_of_the_request_stays(status: int) -> None:
-    assert not may_pass(status)
+    assert not is_temporary(status)
 
 
 @pytest.mark.parametrize("status", [100, 199, 200, 204, 301, 304, 400, 404, 429, 451, 500, 599, 999])

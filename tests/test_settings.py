@@ -15,7 +15,7 @@ import commands
 import pytest
 
 from comity import CrawlSettings, InvalidSetting, Policy
-from comity.configuration import PREFIX, every_setting, kinds, load
+from comity.configuration import PREFIX, every_setting, load, settings_classes
 from comity.crawler.checkpoint import settings_in_force
 from comity.fields import WrongType, settings_of, typed, words_of
 from comity.policy.presets import PRESETS
@@ -147,7 +147,7 @@ def test_a_file_that_was_asked_for_must_be_there(nowhere: Path) -> None:
 
 
 def test_no_setting_has_two_meanings() -> None:
-    names = [field.name for kind in kinds() for field in dataclasses.fields(kind)]
+    names = [field.name for kind in settings_classes() for field in dataclasses.fields(kind)]
     assert len(names) == len(set(names))
 
 
@@ -362,7 +362,7 @@ def test_what_is_neither_a_size_nor_a_time_is_named(field: str, text: str, messa
         load(**{field: text})
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", settings_classes())
 def test_every_setting_is_checked_against_its_type(kind: type) -> None:
     for name, field in settings_of(kind).items():
         wrong: list[Any] = [object()]
@@ -377,7 +377,7 @@ def test_every_setting_is_checked_against_its_type(kind: type) -> None:
                 kind(**{name: value})
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", settings_classes())
 def test_every_setting_has_its_words_in_the_docstring_and_its_plain_type_in_the_signature(kind: type) -> None:
     assert list(words_of(kind)) == list(settings_of(kind))
     for name, parameter in inspect.signature(kind).parameters.items():
@@ -430,7 +430,7 @@ def test_a_value_of_another_type_is_refused(value: Any, hint: Any, why: str) -> 
         typed(value, hint)
 
 
-@pytest.mark.parametrize("kind", [*kinds(), Dialect])
+@pytest.mark.parametrize("kind", [*settings_classes(), Dialect])
 def test_every_default_is_allowed_and_in_its_normal_form(kind: type) -> None:
     for field in settings_of(kind).values():
         assert field.default is MISSING or field.checked(field.default) == field.default

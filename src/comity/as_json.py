@@ -28,23 +28,23 @@ _SIMPLE: Final[Mapping[Any, Schema]] = {
 }
 
 
-def plain(value: Any, *, sparse: bool = False) -> Any:
+def jsonable(value: Any, *, sparse: bool = False) -> Any:
     """A value as `json.dumps` takes it; a number that is infinite is null.
 
     Args:
         sparse: whether members that are None by default are left out where they are None.
     """
     if is_dataclass(value):
-        found = {name: plain(answer(value), sparse=sparse) for name, (_, answer) in _answers(value)}
+        found = {name: jsonable(answer(value), sparse=sparse) for name, (_, answer) in _answers(value)}
         for each in fields(value):
             member = getattr(value, each.name)
             if not (sparse and member is None and each.default is None):
-                found[_name(each.name)] = plain(member, sparse=sparse)
+                found[_name(each.name)] = jsonable(member, sparse=sparse)
         return found
     if isinstance(value, Mapping):
-        return {key: plain(each, sparse=sparse) for key, each in value.items()}
+        return {key: jsonable(each, sparse=sparse) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each, sparse=sparse) for each in value]
+        return [jsonable(each, sparse=sparse) for each in value]
     return None if isinstance(value, float) and math.isinf(value) else value
 
 
@@ -58,7 +58,10 @@ def schema_of(kind: Any, *, sparse: bool = False, closed: bool = True) -> Schema
     if is_dataclass(kind):
         return _object(kind, sparse, closed)
     if origin is Annotated:
-        return {**schema_of(parts[0], sparse=sparse, closed=closed), **{name: plain(each) for name, each in parts[1:]}}
+        return {
+            **schema_of(parts[0], sparse=sparse, closed=closed),
+            **{name: jsonable(each) for name, each in parts[1:]},
+        }
     if origin is Literal:
         return {"enum": list(parts)}
     if origin in (Union, UnionType):

@@ -37,7 +37,7 @@ _OF_REQUESTS: Final[Mapping[str, SettingField]] = {
 
 
 @cache
-def kinds() -> tuple[type, ...]:
+def settings_classes() -> tuple[type, ...]:
     """The classes of settings."""
     from comity.crawler.crawl_settings import CrawlSettings  # late: who only asks sites needs nothing of crawls
 
@@ -47,7 +47,7 @@ def kinds() -> tuple[type, ...]:
 @cache
 def every_setting() -> Mapping[str, SettingField]:
     """Every setting by name."""
-    return {**_OF_REQUESTS, **{name: each for kind in kinds() for name, each in settings_of(kind).items()}}
+    return {**_OF_REQUESTS, **{name: each for kind in settings_classes() for name, each in settings_of(kind).items()}}
 
 
 def field_of(name: str) -> SettingField | None:
@@ -85,7 +85,7 @@ class Configuration:
     @cached_property
     def crawl(self) -> "CrawlSettings":
         """The settings of crawls; those that were given have been checked."""
-        made: CrawlSettings = _made(kinds()[2], self.chosen)
+        made: CrawlSettings = _made(settings_classes()[2], self.chosen)
         return made
 
     @cached_property
@@ -93,7 +93,7 @@ class Configuration:
         """Every setting by name, in the form in which it is kept."""
         values = {name: each.default for name, each in every_setting().items()}
         values |= {name: each.value for name, each in self.chosen.items()}
-        for kind, made in zip(kinds(), (self.policy, self.client, self.crawl), strict=True):
+        for kind, made in zip(settings_classes(), (self.policy, self.client, self.crawl), strict=True):
             values |= {name: getattr(made, name) for name in settings_of(kind)}
         return {
             name: Setting(name, value, self.chosen[name].origin if name in self.chosen else "default")
@@ -150,7 +150,7 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
 def words_of_setting(name: str) -> str:
     """What a setting means, in a sentence or two; empty where docstrings are left out (`python -OO`)."""
     words = {"preset": "a bundle of settings, such as `google`; anything may still be set otherwise."}
-    for kind in kinds():
+    for kind in settings_classes():
         words |= words_of(kind)
     return re.sub(r"\bNone\b", "`none`", words.get(name, "")).replace("`math.inf`", "`inf`")
 

@@ -13,7 +13,7 @@ GONE: Final = (404, 410)
 PAYMENT_REQUIRED: Final = 402
 
 
-def may_pass(status: int | None) -> bool:
+def is_temporary(status: int | None) -> bool:
     """Whether a failure may pass: 429 (RFC 6585, 4), any 5xx (RFC 9110, 15.6), or None, no answer."""
     return status is None or status == 429 or status >= 500
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 
-def written(unix: float | None) -> str | None:
+def iso(unix: float | None) -> str | None:
     """A Unix time in seconds as text; None, or a time that no calendar has, gives None."""
     if unix is None:
         return None

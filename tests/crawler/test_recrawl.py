@@ -444,7 +444,7 @@ def test_every_format_holds_the_changes(form: str, site: Site, tmp_path: Path) -
     crawl(tmp_path, refresh=True)
     output = READERS[form](tmp_path)
     assert [body for url, body in output.pages if url.endswith("/a")] == [b"<title>one</title>", b"<title>two</title>"]
-    assert dict(told_by(form, tmp_path)) == {
+    assert dict(host_outcome(form, tmp_path)) == {
         site.url("/"): "unchanged",
         site.url("/a"): "changed",
         site.url("/b"): "unchanged",
@@ -453,7 +453,7 @@ def test_every_format_holds_the_changes(form: str, site: Site, tmp_path: Path) -
     assert proved(tmp_path)
 
 
-def told_by(form: str, folder: Path) -> list[tuple[str, str]]:
+def host_outcome(form: str, folder: Path) -> list[tuple[str, str]]:
     if form == "sqlite":
         with sqlite3.connect(folder / "crawl.sqlite") as db:
             return db.execute("SELECT url, change FROM changes").fetchall()

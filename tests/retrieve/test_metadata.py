@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.as_json import plain
+from comity.as_json import jsonable
 from comity.retrieve.days import day_of
 from comity.retrieve.extraction import read
 from comity.retrieve.metadata import Field, Metadata
@@ -167,7 +167,7 @@ def test_language_address_and_site_are_fields_with_their_source() -> None:
 def test_what_is_stated_as_data_has_plain_fields(stated: object, kind: str, fields: dict[str, object]) -> None:
     found = metadata(data(stated)).entities
     assert [(each.type, dict(each.fields)) for each in found] == [(kind, fields)]
-    json.dumps(plain(metadata(data(stated))))
+    json.dumps(jsonable(metadata(data(stated))))
 
 
 @given(
@@ -185,7 +185,7 @@ def test_what_is_stated_as_data_has_plain_fields(stated: object, kind: str, fiel
     )
 )
 def test_any_data_is_read(value: object) -> None:
-    json.dumps(plain(metadata(data(value))))
+    json.dumps(jsonable(metadata(data(value))))
 
 
 def test_data_without_an_end_is_passed_over() -> None:

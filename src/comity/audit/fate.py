@@ -26,7 +26,7 @@ from comity.crawler.written_crawl import Part, written_crawl
 from comity.errors import InputError
 from comity.frontier import QueuedURL, State
 from comity.frontier.tables import TablesView
-from comity.http_rules import may_pass
+from comity.http_rules import is_temporary
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide
 from comity.signals.links import read_page
@@ -155,7 +155,7 @@ def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: Queu
             last = latest
         fate, why = _story(last)
         again = "a refresh asks again" if fate in ("kept", "unchanged") else None
-        if fate == "failed" and may_pass(last.get("status")):
+        if fate == "failed" and is_temporary(last.get("status")):
             again = "a refresh asks again: such a failure may pass"
         return Fate(url, fate, why, last.get("found_on"), again, found)
     if absent := [f"{part.name}: {part.absent}" for part in known.parts if part.absent is not None]:
@@ -205,7 +205,7 @@ def _waiting(view: TablesView, url: Url, standing: QueuedURL) -> Fate:
         return Fate(url, fate, why, standing.found_on, again)
     if standing.postponed:
         until = (view.load_state(UNREACHABLE + url.host) or [0, {}])[1].get(url.origin)
-        at = f"from {times.written(until)} on, by --resume" if until else "by --resume"
+        at = f"from {times.iso(until)} on, by --resume" if until else "by --resume"
         why = f"{url.origin}/robots.txt could not be reached"
         return Fate(url, "waits", why, standing.found_on, at)
     tried = f", tried {standing.attempts} times so far" if standing.attempts else ""
@@ -243,7 +243,7 @@ def _anew(known: _Known, url: Url) -> Fate:
     decision = _by_stored_robots(known, url)
     if decision is None:
         return Fate(url, "never met", f"{told}. The crawl has no robots.txt of {url.origin}", named_on)
-    read = times.written(decision.source.fetched_at) if decision.source is not None else None
+    read = times.iso(decision.source.fetched_at) if decision.source is not None else None
     would = "might be fetched" if decision.may_fetch else "would be refused"
     told += f". By the robots.txt of {read} it {would}: {decision.why}" if read else f". It {would}: {decision.why}"
     return Fate(url, "never met", told, named_on, decision=decision.brief())

@@ -138,7 +138,7 @@ def check(folder: Path, proof: Proof, *, sealed_by: str | None = None, authority
         proof.add(FILE, None, f"it was made when the last hash was {found.hash}")
     if sealed_by is not None and sealed_by != key.thumbprint:
         proof.add(FILE, None, f"it is by the key {key.thumbprint}, not by {sealed_by}")
-    proof.sealed = f"at {times.written(found.at)} by the key {key.thumbprint}, of {origin} as it says"
+    proof.sealed = f"at {times.iso(found.at)} by the key {key.thumbprint}, of {origin} as it says"
     for wrong in () if stamp is None else _stamp(stamp, signature, authority, proof):
         proof.add(FILE, None, wrong)
     return True
@@ -149,7 +149,7 @@ def _stamp(answer: bytes, data: bytes, authority: Path | None, proof: Proof) -> 
     client = need("rfc3161_client", *_TO_INSTALL)
     try:
         stamp = client.decode_timestamp_response(answer)
-        at = times.written(stamp.tst_info.gen_time.timestamp())
+        at = times.iso(stamp.tst_info.gen_time.timestamp())
         if stamp.tst_info.message_imprint.message != sha256(data).digest():
             yield "its time stamp is of something else"
             return

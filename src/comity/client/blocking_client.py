@@ -3,7 +3,6 @@
 It runs an AsyncClient on a loop of its own in one background thread, so there is one stack and one behaviour.
 """
 
-import dataclasses
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
@@ -15,8 +14,9 @@ from comity.client.async_client import NO_HEADERS, Answered, AsyncClient, Progre
 from comity.client.background import Background
 from comity.errors import ComityError
 from comity.net.client_settings import ClientSettings
-from comity.net.response import Head, Response, StreamedResponse
+from comity.net.response import Head, Response
 from comity.net.session import ClientClosed
+from comity.net.transport import StreamedResponse
 from comity.net.turns import Clock
 from comity.policy import Decision, Policy, RobotsResult
 from comity.urls import Url
@@ -246,7 +246,7 @@ class Stream(Head):
 
     @classmethod
     def _of(cls, response: StreamedResponse, background: Background) -> Self:
-        stream = cls(**{each.name: getattr(response, each.name) for each in dataclasses.fields(Head)})
+        stream = cls(**response._of_head())
         stream._background, stream._response, stream._parts = background, response, None
         return stream
 

@@ -38,7 +38,7 @@ from comity.errors import (
     UnwantedType,
 )
 from comity.frontier import Entry, EntryKind, Visit
-from comity.http_rules import GONE, PAYMENT_REQUIRED, may_pass
+from comity.http_rules import GONE, PAYMENT_REQUIRED, is_temporary
 from comity.net import Response, Session
 from comity.policy import Decision
 from comity.signals.payment import bad_status
@@ -259,7 +259,7 @@ class Fetcher:
             self._buffer.gone(entry, before, response)
         elif entry.kind is EntryKind.SITEMAP and self._pages.was_guess(entry):
             self._buffer.done(entry)
-        elif may_pass(response.status):
+        elif is_temporary(response.status):
             return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response)
         else:
             unpaid = isinstance(bad_status(response.url, response.status, response.all_headers), PaymentRequired)

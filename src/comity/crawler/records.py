@@ -159,7 +159,7 @@ def page(
         "url": response.url,
         "found_on": found_on,
         "status": response.status,
-        "fetched_at": times.written(response.fetched_at),
+        "fetched_at": times.iso(response.fetched_at),
         "elapsed": round(response.elapsed * 1e4) / 1e4,
         "depth": depth,
         "content_type": response.content_type,
@@ -239,7 +239,7 @@ def refusal_by_usage(entry: Entry, response: "Response", why: str, usage: dict[s
         "by": "usage",
         "why": why,
         "status": response.status,
-        "fetched_at": times.written(response.fetched_at),
+        "fetched_at": times.iso(response.fetched_at),
         "usage": usage,
     }
 
@@ -285,7 +285,7 @@ def redirect(entry: Entry, response: "Response", target: str | None) -> dict[str
         "status": response.status,
         "location": response.location,
         "to": target,
-        "fetched_at": times.written(response.fetched_at),
+        "fetched_at": times.iso(response.fetched_at),
         "depth": entry.depth,
         "refresh": 0,
         "decision": response.decision.brief(),
@@ -318,9 +318,9 @@ def change(
         "by": by,
         "refresh": refresh,
         "status": response.status if response is not None else None,
-        "fetched_at": times.written(response.fetched_at) if response is not None else None,
+        "fetched_at": times.iso(response.fetched_at) if response is not None else None,
         "sha256": now,
-        "previous_fetched_at": times.written(before.kept) if before is not None else None,
+        "previous_fetched_at": times.iso(before.kept) if before is not None else None,
         "previous_sha256": previous,
     }
 
@@ -333,7 +333,7 @@ def robots(result: RobotsResult) -> dict[str, Any]:
         "outcome": result.kind,
         "status": result.status,
         "error": result.error,
-        "fetched_at": times.written(result.fetched_at),
+        "fetched_at": times.iso(result.fetched_at),
         "redirects": list(result.redirects),
         "sha256": result.sha256,
         "body_base64": base64.b64encode(result.body).decode("ascii"),

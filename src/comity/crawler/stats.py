@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from comity import urls
-from comity.http_rules import may_pass
+from comity.http_rules import is_temporary
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.frontier import State
@@ -313,7 +313,7 @@ class StatsCollector:
         status = request.status
         counts = self.tally.content if request.origin is None else self.tally.robots
         counts[0 if status is None else status // 100] += 1
-        if may_pass(status):
+        if is_temporary(status):
             self._trouble(request)
         if log.isEnabledFor(logging.DEBUG):
             size = "no body" if request.body is None else f"{len(request.body):,} bytes"

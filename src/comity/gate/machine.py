@@ -30,7 +30,7 @@ from comity import urls
 from comity.gate.robots_cache import Known, RobotsCache
 from comity.gate.steps import Body, CircuitOpen, Closed, FetchRobots, Go, Refuse, Resolve, Step, Wait
 from comity.gate.throttle import Pause, Throttle, Throttles
-from comity.http_rules import BUSY, may_pass
+from comity.http_rules import BUSY, is_temporary
 from comity.http_rules import retry_after as read_retry_after
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.urls import Url
@@ -203,7 +203,7 @@ class Gate:
         if key is None or key == own:
             self._learn_interval(result.origin, own, now)
         if key is not None:
-            good, asked_for = told_by(result)
+            good, asked_for = host_outcome(result)
             self._throttle(key).answered(now, good=good, retry_after=asked_for)
         return in_force
 
@@ -216,7 +216,7 @@ class Gate:
         if not 0 <= age < result.expires_at - result.fetched_at:
             if step.cached is not None:
                 return step
-            self.robots.hold(result)
+            self.robots.keep_stale(result)
             return FetchRobots(step.origin, step.url, result, step.key, step.interval)
         if (key := self._robots_at.pop(step.origin, None)) is not None:
             self._throttle(key).withdrawn()
@@ -290,7 +290,7 @@ class Gate:
         go.status, go.body = status, body
         asked_for = retry_after if status in BUSY else None
         throttle = go.throttle
-        throttle.answered(now, good=not may_pass(status), retry_after=asked_for, jitter=jitter)
+        throttle.answered(now, good=not is_temporary(status), retry_after=asked_for, jitter=jitter)
         throttle.reading += body == "read"
         throttle.streams += body == "streamed"
 
@@ -331,10 +331,10 @@ class Gate:
 
     # Turns for another gate, which has a request to a host of ours: one that a robots.txt redirects to
 
-    def lend(self, host: str, now: float) -> float | None:
+    def reserve(self, host: str, now: float) -> float | None:
         """Give another gate the turn of a host: the time to ask again, infinite for never; None where it is given.
 
-        It is to be `returned` once the request is over.
+        `release` it once the request is over.
         """
         if host in self.stopped:
             return inf
@@ -342,14 +342,14 @@ class Gate:
         ready = throttle.ready_at(max(self.policy.min_interval, throttle.longest))
         if ready is None or ready > now:
             return now + LENDING if ready is None else ready
-        self.hold(host, now)
+        self.occupy(host, now)
         return None
 
-    def hold(self, host: str, now: float) -> None:
-        """A turn of a host is lent, whether it was its time or not; it is to be `returned` too."""
+    def occupy(self, host: str, now: float) -> None:
+        """The same whether it is its time or not."""
         self._throttle(self.pace_of(host) or host).started(now)
 
-    def returned(self, host: str, now: float, *, good: bool | None = None, retry_after: float | None = None) -> None:
+    def release(self, host: str, now: float, *, good: bool | None = None, retry_after: float | None = None) -> None:
         """The request for which a turn was lent is over.
 
         Args:
@@ -377,7 +377,7 @@ class Gate:
         self._sweep_at = max(SWEEP, 2 * len(self.throttles.all))
 
 
-def told_by(result: RobotsResult) -> tuple[bool, float | None]:
+def host_outcome(result: RobotsResult) -> tuple[bool, float | None]:
     """What came of a robots.txt says about the host that was asked last: whether its answer was good, and the seconds
     that it asked us to stay away.
     """

@@ -144,7 +144,7 @@ class RobotsCache:
         self._make_room()
         return result
 
-    def hold(self, result: RobotsResult) -> None:
+    def keep_stale(self, result: RobotsResult) -> None:
         """Keep a copy that decides nothing by itself."""
         known = self.of(result.origin)
         self._bytes -= _cost(known)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from comity import BadStatus, ComityError, Decision, Postponed, RobotsDisallowed, RobotsUnreachable
-from comity.as_json import plain
+from comity.as_json import jsonable
 from comity.mcp.untrusted import NOTICE, clean_all
 
 MOST: Final = 100  # findings, rules, statements in an answer
@@ -68,7 +68,7 @@ class Unanswerable(Exception):
 def answer(said: Any, removed: Counter[str] | None = None) -> dict[str, Any]:
     """A dataclass or mapping as an answer: everything of the site's cleaned, and a word on whose words they are."""
     counted = Counter(removed or ())
-    values = clean_all(plain(said, sparse=True), counted)
+    values = clean_all(jsonable(said, sparse=True), counted)
     return {**values, "removed": dict(counted), "notice": NOTICE}
 
 

@@ -157,19 +157,14 @@ def page_of(retrieved: Retrieved) -> PageText:
 
 def _part(page: PageText, key: str, start: int, most: int) -> dict[str, Any]:
     """The page from a character on, as much of it as fits."""
-    first = start == 0
-
-    def of(text: str) -> dict[str, Any]:
-        end = start + len(text)
-        cursor = f"{key}:{end}" if end < len(page.markdown) else None
-        said = _Said(page.url, page.title, text, **(page.said if first else {}))
-        part = _Part(start, end, len(page.markdown), cursor)
-        return answer(
-            _Answer(f"comity://page/{key}", part, said, **(page.ours if first else {})),
-            Counter(page.removed) if first else None,
-        )
-
-    frame = tokens(as_text(of(""))) + _DIGITS
+    first, whole = start == 0, len(page.markdown)
+    said = _Said(page.url, page.title, "", **(page.said if first else {}))
+    part = _Part(start, whole, whole, f"{key}:{whole}")
+    values = answer(
+        _Answer(f"comity://page/{key}", part, said, **(page.ours if first else {})),
+        Counter(page.removed) if first else None,
+    )
+    frame = tokens(as_text(values)) + _DIGITS
     if frame > most:
         raise Unanswerable(
             "budget_too_small",
@@ -180,7 +175,10 @@ def _part(page: PageText, key: str, start: int, most: int) -> dict[str, Any]:
     text = cut(rest, lambda beginning: frame + tokens(as_text({"": beginning})[6:-2]) <= most)
     if rest and not text:
         raise Unanswerable("budget_too_small", f"{most} tokens hold nothing of the text.", f"Ask for {most + 200}.")
-    return of(text)
+    end = start + len(text)
+    values["from_site"]["markdown"] = text  # which was cleaned when the page was read
+    values["part"] |= {"to": end, "cursor": f"{key}:{end}" if end < whole else None}
+    return values
 
 
 FETCH = Tool(

@@ -6,6 +6,7 @@ ever becomes part of a description.
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Final, Literal
 
 from comity.as_json import Schema, schema_of
@@ -95,14 +96,20 @@ class Tool:
         Raises:
             Unanswerable: they do not fit.
         """
-        from jsonschema import Draft202012Validator  # late: comes with the extra
-        from jsonschema.exceptions import best_match
+        from jsonschema.exceptions import best_match  # late: comes with the extra
 
-        error = best_match(Draft202012Validator(schema_of(self.arguments, sparse=True)).iter_errors(dict(given)))
+        error = best_match(_validator(self.arguments).iter_errors(dict(given)))  # type: ignore[arg-type]
         if error is not None:
             where = ".".join(str(each) for each in error.absolute_path)
             raise invalid(f"{f'{where}: ' if where else ''}{error.message}"[:500])
         return self.arguments(**{f"{name}_" if name == "from" else name: value for name, value in given.items()})
+
+
+@cache
+def _validator(arguments: Any) -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(schema_of(arguments, sparse=True))
 
 
 def invalid(message: str, what_to_do: str = "Give arguments that fit the tool's input schema.") -> Unanswerable:

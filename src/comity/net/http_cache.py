@@ -10,14 +10,13 @@ import sqlite3
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity import http_caching
-from comity.gate import Go
 from comity.http_caching import combined
 from comity.net.client_settings import APPLICATION_ID, not_ours
 from comity.net.response import Response
@@ -34,72 +33,33 @@ DAMAGE: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class CachedPage:
-    """A page as it was served.
+def fresh_until(page: Response) -> float:
+    """Unix time until which a page may be used without asking (RFC 9111, 4.2); `fetched_at` where never."""
+    return page.fetched_at + http_caching.stated_freshness(combined(page.headers), page.fetched_at)
 
-    Attributes:
-        fetched_at: Unix time in seconds when the server last sent or confirmed it.
-        fresh_until: Unix time until which it may be used without asking (RFC 9111, 4.2); `fetched_at` where never.
-    """
 
-    url: str
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-    fetched_at: float
-    fresh_until: float
+def is_fresh(page: Response, wall: float) -> bool:
+    """Whether a page may be used without asking at a Unix time; one kept later than that, by a wrong clock, may not."""
+    return page.fetched_at <= wall < fresh_until(page)
 
-    @classmethod
-    def from_response(
-        cls, url: str, status: int, headers: tuple[tuple[str, str], ...], body: bytes, fetched_at: float
-    ) -> Self | None:
-        """The page to keep; None where it may not be kept, or keeping it would spare nothing."""
-        lowered = combined(headers)
-        life = http_caching.stated_freshness(lowered, fetched_at)
-        spares = life > 0 or http_caching.validators(lowered)
-        if status != 200 or not http_caching.may_be_shared(lowered) or not spares:
-            return None
-        return cls(url, status, headers, body, fetched_at, fetched_at + life)
 
-    @property
-    def validators(self) -> dict[str, str]:
-        """Request headers that ask whether it is still current (RFC 9110, 13.1)."""
-        return http_caching.validators(combined(self.headers))
+def conditions(page: Response) -> dict[str, str]:
+    """Request headers that ask whether a page is still current (RFC 9110, 13.1)."""
+    return http_caching.validators(combined(page.headers))
 
-    def is_fresh(self, wall: float) -> bool:
-        """Whether it may be used without asking at a Unix time; one kept later than that, by a wrong clock, may not."""
-        return self.fetched_at <= wall < self.fresh_until
 
-    @property
-    def may_be_kept(self) -> bool:
-        """Whether its headers let others be served with it: those of a 304 may say that no longer."""
-        return http_caching.may_be_shared(combined(self.headers))
+def _may_be_kept(page: Response) -> bool:
+    """Whether a page may be kept, and keeping it spares anything."""
+    headers = combined(page.headers)
+    spares = http_caching.validators(headers) or http_caching.stated_freshness(headers, page.fetched_at) > 0
+    return page.status == 200 and http_caching.may_be_shared(headers) and bool(spares)
 
-    def renewed(self, headers: Mapping[str, str], fetched_at: float) -> "CachedPage":
-        """The page after a 304, with what its headers say now (RFC 9111, 4.3.4)."""
-        new = {name.lower() for name in headers if name.lower() != "content-length"}
-        kept = tuple((name, value) for name, value in self.headers if name.lower() not in new)
-        merged = (*kept, *((name, value) for name, value in headers.items() if name.lower() in new))
-        life = http_caching.stated_freshness(combined(merged), fetched_at)
-        return replace(self, headers=merged, fetched_at=fetched_at, fresh_until=fetched_at + life)
 
-    def header_map(self) -> CIMultiDictProxy[str]:
-        return CIMultiDictProxy(CIMultiDict(self.headers))
-
-    def response(self, go: Go, redirects: tuple[str, ...]) -> Response:
-        """The response that a page gives that is still fresh."""
-        return Response(
-            url=self.url,
-            status=self.status,
-            headers=self.header_map(),
-            go=go,
-            fetched_at=self.fetched_at,
-            redirects=redirects,
-            body=self.body,
-            elapsed=0.0,
-            from_cache=True,
-        )
+def _renewed(headers: Mapping[str, str], by: Mapping[str, str]) -> Mapping[str, str]:
+    """A page's headers after a 304, with what its headers say now (RFC 9111, 4.3.4)."""
+    new = {name.lower() for name in by if name.lower() != "content-length"}
+    kept = [(name, value) for name, value in headers.items() if name.lower() not in new]
+    return CIMultiDictProxy(CIMultiDict([*kept, *((name, value) for name, value in by.items() if name.lower() in new)]))
 
 
 class HttpCache:
@@ -154,48 +114,47 @@ class HttpCache:
             )
         )
 
-    def page(self, url: str) -> CachedPage | None:
-        """The page last kept for a URL."""
+    def page(self, url: str) -> Response | None:
+        """The page last kept for a URL, as it was served; `fetched_at` is when the server last sent or confirmed it."""
         row = self._try(
-            lambda db: db.execute(
-                "SELECT status, headers, body, fetched_at, fresh_until FROM page WHERE url = ?", (url,)
-            ).fetchone()
+            lambda db: db.execute("SELECT status, headers, body, fetched_at FROM page WHERE url = ?", (url,)).fetchone()
         )
         if row is None:
             return None
         try:
-            headers = tuple((str(name), str(value)) for name, value in json.loads(row[1]))
-            return CachedPage(url, int(row[0]), headers, bytes(row[2]), float(row[3]), float(row[4]))
+            headers = CIMultiDictProxy(CIMultiDict([(str(name), str(value)) for name, value in json.loads(row[1])]))
+            head: dict[str, Any] = {"url": str(url), "status": int(row[0]), "headers": headers}
+            return Response(**head, fetched_at=float(row[3]), body=bytes(row[2]), elapsed=0.0, from_cache=True)
         except DAMAGE:
             return None
 
-    def keep(self, response: Response, cached: CachedPage | None) -> Response:
+    def keep(self, response: Response, cached: Response | None) -> Response:
         """The response, remembered for the next time; the page kept from earlier where the server confirmed it."""
-        url = response.url
         if response.status == 304 and cached is not None:
-            page = cached.renewed(response.headers, response.fetched_at)
-            self._write(page if page.may_be_kept else None, url)
-            return replace(
-                response,
-                status=page.status,
-                headers=page.header_map(),
-                body=page.body,
-                from_cache=True,
-                reason="",
-                http_version="1.1",
-                request_headers={},
+            page = replace(
+                cached,
+                headers=_renewed(cached.headers, response.headers),
+                fetched_at=response.fetched_at,
+                redirects=response.redirects,
+                go=response.go,
+                address=response.address,
+                elapsed=response.elapsed,
             )
-        fresh = CachedPage.from_response(url, response.status, response.all_headers, response.body, response.fetched_at)
-        if fresh is not None or (cached is not None and response.status == 200):
-            self._write(fresh, url)  # where it may not be kept: what is kept is not what is served now
+            # What the headers of a 304 forbid to keep is forgotten.
+            self._write(page.url, page if http_caching.may_be_shared(combined(page.headers)) else None)
+            return page
+        if _may_be_kept(response):
+            self._write(response.url, response)
+        elif cached is not None and response.status == 200:  # what is kept is not what is served now
+            self._write(response.url, None)
         return response
 
-    def _write(self, page: CachedPage | None, url: str) -> None:
+    def _write(self, url: str, page: Response | None) -> None:
         """Keep a page, or with None forget the one kept for a URL."""
         if page is None:
             self._try(lambda db: db.execute("DELETE FROM page WHERE url = ?", (url,)))
             return
-        values = (page.url, page.status, json.dumps(page.headers), page.fetched_at, page.fresh_until, page.body)
+        values = (url, page.status, json.dumps(page.all_headers), page.fetched_at, fresh_until(page), page.body)
         self._try(lambda db: db.execute("INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?)", values))
 
     def clear(self) -> None:

@@ -3,8 +3,9 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final, Self
 
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -12,7 +13,6 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from comity.errors import InvalidJSON
 from comity.gate import Go
 from comity.http_rules import REDIRECTS
-from comity.net.transport import OpenAnswer
 from comity.policy import Decision
 
 _MULTIPLE: Final = ("headers", "request_headers")
@@ -28,7 +28,7 @@ class Head:
         redirects: the URLs passed on the way to it, oldest first.
         history: what these URLs answered, oldest first: heads, for the bodies of redirects are not kept.
         headers: case-insensitive; the first value where a header repeats (`all_headers` has them all).
-        go: the gate's permission; `decision` puts it into words.
+        go: the gate's permission, which `decision` puts into words; None for a robots.txt, which needs none.
         fetched_at: Unix time in seconds when the head of the answer arrived.
         reason, http_version: the rest of the status line as received; "" and "1.1" for a copy kept from earlier.
         request_headers: what was sent, in its order; empty for a copy kept from earlier.
@@ -38,8 +38,8 @@ class Head:
     url: str
     status: int
     headers: Mapping[str, str]
-    go: Go
-    fetched_at: float
+    go: Go | None = None
+    fetched_at: float = 0.0
     redirects: tuple[str, ...] = ()
     history: "tuple[Head, ...]" = ()
     reason: str = ""
@@ -50,6 +50,7 @@ class Head:
     @property
     def decision(self) -> Decision:
         """Why this URL could be fetched."""
+        assert self.go is not None
         return self.go.decision
 
     @property
@@ -97,7 +98,11 @@ class Head:
 
     def head_only(self) -> "Head":
         """What is known without the body."""
-        return Head(**{each.name: getattr(self, each.name) for each in dataclasses.fields(Head)})
+        return Head(**self._of_head())
+
+    def _of_head(self) -> dict[str, Any]:
+        """Its fields, without those of a body."""
+        return dict(zip(_OF_HEAD, _VALUES(self), strict=True))
 
     def __getstate__(self) -> dict[str, Any]:
         state = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
@@ -109,6 +114,10 @@ class Head:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, CIMultiDictProxy(value) if isinstance(value, CIMultiDict) else value)
+
+
+_OF_HEAD: Final = tuple(each.name for each in dataclasses.fields(Head))
+_VALUES: Final = attrgetter(*_OF_HEAD)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -176,19 +185,3 @@ class Response(Head):
         except (ValueError, RecursionError) as error:
             kind = f", it is {self.content_type}" if self.content_type else ""
             raise InvalidJSON(f"the body of {self.url} is not JSON{kind}: {error}", url=self.url) from None
-
-
-class StreamedResponse(Head):
-    """A response whose body is still to come: `async for part in response.chunks()`."""
-
-    _answer: OpenAnswer
-    _limit: int
-
-    def chunks(self) -> AsyncIterator[bytes]:
-        """The decoded body in parts as they arrive; they can be read once, inside the block.
-
-        Raises:
-            RuntimeError: the block is left, or the body was read before.
-            TooLarge, Timeout, FetchError
-        """
-        return self._answer.chunks(self._limit)

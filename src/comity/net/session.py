@@ -10,28 +10,27 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLarge, UnwantedType
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End
 from comity.gate.steps import Body, refusal
-from comity.http_rules import may_pass
+from comity.http_rules import is_temporary
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
 from comity.net.deadlines import within
 from comity.net.driver import AsyncDriver
 from comity.net.request_record import RequestRecord
-from comity.net.response import Head, Response, StreamedResponse
+from comity.net.response import Head, Response
 from comity.net.robots_fetch import RobotsAnswer
-from comity.net.transport import MOST_GONE, ConnectionGone, OpenAnswer, Room, Transport
+from comity.net.transport import MOST_GONE, ConnectionGone, Room, StreamedResponse, Transport
 from comity.net.turns import Clock
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.urls import Url
 
 if TYPE_CHECKING:
     from comity.net.http_cache import HttpCache
-    from comity.signatures.folder import Signing
 
 TAKEN_UP: Final = 16 * 1024  # bytes that take as long to unpack as a robots.txt takes to be taken up
 RETRIED: Final = (429, 502, 503, 504)  # within one call: what may be over soon; of other 5xx nobody says so
@@ -121,7 +120,7 @@ class Session:
                 raise ClientClosed
             guard = AddressGuard(self.policy.allow_addresses, self.policy.allow_hosts)
             self._open_cache()
-            self._transport = Transport(self.settings, guard, self.policy, may_send=self._holds)
+            self._transport = Transport(self.settings, guard, self.policy, self)
             self.driver.address_of = self._transport.address_of
         return self._transport
 
@@ -130,9 +129,6 @@ class Session:
             from comity.net.http_cache import HttpCache
 
             self._cache = HttpCache(Path(self.settings.cache))
-
-    def _holds(self) -> bool:
-        return self.may_send is None or self.may_send()
 
     # Questions
 
@@ -191,29 +187,31 @@ class Session:
         Raises:
             RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
         """
-        self.open()
-        url = Url(url)
+        transport, url = self.open(), Url(url)
         settings, cache, cached = self.settings, self._cache, None
         if cache is not None:
+            from comity.net.http_cache import conditions, is_fresh
+
             personal = headers or settings.credentials(url.origin)  # what is meant for one caller
             if not settings.cache_pages or method != "GET" or personal:
                 cache = None
             elif (cached := cache.page(url)) is not None:
-                if cached.is_fresh(self.clock.wall()):
-                    return cached.response(await self._nothing_to_send(url), redirects)
-                headers = cached.validators
+                if is_fresh(cached, self.clock.wall()):
+                    cached.go, cached.redirects = await self._nothing_to_send(url), redirects
+                    return cached
+                headers = conditions(cached)
         gone = 0
         while True:
             tries -= 1
             go = await self.driver.permission(url, self.get_robots)
-            sent, record = self.clock.monotonic(), self._record(go, method, url)
+            sent, record = self.clock.monotonic(), self.on_request and self._record(go, method, url)
             digest = None if record is None else hashlib.sha256()
             body: bytes | None = None
             try:
                 # While a room has the rest of a body wait, the time-out stands still.
                 with within(settings.timeout, url):
                     to_come: Body | None = None if method == "HEAD" else "read"
-                    answer, fetched_at = await self._head(go, method, url, headers, record, to_come, credentials)
+                    answer = await self._head(go, method, url, headers, record, to_come, credentials)
                     try:
                         if settings.content_types and not any_type:
                             answer.require_type(settings.content_types)
@@ -223,29 +221,29 @@ class Session:
                         answer.close()
                         raise
                 sha256 = None if digest is None else digest.hexdigest()
-                self._over(record, body=body, sha256=sha256)
+                if record is not None:
+                    self._over(record, body=body, sha256=sha256)
             except BaseException as error:
-                if body is None:  # else it was told already, and who was told failed
-                    self._over(record, error=error)
-                if isinstance(error, ConnectionGone) and gone < MOST_GONE:
-                    gone += 1  # it may be sent again (RFC 9110, 9.2.2), in its turn; no try of the host failed
-                    tries += 1
-                    self.driver.finished(go, "abandoned")
+                if body is not None:  # what was told of it has failed
+                    record = None
+                end = self._failed(go, record, error, gone)
+                gone += end is None
+                if end is None:
+                    tries += 1  # no try of the host failed
                     continue
-                end = _end(error)
                 worth = tries > 0 and end in ("failed", "timed_out")
                 if self.driver.finished(go, end, jitter=self._jitter(), may_repeat=worth):
                     continue
                 raise
-            signing = self._signing  # of no client that was closed meanwhile: the turn is given back in any case
+            signing = transport.signing
             if signing is not None and signing.asked(url, answer.status, answer.headers):
                 self.driver.finished(go)  # and once more, signed, when its turn comes
                 tries += 1
                 continue
             if self.driver.finished(go, may_repeat=tries > 0 and answer.status in RETRIED):
                 continue
-            elapsed = self.clock.monotonic() - sent
-            response = Response(**_head_of(answer, go, fetched_at), redirects=redirects, body=body, elapsed=elapsed)
+            answer.redirects = redirects
+            response = Response(**answer._of_head(), body=body, elapsed=self.clock.monotonic() - sent)
             response._sha256 = sha256
             response.received = None if answer.received is None else bytes(answer.received)
             return response if cache is None else cache.keep(response, cached)
@@ -263,29 +261,41 @@ class Session:
             record = self._record(go, "GET", url)
             try:
                 with within(self.settings.timeout, url):
-                    answer, fetched_at = await self._head(go, "GET", url, headers, record, "streamed")
+                    answer = await self._head(go, "GET", url, headers, record, "streamed")
                 try:
-                    response = StreamedResponse(
-                        **_head_of(answer, go, fetched_at), redirects=tuple(hop.url for hop in passed), history=passed
-                    )
-                    response._answer, response._limit = answer, self.settings.max_body
-                    if self.settings.content_types and response.location is None:
+                    answer.redirects, answer.history = tuple(hop.url for hop in passed), passed
+                    if self.settings.content_types and answer.location is None:
                         answer.require_type(self.settings.content_types)
-                    yield response
+                    yield answer
                 finally:
                     answer.close()
             except BaseException as error:
-                self._over(record, error=error)
-                if isinstance(error, ConnectionGone) and gone < MOST_GONE:
-                    gone += 1
-                    self.driver.finished(go, "abandoned")
+                end = self._failed(go, record, error, gone)
+                gone += end is None
+                if end is None:
                     continue
                 answered = go.status is not None and not isinstance(error, FetchError | asyncio.CancelledError)
-                self.driver.finished(go, "done" if answered else _end(error))  # what the block raises is no failure
+                self.driver.finished(go, "done" if answered else end)  # what the block raises is no failure
                 raise
             self._over(record)
             self.driver.finished(go)
             return
+
+    def _failed(self, go: Go, record: RequestRecord | None, error: BaseException, gone: int) -> End | None:
+        """How a request ended that raised an error; None where it is to be sent again in its turn: the connection that
+        was kept for it had ended (RFC 9110, 9.2.2), which has been so `gone` times.
+        """
+        self._over(record, error=error)
+        if isinstance(error, ConnectionGone) and gone < MOST_GONE:
+            self.driver.finished(go, "abandoned")
+            return None
+        if isinstance(error, TooLarge | UnwantedType):
+            return "done"
+        if isinstance(error, Timeout):
+            return "timed_out"
+        if isinstance(error, FetchError):
+            return "failed"
+        return "withdrawn" if isinstance(error, Postponed | AddressBlocked | ClientClosed) else "abandoned"
 
     async def _nothing_to_send(self, url: Url) -> Go:
         """A Go for what needs no request: only the verdict counts, no turn is taken."""
@@ -304,8 +314,8 @@ class Session:
         record: RequestRecord | None,
         body: Body | None,
         credentials: bool = True,
-    ) -> tuple[OpenAnswer, float]:
-        """Send a request that was permitted; tells the gate when the head of its answer is there. With Unix time."""
+    ) -> StreamedResponse:
+        """Send a request that was permitted; tells the gate when the head of its answer is there."""
         settings, clock = self.settings, self.clock
         if credentials and (settings.auth or settings.licences):
             headers = {**settings.credentials(url.origin), **(headers or {})}
@@ -315,25 +325,21 @@ class Session:
         else:
             with within(settings.head_timeout, url):
                 answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
-        wall = clock.wall()
+        answer.go, answer.fetched_at = go, clock.wall()
         if record is not None:
-            record.headers_received(answer.status, answer.headers, clock.monotonic(), wall)
-        if may_pass(answer.status):
+            record.headers_received(answer.status, answer.headers, clock.monotonic(), answer.fetched_at)
+        if is_temporary(answer.status):
             later = answer.headers.get("Retry-After")
             self.driver.headers_received(go, answer.status, later, jitter=self._jitter(), body=body)
         else:  # what is left of a back-off after a good answer is waited for in full
             self.driver.headers_received(go, answer.status, body=body)
-        return answer, wall
-
-    @property
-    def _signing(self) -> "Signing | None":
-        return None if self._transport is None else self._transport.signing
+        return answer
 
     def _record(self, cause: Go | FetchRobots, method: str, url: str) -> RequestRecord | None:
         if self.on_request is None:
             return None
         record = RequestRecord(cause, method, url, self.clock.monotonic())
-        if (signing := self._signing) is not None:
+        if self._transport is not None and (signing := self._transport.signing) is not None:
             record.signed = signing.keyid(url, time.time())
         return record
 
@@ -391,29 +397,3 @@ class Session:
             self._cache.keep_robots(result)
         if self.on_robots is not None:
             self.on_robots(result)
-
-
-def _head_of(answer: OpenAnswer, go: Go, fetched_at: float) -> dict[str, Any]:
-    """What a response has of the head of its answer."""
-    return {
-        "url": str(answer.url),
-        "status": answer.status,
-        "headers": answer.headers,
-        "go": go,
-        "fetched_at": fetched_at,
-        "reason": answer.reason,
-        "http_version": answer.http_version,
-        "request_headers": answer.sent,
-        "address": answer.address,
-    }
-
-
-def _end(error: BaseException) -> End:
-    """How a request ended that raised an error."""
-    if isinstance(error, TooLarge | UnwantedType):
-        return "done"
-    if isinstance(error, Timeout):
-        return "timed_out"
-    if isinstance(error, FetchError):
-        return "failed"
-    return "withdrawn" if isinstance(error, Postponed | AddressBlocked | ClientClosed) else "abandoned"

@@ -6,23 +6,23 @@ import asyncio
 import re
 import ssl
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Collection, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 import aiohttp
-from multidict import CIMultiDictProxy
 from yarl import URL
 
 from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge, UnwantedType
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
-from comity.net.connections import ATTEMPT, LONGEST_LINE, Attempt, Connections
+from comity.net.connections import ATTEMPT, LONGEST_LINE, Attempt, Connections, Holder
 from comity.net.deadlines import paused, within
 from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.loop_slices import LoopSlices
 from comity.net.names import Names
+from comity.net.response import Head
 from comity.policy import Policy
 from comity.urls import Url
 
@@ -63,66 +63,44 @@ class Digest(Protocol):
         ...
 
 
-class OpenAnswer:
-    """An answer whose head has arrived. Read its body or close it.
+class StreamedResponse(Head):
+    """A response whose body is still to come: `async for part in response.chunks()`.
 
     Attributes:
-        reason, http_version: the rest of the status line, as received.
-        address: the IP address of the server; None where a proxy stands between.
-        sent: the request's headers.
         cut: whether the body went on past the limit and was left there.
         received: with the setting `raw`, the octets of a body that came with a content coding, as they came.
     """
 
-    __slots__ = (
-        "_closed",
-        "_response",
-        "_settings",
-        "_taken",
-        "_turns",
-        "address",
-        "cut",
-        "headers",
-        "http_version",
-        "reason",
-        "received",
-        "sent",
-        "status",
-        "url",
-    )
+    __slots__ = ("_answer", "_closed", "_settings", "_taken", "_turns", "cut", "received")
 
     def __init__(
-        self,
-        url: Url,
-        response: aiohttp.ClientResponse,
-        settings: ClientSettings,
-        address: str | None,
-        turns: LoopSlices,
+        self, url: Url, answer: aiohttp.ClientResponse, settings: ClientSettings, address: str | None, turns: LoopSlices
     ) -> None:
-        self.url = url
-        self.address = address
-        self.status = response.status
-        self.headers: CIMultiDictProxy[str] = response.headers
-        self.reason = response.reason or ""
-        major, minor = response.version or aiohttp.HttpVersion11
-        self.http_version = f"{major}.{minor}"
-        self.sent: CIMultiDictProxy[str] = response.request_info.headers
-        self.cut = False
+        major, minor = answer.version or aiohttp.HttpVersion11
+        super().__init__(
+            url=str(url),
+            status=answer.status,
+            headers=answer.headers,
+            reason=answer.reason or "",
+            http_version=f"{major}.{minor}",
+            request_headers=answer.request_info.headers,
+            address=address,
+        )
+        self.cut = self._closed = self._taken = False
         self.received: bytearray | None = None
-        self._taken = self._closed = False
-        self._response = response
+        self._answer = answer
         self._settings = settings
         self._turns = turns
 
     def close(self) -> None:
         """Leave the rest unread; the connection cannot be used again unless all was read."""
         self._closed = True
-        self._response.close()
+        self._answer.close()
 
     def require_type(self, wanted: Collection[str]) -> None:
         """Raises UnwantedType where a page is of none of the media types that are wanted, such as `text/*`."""
-        kind = self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if 200 <= self.status < 300 and kind not in wanted and f"{kind.partition('/')[0]}/*" not in wanted:
+        kind = self.content_type
+        if self.ok and kind not in wanted and f"{kind.partition('/')[0]}/*" not in wanted:
             raise UnwantedType(
                 f"{self.url} is {kind or 'of no content type'}, which is not wanted (content_types)",
                 url=self.url,
@@ -143,11 +121,11 @@ class OpenAnswer:
         Raises:
             TooLarge, Timeout, FetchError
         """
-        length = self._response.content_length
+        length = self._answer.content_length
         try:
             most = limit if room is None else min(limit, AT_ONCE)
             if length is not None and length <= most and "Content-Encoding" not in self.headers:
-                body = await self._response.read()
+                body = await self._answer.read()
                 if digest is not None:
                     digest.update(body)
                 if room is not None:
@@ -159,7 +137,7 @@ class OpenAnswer:
         whole: BytesIO | None = None  # hands out what it holds without a copy, and lets go of each part at once
         left = limit
         try:
-            async for part in self.chunks(limit, cut=cut, least=UNPACKED_AT_ONCE):
+            async for part in self._parts(limit, cut=cut, least=UNPACKED_AT_ONCE):
                 if not body:
                     body = part
                 else:
@@ -172,7 +150,7 @@ class OpenAnswer:
                 if digest is not None:  # part by part: all of a large body would take milliseconds
                     digest.update(part)
                 if cut and left <= 0:
-                    self.cut = self.cut or left < 0 or not self._response.content.at_eof()
+                    self.cut = self.cut or left < 0 or not self._answer.content.at_eof()
                     break
                 if room is not None and not room.took(len(part)):
                     with paused():
@@ -186,14 +164,20 @@ class OpenAnswer:
             body = whole.getvalue()
         return body if len(body) <= limit else body[:limit]
 
-    async def chunks(self, limit: int, *, cut: bool = False, least: int = 0) -> AsyncIterator[bytes]:
-        """The decoded body in parts as they arrive; limits and errors as for `read`.
-
-        Args:
-            least: packed octets that are worth unpacking, but at the end: each time others have to be waited for.
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The decoded body in parts as they arrive; they can be read once, inside the block.
 
         Raises:
-            RuntimeError: the answer is closed, or its body was read before.
+            RuntimeError: the block is left, or the body was read before.
+            TooLarge, Timeout, FetchError
+        """
+        return self._parts(self._settings.max_body)
+
+    async def _parts(self, limit: int, *, cut: bool = False, least: int = 0) -> AsyncIterator[bytes]:
+        """
+        Args:
+            limit, cut: as for `read`.
+            least: packed octets that are worth unpacking, but at the end: each time others have to be waited for.
         """
         self._check_open()
         if self._taken:
@@ -201,18 +185,18 @@ class OpenAnswer:
         self._taken = True
         decoder = None
         if self.status not in (204, 304):
-            decoder = decoder_for(self.headers.getall("Content-Encoding", ()), self.url, self._settings.max_ratio)
+            decoder = decoder_for(self.header_values("Content-Encoding"), self.url, self._settings.max_ratio)
         if decoder is not None and self._settings.raw:
             self.received = bytearray()
         room = limit
         whole = False
         try:
-            arriving = self._response.content.iter_any()
+            arriving = self._answer.content.iter_any()
             async for data in arriving if decoder is None else _gathered(arriving, least):
                 if decoder is not None:
                     await self._turns.take(len(data))
                 self._check_open()
-                last = self._response.content.at_eof()
+                last = self._answer.content.at_eof()
                 if self.received is not None:
                     self.received += data
                 for part in (data,) if decoder is None else decoder.feed(data, room, last=last):
@@ -227,7 +211,7 @@ class OpenAnswer:
                         return
                     yield part
             self._check_open()
-            if decoder is not None and self._response.method != "HEAD":
+            if decoder is not None and self._answer.method != "HEAD":
                 decoder.close()
             whole = True
         except _ERRORS as error:
@@ -235,7 +219,7 @@ class OpenAnswer:
             raise explained(error, self.url) from error
         finally:
             if not whole:
-                self._response.close()
+                self._answer.close()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -255,8 +239,7 @@ class Transport:
         settings: ClientSettings,
         guard: AddressGuard,
         policy: Policy,
-        *,
-        may_send: Callable[[], bool] | None = None,
+        holder: Holder,
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self._settings = settings
@@ -273,7 +256,7 @@ class Transport:
                 settings,
                 guard if settings.proxy is None else None,  # of whom the proxy connects to, `open` judges the name
                 self._names,
-                may_send,
+                holder,
                 interval=policy.min_interval,
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -313,7 +296,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         streamed: bool = False,
         data: bytes | None = None,
-    ) -> OpenAnswer:
+    ) -> StreamedResponse:
         """Send one request; gives the answer as soon as its head is there.
 
         Args:
@@ -340,7 +323,7 @@ class Transport:
             )
         except _ERRORS as error:
             raise explained(error, url, attempt) from error
-        return OpenAnswer(url, response, self._settings, attempt.address, self.turns)
+        return StreamedResponse(url, response, self._settings, attempt.address, self.turns)
 
     async def address_of(self, host: str) -> str:
         """The first address of a host, by the resolver that connections use; the host itself where none is found."""

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, Self, TypeVar
 from comity.errors import AddressBlocked, FetchError, Postponed, check_type
 from comity.fields import settings_of
 from comity.gate import FetchRobots, Gate, Go, Resolve, Step, Wait
-from comity.gate.machine import End, told_by
+from comity.gate.machine import End, host_outcome
 from comity.gate.robots_cache import RobotsRequest
 from comity.gate.steps import Body, granted, no_turn, postponed, refusal
 from comity.gate.throttle import Pause
@@ -94,7 +94,7 @@ class Borrow(NamedTuple):
 Need = Sleep | News | Ask | Find | Borrow
 Way = Generator[Need, Any, T]
 GiveBack = Callable[[bool | None, float | None], None]
-"""Is told that a borrowed turn is over: whether the answer was good, and its Retry-After; see `Gate.returned`."""
+"""Is told that a borrowed turn is over: whether the answer was good, and its Retry-After; see `Gate.release`."""
 
 
 class Turns:
@@ -350,7 +350,7 @@ class Turns:
             raise
         finally:
             if give_back is not None:
-                give_back(*((None, None) if result is None else told_by(result)))
+                give_back(*((None, None) if result is None else host_outcome(result)))
             for each in {step.key, asked.key}:
                 self.report(each)
         if self.on_robots is not None:

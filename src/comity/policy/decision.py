@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 from comity import times
-from comity.as_json import Sha256, document_of, plain
+from comity.as_json import Sha256, document_of, jsonable
 from comity.errors import InvalidRecord
 from comity.fields import WrongType, typed
 from comity.policy.policy import Mode, Purpose
@@ -120,7 +120,7 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values that `json.dumps` takes; the form is described by `json_schema`."""
-        found: dict[str, Any] = plain(self)
+        found: dict[str, Any] = jsonable(self)
         return found
 
     def brief(self) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class Decision:
             "line": self.rule.line if self.rule else None,
             "rule": self.rule.text if self.rule else None,
             "robots_sha256": self.source.sha256 if self.source else None,
-            "robots_at": times.written(self.source.fetched_at) if self.source else None,
+            "robots_at": times.iso(self.source.fetched_at) if self.source else None,
             "delay": self.delay,
         }
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from comity import http_caching
-from comity.http_rules import may_pass
+from comity.http_rules import is_temporary
 from comity.policy.policy import Policy
 from comity.robots import Robots, parse
 from comity.signals import content_type
@@ -159,7 +159,7 @@ def no_answer(status: int | None) -> bool:
     """Whether a status of a robots.txt that was asked for without a condition leaves it unreachable: RFC 9309, 2.3.1.4,
     and what HTTP does not foresee as an answer. None: there was none.
     """
-    return may_pass(status) or status == 304 or (status is not None and status < 200)
+    return is_temporary(status) or status == 304 or (status is not None and status < 200)
 
 
 def stale_if_error(policy: Policy, before: RobotsResult | None, now: RobotsResult) -> RobotsResult:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from comity.as_json import Sha256, document_of, plain
+from comity.as_json import Sha256, document_of, jsonable
 from comity.policy import Decision
 from comity.retrieve.content import LeftOut
 from comity.retrieve.hidden import HiddenText
@@ -159,7 +159,7 @@ class Retrieved:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values that `json.dumps` takes; the form is described by `comity.retrieve.json_schema`."""
-        found: dict[str, Any] = plain(self)
+        found: dict[str, Any] = jsonable(self)
         return found
 
 

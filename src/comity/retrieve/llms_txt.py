@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from comity.errors import ComityError
 from comity.http_caching import combined, freshness
-from comity.http_rules import GONE, may_pass
+from comity.http_rules import GONE, is_temporary
 from comity.retrieve.evidence import Manifest, sha256
 from comity.retrieve.plugins import Asker, Fetched, Fetcher, fetched
 from comity.signals import llms
@@ -63,7 +63,7 @@ async def _read(client: Asker, origin: str, fetcher: Fetcher | None) -> tuple[Ll
         return None, manifest, FAILURE_LIFE
     if not 200 <= answer.status < 300:
         problem = "there is none" if answer.status in GONE else f"HTTP status {answer.status}"
-        life = FAILURE_LIFE if may_pass(answer.status) else _life(answer)
+        life = FAILURE_LIFE if is_temporary(answer.status) else _life(answer)
         return None, _manifest(origin, answer, None, problem), life
     found = await asyncio.to_thread(llms.parse, answer.body, answer.url)
     return found, _manifest(origin, answer, sha256(answer.body), found.problem), _life(answer)

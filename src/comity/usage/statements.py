@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter, methodcaller
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
-from comity.as_json import plain
+from comity.as_json import jsonable
 from comity.errors import InvalidSetting
 
 Preference = Literal["allowed", "disallowed", "unknown"]
@@ -199,7 +199,7 @@ class Usage:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the answer per purpose, then every statement and licence with its source."""
-        found: dict[str, Any] = plain(self)
+        found: dict[str, Any] = jsonable(self)
         return found
 
 

@@ -55,7 +55,7 @@ def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: b
 
     from comity.client import AsyncClient
     from comity.frontier.durable import writing_to
-    from comity.http_rules import may_pass
+    from comity.http_rules import is_temporary
     from comity.retrieve import retrieve
 
     configuration = loaded(**options)
@@ -73,7 +73,7 @@ def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: b
         return Exit.PARTLY
     except BadStatus as error:
         complain(str(error))
-        return Exit.NOT_READY if may_pass(error.status) else Exit.FATAL
+        return Exit.NOT_READY if is_temporary(error.status) else Exit.FATAL
     walled = result.kind != "page" and not result.markdown
     text = json.dumps(result.to_dict(), indent=2) + "\n" if as_json else result.markdown
     if output is not None:

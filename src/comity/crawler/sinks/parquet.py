@@ -269,7 +269,7 @@ def _rows(parquet: Any, channel: Channel, part: Path) -> Iterator[StoredRecord]:
                 for row in batch.to_pylist():
                     number += 1
                     for name in moments:
-                        row[name] = times.written(row[name].timestamp()) if row[name] is not None else None
+                        row[name] = times.iso(row[name].timestamp()) if row[name] is not None else None
                     record = record_of(channel, row)
                     yield StoredRecord(channel, f"{channel}/{part.name}", number, record, is_intact(record))
     except (OSError, ValueError, KeyError, AttributeError) as error:  # pyarrow's own are kinds of these

@@ -343,7 +343,7 @@ def _sha1(*parts: bytes) -> str:
 
 
 def _date(time: float | str | None) -> str:
-    return time if isinstance(time, str) else times.written(now() if time is None else time) or ""
+    return time if isinstance(time, str) else times.iso(now() if time is None else time) or ""
 
 
 def software() -> str:

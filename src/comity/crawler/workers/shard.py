@@ -238,7 +238,7 @@ class ShardCrawler(Crawler):
             self._told_pace(host)
         driver = self._client.driver
         limit = math.inf if driver.max_wait is None else self._clock.monotonic() + driver.max_wait
-        while (again := driver.gate.lend(host, now := self._clock.monotonic())) is not None:
+        while (again := driver.gate.reserve(host, now := self._clock.monotonic())) is not None:
             if again == math.inf or again > limit:
                 return again - now
             await self._clock.sleep(max(again - now, 0.0))
@@ -273,11 +273,11 @@ class ShardCrawler(Crawler):
         self._told_pace(host, pace)
         if self.place.elsewhere(host) is not None:  # with that process ended what it had asked for
             return
-        self._client.driver.gate.hold(host, self._clock.monotonic())
+        self._client.driver.gate.occupy(host, self._clock.monotonic())
         self._lent.setdefault(host, []).append(None)
 
     def returned(self, host: str, good: bool | None, retry_after: float | None) -> None:
-        """The turn that was lent is over; see `Gate.returned`."""
+        """The turn that was lent is over; see `Gate.release`."""
         if self.place.elsewhere(host) is not None:
             if passed_on := self._passed_on.get(host):
                 passed_on.pop(0)(good, retry_after)
@@ -288,7 +288,7 @@ class ShardCrawler(Crawler):
         interval = max(gate.throttles.delay_of(pace, now)[1], self.policy.min_interval)
         given = self._lent.get(host) or [None]
         self._ledger.lent(host, pace, given.pop(0), now, interval=interval, retry_after=retry_after)
-        gate.returned(host, now, good=good, retry_after=retry_after)
+        gate.release(host, now, good=good, retry_after=retry_after)
         self._client.driver.report(pace)
 
     async def _borrow(self, host: str) -> GiveBack | None:
