@@ -28,7 +28,8 @@ POLICY = """
 """
 GATE = """
     ask consult epoch finished headers_received hosts_at occupy origin_policy pace_of pause policy release reserve
-    resolved robots robots_abandoned robots_arrived robots_at_hand robots_let_go robots_redirected stopped sweep throttles
+    resolved robots robots_abandoned robots_arrived robots_at_hand robots_let_go robots_redirected stopped sweep
+    throttles
 """
 
 
