@@ -327,6 +327,13 @@ def test_a_style_sheet_costs_time_that_grows_with_its_length_alone(filling: str)
     assert "none" not in css.hiding_rules([sheet]).hiding  # with the square of the length it would be hours
 
 
+@pytest.mark.parametrize("selector", [".a{} .x", ".x.z{}", ".a .b .c .d .x.y{}"])
+def test_many_rules_for_many_elements_cost_no_more_than_their_number(selector: str) -> None:
+    sheet = "".join(f"{selector.replace('{}', str(number))}{{top:0;opacity:0}}" for number in range(6_000))
+    html = "".join(f'<p class="x a{number}">said</p>' for number in range(30_000))
+    assert read(f"<style>{sheet}</style>{html}", URL).judgement  # with the product of both it would be minutes
+
+
 def test_rules_inside_of_rules_hide_and_those_inside_of_conditions_may_not() -> None:
     sheet = ".a{color:red;.b{display:none}.c{opacity:0}} @media print{.d{display:none}.e{top:0}} } .f{display:none} .g{"
     assert dict(css.hiding_rules([sheet]).hiding) == {
@@ -349,7 +356,7 @@ def test_a_style_costs_time_that_grows_with_its_length_alone(filling: str) -> No
 
 
 NAMES = ["display", "visibility", "font-size", "opacity", "color", "clip", "clip-path", "overflow", "height", "width"]
-NAMES += ["position", "left", "top", "text-indent", "margin-left", "transform"]
+NAMES += ["position", "left", "top", "text-indent", "margin-left", "transform", "zoom", "scale", "filter", "--x"]
 VALUES = ["none", "hidden", "collapse", "clip", "0", ".0", "+0.5px", "0.01em", "0%", "transparent", "rect(0,0,0,0)"]
 VALUES += [
     "inset(50%)",
@@ -361,6 +368,15 @@ VALUES += [
     "translateX(-1000px)",
     "scale( 0 )",
     "1px",
+    "calc(0px * 2)",
+    "var(--x)",
+    "var(--y, 0)",
+    "max(-999px, -70em)",
+    "opacity(0.0)",
+    "rgb(0 0 0 / 0)",
+    "1e-3",
+    "9000px",
+    "900vw",
 ]
 
 

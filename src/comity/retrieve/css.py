@@ -5,8 +5,8 @@ element's own attribute say is decided here; what rules say is told, for other r
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -54,14 +54,22 @@ _PIXELS: Final = {
 }
 _TURNS: Final = {"deg": 1 / 360, "grad": 1 / 400, "rad": 1 / 6.283185307, "turn": 1.0}
 # What every way to hide something is written with, in lower case; most rules have none of it and need no reading.
+# Each alternative begins with a letter or sign of its own: so they are searched for faster.
 _MAY_HIDE: Final = re.compile(
-    r"display\s*:\s*(?:none|var)|visibility\s*:\s*[hcv]|font(?:-size)?\s*:[^;]{0,40}?(?<![\w.#-])\+?(?:0(?![.\d])|0?\.0|0?\.\d{1,9}p|1(?:\.0{1,9})?px)"
-    r"|overflow[a-z-]*\s*:[^;]{0,20}?(?:hidden|clip)|contain\s*:|clip|inset|opacity|transparent|-\s*\.?\d\d"
-    r"|scale|matrix|rotate|zoom|text-fill|calc|#[0-9a-f]{3}0(?![0-9a-f])|#[0-9a-f]{6}00(?![0-9a-f])"
-    r"|color\s*:\s*(?:rgb|hsl|var)|/\*|\\"
+    r"display\s*:\s*none|visibility\s*:\s*[hc]|font(?:-size)?\s*:[^;]{0,40}?(?<![\w.#-])\+?(?:0(?![.\d])|0?\.0|0?\.\d{1,9}p|1(?:\.0{1,9})?px)"
+    r"|overflow[a-z-]*\s*:[^;]{0,20}?(?:hidden|clip)|contain\s*:|clip(?:-path)?\s*:"
+    r"|opacity\s*[:(][\s+]*(?:0(?!\.[1-9])|\.0|[1-5](?:\.\d+)?%|\d[.\d]*e-|-)"
+    r"|transparent|text-fill|-\s*\d\d(?:\d|(?:\.\d+)?(?:r?em|pc|cm|in)|\.9)"
+    r"|scale[xyz3d]*\s*[:(][^;]{0,60}?(?:(?<![\d.])\.?0|e-)|matrix|rotate[xy]|zoom"
+    r"|#[0-9a-f]{3}0(?![0-9a-f])|#[0-9a-f]{6}00(?![0-9a-f])|/\*|\\"
 )
-# Apart: an expression of which each part begins with a letter or sign of its own is searched for faster.
-_FAR_OFF: Final = re.compile(r"\d(?:\d\dv[wh]|\d{3}p|e\d)")
+_FAR_OFF: Final = re.compile(
+    r"\d(?:\d\d(?:v[wh]|r?em|pc|\d%)|(?:(?<=[6-9])|\d)\d\d\d[.\d]*p|\.?e\+?\d\d?(?:[g-z%]|e[mx]|c[hm]))"
+)
+# Values that are computed, and colours without opacity.
+_COMPUTED: Final = re.compile(r"[,/]\s*0*\.?0+%?\s*\)|c(?:alc|lamp)\(|m(?:ax|in)\(")
+# What a style means by `var()` stands in it elsewhere, or behind the comma.
+_MEANT: Final = re.compile(r"--[\w-]+\s*:|,\s*(?:[-+.0]|none|hidden|collapse)")
 _MARKS: Final = re.compile(
     r"([#.][\w-]+)|\[\s*([\w-]+)[^\]]*\]|:(?:is|where)\(|(::?[\w-]+(?:\([^()]*\))?)|[\w-]+|\*|\)|,"
 )
@@ -100,22 +108,26 @@ _SIZES: Final = tuple(
 _CLIPPING: Final = frozenset(("hidden", "clip"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Selector:
+@dataclass(frozen=True, slots=True, eq=False)
+class Selector:
     """The last compound of a selector: what an element must be called, carry and have; and the compounds before it,
-    each of which an element around must fit.
+    each of which an element around must fit. Of equals there is one.
     """
 
     name: str
     marks: frozenset[str]
     attributes: frozenset[str]
-    around: tuple["_Selector", ...] = ()
+    around: tuple["Selector", ...] = ()
 
-    def fits(self, name: str, marks: frozenset[str], attributes: Mapping[str, str]) -> bool:
-        return (not self.name or self.name == name) and self.marks <= marks and self.attributes <= attributes.keys()
+    def fits(self, name: str, marks: frozenset[str], attributes: Collection[str]) -> bool:
+        return (
+            (not self.name or self.name == name)
+            and self.marks <= marks
+            and (not self.attributes or self.attributes.issubset(attributes))
+        )
 
 
-Candidate = tuple[_Selector, Hiding]
+Candidate = tuple[Selector, Hiding]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,43 +136,31 @@ class HidingRules:
 
     hiding: Mapping[str, Hiding]
     """By selector."""
-    by_key: Mapping[str, list[Candidate]] = field(default_factory=dict)
-    by_attribute: frozenset[str] = frozenset()
+    by_class: Mapping[str, list[Candidate]]
+    by_id: Mapping[str, list[Candidate]]
+    by_name: Mapping[str, list[Candidate]]
+    by_attribute: Mapping[str, list[Candidate]]
+    attributes: frozenset[str]
+    """What selectors ask for."""
 
-    def may_select(self, name: str, attributes: Mapping[str, str]) -> bool:
-        """False for an element that no rule selects: for most that is told at once."""
-        by_key = self.by_key
-        if name in by_key or f"#{attributes.get('id')}" in by_key:
-            return True
-        if self.by_attribute and not self.by_attribute.isdisjoint(attributes):
-            return True
-        return any(f".{each}" in by_key for each in attributes.get("class", "").split()[:50])
-
-    def candidates(self, name: str, attributes: Mapping[str, str]) -> list[Candidate]:
-        """The selectors that an element fits by itself."""
-        marks = _marks_of(attributes)
-        keys = (name, *marks, *(f"[{each}" for each in attributes))
-        return [each for key in keys for each in self.by_key.get(key, ()) if each[0].fits(name, marks, attributes)]
-
-
-def first_that_fits(candidates: Iterable[Candidate], around: Iterable[tuple[str, Mapping[str, str]]]) -> Hiding | None:
-    """How an element is hidden that stands in these elements."""
-    outside: list[tuple[str, frozenset[str], Mapping[str, str]]] | None = None
-    for selector, kind in candidates:
-        if selector.around and outside is None:
-            outside = [(name, _marks_of(attributes), attributes) for name, attributes in around]
-        if all(any(wanted.fits(*each) for each in outside or ()) for wanted in selector.around):
-            return kind
-    return None
-
-
-def _marks_of(attributes: Mapping[str, str]) -> frozenset[str]:
-    return _marks(attributes.get("class", ""), attributes.get("id"))
+    def candidates(self, name: str, attributes: Mapping[str, str]) -> tuple[Sequence[Candidate], int]:
+        """The selectors that an element fits by itself, and how many were looked at."""
+        found = [*self.by_name.get(name, ()), *self.by_id.get(attributes.get("id", ""), ())]
+        classes = attributes.get("class", "").split()[:50]
+        if not self.by_class.keys().isdisjoint(classes):
+            found += [each for key in classes for each in self.by_class.get(key, ())]
+        if self.by_attribute:
+            found += [each for key in attributes for each in self.by_attribute.get(key, ())]
+        if not found:
+            return (), 0
+        marks = marks_of(attributes.get("class"), attributes.get("id"))
+        return [each for each in found if each[0].fits(name, marks, attributes)], len(found)
 
 
 @lru_cache(4_096)  # the elements around are asked about again and again
-def _marks(classes: str, identity: str | None) -> frozenset[str]:
-    marks = [f".{each}" for each in classes.split()[:50]]
+def marks_of(classes: str | None, identity: str | None) -> frozenset[str]:
+    """What a selector may ask of an element's classes and its id."""
+    marks = [f".{each}" for each in classes.split()[:50]] if classes else []
     return frozenset(marks if identity is None else [*marks, f"#{identity}"])
 
 
@@ -171,7 +171,12 @@ def may_hide(style: str) -> bool:
 
 
 def _has_hiding(style: str) -> bool:
-    return _MAY_HIDE.search(style) is not None or _FAR_OFF.search(style) is not None
+    return (
+        _MAY_HIDE.search(style) is not None
+        or _FAR_OFF.search(style) is not None
+        or ("(" in style and _COMPUTED.search(style) is not None)
+        or ("var(" in style and _MEANT.search(style) is not None)
+    )
 
 
 def declarations(style: str) -> dict[str, str]:
@@ -242,17 +247,14 @@ def hides(declared: Mapping[str, str]) -> Hiding | None:
 def hiding_rules(sheets: Iterable[str]) -> HidingRules:
     """The rules that hide something; inside of conditions, those that hold on every screen."""
     found: dict[str, Hiding] = {}
-    by_key: dict[str, list[Candidate]] = {}
-    kinds: dict[str, Hiding | None] = {}  # the same few declarations stand in many rules
+    by: dict[str, dict[str, list[Candidate]]] = {".": {}, "#": {}, "": {}, "[": {}}
+    asked: set[str] = set()
     room = MAX_SHEET
     for sheet in sheets:
         text = _COMMENT.sub("", sheet[:room])
         room -= len(text)
         for selectors, body in _rules(text):
-            if body in kinds:
-                kind = kinds[body]
-            else:
-                kind = kinds[body] = hides(declarations(body)) if _has_hiding(body.lower()) else None
+            kind = _hides(body[:MAX_STYLE])
             if kind is None:
                 continue
             for text_of in _alternatives(selectors[-MAX_STYLE:].rpartition(";")[2]):
@@ -260,9 +262,21 @@ def hiding_rules(sheets: Iterable[str]) -> HidingRules:
                 if selector is None or len(found) >= MAX_SELECTORS:
                     continue
                 found[text_of] = kind
-                key = min(selector.marks, default="") or next((f"[{each}" for each in selector.attributes), "")
-                by_key.setdefault(key or selector.name, []).append((selector, kind))
-    return HidingRules(found, by_key, frozenset(key[1:] for key in by_key if key[:1] == "["))
+                asked |= selector.attributes
+                if selector.marks:
+                    mark = min(selector.marks)
+                    place, key = by[mark[0]], mark[1:]
+                elif selector.attributes:
+                    place, key = by["["], min(selector.attributes)
+                else:
+                    place, key = by[""], selector.name
+                place.setdefault(key, []).append((selector, kind))
+    return HidingRules(found, by["."], by["#"], by[""], by["["], frozenset(asked))
+
+
+@lru_cache(2_048)  # the same few declarations stand in many rules, and on all pages of a site
+def _hides(body: str) -> Hiding | None:
+    return hides(declarations(body)) if _has_hiding(body.lower()) else None
 
 
 def _alternatives(selectors: str) -> Iterator[str]:
@@ -276,29 +290,33 @@ def _alternatives(selectors: str) -> Iterator[str]:
     yield selectors[start:].strip()
 
 
-def _selector(text: str) -> _Selector | None:
+@lru_cache(2_048)
+def _selector(text: str) -> Selector | None:
     """A selector; None where it selects states, or by what is not read: siblings, `:not()`."""
     if not text or "+" in text or "~" in text.replace("~=", ""):
         return None
-    compounds: list[_Selector] = []
-    for words in re.sub(r"\s*>\s*", " ", text).split()[-8:]:
-        if words[:4] == ":is(" or words[:7] == ":where(":
-            words = words.partition("(")[2].rstrip(")").partition(",")[0]
-        name, marks, attributes = "", [], []
-        for match in _MARKS.finditer(words):
-            if match[1]:
-                marks.append(match[1])
-            elif match[2]:
-                attributes.append(match[2].lower())
-            elif match[3] and match[3] != ":root":
-                return None
-            elif match[0] not in ("*", ")", ",") and not match[3]:
-                name = match[0].lower()
-        compounds.append(_Selector(name, frozenset(marks), frozenset(attributes)))
-    if not compounds or not (compounds[-1].name or compounds[-1].marks or compounds[-1].attributes):
+    *around, last = map(_compound, re.sub(r"\s*>\s*", " ", text).split()[-8:] or ("",))
+    outside = tuple(each for each in around if each is not None)
+    if last is None or len(outside) < len(around) or not (last.name or last.marks or last.attributes):
         return None
-    last = compounds[-1]
-    return _Selector(last.name, last.marks, last.attributes, tuple(compounds[:-1]))
+    return Selector(last.name, last.marks, last.attributes, outside) if outside else last
+
+
+@lru_cache(2_048)
+def _compound(words: str) -> Selector | None:
+    if words[:4] == ":is(" or words[:7] == ":where(":
+        words = words.partition("(")[2].rstrip(")").partition(",")[0]
+    name, marks, attributes = "", [], []
+    for match in _MARKS.finditer(words):
+        if match[1]:
+            marks.append(match[1])
+        elif match[2]:
+            attributes.append(match[2].lower())
+        elif match[3] and match[3] != ":root":
+            return None
+        elif match[0] not in ("*", ")", ",") and not match[3]:
+            name = match[0].lower()
+    return Selector(name, frozenset(marks), frozenset(attributes))
 
 
 def alike(one: Colour, other: Colour | None) -> bool:

@@ -37,8 +37,14 @@ def marked(tree: Tree) -> None:
         if kind.strip().lower() == "math/tex":
             _become(tree, node, _plain(node), display="display" in mode)
             _drop_renderings(node)
+    may_hold = {"": False}  # by class: the same come again and again
     for node in [*tree.named.get("span", ()), *tree.named.get("div", ()), *tree.named.get("mjx-container", ())]:
-        classes = node.attributes.get("class", "").split()
+        stated = node.attributes.get("class", "")
+        if stated not in may_hold:
+            may_hold[stated] = "math" in stated or not _AROUND.isdisjoint(stated.split())
+        if not may_hold[stated] and node.name != "mjx-container":
+            continue
+        classes = stated.split()
         if node.name == "mjx-container" or not _AROUND.isdisjoint(classes):
             if inner := next(_inside(node, "math"), None):
                 around = node.parent.attributes.get("class", "") if node.parent is not None else ""

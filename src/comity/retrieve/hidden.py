@@ -5,13 +5,13 @@ style elements, characters; linked style sheets and scripts are not read.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
 from comity.retrieve import css, unseen
-from comity.retrieve.tree import Node, Tree
+from comity.retrieve.tree import HIDING, Node, Tree
 
 HidingKind = Literal[
     "hidden_attribute",
@@ -31,6 +31,8 @@ HidingKind = Literal[
 
 MAX_FOUND: Final = 100
 """Places reported of one page."""
+_MOST_LOOKED_AT: Final = 500_000
+"""Rules of a page that its elements are held against; what is beyond is not looked at."""
 EXCERPT: Final = 200
 """Characters quoted of each."""
 
@@ -116,8 +118,12 @@ def elements(tree: Tree, *, scripts: bool = True) -> tuple[list[HiddenText], set
     found = in_comments(tree.comments)
     removed: set[Node] = set()
     reported: set[Node] = set()
+    kind: HidingKind | None
     for node in tree.styled if not styles.rules.hiding else tree.named_nodes():
-        kind, kept = styles.hides(node)
+        if HIDING.isdisjoint(node.attributes) and node.name != "dialog":
+            kind, kept = styles.by_rules(node), True
+        else:
+            kind, kept = styles.hides(node)
         if kind is None or node.name in ("html", "body"):  # scripts show those again
             continue
         kept = kept and (scripts or kind == "aria_hidden")
@@ -176,9 +182,11 @@ class _Styles:
 
     def __init__(self, rules: css.HidingRules) -> None:
         self.rules = rules
+        self._asked = rules.attributes - {"class", "id"}
         self._declared: dict[str, dict[str, str]] = {}
-        self._possible: dict[tuple[str, str | None, str | None], bool] = {}
-        self._candidates: dict[tuple[str | None, ...], list[css.Candidate]] = {}
+        self._candidates: dict[tuple[str | None, ...], Sequence[css.Candidate]] = {}
+        self._room = _MOST_LOOKED_AT
+        self._stands: dict[tuple[Node, css.Selector], bool] = {}
 
     def declared(self, node: Node) -> dict[str, str]:
         style = node.attributes.get("style", "")
@@ -208,26 +216,48 @@ class _Styles:
             return "aria_hidden", True
         if "popover" in attributes or (node.name == "dialog" and "open" not in attributes):
             return "display_none", True  # a script shows it, or nobody
-        return self._by_rules(node), True  # later rules, states and media may show it: that is for a browser to know
+        return self.by_rules(node), True
 
-    def _by_rules(self, node: Node) -> css.Hiding | None:
-        if not self.rules.hiding:
-            return None
+    def by_rules(self, node: Node) -> css.Hiding | None:
+        """What the page's rules say; later rules, states and media may show it: that is for a browser to know."""
         attributes = node.attributes
-        plain = (node.name, attributes.get("id"), attributes.get("class"))
-        if not self.rules.by_attribute:
-            possible = self._possible.get(plain)
-            if possible is None:
-                possible = self._possible[plain] = self.rules.may_select(node.name, attributes)
-        else:
-            possible = self.rules.may_select(node.name, attributes)
-        if not possible:
-            return None
-        key = (node.name, attributes.get("id"), attributes.get("class"), *attributes)
+        key: tuple[str | None, ...] = (node.name, attributes.get("class"), attributes.get("id"))
+        if not self._asked.isdisjoint(attributes):
+            key += tuple(attributes)
         found = self._candidates.get(key)
         if found is None:
-            found = self._candidates[key] = self.rules.candidates(node.name, attributes)
-        return css.first_that_fits(found, _around(node)) if found else None
+            if self._room < 0:
+                return None
+            found, count = self.rules.candidates(node.name, attributes)
+            self._candidates[key] = found
+            self._room -= count
+        if not found or self._room < 0:
+            return None
+        self._room -= len(found)
+        for selector, kind in found:
+            if node.parent is None or all(self._stands_in(node.parent, each) for each in selector.around):
+                return kind
+        return None
+
+    def _stands_in(self, node: Node, wanted: css.Selector) -> bool:
+        """Whether an element, or one around it, is what a selector asks for."""
+        way: list[Node] = []
+        around: Node | None = node
+        fits: bool | None = None
+        while fits is None:
+            if around is None:
+                fits = False
+            elif (fits := self._stands.get((around, wanted))) is None:
+                attributes = around.attributes
+                marks = css.marks_of(attributes.get("class"), attributes.get("id"))
+                way.append(around)
+                if wanted.fits(around.name, marks, attributes):
+                    fits = True
+                around = around.parent
+        self._room -= len(way)
+        for each in way:
+            self._stands[each, wanted] = fits
+        return fits
 
     def _same_colour(self, node: Node, colour: str) -> bool | None:
         """True: the background declared on it or around it is the same; False: none is, and the text is white."""
@@ -242,13 +272,6 @@ class _Styles:
                 return True if css.alike(own, css.colour(words)) else None
             around = around.parent
         return False if own == (255, 255, 255) else None
-
-
-def _around(node: Node) -> Iterator[tuple[str, dict[str, str]]]:
-    around = node.parent
-    while around is not None:
-        yield around.name, around.attributes
-        around = around.parent
 
 
 def _characters(text: str) -> Iterator[HiddenText]:

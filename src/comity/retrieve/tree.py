@@ -42,7 +42,7 @@ SKIPPED: Final = _UNREAD | {
     "datalist",
 }
 """Elements whose text is not the page's."""
-_HIDING: Final = frozenset(("style", "hidden", "aria-hidden", "popover", "color"))
+HIDING: Final = frozenset(("style", "hidden", "aria-hidden", "popover", "color"))
 _NO_TEXT: Final = frozenset(("script", "style"))
 _LEAST_NOSCRIPT: Final = 400
 
@@ -234,7 +234,7 @@ def _fill(
             element = Node(sort, attributes, parent)
             children.append(element)
             sort.nodes.append(element)
-            if (attributes and not _HIDING.isdisjoint(attributes)) or sort.name == "dialog":
+            if (attributes and not HIDING.isdisjoint(attributes)) or sort.name == "dialog":
                 tree.styled.append(element)
             if sort.apart and not parent.blocky:
                 around: Node | None = parent

@@ -3,6 +3,7 @@ from typing import Final
 
 MAX_DEPTH: Final[int]
 MAX_NODES: Final[int]
+HIDING: Final[frozenset[str]]
 SKIPPED: Final[frozenset[str]]
 
 class Text:

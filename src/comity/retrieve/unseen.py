@@ -19,10 +19,9 @@ _JOINING: Final = (
 _PICTURES: Final = "\u00a9\u00ae\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _IDEOGRAPHS: Final = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _JAMO: Final = "\u1100-\u115e\u1161-\u11ff\ua960-\ua97c\ud7b0-\ud7fb"
-_SELECTORS: Final = "runs of variation selectors"
 _TAG: Final = 0xE0000
 _FLAGS: Final = "|".join(
-    "\U0001f3f4" + "".join(chr(_TAG + ord(char)) for char in f"{region}\x7f") for region in ("gbeng", "gbsct", "gbwls")
+    "".join(chr(_TAG + ord(char)) for char in f"{region}\x7f") for region in ("gbeng", "gbsct", "gbwls")
 )
 
 # Kind (None: not told of, for it is seen now and then), what it is called where it is taken out, what is found. A
@@ -47,22 +46,25 @@ _CHARACTERS: Final[tuple[tuple[Kind | None, str, re.Pattern[str]], ...]] = (
         re.compile("[\u061c\u200e\u200f]{2,}|(?<=[A-Za-z])[\u061c\u200e\u200f](?=[A-Za-z])"),
     ),
     (None, "characters that turn the direction of writing", re.compile("[\u061c\u200e\u200f]")),
-    ("tag_characters", "tag characters", re.compile(f"(?:{_FLAGS})|([\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]+)")),
     (
         "tag_characters",
-        _SELECTORS,
+        "tag characters",
+        re.compile(f"(?<=\U0001f3f4)(?:{_FLAGS})|([\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]+)"),
+    ),
+    (
+        "tag_characters",
+        "runs of variation selectors",
         re.compile(
             f"(?<![#*0-9\u1000-\u109f\ua840-\ua87f\u203c-\u218f{_PICTURES}{_IDEOGRAPHS}])[\ufe00-\ufe0f]"
             f"|(?<![{_IDEOGRAPHS}])[\U000e0100-\U000e01ef]"
         ),
     ),
 )
-# What the patterns that tell of a kind may find, whatever stands around it: one class of characters is found faster.
+# What the patterns that tell of a kind may begin with, whatever stands around it: one class is found faster.
 _SUSPECT: Final = re.compile(
     "[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
     "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_VARIANTS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]*")
 _ANY: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -72,19 +74,20 @@ _ANY: Final = re.compile(
 
 def found(text: str) -> Iterator[tuple[Kind, int, int, int]]:
     """Each kind that a text holds: where its first run stands, from and to, and how many characters there are of it."""
-    if text.isascii() or not (suspects := "".join(set(_SUSPECT.findall(text)))):
-        return
-    variants = _VARIANTS.fullmatch(suspects) is not None  # of emoji, as a rule
+    suspects = [] if text.isascii() else [match.start() for match in _SUSPECT.finditer(text)]
     places: dict[Kind, tuple[int, int, int]] = {}
-    for kind, name, pattern in _CHARACTERS:
-        if kind is None or (variants and name != _SELECTORS):
+    for kind, _, pattern in _CHARACTERS if suspects else ():
+        if kind is None:
             continue
-        for match in pattern.finditer(text):
-            group = pattern.groups
-            if group and match[1] is None:
+        at = 0
+        for suspect in suspects:
+            if suspect < at or (match := pattern.match(text, suspect)) is None:
                 continue
-            first, end, length = places.get(kind, (match.start(), match.end(), 0))
-            places[kind] = (first, end, length + len(match[0]))
+            at = match.end()
+            if pattern.groups and match[1] is None:
+                continue
+            first, end, length = places.get(kind, (suspect, at, 0))
+            places[kind] = (first, end, length + at - suspect)
     for kind, place in places.items():
         yield kind, *place
 
