@@ -1,5 +1,8 @@
 """More nodes of a Ray cluster, each as good as a machine: a raylet and its workers, on this one."""
 
+import os
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -41,6 +44,31 @@ class Node:
         """End it and all of its processes."""
         self._process.terminate()
         self._process.wait()
+
+
+@contextmanager
+def head_alone(processors: int, folder: Path) -> Iterator[tuple[str, str, list[int]]]:
+    """A cluster of a head alone: its address, the one for clients of Ray, and its processes. Asks for no token."""
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        port, clients = one.getsockname()[1], other.getsockname()[1]
+    command = [*PROGRAM, "--head", "--num-cpus", str(processors), "--include-dashboard=false", "--port", str(port)]
+    command += ["--ray-client-server-port", str(clients), "--temp-dir", str(folder)]
+    with (folder / "head.log").open("wb") as log:
+        head = subprocess.Popen(
+            command, stdout=log, stderr=log, env=os.environ | {"RAY_AUTH_MODE": "disabled"}, start_new_session=True
+        )
+    try:
+        deadline = time.monotonic() + HANGS
+        while "Ray runtime started" not in (folder / "head.log").read_text():
+            if head.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError("no head of Ray can be started: " + (folder / "head.log").read_text()[-2000:])
+            time.sleep(0.1)
+        children = Path(f"/proc/{head.pid}/task/{head.pid}/children").read_text().split()
+        yield f"127.0.0.1:{port}", f"ray://127.0.0.1:{clients}", [head.pid, *map(int, children)]
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(head.pid, signal.SIGKILL)
+        head.wait()
 
 
 def nodes_of(ray: Any) -> set[str]:

@@ -4,6 +4,7 @@ import logging
 import os
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any, Final
@@ -13,9 +14,47 @@ from comity.errors import EngineFailed
 
 MOST: Final = 300  # characters shown of what Ray says
 LONGEST: Final = 20.0  # seconds until an address must have answered
+PATIENCE: Final = 20.0  # seconds without its head after which a cluster is gone; after 60 Ray ends this very process
+LOOKED: Final = 2.0  # seconds between two looks at the head, and the longest that one takes
 ATTEMPTS: Final = 3
 """Ray gives a process of its own, which imports much, 15 seconds to begin (raylet: `WaitForDashboardAgentPorts`), and
 no setting changes that. On a busy machine the first attempt may fail, and the next finds all in the system's memory."""
+
+
+class Head:
+    """The process of a cluster that all others need: where it is, and whether it is gone.
+
+    Args:
+        ray: the module, connected.
+    """
+
+    def __init__(self, ray: Any) -> None:
+        client = ray.util.client.ray
+        where = client.get_context().client_worker._conn_str if client.is_connected() else None
+        self._address: str = where or ray.get_runtime_context().gcs_address
+        self._looked = self._seen = time.monotonic()
+        self._gone = False
+
+    def is_gone(self) -> bool:
+        """Whether it has not been there for some time; looks itself, now and then, which may take seconds."""
+        now = time.monotonic()
+        if not self._gone and now - self._looked >= LOOKED:
+            self._looked = now
+            host, _, port = self._address.rpartition(":")
+            try:
+                socket.create_connection((host.strip("[]"), int(port)), timeout=LOOKED).close()
+                self._seen = now
+            except OSError:
+                self._gone = now - self._seen > PATIENCE
+        return self._gone
+
+    def lost(self) -> EngineFailed:
+        """What is wrong where it is gone; Ray is not to be asked for anything after that."""
+        self._gone = True
+        return EngineFailed(
+            f"the head of the Ray cluster at {self._address} is gone",
+            hint="what was written is safe: start the cluster again, and go on or repeat the command",
+        )
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
+from comity._ray import LOOKED, Head
 from comity.bulk import part_files, sources, summary
 from comity.bulk.sources import Piece
 from comity.errors import ComityError, EngineFailed
@@ -38,7 +39,7 @@ def on_ray(ray: Any, judge: part_files.Judge, pieces: Iterable[Piece], column: s
 
     Raises:
         InputError: a file cannot be read.
-        EngineFailed: tasks died again and again.
+        EngineFailed: tasks died again and again, or Ray's head is gone.
     """
     judge.threads = 1
     held = [ray.put(judge)]  # in a list: a task gets the reference, and fetches what it has not got
@@ -49,13 +50,19 @@ def on_ray(ray: Any, judge: part_files.Judge, pieces: Iterable[Piece], column: s
         for number, piece in enumerate(pieces)
     )
     waiting = list(islice(given, max(AT_ONCE, 2 * int(ray.cluster_resources().get("CPU", 1)))))
+    head = Head(ray)
     try:
         while waiting:
-            (done,), waiting = ray.wait(waiting)
-            yield from _result(ray, done)
-            waiting += islice(given, 1)
+            done, waiting = ray.wait(waiting, timeout=LOOKED)
+            if head.is_gone():
+                raise head.lost()
+            for each in done:
+                yield from _result(ray, each)
+                waiting += islice(given, 1)
+    except ConnectionError as error:  # of a client of Ray
+        raise head.lost() from error
     finally:
-        for each in waiting:
+        for each in () if head.is_gone() else waiting:
             ray.cancel(each)
 
 

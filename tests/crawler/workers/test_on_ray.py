@@ -6,9 +6,11 @@ Run by `make test-engines`, which installs Ray.
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,7 +21,7 @@ from typing import Any
 import pytest
 from commands import ALLOW, comity, complaint
 from postgres import Server
-from ray_nodes import another_node
+from ray_nodes import another_node, head_alone
 from sites import HANGS, Site
 from test_shards import QUICK, output, sites, stop_by_terminal, whole, words
 
@@ -180,6 +182,39 @@ def test_actors_end_with_the_process_that_had_them_placed(ray: Any, sites: list[
     assert prove(folder).findings == []
 
 
+@pytest.mark.parametrize("client", [False, True])
+def test_a_crawl_whose_cluster_loses_its_head_ends_in_words_and_goes_on_without_it(
+    sites: list[Site], tmp_path: Path, client: bool
+) -> None:
+    pytest.importorskip("ray", reason="ray is not installed: make test-engines")
+    if client:
+        pytest.importorskip("grpc", reason="ray[client] is not installed")
+    wanted = whole(sites, tmp_path / "one")
+    folder = tmp_path / "many"
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as short:  # sockets have short names
+        with head_alone(3, Path(short)) as (direct, by_client, head):
+            given = words(
+                sites, folder, "--workers", "2", "--engine", "ray", "--address", by_client if client else direct
+            )
+            given[given.index("--delay") + 1] = "0.2"
+            command = [sys.executable, "-m", "comity", *given, "--quiet"]
+            with started(*command, RAY_AUTH_MODE="disabled") as crawl:
+                until(lambda: sum(len(site.seen) for site in sites) > 25, crawl)
+                for pid in head:
+                    os.kill(pid, signal.SIGKILL)
+                _, error = crawl.communicate(timeout=HANGS)
+    assert "Traceback" not in error
+    assert re.search(r"^comity: the head of the Ray cluster at \S+ is gone \(what was written is safe", error, re.M), (
+        error
+    )
+    assert crawl.returncode == 1
+    assert not is_running(folder)
+    done = comity("crawl", "-o", str(folder), "--resume", "--workers", "2", "--delay", "0", "--quiet")
+    assert done.returncode == 2, done.stderr
+    assert output(folder) == wanted
+    assert prove(folder).findings == []
+
+
 @pytest.fixture
 def url(postgres: Server) -> Iterator[str]:
     """The address of a crawl in a store."""
@@ -250,9 +285,11 @@ def workers_of(command: "subprocess.Popen[str]", store: CrawlStore) -> set[tuple
 
 
 @contextmanager
-def started(*command: str) -> Iterator["subprocess.Popen[str]"]:
+def started(*command: str, **environment: str) -> Iterator["subprocess.Popen[str]"]:
     """A command, which is ended if it has not ended by itself."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | environment
+    )
     try:
         yield process
     finally:

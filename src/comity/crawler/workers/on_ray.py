@@ -10,13 +10,15 @@ import asyncio
 import logging
 import os
 import platform
+import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from comity._ray import LOOKED, Head
 from comity.crawler.shards import part
 from comity.crawler.workers.member import StoreJob, on_machine
 from comity.crawler.workers.output_folder import leave_folder, take_folder
@@ -114,11 +116,12 @@ class Actor:
 class Placed:
     """An actor as the process above sees it. See Running."""
 
-    def __init__(self, ray: Any, actor: Any, job: AnyJob) -> None:
+    def __init__(self, ray: Any, head: Head, actor: Any, job: AnyJob) -> None:
         self.pid: int | None = None
         self.machine = ""
         self.returncode: int | None = None
         self._ray = ray
+        self._head = head
         self._actor = actor
         self._job = job
         self._ends = 1
@@ -139,31 +142,53 @@ class Placed:
         """One message at a time, since Ray may bring two in any order."""
         while self._unsaid:
             words, self._unsaid = self._unsaid, []
-            with suppress(self._ray.exceptions.RayError):  # it is dying, which is found out soon
-                await self._actor.hear.remote(words)
+            with suppress(self._ray.exceptions.RayError, ConnectionError, EngineFailed):  # it is dying, as is found out
+                await self._answer(self._actor.hear.remote(words))
+
+    async def _answer(self, asked: Awaitable[Any]) -> Any:
+        """What Ray answers.
+
+        Raises:
+            EngineFailed: its head is gone, without which it may never answer.
+        """
+        answer = asyncio.ensure_future(_awaited(asked))
+        while not answer.done():
+            await asyncio.wait([answer], timeout=LOOKED)
+            if await asyncio.get_running_loop().run_in_executor(None, self._head.is_gone):
+                answer.cancel()
+                raise self._head.lost()
+        return answer.result()
 
     async def words(self) -> AsyncIterator[Word]:
         try:
-            self.pid, self.machine = await self._actor.place.remote()
+            self.pid, self.machine = await self._answer(self._actor.place.remote())
             if isinstance(self._job, Job) and self.machine != platform.node():
                 yield "failed", elsewhere(self.machine)
                 return
             yield "placed", self.machine
             working = self._actor.work.remote(self._job, platform.node())
-            while (words := await self._actor.words.remote()) is not None:
+            while (words := await self._answer(self._actor.words.remote())) is not None:
                 for word in words:
                     yield word
-            await working
+            await self._answer(working)
             self._ends = 0
+        except EngineFailed as error:
+            yield "failed", error
         except self._ray.exceptions.RayActorError as error:
             if self.pid is None and getattr(error, "actor_init_failed", False):
                 yield "failed", unable(str(error))
         except self._ray.exceptions.RayError as error:  # what is no ComityError, or nowhere to run
             logger.error("a worker failed: %s", error)
+        except ConnectionError:  # of a client of Ray, which does not come back to it
+            yield "failed", self._head.lost()
 
     def kill(self) -> None:
-        with suppress(self._ray.exceptions.RayError):
-            self._ray.kill(self._actor)
+        if not self._head.is_gone():
+            with suppress(self._ray.exceptions.RayError, ConnectionError):
+                self._ray.kill(self._actor)
+        elif self._is_here() and self.pid is not None:  # on another machine it ends itself
+            with suppress(OSError):
+                os.kill(self.pid, signal.SIGKILL)
 
     async def wait(self) -> int:
         self.kill()
@@ -187,6 +212,10 @@ class Placed:
         except OSError:
             return False
         return True
+
+
+async def _awaited(asked: Awaitable[Any]) -> Any:
+    return await asked
 
 
 def elsewhere(machine: str) -> InvalidSetting:
@@ -227,8 +256,14 @@ def placing(ray: Any, *, prepare: Callable[[], None] | None = None, anywhere: bo
         )
     kind = ray.remote(Actor).options(num_cpus=1, max_restarts=0, scheduling_strategy=where)
 
+    head = Head(ray)
+
     async def start(job: AnyJob) -> Placed:
         assert isinstance(job, Job | StoreJob)
-        return Placed(ray, kind.remote(prepare), replace(job, folder=Path(job.folder).absolute()))
+        try:
+            actor = kind.remote(prepare)
+        except ConnectionError as error:
+            raise head.lost() from error
+        return Placed(ray, head, actor, replace(job, folder=Path(job.folder).absolute()))
 
     return start
