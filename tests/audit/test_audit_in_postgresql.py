@@ -331,6 +331,14 @@ def _changed(written: Written, table: str, change: str) -> Iterator[None]:
             db.execute(f"INSERT INTO {table} SELECT * FROM before")
 
 
+def test_a_part_that_was_begun_after_its_worker_s_run_was_over_is_found_out(written: Written) -> None:
+    part = written.parts[-1]
+    assert part.run == 1
+    with _changed(written, "part", f"UPDATE part SET run = 2 WHERE (shard, token) = ({part.shard}, {part.token})"):
+        found = _found([Path(each) for each in written.machines], part)
+    assert found == ["it is of run 1, and the part was begun in run 2"]
+
+
 def test_a_part_whose_marker_another_has_erased_is_found_out(written: Written) -> None:
     machines = [Path(each) for each in written.machines]
     shard = _displaced(written)

@@ -178,13 +178,14 @@ class _Walk:
         self._ledger: Path
         self._proof: Proof
         self._asked: LedgerRequests
+        self._part_of: int | None = None  # the run that the part at hand belongs to
         self.sink: str | None = None  # as the ledger says
         self.wrote: JsonObject | None = None  # how many records the output has, as the last seal says
         self.sealed = False
 
     def walk(self, part: Part, proof: Proof, asked: LedgerRequests) -> None:
         """Go through a part's ledger."""
-        self._ledger, self._proof, self._asked = part.ledger, proof, asked
+        self._ledger, self._proof, self._asked, self._part_of = part.ledger, proof, asked, part.run
         self.wrote, self.sealed = None, False
         self._evidence.cached = 0
         before = len(self._hosts)
@@ -264,6 +265,8 @@ class _Walk:
 
     def _begin(self, record: JsonObject) -> list[str]:
         problems = list(self._runs.wrong(record, self.run))
+        if self._part_of not in (None, record["run"]):
+            problems.append(f"it is of run {record['run']}, and the part was begun in run {self._part_of}")
         self.run = max(record["run"], self.run)
         self._proof.runs = self.run
         within = record.get("clock_within", 0.0)

@@ -59,6 +59,7 @@ class Part:
         followed: whether a later part goes on with its shard, so that this one may have ended in any way.
         kept: what the store says of it: `ledger` and `sink`, how far each is committed, and of the last part of a
             shard all that `state` gives; None where the frontier beside it says so.
+        run: the number of the run that was under way when it began, as the store says; None: nobody says.
     """
 
     path: Path
@@ -67,6 +68,7 @@ class Part:
     absent: str | None = None
     followed: bool = False
     kept: Mapping[str, Any] | None = None
+    run: int | None = None
 
     @property
     def keeper(self) -> str:
@@ -299,6 +301,7 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: st
                     "sink": row.sink,
                     "parcels": [parcel for sender, parcel in parcels if sender == row.shard],
                 },
+                run=row.run,
             )
         )
     over = crawl.ended is not None and states == {"ended"}

@@ -11,8 +11,10 @@ import logging
 import os
 import platform
 import signal
+import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -145,13 +147,13 @@ class Placed:
             with suppress(self._ray.exceptions.RayError, ConnectionError, EngineFailed):  # it is dying, as is found out
                 await self._answer(self._actor.hear.remote(words))
 
-    async def _answer(self, asked: Awaitable[Any]) -> Any:
+    async def _answer(self, asked: Any) -> Any:
         """What Ray answers.
 
         Raises:
             EngineFailed: its head is gone, without which it may never answer.
         """
-        answer = asyncio.ensure_future(_awaited(asked))
+        answer = _answer_to(asked)
         while not answer.done():
             await asyncio.wait([answer], timeout=LOOKED)
             if await asyncio.get_running_loop().run_in_executor(None, self._head.is_gone):
@@ -214,8 +216,35 @@ class Placed:
         return True
 
 
-async def _awaited(asked: Awaitable[Any]) -> Any:
-    return await asked
+def _answer_to(asked: Any) -> "asyncio.Future[Any]":
+    """What Ray answers. A client of Ray waits for the head before it can even be told to wait for an answer, and takes
+    it ill where that is no longer wanted: so in a thread that nobody waits for, and by a future of our own.
+    """
+    loop = asyncio.get_running_loop()
+    answer = loop.create_future()
+
+    def take(done: "Future[Any]") -> None:
+        if answer.done():
+            return
+        if (error := done.exception()) is None:
+            answer.set_result(done.result())
+        else:
+            answer.set_exception(error)
+
+    def tell(done: "Future[Any]") -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(take, done)
+
+    def wait() -> None:
+        try:
+            asked.future().add_done_callback(tell)
+        except Exception as error:
+            failed = Future[Any]()
+            failed.set_exception(error)
+            tell(failed)
+
+    threading.Thread(target=wait, daemon=True).start()
+    return answer
 
 
 def elsewhere(machine: str) -> InvalidSetting:

@@ -84,10 +84,13 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """A part of the output: which folder of whom, and how far it is committed: what sink and ledger were told."""
+    """A part of the output: in which run it began, which folder of whom it is, and how far it is committed: what sink
+    and ledger were told.
+    """
 
     shard: int
     token: int
+    run: int
     holder: str
     folder: str
     name: str
@@ -360,15 +363,17 @@ class CrawlStore:
         """All parts of the output, on whatever machine."""
         with self.open() as db:
             rows = db.execute(
-                "SELECT shard, token, holder, folder, name, sink, ledger FROM part ORDER BY 1, 2"
+                "SELECT shard, token, run, holder, folder, name, sink, ledger FROM part ORDER BY 1, 2"
             ).fetchall()
             facts = db.execute("SELECT shard, key, value FROM fact WHERE key IN ('sink', 'ledger')").fetchall()
         now = {(shard, key): value for shard, key, value in facts}
         newest = {row[0]: row[1] for row in rows}
         found = []
-        for shard, token, holder, folder, name, *kept in rows:
+        for shard, token, run, holder, folder, name, *kept in rows:
             texts = kept if token != newest[shard] else [now.get((shard, key)) for key in ("sink", "ledger")]
-            found.append(PartRow(shard, token, holder, folder, name, *(text and json.loads(text) for text in texts)))
+            found.append(
+                PartRow(shard, token, run, holder, folder, name, *(text and json.loads(text) for text in texts))
+            )
         return found
 
     def state(self, key: str) -> dict[int, Any]:

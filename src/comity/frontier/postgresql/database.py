@@ -16,7 +16,7 @@ from comity._extras import need
 from comity.errors import InputError, InvalidSetting, StorageError
 
 _RIGHTS: Final = "who begins a crawl needs CREATE on the database, and who takes part is the same user"
-FORMAT: Final = 3
+FORMAT: Final = 4
 OLDEST: Final = 12  # version of PostgreSQL
 USE: Final = "--store with PostgreSQL"
 DEFAULT_NAME: Final = "crawl"
@@ -71,8 +71,8 @@ CREATE TABLE member (
     name text PRIMARY KEY, folder text NOT NULL, beat bigint NOT NULL DEFAULT 0, works boolean NOT NULL
 ) WITH (fillfactor = 20);
 CREATE TABLE part (
-    shard int NOT NULL, token bigint NOT NULL, holder text NOT NULL, folder text NOT NULL, name text NOT NULL,
-    sink text, ledger text, PRIMARY KEY (shard, token)
+    shard int NOT NULL, token bigint NOT NULL, run bigint NOT NULL, holder text NOT NULL, folder text NOT NULL,
+    name text NOT NULL, sink text, ledger text, PRIMARY KEY (shard, token)
 ) WITH (fillfactor = 50);
 CREATE TABLE operator_order (id bigserial PRIMARY KEY, text text NOT NULL);
 CREATE TABLE turn (

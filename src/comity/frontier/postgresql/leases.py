@@ -229,7 +229,10 @@ def _begin_part(db: Any, shard: int, token: int, holder: str, folder: str, name:
         (shard, shard),
     )
     db.execute(f"DELETE FROM fact_{shard} WHERE key IN ('sink', 'ledger')")
-    db.execute("INSERT INTO part VALUES (%s, %s, %s, %s, %s)", (shard, token, holder, folder, name))
+    db.execute(
+        "INSERT INTO part SELECT %s, %s, run, %s, %s, %s FROM crawl",  # the run that is under way, whoever writes
+        (shard, token, holder, folder, name),
+    )
 
 
 class LeaseKeeper(threading.Thread):
