@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -793,3 +794,17 @@ def test_no_interval_is_cut_short_where_a_shard_is_handed_on_and_the_clocks_of_t
     with crawl.store.open() as db:
         database.drop(db, crawl.store.where)
     crawl.store.close()
+
+
+def test_a_shard_that_was_lost_makes_nobody_let_go_one_that_is_taken_again_at_once() -> None:
+    stopped: list[int] = []
+    shards = {number: SimpleNamespace(stop=lambda number=number: stopped.append(number)) for number in (1, 2, 3)}
+    member: Any = SimpleNamespace(_leaving=set(), _running=dict(shards), _crawlers=shards)
+    rows = [SimpleNamespace(holder=holder) for holder in ("other", "other", "ours", "ours")]
+    look: Any = SimpleNamespace(rows=rows, members=3)
+    member._leases = SimpleNamespace(tokens={2: 7})  # of the others the end was not seen yet
+    Member._even_out(member, look)
+    assert stopped == []
+    member._leases.tokens[3] = 8
+    Member._even_out(member, look)
+    assert stopped == [3]

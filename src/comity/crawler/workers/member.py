@@ -323,8 +323,9 @@ class Member:
             return
         share = len(look.rows) // max(look.members, 1)
         served = sum(number >= share for number in Counter(row.holder for row in look.rows).values())
-        if len(self._running) > share and served < look.members:
-            number = max(self._running)
+        held = self._running.keys() & self._leases.tokens.keys()  # one that was lost is nobody's to let go
+        if len(held) > share and served < look.members:
+            number = max(held)
             self._leaving.add(number)
             self._crawlers[number].stop()
 
