@@ -5,6 +5,7 @@ import gzip
 import json
 import ssl
 import stat
+import time
 import zipfile
 from base64 import b64encode
 from collections.abc import Iterator
@@ -18,11 +19,13 @@ from commands import ALLOW, comity
 from sites import Site
 
 from comity import Client, ClientSettings, Policy
+from comity.crawler import Crawler
 from comity.errors import InvalidSetting
 from comity.identity import Identity, KeyLookup, create, load, rotate
 from comity.identity.checking import check
 from comity.identity.published import DAY, DIRECTORY_TYPE, documents, user_agent
 from comity.identity.verifier import VerifyingMiddleware
+from comity.signatures import folder
 from comity.signatures.folder import signer
 from comity.signatures.keys import decoded
 from comity.signatures.verifying import WELL_KNOWN
@@ -432,3 +435,30 @@ def test_no_file_that_a_signed_crawl_writes_has_a_key(tmp_path: Path, site: Site
                 data = b"".join(packed.read(name) for name in packed.namelist())
         assert not [secret for secret in secrets if secret in data], path
     assert text not in told.stdout + told.stderr
+
+
+def test_a_key_that_cannot_be_used_any_more_ends_a_crawl_and_fails_no_page(
+    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "AGAIN", 0.0)  # so that each request is signed by what lies there now
+    create(tmp_path / "id", SAID, time.time())
+    (key,) = (tmp_path / "id" / "keys").iterdir()
+    site.link("/", *(f"/{number}" for number in range(9)))
+
+    async def answer(request: web.Request) -> web.Response:
+        key.chmod(0o644)
+        return web.Response(text=f"page {request.path}")
+
+    for number in range(9):
+        site.set(f"/{number}", answer)
+    quick = Policy(agent="ExampleBot/1.0", min_interval=0, allow_addresses=("127.0.0.0/8",))
+    crawler = Crawler(
+        [site.url("/")], tmp_path / "out", policy=quick, client_settings=ClientSettings(identity=str(tmp_path / "id"))
+    )
+    with pytest.raises(InvalidSetting, match="can be read by others"):
+        asyncio.run(crawler.run())
+    key.chmod(0o600)
+    assert not (tmp_path / "out" / "failures.jsonl").read_text()
+    again = Crawler([], tmp_path / "out")
+    assert asyncio.run(again.run()).pages == 10
+    assert not (tmp_path / "out" / "failures.jsonl").read_text()

@@ -27,6 +27,7 @@ from comity.errors import (
     AddressBlocked,
     CircuitOpen,
     FetchError,
+    InvalidSetting,
     OutOfHours,
     PaymentRequired,
     PluginError,
@@ -171,7 +172,9 @@ class Fetcher:
     def _not_answered(self, host: Host, entry: Entry, error: Exception) -> Entry | None:
         """What an error means for a URL; gives the entry back where it is to have its turn again."""
         match error:
-            case RenderingFailed() | StorageError() | MemoryError():  # ours, and no page's: it is asked for again
+            case (
+                RenderingFailed() | StorageError() | InvalidSetting() | MemoryError()
+            ):  # ours, and no page's: it is asked for again
                 raise error
             case RobotsDisallowed():
                 self._refused(host, entry, error.decision)
