@@ -135,7 +135,18 @@ HIDING += [
         "@media all{.x{display:none}}",
         "@media screen {@layer a{.x{display:none}}}",
         "@supports (display:grid){.x{display:none}}",
+        "main{& .x{display:none}}",
+        ".x{display:block}.x{display:none}",
+        "@media print{.x{display:block}}.x{display:none}",
     )
+]
+HIDING += [
+    ("<style>.x{clip:rect(0,0,0,0);position:absolute}</style><p class=x>secret</p>", "clipped", True),
+    ("<style>.x{font-size:1px}</style><p class=x>secret</p>", "font_size_zero", True),
+    ("<style>.x{display:none!important}</style><p class=x style='display:block'>secret</p>", "display_none", True),
+    ("<style>body{background:#fff}</style><p style='color:#fff'>secret</p>", "same_colour", True),
+    ("<p style='zoom:0.001'>secret</p>", "font_size_zero", False),
+    ("<select><option hidden>secret</option></select>", "hidden_attribute", False),
 ]
 HIDING += [
     ("<div popover>secret</div>", "display_none", True),
