@@ -17,6 +17,7 @@ from comity.http_caching import freshness
 from comity.net import ClientSettings, Response
 from comity.policy import Policy
 from comity.signatures import PublicKey, Refused, Signed, signatures_of
+from comity.signatures.base import joined
 
 MOST_KEYS: Final = 32
 MOST_DIRECTORIES: Final = 10_000
@@ -219,10 +220,7 @@ class VerifyingMiddleware:
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
-            headers: dict[str, str] = {}
-            for raw, value in scope["headers"]:
-                name, text = raw.decode("latin-1").lower(), value.decode("latin-1")
-                headers[name] = f"{headers[name]}, {text}" if name in headers else text
+            headers = joined((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"])
             path = scope.get("raw_path") or scope["path"].encode()
             url = f"{self._origin}{path.partition(b'?')[0].decode('latin-1')}"
             if query := scope.get("query_string", b"").decode("latin-1"):

@@ -1,6 +1,6 @@
 """The signature base: which parts of a request a signature covers, and how they are written (RFC 9421, 2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from comity import urls
@@ -13,6 +13,15 @@ Covered = Sequence[Component]
 
 class Uncovered(ValueError):
     """A component that a signature covers is not in the request, or cannot be read here."""
+
+
+def joined(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Fields by their name in lower case, several of one name joined by a comma."""
+    found: dict[str, str] = {}
+    for name, value in fields:
+        name = name.strip().lower()
+        found[name] = f"{found[name]}, {value.strip()}" if name in found else value.strip()
+    return found
 
 
 def structured(text: str) -> dict[str, Any]:

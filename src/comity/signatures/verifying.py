@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from comity.errors import InvalidURL
-from comity.signatures.base import TAG, Covered, Uncovered, base, normal, structured
+from comity.signatures.base import TAG, Covered, Uncovered, base, joined, normal, structured
 from comity.signatures.keys import TEST_KEYS, PublicKey
 from comity.urls import Url
 
@@ -83,10 +83,7 @@ def signatures_of(method: str, url: str, fields: Mapping[str, str]) -> list[Sign
         Refused: the fields cannot be read at all.
         InvalidURL
     """
-    lower: dict[str, str] = {}
-    for name, value in fields.items():
-        name = name.lower()
-        lower[name] = f"{lower[name]}, {value}" if name in lower else value
+    lower = joined(fields.items())
     if "signature-input" not in lower or "signature" not in lower:
         return []
     try:

@@ -117,13 +117,10 @@ def verify(url: str, headers: Path, method: str, as_json: bool, **options: Any) 
 
     from comity.cli.input_files import read
     from comity.identity import KeyLookup
+    from comity.signatures.base import joined
 
-    given: dict[str, str] = {}
-    for line in read(headers).decode("utf-8", "replace").splitlines():
-        name, colon, value = line.partition(":")
-        if colon and name.strip():
-            name = name.strip().lower()
-            given[name] = f"{given[name]}, {value.strip()}" if name in given else value.strip()
+    lines = (line.partition(":") for line in read(headers).decode("utf-8", "replace").splitlines())
+    given = joined((name, value) for name, colon, value in lines if colon and name.strip())
     if not given:
         complain("no headers given: one 'Name: value' a line, with --headers FILE or on standard input")
         return Exit.INPUT
