@@ -82,7 +82,7 @@ def engine() -> str:
 
 
 def lacks_compiled() -> bool:
-    """Whether modules are interpreted though nobody asked for that: there was no C compiler."""
+    """Whether modules are interpreted because there was no C compiler, and not because the environment asked for it."""
     from comity import urls
 
     return (urls.__file__ or "").endswith(".py") and os.environ.get("COMITY_NO_EXTENSIONS", "") in ("", "0")

@@ -27,7 +27,8 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """
+    """A socket that listens at an address.
+
     Raises:
         StorageError: the address cannot be used.
     """

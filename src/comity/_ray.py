@@ -110,7 +110,7 @@ def _look_for(address: str) -> None:
 
 
 def _join(ray: Any, options: dict[str, Any]) -> None:
-    """Raises: EngineFailed."""
+    """Join a cluster. Raises EngineFailed where there is none."""
     address = options["address"]
     for attempt in range(1, ATTEMPTS + 1):
         try:

@@ -1,7 +1,7 @@
 """Dataclasses as JSON, and the JSON Schema of their form: both by their fields, so that neither is written twice.
 
 A dataclass may have members that are worked out: `ANSWERS`, name to type and function. What `Annotated` adds to a type
-are members of its schema, name and value. Descriptions are those of the docstring's `Attributes`.
+are members of its schema, name and value. Descriptions come from the docstring's `Attributes`.
 """
 
 import inspect
@@ -77,7 +77,7 @@ def schema_of(kind: Any, *, sparse: bool = False, closed: bool = True) -> Schema
 
 
 def document_of(kind: Any, title: str) -> Schema:
-    """The schema as a document of its own."""
+    """The schema as a whole document."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema_of(kind)}
 
 

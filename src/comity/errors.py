@@ -21,7 +21,7 @@ class ComityError(Exception):
         return f"{message} ({self.hint})" if self.hint else message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: what has keyword arguments of its own could not be made again from `args` alone."""
+        """For pickle and copy: an error with keyword arguments cannot be made again from `args` alone."""
         return _remade, (type(self), self.args), self.__dict__
 
 

@@ -1,7 +1,7 @@
 """Fields of frozen dataclasses as one table: the annotation says the type, `setting` what else is asked of a value.
 
 From it comes all that is done with a setting: the check when it is made, the reading of text (a variable, comity.toml,
-an option), help and documents. The words are those of the class's docstring, "Attributes". `typed` brings any value,
+an option), help and documents. The words come from the class's docstring, "Attributes". `typed` brings any value,
 such as a member of a JSON object, to an annotated type.
 """
 
@@ -266,7 +266,7 @@ def _number(text: str, unit: str) -> float:
 
 
 def setting(default: Any = MISSING, *, factory: Any = MISSING, secret: bool = False, **asked: Any) -> Any:
-    """A field of a class of settings, and what is asked of its value beside its type (see `SettingField`).
+    """A field of a class of settings, with what its value must be besides its type (see `SettingField`).
 
     Args:
         secret: it may hold a password, so `repr` leaves it out.

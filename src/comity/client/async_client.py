@@ -157,7 +157,7 @@ class AsyncClient:
     @asynccontextmanager
     async def _turn(self, url: str) -> AsyncIterator[Answered]:
         """The turn of a GET or another request that somebody else sends inside the block, a browser for example, so
-        that both keep one pace. What it gives is to be called when the answer's head is there.
+        that both keep one pace. Call what it gives when the answer's head is there.
 
         Raises:
             InvalidURL, RobotsDisallowed, Postponed
@@ -214,7 +214,7 @@ class AsyncClient:
     ) -> "Retrieved":
         """The page for a reader that is a program: as Markdown, with evidence.
 
-        Arguments and errors are those of `comity.retrieve.retrieve`.
+        Arguments and errors as for `comity.retrieve.retrieve`.
         """
         from comity.retrieve import retrieve
 

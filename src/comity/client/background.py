@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for callers without one: each call is a coroutine that runs there.
+"""An event loop in a background thread, for callers without one: each call is a coroutine that runs there.
 
 Whoever calls gets an answer or an error: closing ends what is under way, and in a forked process, which has the loop
 but not its thread, every call says so.
@@ -86,7 +86,7 @@ class Background:
                     raise
 
     def check(self) -> None:
-        """Raises: RuntimeError: see `run`."""
+        """Check that a call may be made. Errors as for `run`."""
         if self.forked:  # before any lock, which may be held for ever here
             raise RuntimeError(
                 f"the client was opened in process {self._process}, of which this one ({os.getpid()}) is a fork: "

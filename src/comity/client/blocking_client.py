@@ -1,6 +1,6 @@
 """Client: what AsyncClient does, as plain calls for programs without an event loop.
 
-It runs an AsyncClient on a loop of its own in one background thread, so there is one stack and one behaviour.
+It runs an AsyncClient on an event loop in one background thread, so there is one stack and one behaviour.
 """
 
 import threading
@@ -33,7 +33,7 @@ class Client:
     """A polite HTTP client. Use it as a context manager, or call `close` when you are done; any thread may call it.
 
     It opens when it is first used. One that is closed can be opened again, by `with`. A process that is forked while
-    it is open needs a client of its own.
+    it is open needs a new client.
 
     Args:
         policy: what may be done; the default respects robots.txt and leaves a second between requests to one host.

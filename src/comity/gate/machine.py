@@ -17,7 +17,7 @@ knows, in order; the first that is answered with a step ends it, and when all ar
 So a refused URL takes no turn and no waiting time, robots.txt is asked even where a circuit is open, and what is sent
 was allowed at the very moment of sending. QUESTIONS is the table; docs/gate.md draws it.
 
-Everything that affects state lives here and in the modules beside it. There is no I/O and no clock: `now` is seconds
+Everything that affects state lives in this package. There is no I/O and no clock: `now` is seconds
 on the caller's monotonic clock.
 """
 
@@ -284,8 +284,8 @@ class Gate:
         Args:
             retry_after: seconds that a 429 or 503 asked us to stay away.
             jitter: from 0 to 1, how much of the back-off is used this time; a random number spreads retries.
-            body: how its body is read from now on until `finished`; None where there is none, or nobody could say
-                when it is over.
+            body: how its body is read from now on until `finished`; None where there is none, or its end will
+                not be reported.
         """
         go.status, go.body = status, body
         asked_for = retry_after if status in BUSY else None
@@ -304,7 +304,7 @@ class Gate:
             again_until: until when the call would wait to be tried again; None: it is over.
 
         Returns:
-            Whether it is to be tried again: the host may be asked in time, and the request was no probe. The circuit
+            Whether to try again: the host may be asked in time, and the request was no probe. The circuit
             breaker counts calls with all their retries.
         """
         throttle = go.throttle
@@ -332,7 +332,7 @@ class Gate:
     # Turns for another gate, which has a request to a host of ours: one that a robots.txt redirects to
 
     def reserve(self, host: str, now: float) -> float | None:
-        """Give another gate the turn of a host: the time to ask again, infinite for never; None where it is given.
+        """Give another gate the turn of a host; else the time to ask again, infinite for never. None: it is given.
 
         `release` it once the request is over.
         """
@@ -353,7 +353,7 @@ class Gate:
         """The request for which a turn was lent is over.
 
         Args:
-            good: False for 429, 5xx and no answer at all; None where nobody can say, or it was perhaps never sent.
+            good: False for 429, 5xx and no answer at all; None where that is not known, or it was perhaps never sent.
             retry_after: seconds that a 429 or 503 asked us to stay away.
         """
         throttle = self._throttle(self.pace_of(host) or host)

@@ -13,7 +13,7 @@ from comity.policy.presets import DAY
 
 MOST_BYTES: Final = 256 * 1024 * 1024  # of robots.txt files kept
 MOST_ORIGINS: Final = 100_000
-OVERHEAD: Final = 2048  # bytes that an origin costs beside its file
+OVERHEAD: Final = 2048  # bytes that an origin costs besides its file
 
 
 class RobotsRequest:

@@ -68,7 +68,7 @@ class Go:
 
     Attributes:
         key: what shares a pace with the URL's host.
-        throttle: that of `key`; only where a request is to be sent.
+        throttle: the throttle of `key`; only where a request will be sent.
         probe: whether the answer decides about an open circuit, so that the call must not be tried again.
         status: HTTP status of the answer, once `Gate.headers_received` was told.
         body: how the body of its answer is being read, as `Gate.headers_received` was told; None where it is not.

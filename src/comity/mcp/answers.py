@@ -14,7 +14,7 @@ from comity.as_json import jsonable
 from comity.mcp.untrusted import NOTICE, clean_all
 
 MOST: Final = 100  # findings, rules, statements in an answer
-LONGEST: Final = 500  # characters of a site's words that an answer quotes beside a page's text
+LONGEST: Final = 500  # characters of a site's words that an answer quotes besides a page's text
 
 # Kind of error -> what it means, and what to do. The words of the error itself may quote the site.
 _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
@@ -52,7 +52,7 @@ _BLOCKED: Final = "leads to an address that is not to be reached"  # in the word
 
 
 class Unanswerable(Exception):
-    """A tool cannot do what it was asked, for a reason of its own.
+    """A tool cannot do what it was asked, for a reason that is no error of the library.
 
     Attributes:
         kind: one word for programs.
@@ -73,7 +73,7 @@ def answer(said: Any, removed: Counter[str] | None = None) -> dict[str, Any]:
 
 
 def as_text(values: Mapping[str, Any]) -> str:
-    """An answer as the text that stands beside it."""
+    """An answer as text, for clients that read no structured content."""
     return json.dumps(values, ensure_ascii=False)
 
 

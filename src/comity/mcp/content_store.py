@@ -15,7 +15,7 @@ from comity import CrawledPage
 MIB: Final = 1024 * 1024
 PAGES: Final = 64 * MIB  # bytes of text, and of bodies of crawled pages
 ROBOTS: Final = 16 * MIB
-_BESIDE: Final = 4096  # bytes that an entry takes beside its text, counted high: the smallest ones fill memory too
+_BESIDE: Final = 4096  # bytes that an entry takes besides its text, counted high: the smallest ones fill memory too
 MAPS: Final = 16 * MIB
 
 Value = TypeVar("Value")
@@ -63,7 +63,7 @@ class PageText:
     """A page as Markdown, clean already.
 
     Attributes:
-        said: what the answer of `fetch` says of the page beside its text: `ours`, and what stands under `from_site`.
+        said: what the answer of `fetch` says of the page besides its text: `ours`, and what stands under `from_site`.
         removed: what was taken out, with counts.
     """
 

@@ -126,7 +126,7 @@ class Crawls:
     """The crawls of one server. To each host, all of them and its tools keep one pace.
 
     Args:
-        client: that of the tools.
+        client: the tools' client.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Crawls:
         self._removing: set[asyncio.Future[None]] = set()
 
     def check_limits(self, given: CrawlRequest) -> str | None:
-        """What to ask a person before a crawl goes as far as it is asked to; None where nobody need be asked."""
+        """What to ask a person before a crawl goes beyond the limits; None where it does not."""
         limits = self._limits
         beyond = [
             f"{asked:g} {what} (the limit is {most:g})"
@@ -163,7 +163,7 @@ class Crawls:
             agreed: whether a person agreed to what `check_limits` asks.
 
         Raises:
-            BeyondLimits: nobody agreed.
+            BeyondLimits: no person agreed.
             Unanswerable: there are enough crawls, or the site is being crawled.
         """
         self._forget_old()
@@ -209,9 +209,10 @@ class Crawls:
         return crawl
 
     def find(self, handle: str) -> CrawlTask:
-        """
+        """The crawl of a handle.
+
         Raises:
-            Unanswerable: there is no such crawl, or not any more.
+            Unanswerable: there is none, or not any more.
         """
         self._forget_old()
         crawl = self._crawls.get(handle)

@@ -61,7 +61,7 @@ def build(service: Service, tasks: Tasks | None = None) -> "Server[Any]":
     """The server; it works while the service is open.
 
     Args:
-        tasks: those of another who adds tools of his own; None for new ones.
+        tasks: shared with whoever adds tools; None for new ones.
     """
     server: Server[Any] = Server(NAME, version=version("comity"), title=TITLE, instructions=INSTRUCTIONS)
     server.extensions = dict(EXTENSIONS)
@@ -134,7 +134,7 @@ class _Handlers:
     async def _asked(
         self, context: Context, params: types.CallToolRequestParams, question: str
     ) -> bool | Result | None:
-        """Whether a person agreed; None where nobody can be asked; what to answer where the client is to ask."""
+        """Whether a person agreed; None where the client cannot ask; an answer to give first where it must ask."""
         capabilities = context.session.client_capabilities
         if capabilities is None or capabilities.elicitation is None:
             return None

@@ -26,9 +26,10 @@ _EXPOSED: Final = ("Mcp-Session-Id", "MCP-Protocol-Version", "WWW-Authenticate")
 
 
 def check_installed() -> None:
-    """
+    """Check that the SDK is there.
+
     Raises:
-        MissingExtra: the SDK is not installed.
+        MissingExtra: it is not installed.
     """
     if find_spec("mcp") is None:
         raise _extras.missing(ModuleNotFoundError(name="mcp"), "mcp", "comity mcp")
@@ -42,7 +43,7 @@ def over_stdio(make: "Callable[[], Service]") -> None:
     """
     wire = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)  # nobody else reads what the client says
+    os.dup2(nothing, 0)  # no other code may read what the client says
     os.close(nothing)
     line = _first_line(wire)
     answered = first_answer.answer(line) if line else None
@@ -104,7 +105,7 @@ class _Lines:
         loop = asyncio.get_running_loop()
         parts: list[bytes] = []
         while True:
-            # A thread of its own, which does not keep the process alive where the server ends before the client; and no
+            # A new thread, which does not keep the process alive where the server ends before the client; and no
             # file object, whose lock the interpreter would wait for when it ends.
             future: asyncio.Future[bytes] = loop.create_future()
             threading.Thread(target=self._read, args=(loop, future), daemon=True).start()
@@ -163,7 +164,7 @@ def over_http(
 
     Args:
         built: makes the server, instead of `server.build`.
-        allowed_hosts: names that clients may call us by, beside ours.
+        allowed_hosts: names that clients may call us by, besides ours.
         allowed_origins: origins of web pages that may ask, such as `https://chat.example`.
     """
     import uvicorn

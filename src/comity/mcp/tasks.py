@@ -30,7 +30,7 @@ class Task:
         life: seconds from its beginning that it can be asked about.
         cancel: ends the work, which then comes back with what it has.
         result: what the tool answers, once the work is done; an answer that is an error is a result as well.
-        error: what went wrong beside that.
+        error: what went wrong inside.
     """
 
     id: str

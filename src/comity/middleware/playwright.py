@@ -118,7 +118,7 @@ class _Held:
                 await self._send("Fetch.failRequest", {"requestId": number, "errorReason": reason})
 
     async def _head(self, number: str) -> tuple[int, str | None] | None:
-        """Status and Retry-After of an answer; None where nobody waits for it any more, or it takes too long.
+        """Status and Retry-After of an answer; None where the page has given it up, or it takes too long.
 
         Raises:
             ConnectionError: there was no answer.
@@ -141,7 +141,7 @@ class _Held:
         except TimeoutError:
             return None
         finally:
-            if self._heads.get(number) is head:  # not that of the redirect that followed
+            if self._heads.get(number) is head:  # a redirect that followed has another
                 del self._heads[number]
 
     async def _answered(self, event: dict[str, Any]) -> None:
@@ -168,7 +168,7 @@ class AsyncComityRoutes:
 
     A refused request is aborted as `blockedbyclient`, and `page.goto` raises. robots.txt is fetched by comity's own
     client, behind its address guard; all else is sent by the browser, with the policy's agent as User-Agent. To a host,
-    the client's own requests and those of all pages keep one pace together. While a context of this object is open, the
+    the client and all pages keep one pace together. While a context of this object is open, the
     requests of all other contexts of its browser are asked about too.
 
     Args:
@@ -187,7 +187,7 @@ class AsyncComityRoutes:
 
         Args:
             browser: a Chromium.
-            options: those of `browser.new_context`.
+            options: for `browser.new_context`.
 
         Raises:
             playwright.async_api.Error: it is no Chromium.

@@ -87,7 +87,7 @@ class ComityMiddleware:
         )
         self._driver = self._sending.driver
         crawler.signals.connect(self._received, signals.bytes_received)
-        # Twisted would send a GET a second time at once when the server drops the connection: a request nobody paced.
+        # Twisted would send a GET a second time at once when the server drops the connection: a request without a turn.
         # Scrapy's own retries come through the scheduler, and so through here.
         HTTPConnectionPool.retryAutomatically = False
         self._under_way: WeakKeyDictionary[Request, Go] = WeakKeyDictionary()
@@ -203,7 +203,7 @@ def _policy(settings: BaseSettings) -> Policy:
     agent, name = settings.get("USER_AGENT"), settings.get("ROBOTSTXT_USER_AGENT")
     interval = settings.getfloat("DOWNLOAD_DELAY")
     if agent and name:
-        with suppress(InvalidSetting):  # it is an agent string of its own
+        with suppress(InvalidSetting):  # the name does not occur in the agent string
             return Policy(agent=agent, product_token=name, min_interval=interval)
     return Policy(agent=name or agent or Policy().agent, min_interval=interval)
 

@@ -63,19 +63,20 @@ class RequestSigning:
         return RequestSigning, self._given
 
     def __call__(self, headers: Any, method: str, url: str) -> None:
-        """Put the signature into a request's headers, in the place of that of the hop before."""
+        """Sign a request, in place of the signature of the hop before."""
         if self._signing is not None:
             for name in FIELDS:
                 headers.pop(name, None)
             headers.update(self._signing.headers(method, url, time.time()))
 
     def again(self, method: str, url: str, status: int, headers: Mapping[str, Any]) -> bool:
-        """Whether an answer asks for a signature, so that the request is to be sent once more."""
+        """Whether an answer asks for a signature: then the request is sent once more."""
         return self._signing is not None and method in ("GET", "HEAD") and self._signing.asked(url, status, headers)
 
 
 class _Sending:
-    """
+    """What holds whether a library blocks or awaits.
+
     Args:
         policy: what may be done.
         max_wait: seconds that a request waits for its turn; a longer wait raises `comity.Postponed`. None: for ever.
@@ -127,7 +128,7 @@ class Sending(_Sending):
             url: what the library sends; see `settled`.
             send: sends the request.
             ask: sends a GET with these headers and nothing else of the request's, and follows no redirect.
-            errors: those of the library that mean that no answer came.
+            errors: the library's errors for no answer.
 
         Raises:
             RobotsDisallowed, Postponed, CircuitOpen

@@ -47,8 +47,8 @@ _REFUSED_V6 = tuple(
         "ff00::/8",
     )
 )
-# IPv6 networks whose addresses carry an IPv4 address, and the octets where it may stand: of the local NAT64 prefixes
-# nobody outside knows the length, which may be 48, 56, 64 or 96 bits (RFC 6052, 2.2: octet 8 is none of them).
+# IPv6 networks whose addresses carry an IPv4 address, and the octets where it may stand. The length of a local NAT64
+# prefix is known inside its network only; it may be 48, 56, 64 or 96 bits (RFC 6052, 2.2: octet 8 is none of them).
 _LAST = (12, 13, 14, 15)
 _CARRIERS = tuple(
     (ipaddress.IPv6Network(network), readings)

@@ -26,7 +26,7 @@ _USERINFO: Final = r"(?s)(?<=//).*@|^(?!.*//).*@"
 
 
 def secret(header: str) -> bool:
-    """Whether the value of a request header is nobody else's business, by its name."""
+    """Whether the value of a request header is secret, by its name."""
     return re.search(_SECRET, header) is not None
 
 
@@ -187,7 +187,7 @@ class ClientSettings:
         max_redirects: hops that `get` follows.
         content_types: media types that are read, such as `text/html` or `text/*`; empty for all. An answer of another
             one is closed after its head, and a crawl leaves it out (`unwanted`).
-        connections: connections in use at the same time. Idle ones are kept for 30 to 75 s beside them, as long as all
+        connections: connections in use at the same time. Idle ones are kept for 30 to 75 s besides them, as long as all
             of this process's together stay under its limit on open files (`ulimit -n`), less 256 or half.
         verify_tls: False accepts any certificate, for robots.txt too.
         ca_file: certificates to trust instead of the system's, a PEM file.

@@ -41,7 +41,7 @@ def decoder_for(values: Iterable[str], url: str, max_ratio: float) -> "Decoder |
     """What undoes the codings of a body; None where there are none.
 
     Args:
-        values: those of its Content-Encoding headers.
+        values: of its Content-Encoding headers.
         max_ratio: decoded bytes for one received at most.
 
     Raises:
@@ -143,6 +143,10 @@ class Decoder:
         return bytes(body) if len(body) == size else None
 
     def close(self) -> None:
-        """Raises: FetchError: the body ended before its end."""
+        """Check that the body came to its end.
+
+        Raises:
+            FetchError: it did not.
+        """
         if self._received and (self._inflater is None or not self._inflater.eof):
             raise FetchError(f"the body of {self._url} ends too soon", url=self._url)

@@ -89,7 +89,7 @@ class HttpCache:
         try:
             result = _result(json.loads(row[0]), bytes(row[1]), policy)
         except DAMAGE:
-            return None  # written by a version that knew other fields, or by nobody of ours
+            return None  # written by a version that knew other fields, or by another program
         return result if result.origin == origin else None
 
     def keep_robots(self, result: RobotsResult) -> None:

@@ -12,7 +12,7 @@ class LoopSlices:
     """For the tasks of one event loop.
 
     Args:
-        most: what may be done in one turn, in whatever it is counted; what is larger has a turn of its own.
+        most: what may be done in one turn, in whatever it is counted; what is larger has a turn for itself.
     """
 
     def __init__(self, most: int) -> None:

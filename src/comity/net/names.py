@@ -61,7 +61,7 @@ class _Lookup:
 
     def _answered(self, task: asyncio.Task[tuple[str, ...]]) -> None:
         if not task.cancelled():
-            task.exception()  # nobody may be waiting any more: the failure is known all the same
+            task.exception()  # retrieved, though perhaps no caller waits any more: asyncio would complain
         self._wake()
 
     def _wake(self) -> None:
@@ -192,8 +192,8 @@ class Names(AbstractResolver):
 
 
 async def _by_system(host: str) -> FoundAddresses:
-    """By the system's resolver, which blocks a thread: one of its own, for those of the event loop are few, and one
-    that nobody waits for at the end of the program."""
+    """By the system's resolver, which blocks a thread: a new one each time, for the event loop has few, and a daemon,
+    for which the end of the program does not wait."""
     return await in_thread(host), FOUND_LIFE
 
 

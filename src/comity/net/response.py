@@ -101,7 +101,7 @@ class Head:
         return Head(**self._of_head())
 
     def _of_head(self) -> dict[str, Any]:
-        """Its fields, without those of a body."""
+        """Its fields, without a body."""
         return dict(zip(_OF_HEAD, _VALUES(self), strict=True))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Response(Head):
         """The character encoding of the body, by the name of Python's codec.
 
         Of markup it is found as browsers find it (HTML standard, 13.2.3.2). JSON is UTF-8 (RFC 8259, 8.1), whatever its
-        headers say, if it can be read so. Of all else a byte-order mark or the Content-Type says it. Where nobody does:
+        headers say, if it can be read so. Of all else a byte-order mark or the Content-Type says it. Else:
         UTF-8 if the body is valid UTF-8, else windows-1252.
         """
         from comity.signals import encodings  # which most programs that ask a question or two do not need
@@ -172,7 +172,7 @@ class Response(Head):
         return encodings.to_utf8(self.body, self.encoding).decode("utf-8", "replace")
 
     def json(self, **options: Any) -> Any:
-        """The body read as JSON (RFC 8259); `options` are those of `json.loads`.
+        """The body read as JSON (RFC 8259); `options` go to `json.loads`.
 
         Raises:
             InvalidJSON: it is none. This is a ValueError too.

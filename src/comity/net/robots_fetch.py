@@ -16,7 +16,7 @@ from comity.urls import Url
 LONGEST: Final = 1024 * 1024  # bytes of robots.txt that are read (RFC 9309, 2.5: at least 500 KiB)
 TIMEOUT = 30.0  # seconds for a robots.txt, and for each of its redirects, where no settings say otherwise
 REUSABLE: Final = ("basic ", "bearer ", "license ")
-"""Schemes whose credentials are not those of one URL (RFC 7617, RFC 6750, RSL)."""
+"""Schemes whose credentials hold for more than one URL (RFC 7617, RFC 6750, RSL)."""
 MAX_RATIO: Final = 1000.0  # decoded bytes for one received; LONGEST is the limit that counts
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from comity.net.http_cache import HttpCache
 
 TAKEN_UP: Final = 16 * 1024  # bytes that take as long to unpack as a robots.txt takes to be taken up
-RETRIED: Final = (429, 502, 503, 504)  # within one call: what may be over soon; of other 5xx nobody says so
+RETRIED: Final = (429, 502, 503, 504)  # within one call: what may be over soon, by its definition
 
 
 class ClientClosed(RuntimeError):
@@ -377,7 +377,7 @@ class Session:
     async def get_robots(self, step: FetchRobots, headers: dict[str, str]) -> RobotsAnswer:
         """Send a request for a robots.txt. It goes around the gate's rules (no recursion), never around the guard."""
         record = self._record(step, "GET", step.url)
-        if step.url.origin == step.origin:  # to nobody that it redirects to
+        if step.url.origin == step.origin:  # not where it redirects to
             headers = {**self.settings.credentials(step.origin), **headers}
         try:
             transport = self.open()

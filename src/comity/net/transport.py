@@ -1,5 +1,5 @@
-"""One request, one answer, over aiohttp. It follows no redirect, keeps no cookie and asks nobody for permission:
-that is the client's work. Every connection but those to a proxy passes the address guard when it is made.
+"""One request, one answer, over aiohttp. It follows no redirect, keeps no cookie and asks for no permission:
+the client does. Every connection but those to a proxy passes the address guard when it is made.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class Room(Protocol):
 
 
 class Digest(Protocol):
-    """Such as those of hashlib."""
+    """Such as `hashlib.sha256()`."""
 
     def update(self, data: bytes, /) -> None:
         """Take up more octets."""
@@ -98,7 +98,11 @@ class StreamedResponse(Head):
         self._answer.close()
 
     def require_type(self, wanted: Collection[str]) -> None:
-        """Raises UnwantedType where a page is of none of the media types that are wanted, such as `text/*`."""
+        """Check a page's media type against those that are wanted, such as `text/*`.
+
+        Raises:
+            UnwantedType
+        """
         kind = self.content_type
         if self.ok and kind not in wanted and f"{kind.partition('/')[0]}/*" not in wanted:
             raise UnwantedType(
@@ -116,7 +120,7 @@ class StreamedResponse(Head):
         Args:
             limit: bytes; a longer body raises TooLarge, or is cut there if `cut`.
             room: is told of what arrives, and may have the rest wait, while time-outs stand still.
-            digest: is updated with what arrives; of a body that is cut it may be that of more.
+            digest: is updated with what arrives, perhaps with more than is kept of a body that is cut.
 
         Raises:
             TooLarge, Timeout, FetchError
@@ -231,7 +235,7 @@ class Transport:
 
     Attributes:
         loop: that event loop.
-        turns: shares out what is to be done with answers, in bytes that are to be unpacked.
+        turns: shares out the unpacking of answers, in bytes.
     """
 
     def __init__(
@@ -275,7 +279,7 @@ class Transport:
 
             self.signing = folder.Signing(Path(settings.identity), time.time(), always=settings.sign == "always")
 
-        # aiohttp would send a GET a second time at once when the server drops the connection: a request nobody paced.
+        # aiohttp would send a GET a second time at once when the server drops the connection: a request without a turn.
         self._session._retry_connection = False
 
     async def close(self) -> None:

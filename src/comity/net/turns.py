@@ -46,7 +46,7 @@ class Clock:
     wall = staticmethod(time.time)
 
     def walls(self) -> tuple[float, ...]:
-        """Unix time by each clock that there is, `wall` first: any of them may be set while nobody looks."""
+        """Unix time by each clock that there is, `wall` first: any of them may be set meanwhile."""
         return (self.wall(),)
 
     async def sleep(self, seconds: float) -> None:
@@ -84,8 +84,8 @@ class Find(NamedTuple):
 
 
 class Borrow(NamedTuple):
-    """Have the turn of a host given by who keeps its pace; give what is to be called when the request is over, or None
-    where we keep it ourselves.
+    """Get the turn of a host from who keeps its pace; give what to call when the request is over, or None where we keep
+    it ourselves.
     """
 
     host: str
@@ -108,8 +108,8 @@ class Turns:
 
     Attributes:
         robots_timeout: seconds for a robots.txt and for each of its redirects; None: robots_fetch.TIMEOUT.
-        at_hand: gives what is to be asked for a FetchRobots step, with a copy kept from earlier where there is one;
-            None where that copy is in force already.
+        at_hand: completes a FetchRobots step with a copy kept from earlier; None where that copy is fresh, and in force
+            already.
         borrow: carries out `Borrow`; only a redirected robots.txt needs it, and only on an event loop.
         on_robots: told of each robots.txt that is in force, as it arrives.
         on_report: told of a pace when a request that it counts was answered, or never will be.
@@ -167,7 +167,7 @@ class Turns:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process has a gate of its own."""
+        """Another process begins with a new gate."""
         return type(self), (self.policy, self.max_wait)
 
     # Questions that need nothing
@@ -201,7 +201,7 @@ class Turns:
         """
         later = read_retry_after(retry_after, self.clock.wall()) if status in BUSY else None
         self.gate.headers_received(go, self.clock.monotonic(), status, retry_after=later, jitter=jitter, body=body)
-        if body != "read":  # nobody has a turn before that is over
+        if body != "read":  # while a body is read no turn is given
             self.report(go.key)
 
     def finished(self, go: Go, end: End = "done", *, jitter: float = 1.0, may_repeat: bool = False) -> bool:
