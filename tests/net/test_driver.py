@@ -15,11 +15,11 @@ from sites import HANGS
 
 import comity
 from comity.gate import FetchRobots, Step
-from comity.gate.robots_cache import RobotsRequest
 from comity.net import robots_fetch as fetching
 from comity.net.blocking_driver import Driver, Get
 from comity.net.driver import AsyncDriver
-from comity.net.robots_fetch import RobotsAnswer, RobotsBody
+from comity.net.robots_body import LONGEST, read_answer
+from comity.net.robots_fetch import RobotsAnswer, RobotsRequest
 from comity.policy import Policy, RobotsResult
 
 POLICY = Policy(agent="MyBot/1.0", min_interval=0.1, robots_fetch_counts=False, backoff=0)
@@ -179,7 +179,7 @@ def test_of_a_long_robots_txt_only_the_start_is_read() -> None:
             taken += 1
             yield b"#" * 65_536
 
-    assert len(RobotsBody(STEP.url, 200, {}).read(parts(), time.monotonic() + HANGS)) == fetching.LONGEST
+    assert len(read_answer(STEP.url, 200, {}, parts(), time.monotonic() + HANGS).body) == LONGEST
     assert taken == 16
 
 
@@ -192,7 +192,7 @@ def test_a_robots_txt_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch)
             yield b"#"
 
     with pytest.raises(TimeoutError):
-        RobotsBody(STEP.url, 200, {}).read(trickle(), time.monotonic() + 0.05)
+        read_answer(STEP.url, 200, {}, trickle(), time.monotonic() + 0.05)
 
     async def slow(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
         await asyncio.sleep(60)
@@ -452,21 +452,21 @@ def test_a_refusal_does_not_wait_in_line() -> None:  # covers: L7
 def test_a_compressed_robots_txt_is_read() -> None:
     text = b"User-agent: *\nDisallow: /no\n"
     for coding, packed in (("gzip", gzip.compress(text)), ("deflate", zlib.compress(text)), ("identity", text)):
-        body = RobotsBody(STEP.url, 200, {"content-encoding": coding})
-        assert body.read((packed[at : at + 1] for at in range(len(packed))), time.monotonic() + HANGS) == text
+        parts = (packed[at : at + 1] for at in range(len(packed)))
+        answer = read_answer(STEP.url, 200, {"content-encoding": coding}, parts, time.monotonic() + HANGS)
+        assert answer.body == text
 
 
 def test_a_compressed_robots_txt_grows_to_its_limit_and_no_further() -> None:
-    body = RobotsBody(STEP.url, 200, {"Content-Encoding": "gzip"})
     bomb = gzip.compress(b"#" * 50_000_000)
-    content = body.read([bomb], time.monotonic() + HANGS)
-    assert len(content) == fetching.LONGEST
+    answer = read_answer(STEP.url, 200, {"Content-Encoding": "gzip"}, [bomb], time.monotonic() + HANGS)
+    assert len(answer.body) == LONGEST
 
 
 def test_a_coding_that_nobody_asked_for_makes_robots_txt_unreachable() -> None:
     def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> RobotsAnswer:
         headers = {"Content-Encoding": "br"}
-        return RobotsAnswer(200, headers, RobotsBody(step.url, 200, headers).read([b"anything"], deadline))
+        return read_answer(step.url, 200, headers, [b"anything"], deadline)
 
     result = asked_of(get)
     assert (result.kind, "not requested" in str(result.error)) == ("unreachable", True)

@@ -16,10 +16,10 @@ from comity import urls
 from comity.errors import ComityError, InvalidURL, TooManyRedirects, check_type
 from comity.http_rules import next_hop
 from comity.net.client_settings import SHARED, ClientSettings, checked_headers
+from comity.net.clock import Clock
 from comity.net.response import Head, Response
 from comity.net.session import Session
 from comity.net.transport import StreamedResponse
-from comity.net.turns import Clock
 from comity.policy import Decision, Policy, RobotsResult
 from comity.urls import Url
 

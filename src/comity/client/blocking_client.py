@@ -14,10 +14,10 @@ from comity.client.async_client import NO_HEADERS, Answered, AsyncClient, Progre
 from comity.client.background import Background
 from comity.errors import ComityError
 from comity.net.client_settings import ClientSettings
+from comity.net.clock import Clock
 from comity.net.response import Head, Response
 from comity.net.session import ClientClosed
 from comity.net.transport import StreamedResponse
-from comity.net.turns import Clock
 from comity.policy import Decision, Policy, RobotsResult
 from comity.urls import Url
 

@@ -19,7 +19,8 @@ from comity import urls
 from comity.compat import allowed
 from comity.gate import FetchRobots
 from comity.net.blocking_driver import Driver, Get
-from comity.net.robots_fetch import RobotsAnswer, asked_with, no_answer, read_answer
+from comity.net.robots_body import asked_with, no_answer, read_answer
+from comity.net.robots_fetch import RobotsAnswer
 from comity.policy import RobotsResult
 from comity.urls import Url
 

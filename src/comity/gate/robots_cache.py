@@ -1,82 +1,15 @@
-"""The robots.txt files: one that is asked for, over its redirects, and what is known of each origin's. Sans-I/O."""
+"""What is known of each origin's robots.txt. Sans-I/O."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from comity.gate.steps import FetchRobots
-from comity.http_caching import combined
-from comity.http_rules import REDIRECTS, next_hop
 from comity.policy import OriginPolicy, Policy, RobotsResult, stale_if_error
 from comity.policy.presets import DAY
 
 MOST_BYTES: Final = 256 * 1024 * 1024  # of robots.txt files kept
 MOST_ORIGINS: Final = 100_000
 OVERHEAD: Final = 2048  # bytes that an origin costs besides its file
-
-
-class RobotsRequest:
-    """What a FetchRobots step asks for: ask `url` with `headers`, hand in the answer, until a result comes.
-
-    It goes by RFC 9309, 2.3.1.2: the result governs the origin that was asked for, wherever the redirects lead.
-
-    Attributes:
-        url: what to ask for next.
-    """
-
-    def __init__(self, policy: Policy, step: FetchRobots) -> None:
-        self.url = step.url
-        self._policy = policy
-        self._step = step
-        self._passed: list[str] = []
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Conditions that spare the transfer of a copy at hand that is still current."""
-        cached = self._step.cached
-        return cached.validators if cached is not None and cached.url == self.url else {}
-
-    def answered(
-        self, status: int, headers: Mapping[str, str], body: bytes, *, at: float, cut: bool = False
-    ) -> RobotsResult | None:
-        """What came of it; None: ask `url` now.
-
-        Args:
-            headers: of the answer, names in any case.
-            at: Unix time in seconds.
-            cut: whether the body went on where reading it was left off.
-        """
-        headers = combined(headers)
-        if status == 304 and self.headers and self._step.cached is not None:
-            return self._step.cached.renewed(self._policy, headers, at)
-        problem = ""
-        if status in REDIRECTS:
-            location, most = headers.get("location", ""), self._policy.robots_redirects
-            target, problem = next_hop(self.url, location, self._passed, most, setting="robots_redirects")
-            if target is not None:
-                self._passed.append(self.url)
-                self.url = target
-                return None
-        return RobotsResult.from_response(
-            self._step.origin,
-            self.url,
-            status,
-            body,
-            policy=self._policy,
-            fetched_at=at,
-            headers=headers,
-            redirects=tuple(self._passed),
-            error=problem or None,
-            cut=cut,
-        )
-
-    def failed(self, error: Exception, *, at: float) -> RobotsResult:
-        """There was no answer."""
-        text = str(error) or type(error).__name__
-        return RobotsResult.unreachable(
-            self._step.origin, self.url, text, policy=self._policy, fetched_at=at, redirects=tuple(self._passed)
-        )
 
 
 @dataclass(slots=True)

@@ -111,7 +111,7 @@ async def _fetch(service: Service, given: _Arguments) -> dict[str, Any]:
                 "The cursor is none of this server's, or the page is not kept any more.",
                 "Fetch the URL again, without a cursor.",
             )
-        return await asyncio.to_thread(_part, page, match[1], int(match[2]), given.max_tokens)
+        return await asyncio.to_thread(part_of, page, match[1], int(match[2]), given.max_tokens)
     if given.url is None:
         raise invalid("Neither a url nor a cursor is given.", "Give one of them.")
     url = Url(given.url)
@@ -120,7 +120,7 @@ async def _fetch(service: Service, given: _Arguments) -> dict[str, Any]:
     page = await asyncio.to_thread(page_of, retrieved)
     key = hash_of(page.markdown)
     service.store.pages.put(key, page, len(page.markdown.encode("utf-8", "replace")))
-    return await asyncio.to_thread(_part, page, key, 0, given.max_tokens)
+    return await asyncio.to_thread(part_of, page, key, 0, given.max_tokens)
 
 
 def page_of(retrieved: Retrieved) -> PageText:
@@ -155,7 +155,7 @@ def page_of(retrieved: Retrieved) -> PageText:
     )
 
 
-def _part(page: PageText, key: str, start: int, most: int) -> dict[str, Any]:
+def part_of(page: PageText, key: str, start: int, most: int) -> dict[str, Any]:
     """The page from a character on, as much of it as fits."""
     first, whole = start == 0, len(page.markdown)
     said = _Said(page.url, page.title, "", **(page.said if first else {}))

@@ -4,14 +4,12 @@ A model cannot ask for a prompt: that is what makes the second one the person's 
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from comity import AsyncClient
-from comity.mcp.answers import answer, as_text, short
-from comity.mcp.budget import cut, tokens
-from comity.mcp.fetch import page_of
+from comity.mcp.answers import as_text, short
+from comity.mcp.fetch import page_of, part_of
 from comity.mcp.service import Service
 from comity.retrieve import retrieve
 from comity.urls import Url
@@ -58,17 +56,10 @@ async def fetch_by_hand(service: Service, arguments: Mapping[str, str]) -> dict[
     policy = service.policy.with_changes(mode="ignore")
     async with AsyncClient(policy, service.settings, pace_with=service.client) as client:
         page = await asyncio.to_thread(page_of, await retrieve(client, url, strategy="disabled"))
-
-    def told(text: str) -> str:
-        rest = len(page.markdown) - len(text)
-        from_site = {"url": page.url, "title": page.title, "markdown": text, **page.said}
-        return as_text(
-            answer({"left_out_characters": rest, **page.ours, "from_site": from_site}, Counter(page.removed))
-        )
-
-    text = cut(page.markdown[: BY_HAND_TOKENS * 8], lambda beginning: tokens(told(beginning)) <= BY_HAND_TOKENS)
+    read = part_of(page, "", 0, BY_HAND_TOKENS)
+    del read["resource"], read["part"]["cursor"]  # it is not kept: programs may not have it
     head = f"The user asked by hand for {short(url, 2048)}. It was read once, without asking robots.txt. The page:\n\n"
-    return _messages("The page, read for the user.", head + told(text))
+    return _messages("The page, read for the user.", head + as_text(read))
 
 
 def _messages(description: str, text: str) -> dict[str, Any]:

@@ -31,7 +31,8 @@ from comity.fields import settings_of
 from comity.gate import FetchRobots, Go
 from comity.middleware.sending import AsyncSending, settled, without_empty_query
 from comity.net.client_settings import MAX_WAIT, ClientSettings
-from comity.net.robots_fetch import LONGEST, TIMEOUT, RobotsAnswer, RobotsBody, no_answer
+from comity.net.robots_body import LONGEST, RobotsBody, no_answer
+from comity.net.robots_fetch import TIMEOUT, RobotsAnswer
 from comity.signals import robots_meta
 
 __all__ = ["ComityMiddleware", "ComityRobotParser"]

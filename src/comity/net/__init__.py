@@ -6,9 +6,9 @@ from comity._late import late
 
 if TYPE_CHECKING:
     from comity.net.client_settings import ClientSettings
+    from comity.net.clock import Clock
     from comity.net.response import Response
     from comity.net.session import Session
-    from comity.net.turns import Clock
 
 __all__ = ["ClientSettings", "Clock", "Response", "Session"]
 
@@ -18,6 +18,6 @@ __getattr__ = late(
         "comity.net.client_settings": "ClientSettings",
         "comity.net.response": "Response",
         "comity.net.session": "Session",
-        "comity.net.turns": "Clock",
+        "comity.net.clock": "Clock",
     },
 )

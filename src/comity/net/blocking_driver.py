@@ -11,8 +11,9 @@ from comity.gate.machine import End
 from comity.gate.steps import Body
 from comity.net import robots_fetch
 from comity.net.names import system_addresses
+from comity.net.needs import Ask, Find, Need, News, Sleep, T, Way
 from comity.net.robots_fetch import RobotsAnswer
-from comity.net.turns import NO_ANSWER, Ask, Find, Need, News, Sleep, T, Turns, Way
+from comity.net.turns import NO_ANSWER, Turns
 from comity.policy import Decision
 from comity.urls import Url
 

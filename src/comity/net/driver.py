@@ -9,8 +9,9 @@ from comity.gate import FetchRobots, Go
 from comity.net import robots_fetch
 from comity.net.deadlines import within
 from comity.net.names import in_thread
+from comity.net.needs import Ask, Borrow, Find, Need, News, Sleep, T, Way
 from comity.net.robots_fetch import RobotsAnswer
-from comity.net.turns import NO_ANSWER, Ask, Borrow, Find, Need, News, Sleep, T, Turns, Way
+from comity.net.turns import NO_ANSWER, Turns
 from comity.policy import Decision
 from comity.urls import Url
 

@@ -1,23 +1,23 @@
-"""One request for a robots.txt, sent by the client or a wrapped library: its headers, its limits, its answer. The
-content is not judged here; its redirects are followed by `turns`.
+"""How a robots.txt is fetched: one request after another over its redirects, each in its own host's turn, until there
+is a result. The content is not judged here, and nothing is sent: that is what a driver does for `Ask`.
 """
 
-import time
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Final, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
-from comity import urls
-from comity.errors import FetchError
-from comity.net.decoding import ACCEPTED, decoder_for
-from comity.policy import Policy
+from comity.gate import FetchRobots, Gate, Resolve, Wait
+from comity.gate.machine import host_outcome
+from comity.http_caching import combined
+from comity.http_rules import REDIRECTS, next_hop
+from comity.net.clock import Clock
+from comity.net.deadlines import timed_out
+from comity.net.needs import Ask, Borrow, GiveBack, Way
+from comity.net.transport import MOST_GONE, ConnectionGone
+from comity.policy import Policy, RobotsResult
 from comity.urls import Url
 
-LONGEST: Final = 1024 * 1024  # bytes of robots.txt that are read (RFC 9309, 2.5: at least 500 KiB)
 TIMEOUT = 30.0  # seconds for a robots.txt, and for each of its redirects, where no settings say otherwise
-REUSABLE: Final = ("basic ", "bearer ", "license ")
-"""Schemes whose credentials hold for more than one URL (RFC 7617, RFC 6750, RSL)."""
-MAX_RATIO: Final = 1000.0  # decoded bytes for one received; LONGEST is the limit that counts
 
 
 class RobotsAnswer(NamedTuple):
@@ -36,100 +36,146 @@ class RobotsAnswer(NamedTuple):
     address: str | None = None
 
 
-def asked_with(
-    policy: Policy, url: Url, conditions: Mapping[str, str], cause: str, authorization: str | None
-) -> dict[str, str]:
-    """The headers of a wrapped library's request for a robots.txt: only codings that are undone here, within bounds.
+class RobotsRequest:
+    """What a FetchRobots step asks for: ask `url` with `headers`, hand in the answer, until a result comes.
 
-    Args:
-        cause, authorization: URL and Authorization of the request that needs it. What opens the page opens the
-            robots.txt of its origin too; no other origin is told, and no other header goes with it.
-    """
-    headers = {"User-Agent": policy.agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **conditions}
-    if authorization and authorization.lower().startswith(REUSABLE) and url.origin == urls.origin(cause):
-        headers["Authorization"] = authorization
-    return headers
+    It goes by RFC 9309, 2.3.1.2: the result governs the origin that was asked for, wherever the redirects lead.
 
-
-@contextmanager
-def no_answer(url: str, *errors: type[Exception]) -> Iterator[None]:
-    """In the block, these errors of a wrapped library mean that no answer came."""
-    try:
-        yield
-    except errors as error:
-        raise FetchError(str(error) or type(error).__name__, url=url) from error
-
-
-class RobotsBody:
-    """The start of a robots.txt as it comes in through a wrapped library; RFC 9309, 2.5, lets the rest be ignored.
-
-    Args:
-        headers: of the answer, names in any case.
-
-    Raises:
-        FetchError: it is in a content coding that was not asked for, or damaged.
+    Attributes:
+        url: what to ask for next.
     """
 
-    def __init__(self, url: str, status: int, headers: Mapping[str, str]) -> None:
-        codings = [value for name, value in headers.items() if name.lower() == "content-encoding"]
-        read = 200 <= status < 300  # no other body is looked at
-        self._decoder = decoder_for(codings, url, MAX_RATIO) if read else None
-        self._content = bytearray()
-        self._received = 0
+    def __init__(self, policy: Policy, step: FetchRobots) -> None:
+        self.url = step.url
+        self._policy = policy
+        self._step = step
+        self._passed: list[str] = []
 
     @property
-    def full(self) -> bool:
-        """Whether no more is wanted."""
-        return max(self._received, len(self._content)) >= LONGEST
+    def headers(self) -> dict[str, str]:
+        """Conditions that spare the transfer of a copy at hand that is still current."""
+        cached = self._step.cached
+        return cached.validators if cached is not None and cached.url == self.url else {}
 
-    def take(self, part: bytes) -> None:
-        """A part of it, as it was sent."""
-        self._received += len(part)
-        room = LONGEST - len(self._content)
-        self._content += part[:room] if self._decoder is None else b"".join(self._decoder.feed(part, room))[:room]
+    def answered(
+        self, status: int, headers: Mapping[str, str], body: bytes, *, at: float, cut: bool = False
+    ) -> RobotsResult | None:
+        """What came of it; None: ask `url` now.
 
-    def end(self) -> bytes:
-        """All that is wanted has come."""
-        if self._decoder is not None and not self.full:
-            self._decoder.close()
-        return bytes(self._content)
-
-    def read(self, parts: Iterable[bytes], deadline: float) -> bytes:
-        """All that is wanted of parts that come in, undecoded.
-
-        Raises:
-            TimeoutError: they come so slowly that they are given up.
+        Args:
+            headers: of the answer, names in any case.
+            at: Unix time in seconds.
+            cut: whether the body went on where reading it was left off.
         """
-        for part in parts:
-            self.take(part)
-            if self.full:
-                break
-            if time.monotonic() > deadline:
-                raise TimeoutError
-        return self.end()
+        headers = combined(headers)
+        if status == 304 and self.headers and self._step.cached is not None:
+            return self._step.cached.renewed(self._policy, headers, at)
+        problem = ""
+        if status in REDIRECTS:
+            location, most = headers.get("location", ""), self._policy.robots_redirects
+            target, problem = next_hop(self.url, location, self._passed, most, setting="robots_redirects")
+            if target is not None:
+                self._passed.append(self.url)
+                self.url = target
+                return None
+        return RobotsResult.from_response(
+            self._step.origin,
+            self.url,
+            status,
+            body,
+            policy=self._policy,
+            fetched_at=at,
+            headers=headers,
+            redirects=tuple(self._passed),
+            error=problem or None,
+            cut=cut,
+        )
 
-    async def read_async(self, parts: AsyncIterable[bytes]) -> bytes:
-        """The same; the deadline is kept further up."""
-        async for part in parts:
-            self.take(part)
-            if self.full:
-                break
-        return self.end()
+    def failed(self, error: Exception, *, at: float) -> RobotsResult:
+        """There was no answer."""
+        text = str(error) or type(error).__name__
+        return RobotsResult.unreachable(
+            self._step.origin, self.url, text, policy=self._policy, fetched_at=at, redirects=tuple(self._passed)
+        )
 
 
-def read_answer(
-    url: str, status: int, headers: Mapping[str, str], parts: Iterable[bytes], deadline: float
-) -> RobotsAnswer:
-    """The answer of a wrapped library whose body comes in parts, undecoded; errors as for RobotsBody."""
-    body = RobotsBody(url, status, headers)
-    content = body.read(parts, deadline)
-    return RobotsAnswer(status, headers, content, cut=body.full)
+class RobotsFetching:
+    """The way from a FetchRobots step to a robots.txt that is in force.
 
+    Attributes:
+        robots_timeout: seconds for a robots.txt and for each of its redirects; None: TIMEOUT.
+        at_hand: completes a FetchRobots step with a copy kept from earlier; None where that copy is fresh, and in force
+            already.
+        borrow: carries out `Borrow`; only a redirected robots.txt needs it, and only on an event loop.
+        on_robots: told of each robots.txt that is in force, as it arrives.
+    """
 
-async def read_answer_async(
-    url: str, status: int, headers: Mapping[str, str], parts: AsyncIterable[bytes]
-) -> RobotsAnswer:
-    """The same; the deadline is kept further up."""
-    body = RobotsBody(url, status, headers)
-    content = await body.read_async(parts)
-    return RobotsAnswer(status, headers, content, cut=body.full)
+    policy: Policy
+    gate: Gate
+    clock: Clock
+    robots_timeout: float | None = None
+    at_hand: Callable[[FetchRobots], FetchRobots | None] | None = None
+    borrow: Callable[[str], Awaitable[GiveBack | None]] | None = None
+    on_robots: Callable[[RobotsResult], None] | None = None
+
+    def report(self, key: str) -> None:
+        """Something became known about a host."""
+        raise NotImplementedError
+
+    def _take(self, step: Resolve | FetchRobots | Wait, url: Url, limit: float) -> Way[None]:
+        raise NotImplementedError
+
+    def _fetch_robots(self, step: FetchRobots, limit: float) -> Way[None]:
+        """Ask for a robots.txt over its redirects, each in its own host's turn; no answer is an answer too."""
+        if self.at_hand is not None:
+            fresh = self.at_hand(step)
+            if fresh is None:
+                self.report(step.key)
+                return
+            step = fresh
+        request, asked, gone = RobotsRequest(self.policy, step), step, 0
+        give_back: GiveBack | None = None
+        result: RobotsResult | None = None
+        try:
+            while True:
+                outcome = yield Ask(asked, request.headers)
+                wall = self.clock.wall()
+                if isinstance(outcome, RobotsAnswer):
+                    status, headers, body, cut, address = outcome
+                    result = request.answered(status, headers, body, at=wall, cut=cut)
+                    result = result if result is None or address is None else replace(result, address=address)
+                elif isinstance(outcome, ConnectionGone) and gone < MOST_GONE:
+                    gone += 1
+                else:
+                    if isinstance(outcome, TimeoutError):
+                        outcome = timed_out(request.url, self.robots_timeout or TIMEOUT)
+                    result = request.failed(outcome, at=wall)
+                if result is not None:
+                    break
+                if self.borrow is not None:
+                    # Ours is over before another's is waited for: two that wait for each other would do so for ever.
+                    if (key := self.gate.robots_let_go(asked, self.clock.monotonic())) is not None:
+                        self.report(key)
+                    if give_back is not None:
+                        give_back(True, None)
+                    give_back = yield Borrow(request.url.host)
+                before = asked.key
+                while not isinstance(
+                    taken := self.gate.robots_redirected(step, request.url, self.clock.monotonic()), FetchRobots
+                ):
+                    self.report(before)
+                    yield from self._take(taken, request.url, limit)
+                self.report(before)
+                asked = taken
+            self.gate.epoch = self.clock.wall() - self.clock.monotonic()
+            in_force = self.gate.robots_arrived(result, self.clock.monotonic())
+        except BaseException:
+            self.gate.robots_abandoned(step, self.clock.monotonic())
+            raise
+        finally:
+            if give_back is not None:
+                give_back(*((None, None) if result is None else host_outcome(result)))
+            for each in {step.key, asked.key}:
+                self.report(each)
+        if self.on_robots is not None:
+            self.on_robots(in_force)

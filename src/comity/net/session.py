@@ -19,13 +19,13 @@ from comity.gate.steps import Body, refusal
 from comity.http_rules import is_temporary
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
+from comity.net.clock import Clock
 from comity.net.deadlines import within
 from comity.net.driver import AsyncDriver
 from comity.net.request_record import RequestRecord
 from comity.net.response import Head, Response
 from comity.net.robots_fetch import RobotsAnswer
 from comity.net.transport import MOST_GONE, ConnectionGone, Room, StreamedResponse, Transport
-from comity.net.turns import Clock
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.urls import Url
 

@@ -10,94 +10,31 @@ many wait. Refusals do not wait.
 
 import math
 import os
-import time
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Hashable
-from dataclasses import replace
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Any, Final, Self
 
 from comity.errors import AddressBlocked, FetchError, Postponed, check_type
 from comity.fields import settings_of
 from comity.gate import FetchRobots, Gate, Go, Resolve, Step, Wait
-from comity.gate.machine import End, host_outcome
-from comity.gate.robots_cache import RobotsRequest
+from comity.gate.machine import End
 from comity.gate.steps import Body, granted, no_turn, postponed, refusal
 from comity.gate.throttle import Pause
 from comity.http_rules import BUSY
 from comity.http_rules import retry_after as read_retry_after
-from comity.net import robots_fetch
 from comity.net.client_settings import MAX_WAIT, ClientSettings
-from comity.net.deadlines import timed_out
-from comity.net.robots_fetch import RobotsAnswer
-from comity.net.transport import MOST_GONE, ConnectionGone
-from comity.policy import Decision, Policy, RobotsResult
+from comity.net.clock import Clock
+from comity.net.needs import Find, News, Sleep, Way
+from comity.net.robots_fetch import RobotsFetching
+from comity.policy import Decision, Policy
 from comity.urls import Url
 
 LONGEST_SLEEP: Final = 86_400.0  # seconds: clocks of the operating system take no number of any size
 NO_ANSWER: Final = (FetchError, AddressBlocked, TimeoutError)
-T = TypeVar("T")
 
 
-class Clock:
-    """The machine's clocks: `monotonic` for waiting, `wall` (Unix time) for evidence. Tests hand in another one."""
-
-    monotonic = staticmethod(time.monotonic)  # asked a dozen times a request
-    wall = staticmethod(time.time)
-
-    def walls(self) -> tuple[float, ...]:
-        """Unix time by each clock that there is, `wall` first: any of them may be set meanwhile."""
-        return (self.wall(),)
-
-    async def sleep(self, seconds: float) -> None:
-        import asyncio
-
-        await asyncio.sleep(seconds)
-
-
-class Sleep(NamedTuple):
-    """Wait so many seconds."""
-
-    seconds: float
-
-
-class News(NamedTuple):
-    """Wait until the token is told (`Turns.tell`), at most so many seconds; give whether it was."""
-
-    token: Hashable
-    seconds: float | None
-
-
-class Ask(NamedTuple):
-    """Send the request for a robots.txt, with conditions as headers, and follow no redirect; give the answer, or the
-    error (NO_ANSWER) that came instead.
-    """
-
-    step: FetchRobots
-    conditions: dict[str, str]
-
-
-class Find(NamedTuple):
-    """Find an address of a host; give the host itself where there is none."""
-
-    host: str
-
-
-class Borrow(NamedTuple):
-    """Get the turn of a host from who keeps its pace; give what to call when the request is over, or None where we keep
-    it ourselves.
-    """
-
-    host: str
-
-
-Need = Sleep | News | Ask | Find | Borrow
-Way = Generator[Need, Any, T]
-GiveBack = Callable[[bool | None, float | None], None]
-"""Is told that a borrowed turn is over: whether the answer was good, and its Retry-After; see `Gate.release`."""
-
-
-class Turns:
+class Turns(RobotsFetching):
     """What both drivers know: the gate, and how long a call may wait for its turn.
 
     Args:
@@ -107,11 +44,6 @@ class Turns:
         pace_with: another, on the same event loop, with which it keeps one pace to each host.
 
     Attributes:
-        robots_timeout: seconds for a robots.txt and for each of its redirects; None: robots_fetch.TIMEOUT.
-        at_hand: completes a FetchRobots step with a copy kept from earlier; None where that copy is fresh, and in force
-            already.
-        borrow: carries out `Borrow`; only a redirected robots.txt needs it, and only on an event loop.
-        on_robots: told of each robots.txt that is in force, as it arrives.
         on_report: told of a pace when a request that it counts was answered, or never will be.
 
     Raises:
@@ -129,10 +61,6 @@ class Turns:
         self.policy = policy or Policy()
         self.max_wait: float | None = settings_of(ClientSettings)["max_wait"].checked(max_wait)
         self.clock = clock or Clock()
-        self.robots_timeout: float | None = None
-        self.at_hand: Callable[[FetchRobots], FetchRobots | None] | None = None
-        self.borrow: Callable[[str], Awaitable[GiveBack | None]] | None = None
-        self.on_robots: Callable[[RobotsResult], None] | None = None
         self.on_report: Callable[[str], None] | None = None
         self._begin(pace_with)
         _ALL.add(self)
@@ -300,61 +228,6 @@ class Turns:
         seconds = None if limit == math.inf else max(limit - self.clock.monotonic(), 0.0)
         if not (yield News(token, seconds and min(seconds, LONGEST_SLEEP))) and (seconds or 0.0) <= LONGEST_SLEEP:
             raise self._crowded_out(url)
-
-    def _fetch_robots(self, step: FetchRobots, limit: float) -> Way[None]:
-        """Ask for a robots.txt over its redirects, each in its own host's turn; no answer is an answer too."""
-        if self.at_hand is not None:
-            fresh = self.at_hand(step)
-            if fresh is None:
-                self.report(step.key)
-                return
-            step = fresh
-        request, asked, gone = RobotsRequest(self.policy, step), step, 0
-        give_back: GiveBack | None = None
-        result: RobotsResult | None = None
-        try:
-            while True:
-                outcome = yield Ask(asked, request.headers)
-                wall = self.clock.wall()
-                if isinstance(outcome, RobotsAnswer):
-                    status, headers, body, cut, address = outcome
-                    result = request.answered(status, headers, body, at=wall, cut=cut)
-                    result = result if result is None or address is None else replace(result, address=address)
-                elif isinstance(outcome, ConnectionGone) and gone < MOST_GONE:
-                    gone += 1
-                else:
-                    if isinstance(outcome, TimeoutError):
-                        outcome = timed_out(request.url, self.robots_timeout or robots_fetch.TIMEOUT)
-                    result = request.failed(outcome, at=wall)
-                if result is not None:
-                    break
-                if self.borrow is not None:
-                    # Ours is over before another's is waited for: two that wait for each other would do so for ever.
-                    if (key := self.gate.robots_let_go(asked, self.clock.monotonic())) is not None:
-                        self.report(key)
-                    if give_back is not None:
-                        give_back(True, None)
-                    give_back = yield Borrow(request.url.host)
-                before = asked.key
-                while not isinstance(
-                    taken := self.gate.robots_redirected(step, request.url, self.clock.monotonic()), FetchRobots
-                ):
-                    self.report(before)
-                    yield from self._take(taken, request.url, limit)
-                self.report(before)
-                asked = taken
-            self.gate.epoch = self.clock.wall() - self.clock.monotonic()
-            in_force = self.gate.robots_arrived(result, self.clock.monotonic())
-        except BaseException:
-            self.gate.robots_abandoned(step, self.clock.monotonic())
-            raise
-        finally:
-            if give_back is not None:
-                give_back(*((None, None) if result is None else host_outcome(result)))
-            for each in {step.key, asked.key}:
-                self.report(each)
-        if self.on_robots is not None:
-            self.on_robots(in_force)
 
     # How long a call may wait
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from comity.crawler.workers.leased import LeasedShard
 from comity.frontier.postgresql.crawl import CrawlStore, Turn
-from comity.net.turns import GiveBack
+from comity.net.needs import GiveBack
 
 
 class Lending:

@@ -24,7 +24,7 @@ from comity.errors import Postponed
 from comity.frontier.messages import TAKEN_CHAIN, Parcel, chained, numbers
 from comity.gate.steps import postponed
 from comity.net import ClientSettings, Clock
-from comity.net.turns import GiveBack
+from comity.net.needs import GiveBack
 from comity.policy import Policy
 
 Borrow = Callable[[int, str, str | None], tuple["asyncio.Future[float | None]", GiveBack]]

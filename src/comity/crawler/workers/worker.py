@@ -25,7 +25,7 @@ from comity.errors import ComityError
 from comity.frontier import has_begun
 from comity.frontier.messages import Neighbour
 from comity.net import ClientSettings
-from comity.net.turns import GiveBack
+from comity.net.needs import GiveBack
 from comity.policy import Policy
 
 TICK: Final = 0.2  # seconds between two reports
