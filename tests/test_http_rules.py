@@ -27,10 +27,10 @@ def test_a_redirect_leads_on(location: str, target: str) -> None:
     ("location", "passed", "why"),
     [
         ("", [], "redirects without saying where"),
-        ("file:///etc/passwd", [], "redirects to 'file:///etc/passwd', which is no URL that can be fetched"),
-        ("http://", [], "redirects to 'http://', which is no URL that can be fetched"),
-        ("HERE", ["https://site.example/HERE"], "redirects to https://site.example/HERE, where it has been already"),
-        ("#part", [], "redirects to https://site.example/here, where it has been already"),
+        ("file:///etc/passwd", [], "redirects to 'file:///etc/passwd', which cannot be fetched"),
+        ("http://", [], "redirects to 'http://', which cannot be fetched"),
+        ("HERE", ["https://site.example/HERE"], "redirects to https://site.example/HERE, where it has been before"),
+        ("#part", [], "redirects to https://site.example/here, where it has been before"),
         (
             "/there",
             [BEFORE, "https://site.example/"],

@@ -125,7 +125,7 @@ COMMANDS: dict[str, tuple[list[str], int, str]] = {
     "serve": ([], 64, "comity[web]"),
     "settings": ([], 0, "agent"),
     "test": (["expected.txt"], 0, ""),
-    "why": (["out", "{harbour}"], 0, "never met"),
+    "why": (["out", "{harbour}"], 0, "not found"),
 }
 
 

@@ -121,14 +121,14 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
         program := next((name for name in found if (field := field_of(name)) and field.program), None)
     ):
         raise InvalidSetting(
-            f"{path}: {program}: a file of the current folder names no program to run",
-            hint=f"set {PREFIX}{program.upper()}, or ask for the file: --config {path}",
+            f"{path}: {program}: a comity.toml found in the current folder may not name a program to run",
+            hint=f"set {PREFIX}{program.upper()}, or name the file: --config {path}",
         )
     if variables:
         found |= _from_environment()
     for name, value in _by_own_names(arguments, "arguments").items():
         if (field := field_of(name)) is None:
-            raise InvalidSetting(f"{name}: there is no such setting{meant(name)}", hint="comity settings lists them")
+            raise InvalidSetting(f"{name}: not a setting{meant(name)}", hint="comity settings lists them")
         number = isinstance(value, str) and field.hint in (int, float)
         found[name] = Setting(name, field.read(value) if number else value, "argument")
     preset = found.get("preset") or Setting("preset", _OF_REQUESTS["preset"].default, "default")

@@ -34,12 +34,12 @@ def next_hop(
     if not location:
         why = "redirects without saying where"
     elif target is None:
-        why = f"redirects to {location!r:.200}, which is no URL that can be fetched"
+        why = f"redirects to {location!r:.200}, which cannot be fetched"
     elif not again and (target == url or target in passed):
-        why = f"redirects to {target}, where it has been already"
+        why = f"redirects to {target}, where it has been before"
     elif len(passed) >= most:
         named = f" ({setting})" if setting else ""
-        why = f"redirects to {target}, more than the {most} redirects that are followed{named}"
+        why = f"redirects to {target}, more than the limit of {most} redirects{named}"
     else:
         return Url(target), ""
     return None, why

@@ -446,15 +446,16 @@ def _invalid(url: str) -> InvalidURL:
     text = url if len(url) <= 200 else url[:200] + "..."
     scheme, colon, _ = url.strip().partition(":")
     named = bool(colon) and scheme.isascii() and scheme.translate(_SCHEME_MARKS).isalnum()
-    if not url.strip():
-        what = "an empty text is no URL"
+    bare = text.strip()
+    hint = "" if named else "write for example https://example.com/"
+    if not bare:
+        what = "an empty text is not a URL"
+    elif not named and (bare.startswith(("/", ".")) or not bare.strip("/.")):
+        what = f"{text!r} needs a scheme and a host"
     elif not named:
-        what = f"{text!r} is not absolute: it has no scheme"
+        what, hint = f"{text!r} needs a scheme: did you mean https://{bare}?", ""
     elif scheme.lower() not in ("http", "https"):
         what = f"{text!r} is not http or https"
     else:
         what = f"{text!r} has no valid host or port"
-    bare = text.strip()
-    if named or not bare.strip("/.") or bare.startswith(("/", ".")):
-        bare = "example.com/"
-    return InvalidURL(what, url=url, hint=f"write it whole: https://{bare}")
+    return InvalidURL(what, url=url, hint=hint)

@@ -392,7 +392,7 @@ def test_what_became_of_a_url_is_told_from_whichever_machine_has_it(written: Wri
     assert (kept["fate"], kept["found_on"]) == ("kept", site.url("/0"))
     assert refused["fate"] == "refused"
     assert "line 2" in refused["why"]
-    assert (never["fate"], never["decision"]["verdict"]) == ("never met", "allowed_implicit")
+    assert (never["fate"], never["decision"]["verdict"]) == ("not found", "allowed_implicit")
     (elsewhere,) = [comity("why", written.machines[1], urls[0], "--json")]
     unknown = json.loads(elsewhere.stdout)
     assert unknown["fate"] == "unknown"
@@ -464,7 +464,7 @@ def test_folders_that_are_not_one_crawl_are_refused_in_words(
                 assert said in told.stderr, (command, words, told)
                 assert "Traceback" not in told.stderr
     other.remove()
-    assert "there is no crawl in" in comity("prove", mine, "--store", other.url).stderr
+    assert "no crawl in" in comity("prove", mine, "--store", other.url).stderr
 
 
 def test_a_crawl_that_is_worked_on_is_not_proved(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:

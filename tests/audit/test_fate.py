@@ -69,7 +69,7 @@ def test_every_fate_is_told_with_the_page_that_named_the_url(shop: Site, tmp_pat
     elsewhere = fate(tmp_path, "https://elsewhere.example/x")
     assert elsewhere["fate"] == "out of scope"
     assert "it is not on" in elsewhere["why"]
-    assert fate(tmp_path, shop.url("/nobody-names-it"))["fate"] == "never met"
+    assert fate(tmp_path, shop.url("/nobody-names-it"))["fate"] == "not found"
     assert fate(tmp_path, shop.url("/secret/2"))["decision"]["line"] == 3
     assert fate(tmp_path, shop.url("/"))["found_on"] is None, "it was given by hand"
 
@@ -94,14 +94,14 @@ def test_links_that_were_left_out_are_counted_and_why_says_for_which_reason(site
     told = json.loads(comity(*words, "--json").stdout)
     assert (told["pages"], told["outside"], told["nofollow"]) == (3, 2, 2)
     for path, words_of_it, page in (
-        ("/deep", "that is 1 links from the start, from where none is followed (--max-depth)", "/a"),
+        ("/deep", "that is 1 links from the start, where no more are followed (--max-depth)", "/a"),
         ("/sponsored", "the link to it is marked nofollow (--follow-nofollow follows it)", "/"),
         ("/behind", "the page that links to it is marked nofollow (--follow-nofollow follows)", "/quiet"),
-        ("/by/script", "its text or a script names it, not a link (--render runs scripts)", "/"),
-        ("/orphan", "no page that was kept has a link to it, or names it", None),
+        ("/by/script", "only text or a script names it, not a link (--render runs scripts)", "/"),
+        ("/orphan", "no crawled page links to it or names it", None),
     ):
         found = fate(tmp_path, site.url(path))
-        assert (found["fate"], found["found_on"]) == ("never met", page and site.url(page)), path
+        assert (found["fate"], found["found_on"]) == ("not found", page and site.url(page)), path
         assert words_of_it in found["why"], path
 
 
@@ -109,7 +109,7 @@ def test_a_url_that_was_never_met_is_judged_by_the_robots_txt_that_the_crawl_has
     crawl(shop, tmp_path, "--scope", "any", "--purpose", "search")
     asked = len(shop.seen)
     refused = fate(tmp_path, shop.url("/secret/2"))
-    assert refused["fate"] == "never met"
+    assert refused["fate"] == "not found"
     assert re.search(r"By the robots.txt of \S+Z it would be refused: line 3, 'Disallow: /secret'", refused["why"])
     assert (refused["decision"]["verdict"], refused["decision"]["line"]) == ("disallowed_explicit", 3)
     (met,) = lines(tmp_path, "refusals")
@@ -180,7 +180,7 @@ def test_the_rules_that_a_crawl_learned_are_shown_site_by_site_without_a_request
 def test_where_there_is_no_crawl_why_says_so(tmp_path: Path) -> None:
     told = comity("why", str(tmp_path), "https://a.example/")
     assert (told.returncode, told.stdout) == (66, "")
-    assert "there is no crawl in" in told.stderr
+    assert "no crawl in" in told.stderr
 
 
 def test_the_keys_of_a_channel_are_the_same_in_every_record(shop: Site, tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_headers_are_kept_by_choice(site: Site, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["Authorization: Bearer x", "a b", "étag"])
 def test_what_is_no_name_of_a_header_cannot_be_recorded(name: str) -> None:
-    with pytest.raises(InvalidSetting, match="is no name of a response header"):
+    with pytest.raises(InvalidSetting, match="is not the name of a response header"):
         CrawlSettings(record_headers=(name,))
 
 

@@ -222,7 +222,7 @@ def changed(folder: Path, change: Callable[[Record], None], **wanted: Any) -> in
 )
 def test_a_changed_field_is_found(folder: Path, name: str, value: Any) -> None:
     number = changed(folder, lambda record: record.update({name: value}), kind="request", path="/a")
-    assert found(folder)[0] == f"ledger.jsonl, record {number}: it was changed: its hash is not that of what it says"
+    assert found(folder)[0] == f"ledger.jsonl, record {number}: it was changed: its hash does not fit its content"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_changed_field_is_found(folder: Path, name: str, value: Any) -> None:
         ("status", 204, "the ledger has no request that fits it"),
         ("sha256", "0" * 64, "the ledger has no request that fits it"),
         ("host", "elsewhere.example", "its host is not 'elsewhere.example'"),
-        ("purpose", "robots", "is no robots.txt of"),
+        ("purpose", "robots", "is not a robots.txt of"),
         ("method", "POST", "it was sent as 'POST'; comity sends only GET, HEAD, OPTIONS"),
         ("method", "get", "it was sent as 'get'; comity sends only GET, HEAD, OPTIONS"),
     ],
@@ -286,7 +286,7 @@ def test_a_line_spelt_otherwise_is_found_though_its_hash_holds(folder: Path, res
     lines[index] = respelt(lines[index])
     (folder / "ledger.jsonl").write_bytes(b"".join(lines))
     assert found(folder) == [
-        f"ledger.jsonl, record {index + 1}: it was changed: its bytes are not those that comity writes for what it says"
+        f"ledger.jsonl, record {index + 1}: it was changed: comity writes the same record in other bytes"
     ]
 
 
@@ -360,7 +360,7 @@ def test_a_robots_txt_changed_in_the_output_is_found(folder: Path) -> None:
     (robots,) = read(folder, "robots")
     robots["body_base64"] = base64.b64encode(OPEN).decode()
     write(folder, [robots], "robots")
-    assert found(folder) == ["robots.jsonl, record 1: its body was changed: the hash is another one"]
+    assert found(folder) == ["robots.jsonl, record 1: its body was changed: its hash differs"]
     robots["sha256"] = hashlib.sha256(OPEN).hexdigest()
     write(folder, [robots], "robots")
     (finding,) = found(folder)
@@ -418,7 +418,7 @@ def test_a_body_that_was_exchanged_is_found(folder: Path) -> None:
     index = find(pages, path="/image")
     pages[index]["body_base64"] = base64.b64encode(b"another picture").decode()
     write(folder, pages, "pages")
-    assert found(folder) == [f"pages.jsonl, record {index + 1}: its body was changed: the hash is another one"]
+    assert found(folder) == [f"pages.jsonl, record {index + 1}: its body was changed: its hash differs"]
 
 
 @pytest.mark.parametrize("name", ["redirects", "failures"])
@@ -434,7 +434,7 @@ def test_a_page_that_failed_by_our_own_fault_is_found(folder: Path) -> None:
 
     (finding,) = altered(folder, "failures", change)
     assert finding == (
-        "failures.jsonl, record 1: it failed by no fault of the site: "
+        "failures.jsonl, record 1: it failed, and not by the site's fault: "
         "cannot be processed: OperationalError: the connection is lost"
     )
 
@@ -965,7 +965,7 @@ def test_a_page_changed_in_any_format_is_found(site: Site, tmp_path: Path, name:
     assert found(tmp_path) == []
     relabelled(tmp_path, name, b"at nine", b"at five")
     (finding,) = found(tmp_path)
-    assert finding.endswith(": its body was changed: the hash is another one")
+    assert finding.endswith(": its body was changed: its hash differs")
     assert ", record " in finding
 
 
@@ -1048,7 +1048,7 @@ def test_a_text_that_was_re_coded_is_compared_where_that_can_be_done(site: Site,
     proof = prove(tmp_path)
     assert (proof.findings, proof.unread) == ([], 1)
     relabelled(tmp_path, "jsonl", "s\xfcd".encode(), "n\xf6rd".encode())
-    assert [finding.what for finding in prove(tmp_path).findings] == ["its body was changed: the hash is another one"]
+    assert [finding.what for finding in prove(tmp_path).findings] == ["its body was changed: its hash differs"]
 
 
 def test_what_a_source_names_that_is_no_url_is_proved_too(site: Site, tmp_path: Path) -> None:
@@ -1289,4 +1289,4 @@ def test_the_command_names_the_record_and_exits_one(folder: Path) -> None:
 def test_a_folder_without_a_crawl_is_an_error_of_its_own(tmp_path: Path) -> None:
     answer = comity("prove", str(tmp_path))
     assert answer.returncode == 66
-    assert "there is no crawl in" in complaint(answer)
+    assert "no crawl in" in complaint(answer)

@@ -48,7 +48,7 @@ def test_the_report_counts_as_the_summary_does_and_says_where_it_counts_requests
     for said in (
         "<b>2</b><span>pages kept</span>",
         "<b>1</b><span>URLs refused by rule</span>",
-        "<b>2</b><span>URLs given up</span>",
+        "<b>2</b><span>URLs failed</span>",
         "<b>1</b><span>host</span>",
         "<th class=n>Requests failed</th>",
         "<tr><td>HTTP status 404</td><td class=n>1</td></tr>",
@@ -90,7 +90,7 @@ def test_a_refresh_is_reported_by_what_changed_and_304_is_no_redirect(
     assert "<b>2</b><span>unchanged</span>" in text
     assert "not modified (304)" in text
     assert "redirect (3xx)" not in text
-    assert "<span>URLs given up in the last refresh</span>" in text
+    assert "<span>URLs failed in the last refresh</span>" in text
     assert "<span>requests sent in all runs</span>" in text
 
 

@@ -183,7 +183,7 @@ def test_a_time_stamp_of_another_seal_does_not_count(crawled: Path, authority: A
     assert first["signature"] != second["signature"]
     told = comity("prove", "out", "--authority", "tsa/ca.pem", cwd=crawled)
     assert told.returncode == 1
-    assert "its time stamp is of something else" in told.stdout
+    assert "its time stamp is for something else" in told.stdout
 
 
 @pytest.mark.parametrize(("status", "body"), [(500, b""), (200, b""), (200, b"no"), (302, b"")])

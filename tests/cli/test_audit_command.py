@@ -166,7 +166,7 @@ def test_the_capture_in_force_at_a_time_decides(tmp_path: Path) -> None:
         assert pq.read_table(tmp_path / "out.parquet")["may_fetch"].to_pylist() == [wanted]
     run = comity(*words, "--at", "yesterday", cwd=tmp_path)
     assert run.returncode == 64
-    assert "'yesterday' is no time; write 2026-05-01" in run.stderr
+    assert "'yesterday' is not a time: write 2026-05-01" in run.stderr
 
 
 def test_parts_can_stay_as_they_are(tmp_path: Path) -> None:
@@ -305,12 +305,12 @@ def test_changes_name_what_was_gained_and_lost_with_the_line(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("body", "how"),
     [
-        ("User-agent: *\nDisallow: /", "wholly"),
+        ("User-agent: *\nDisallow: /", "blocked"),
         ("User-agent: *\nDisallow: /\nAllow: /open", "partly"),
         ("User-agent: *\nDisallow: /x", "partly"),
-        ("User-agent: *\nDisallow:", "not at all"),
-        ("User-agent: GPTBot\nDisallow: /", "not at all"),
-        ("", "not at all"),
+        ("User-agent: *\nDisallow:", "open"),
+        ("User-agent: GPTBot\nDisallow: /", "open"),
+        ("", "open"),
     ],
 )
 def test_a_host_refuses_an_agent_wholly_partly_or_not_at_all(body: str, how: str) -> None:

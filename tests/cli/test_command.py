@@ -159,7 +159,7 @@ def test_check_says_what_the_site_states_about_a_purpose(name: str) -> None:
     verdict, *stated = answer.stdout.splitlines()
     assert verdict.startswith("allowed ")
     assert [line.strip() for line in stated] == [
-        "ai-input is unknown: no statement that applies speaks of it.",
+        "ai-input : the site says nothing about it",
         "train-ai is disallowed: robots.txt line 2 says 'search=yes, ai-train=no'.",
     ]
 
@@ -356,9 +356,9 @@ def test_the_summary_says_what_was_done_and_where_it_lies(tmp_path: Path, site: 
 def test_the_summary_asks_for_a_name_where_the_agent_is_the_anonymous_default(tmp_path: Path, site: Site) -> None:
     site.link("/")
     default = comity("crawl", site.url("/"), "-o", str(tmp_path / "a"), *ALLOW)
-    assert re.search(r"sites saw +comity/\S+: say who you are with --agent", default.stdout)
+    assert re.search(r"User-Agent +comity/\S+ \(default; set yours with --agent\)", default.stdout)
     named = comity("crawl", site.url("/"), "-o", str(tmp_path / "b"), "--agent", "ShopBot/1.0", *ALLOW)
-    assert "sites saw" not in named.stdout
+    assert "default; set yours" not in named.stdout
 
 
 def test_ctrl_c_stops_gently_and_says_how_to_go_on(tmp_path: Path, site: Site) -> None:
@@ -426,7 +426,7 @@ def test_a_refresh_that_finds_pages_unchanged_has_reached_something(tmp_path: Pa
         assert crawled(tmp_path, site.url("/"), other.url("/")).returncode == 0
     answer = crawled(tmp_path, "--refresh")
     assert answer.returncode == 0, answer.stderr
-    assert "robots.txt could not be reached" in complaint(answer)
+    assert "robots.txt is unreachable" in complaint(answer)
 
 
 def test_a_site_that_forbids_its_only_url_says_which_rule_did(tmp_path: Path, site: Site) -> None:
@@ -464,12 +464,12 @@ def test_the_summary_counts_what_was_left_out(tmp_path: Path, site: Site) -> Non
     summary = json.loads(limited.stdout)
     assert (summary["pages"], summary["left"], summary["outside"]) == (2, 3, 3), "a sitemap waits too"
     again = crawled(tmp_path, "--resume", "--max-pages-per-host", "3", "--exclude", "/skip/")
-    assert [line.split()[:5] for line in again.stdout.splitlines() if "still waiting" in line] == [
+    assert [line.split()[:5] for line in again.stdout.splitlines() if "left in queue" in line] == [
         ["still", "waiting", "2", "URLs,", "sitemaps"]
     ], "a page, and the sitemap, which is not asked for while enough pages wait"
     assert "out of scope" in again.stdout
     whole = crawled(tmp_path, "--resume", "--max-pages-per-host", "none")
-    assert "still waiting" not in whole.stdout
+    assert "left in queue" not in whole.stdout
 
 
 @pytest.mark.parametrize(
@@ -555,7 +555,7 @@ def test_a_crawl_that_must_wait_for_too_long_ends_and_says_how_to_go_on(site: Si
     site.set("/robots.txt", "User-agent: *\nCrawl-delay: 99999999999999999999999\n")
     answer = comity("crawl", site.url(), "-o", str(tmp_path / "out"), *ALLOW)
     assert answer.returncode == 3
-    assert "127.0.0.1 is to be left alone for another over a thousand years" in complaint(answer)
+    assert "127.0.0.1 must rest for another over a thousand years" in complaint(answer)
     assert complaint(answer).endswith("--resume")
     assert site.paths() == ["/robots.txt"]
 

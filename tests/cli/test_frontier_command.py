@@ -157,7 +157,7 @@ def test_what_is_wrong_is_said_in_one_line(folder: Path, tmp_path: Path) -> None
     assert "'c.example'" in complaint(unknown)
     nothing = comity("frontier", str(tmp_path / "nothing"))
     assert nothing.returncode == 66
-    assert "there is no crawl in" in complaint(nothing)
+    assert "no crawl in" in complaint(nothing)
     assert not (tmp_path / "nothing").exists()
 
 

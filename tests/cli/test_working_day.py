@@ -93,11 +93,11 @@ def test_a_working_day(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for form in FORMATS:
         folder = str(tmp_path / form)
         first = run("crawl", urls[0], *plain, "-o", folder, "--format", form)
-        assert "ended because" in first
-        assert "still waiting" in first
+        assert "finished" in first
+        assert "left in queue" in first
         assert len(run("pages", folder).splitlines()) == 5
         again = run("crawl", "-o", folder, "--resume", "-q")
-        assert "still waiting" in again, "the limit is remembered"
+        assert "left in queue" in again, "the limit is remembered"
         assert len(run("pages", folder).splitlines()) == 5
         run("crawl", "-o", folder, "--resume", "--max-pages", "none", "-q")
     pages = f"'{tmp_path}/parquet/pages/*.parquet'"

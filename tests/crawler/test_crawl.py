@@ -73,7 +73,7 @@ def test_a_run_ends_and_says_so_when_what_is_left_must_wait_for_too_long(
         crawler = crawl(tmp_path, site.url(), other.url(), clock=clock)
         assert other.paths().count("/1") == 1
     assert crawler.put_off is not None
-    assert crawler.put_off.startswith("127.0.0.1 is to be left alone for another ")
+    assert crawler.put_off.startswith("127.0.0.1 must rest for another ")
     assert crawler.limit_reached == crawler.put_off
     assert crawler.left > 0
     assert clock.now < 1_000 + 3600

@@ -128,7 +128,7 @@ def test_what_asks_for_payment_is_counted_in_summary_and_report(site: Site, tmp_
         "crawl", site.url("/"), "-o", "out", "--report", "r.html", "--delay", "0", *ALLOW, cwd=tmp_path
     )
     assert "ask for payment                1  of those that failed; nothing is ever paid" in told.stdout
-    assert "of them ask for payment" in (tmp_path / "r.html").read_text()
+    assert "of them want payment" in (tmp_path / "r.html").read_text()
 
 
 # covers: F23
@@ -351,7 +351,7 @@ def test_one_url_and_a_folder_may_be_given_as_text(here: Site, tmp_path: Path) -
 
 
 def test_to_go_on_with_a_crawl_that_is_not_there_makes_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=r"there is no crawl in .* to go on with"):
+    with pytest.raises(StorageError, match=r"no crawl in .* to go on with"):
         asyncio.run(collect(folder=tmp_path / "nosuch"))
     assert not (tmp_path / "nosuch").exists()
 

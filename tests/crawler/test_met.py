@@ -24,7 +24,7 @@ def test_a_url_that_was_forgotten_is_unmet_until_it_is_met_again() -> None:
     for url in "ab":
         met.meet(url)
     met.forget("a")
-    met.forget("never met")
+    met.forget("not found")
     assert met.unmet("ab") == ["a"]
     assert not met.meet("a")
     assert met.unmet("ab") == []

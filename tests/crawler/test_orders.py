@@ -108,7 +108,7 @@ def test_a_host_that_is_stopped_is_asked_for_nothing_until_it_may_go_on(site: Si
         asyncio.run(crawl.run())
         assert not crawl.stopped
         assert crawl.left == 1
-        assert crawl.put_off == "127.0.0.1 was stopped by the operator, and so was all else with work"
+        assert crawl.put_off == "127.0.0.1 was stopped by the operator, and so were all other hosts with work"
         (order,) = (record for record in ledger(tmp_path) if record["kind"] == "order")
         late = [
             each
@@ -219,7 +219,7 @@ def test_a_proof_finds_what_was_sent_in_spite_of_an_order() -> None:
     assert list(paces.check(3, request(122.0), policy)) == []
     assert paces.orders.add(order("stop", 122.0)) is None
     assert list(paces.check(4, request(124.0), policy)) == ["it was sent after the order to stop a.example"]
-    assert paces.orders.add(order("hop", 122.0)) == "its order 'hop' is none that there is"
+    assert paces.orders.add(order("hop", 122.0)) == "its order 'hop' does not exist"
 
 
 def test_orders_that_make_no_sense_are_refused_and_damage_is_passed_over(tmp_path: Path, site: Site) -> None:
@@ -240,7 +240,7 @@ def test_orders_that_make_no_sense_are_refused_and_damage_is_passed_over(tmp_pat
 
     nothing = comity("frontier", "stop", str(tmp_path), "a.example")
     assert nothing.returncode == 66
-    assert "there is no crawl in" in complaint(nothing)
+    assert "no crawl in" in complaint(nothing)
     wrong = comity("frontier", "slow", str(tmp_path), "a.example")
     assert wrong.returncode == 64
     assert "(try: comity frontier slow --help)" in complaint(wrong)

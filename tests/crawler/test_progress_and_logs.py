@@ -491,7 +491,7 @@ def test_a_crawl_logs_what_an_operator_wants_to_know(
     for expected in (
         "the crawl begins",
         f"INFO http://{name}/robots.txt: read (HTTP status 200)",
-        "WARNING 127.0.0.1: HTTP status 503; left alone for 40.0 s (Retry-After)",
+        "WARNING 127.0.0.1: HTTP status 503; waiting 40.0 s (Retry-After)",
         f"INFO given up http://{name}/gone: HTTP status 404",
         "the crawl ends: finished; 1 pages, 0 refused, 2 failed, 3 URLs known",
     ):
@@ -515,7 +515,7 @@ def test_an_unreachable_robots_txt_and_an_open_circuit_are_warnings(
         site.set(path, status=500)
     policy = QUICK.with_changes(breaker_failures=1, breaker_recovery=70.0)
     asyncio.run(crawler([site.url("/")], tmp_path / "2", clock, policy=policy).run())
-    assert re.search(r"WARNING .* left alone for \d\d\.\d s \(circuit open\)", caplog.text)
+    assert re.search(r"WARNING .* waiting \d\d\.\d s \(circuit open\)", caplog.text)
 
 
 @pytest.mark.parametrize(("interval", "why"), [(1.0, "back-off"), (5.0, "interval")])
@@ -526,7 +526,7 @@ def test_the_log_names_the_back_off_where_it_is_no_longer_than_the_interval_too(
     site.set("/", "x", status=500)
     policy = QUICK.with_changes(min_interval=interval, backoff=1.0)
     asyncio.run(crawler([site.url("/")], tmp_path, clock, policy=policy, sitemaps=False, retries=0).run())
-    assert re.search(rf"HTTP status 500; left alone for {interval:.1f} s \({why}\)", caplog.text), caplog.text
+    assert re.search(rf"HTTP status 500; waiting {interval:.1f} s \({why}\)", caplog.text), caplog.text
 
 
 def test_quiet_is_the_default(tmp_path: Path, site: Site, clock: FakeClock, capfd: pytest.CaptureFixture[str]) -> None:

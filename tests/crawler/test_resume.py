@@ -126,7 +126,7 @@ def test_limits_hold_for_a_refresh_and_what_a_machine_can_bear_for_one_run(site:
 
 
 def test_a_setting_that_there_is_not_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSetting, match="max_page: there is no such setting of a crawl"):
+    with pytest.raises(InvalidSetting, match="max_page: not a setting of a crawl"):
         Crawler(["http://a.example/"], tmp_path, settings={"max_page": 3})
     with pytest.raises(InvalidSetting, match="max_pages: 0 is not a whole number of at least 1"):
         package.crawl("http://a.example/", settings={"max_pages": 0})

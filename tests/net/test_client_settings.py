@@ -155,7 +155,7 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(site: Site, settings: 
         ({"nameservers": "1.1.1.1:0"}, "nameservers: '1.1.1.1:0' is not"),
         ({"nameservers": ("1.1.1.1", "dns.example:53")}, "nameservers: 'dns.example:53' is not"),
         ({"nameservers": ("[::1",)}, r"nameservers: '\[::1' is not"),
-        ({"cache": __file__}, r"cache: .*test_client_settings\.py is no cache of comity's"),
+        ({"cache": __file__}, r"cache: .*test_client_settings\.py is not a cache of comity"),
         ({"cache": "/"}, "cache: / is a folder"),
         ({"connect_timeout": 1}, "read_timeout: connect_timeout and read_timeout are set together"),
         ({"read_timeout": 1}, "connect_timeout: connect_timeout and read_timeout are set together"),
@@ -173,7 +173,7 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(site: Site, settings: 
         ({"headers": {"Authorization": "Basic x"}}, "would be sent to every host"),
         ({"headers": {"Cookie": "a=b"}}, "would be sent to every host"),
         ({"headers": {"X y": "z"}}, "headers: 'X y'"),
-        ({"headers": {"User-Agent": "Googlebot"}}, "headers: User-Agent cannot be set: Policy.agent says who asks"),
+        ({"headers": {"User-Agent": "Googlebot"}}, "headers: User-Agent cannot be set: Policy.agent says who sends it"),
         ({"headers": {"Host": "evil.example"}}, "headers: Host cannot be set"),
         ({"headers": {"X": "a\r\nY: b"}}, "headers: 'X'"),
         ({"cache_pages": True}, "cache_pages"),
@@ -214,7 +214,7 @@ def test_a_file_that_is_not_ours_is_never_touched(site: Site, tmp_path: Path, ki
     content = path.read_bytes()
     with pytest.raises(InvalidSetting, match="cache: "):
         ClientSettings(cache=str(path))
-    with pytest.warns(RuntimeWarning, match="it is no cache of comity's.*going on without"):
+    with pytest.warns(RuntimeWarning, match="it is not a cache of comity.*going on without"):
         with Client(QUICK, settings) as client:
             assert client.check(site.url("/")).may_fetch
     assert [each.name for each in tmp_path.iterdir()] == ["mine"]

@@ -142,7 +142,7 @@ def test_a_cancelled_request_gives_its_turn_back() -> None:
 @pytest.mark.parametrize(
     ("location", "why"),
     [
-        ("/robots.txt", "where it has been already"),
+        ("/robots.txt", "where it has been before"),
         ("mailto:x@example.com", "no URL that can be fetched"),
         ("", "without saying where"),
         (None, "more than the 5 redirects that are followed (robots_redirects)"),

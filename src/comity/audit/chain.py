@@ -142,10 +142,10 @@ def records(part: Part, proof: Proof) -> Iterator[JsonLine]:
             continue
         said = _said(record)
         if said is None or hashlib.sha256(said).hexdigest() != record["hash"]:
-            proof.add(FILE, number, "it was changed: its hash is not that of what it says")
+            proof.add(FILE, number, "it was changed: its hash does not fit its content")
         elif line.data != b'%s,"hash":"%s"}\n' % (said[:-1], record["hash"].encode()):
             # Other readers may take a name given twice, or a mark of byte order, for something else.
-            proof.add(FILE, number, "it was changed: its bytes are not those that comity writes for what it says")
+            proof.add(FILE, number, "it was changed: comity writes the same record in other bytes")
         if record["prev"] != before:
             proof.add(FILE, number, "it does not follow the record before it: one was removed, added, moved or changed")
         elif record["n"] != number:
@@ -160,7 +160,9 @@ def records(part: Part, proof: Proof) -> Iterator[JsonLine]:
     if number == 0:
         proof.add(FILE, None, "it is empty")
     elif kind != "seal" and not part.followed:
-        proof.add(FILE, number, "the last record is no seal: the crawl was cut off, or records at the end were removed")
+        proof.add(
+            FILE, number, "the last record is not a seal: the crawl was cut off, or records at the end were removed"
+        )
 
 
 def _misshapen(record: JsonObject) -> str | None:
@@ -168,7 +170,7 @@ def _misshapen(record: JsonObject) -> str | None:
     if name is None:
         fields = _SHAPES.get(record["kind"])
         if fields is None:
-            return f"{record['kind'][:40]!r} is no kind of record"
+            return f"{record['kind'][:40]!r} is not a kind of record"
         optional = _OPTIONAL.get(record["kind"], {})
         name = wrong_field(record, {**fields, **{name: kinds for name, kinds in optional.items() if name in record}})
     return f"its field {name!r} is missing or damaged" if name is not None else None

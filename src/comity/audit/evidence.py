@@ -102,7 +102,7 @@ class DecisionProof:
         origin, url = record["origin"], record["url"]
         before = self._asked.get(origin or "")
         if url != f"{origin}/robots.txt" and (before is None or before["status"] not in REDIRECTS):
-            yield f"{url[:200]} is no robots.txt of {origin}"
+            yield f"{url[:200]} is not a robots.txt of {origin}"
             return
         if record["verdict"] is not None:
             yield "it has a verdict, which a request for robots.txt does not need"
@@ -137,12 +137,12 @@ class DecisionProof:
         """Whether the request before it gave what the record says."""
         origin, source = record["origin"], record["source"]
         if source not in _SOURCES:
-            yield f"its source {source[:40]!r} is none that there is"
+            yield f"its source {source[:40]!r} does not exist"
             return
         if source == "cache":
             self.cached += 1
             if asked is not None:
-                yield "it says that it came from a cache, and it was asked for"
+                yield "it says that it came from a cache, but it was requested"
             return
         if asked is None or (asked["url"] != record["url"] and source != "standing"):
             yield f"no request for this robots.txt of {origin} stands before it"

@@ -36,9 +36,9 @@ from comity.urls import Url
 
 _ORDER: Final = {channel: number for number, channel in enumerate(CHECKED)}
 _ASIDE: Final = {
-    "scope": ("out of scope", "it waited, and the scope changed since", "once the scope covers it"),
-    "policy": ("refused", "our own policy refuses it", "once the policy is another one"),
-    "usage": ("refused", "it is not for the uses that are wanted", "in a refresh, or once --only-if is another one"),
+    "scope": ("out of scope", "queued before the scope changed", "once the scope covers it"),
+    "policy": ("refused", "the crawl's own policy refuses it", "once the policy changes"),
+    "usage": ("refused", "not for the uses that are wanted", "at the next --refresh, or once --only-if changes"),
 }
 _BODY: Final = frozenset(("body", "body_base64", "body_bytes", "more", "id"))
 
@@ -50,7 +50,7 @@ class Fate:
     Attributes:
         url: in normal form.
         fate: `kept`, `unchanged`, `gone`, `redirected`, `refused`, `trapped`, `unwanted`, `failed`, `waits`,
-            `out of scope`, `robots.txt`, `never met`, or `unknown`, where parts of the output are missing.
+            `out of scope`, `robots.txt`, `not found`, or `unknown`, where parts of the output are missing.
         why: one plain sentence.
         found_on: the URL of what named it first; None where it was given by hand, or nobody did.
         next_try: when it is asked for again, in words; None where it is not.
@@ -100,7 +100,7 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
     crawl = crawl_at(written.store or (folders if isinstance(folders, Path) else folders[0]))
     parts, view = written.shards[crawl.shard_of(host)], crawl.view_of(host)
     if view is None:
-        raise InputError(f"there is no crawl in {parts[0].path}", hint="name the folder given to comity crawl -o")
+        raise InputError(f"no crawl in {parts[0].path}", hint="name the folder given to comity crawl -o")
     with view:
         begun = crawl.begun(view)
         known = _Known(view, parts, written.parts, begun.policy or Policy(), CrawlSettings(**begun.settings))
@@ -114,7 +114,7 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
             told = _judged(known, url, exact, standing)
         if told.fate == "waits" and (order := crawl.last_order(host)) is not None and order.order == "stop":
             told.why, told.next_try = (
-                f"an order stopped its host; {told.why}",
+                f"its host was stopped by an order (comity frontier); {told.why}",
                 f"after `comity frontier go {'DIR' if written.store is None else '--store URL'} {order.host}`",
             )
         return told
@@ -123,7 +123,7 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
 def _cleaned(known: _Known, url: Url, clean: Url, found: list[dict[str, Any]]) -> Fate:
     """Of a URL that is asked for without what only tracks."""
     told = _judged(known, clean, found, known.view.stands(clean, clean.host))
-    return Fate(url, told.fate, f"it is taken as {clean}: {told.why}", told.found_on, told.next_try, told.records)
+    return Fate(url, told.fate, f"crawled as {clean}: {told.why}", told.found_on, told.next_try, told.records)
 
 
 def _records(parts: Sequence[Part], wanted: set[str]) -> Iterator[dict[str, Any]]:
@@ -154,14 +154,12 @@ def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: Queu
         if latest is not None and latest["change"] in ("gone", "unchanged") and last["channel"] != "pages":
             last = latest
         fate, why = _story(last)
-        again = "a refresh asks again" if fate in ("kept", "unchanged") else None
+        again = "at the next --refresh" if fate in ("kept", "unchanged") else None
         if fate == "failed" and is_temporary(last.get("status")):
-            again = "a refresh asks again: such a failure may pass"
+            again = "at the next --refresh: the failure may be temporary"
         return Fate(url, fate, why, last.get("found_on"), again, found)
     if absent := [f"{part.name}: {part.absent}" for part in known.parts if part.absent is not None]:
-        return Fate(
-            url, "unknown", f"it is not in the queue, and output that may tell of it is missing: {'; '.join(absent)}"
-        )
+        return Fate(url, "unknown", f"not in the queue, and output that may hold it is missing: {'; '.join(absent)}")
     return _anew(known, url)
 
 
@@ -170,33 +168,33 @@ def _story(record: Mapping[str, Any]) -> tuple[str, str]:
     at = f" at {record['fetched_at']}" if record.get("fetched_at") else ""
     match record["channel"]:
         case "pages":
-            same = f"; it repeats {record['duplicate_of']} ({record['duplicate']})" if record.get("duplicate") else ""
-            return "kept", f"it was fetched{at} with status {record['status']} and kept{_rule(record)}{same}"
+            same = f"; a copy of {record['duplicate_of']} ({record['duplicate']})" if record.get("duplicate") else ""
+            return "kept", f"fetched{at}, status {record['status']}{_rule(record)}{same}"
         case "changes":
             change = record["change"]
             word = {"new": "kept", "changed": "kept"}.get(change, change)
             return word, f"refresh {record['refresh']} found it {change}{at}, by {record['by']}"
         case "redirects":
             to = record["to"] or record["location"]
-            return "redirected", f"it answered{at} with status {record['status']} and leads to {to}"
+            return "redirected", f"status {record['status']}{at}, redirects to {to}"
         case "refusals":
             return "refused", str(record["why"])
         case "traps":
-            return "trapped", f"it was left out as a trap ({record['trap']}): {record['why']}"
+            return "trapped", f"left out as a trap ({record['trap']}): {record['why']}"
         case "unwanted":
             return "unwanted", str(record["why"])
         case "robots":
-            return "robots.txt", f"it was asked for as a robots.txt{at}: {record['outcome']}"
+            return "robots.txt", f"fetched as a robots.txt{at}: {record['outcome']}"
         case _:
             times_ = f" after {record['attempts']} tries" if (record.get("attempts") or 0) > 1 else ""
-            return "failed", f"it was given up{times_}: {record['why']}"
+            return "failed", f"failed{times_}: {record['why']}"
 
 
 def _rule(record: Mapping[str, Any]) -> str:
     decision = record.get("decision") or {}
     if not decision.get("rule"):
-        return ": no rule of robots.txt speaks of it" if decision.get("robots_sha256") else ""
-    return f", allowed by line {decision['line']} of robots.txt ({decision['rule']})"
+        return "; no robots.txt rule matches it" if decision.get("robots_sha256") else ""
+    return f"; allowed by robots.txt line {decision['line']} ({decision['rule']})"
 
 
 def _waiting(view: TablesView, url: Url, standing: QueuedURL) -> Fate:
@@ -206,13 +204,13 @@ def _waiting(view: TablesView, url: Url, standing: QueuedURL) -> Fate:
     if standing.postponed:
         until = (view.load_state(UNREACHABLE + url.host) or [0, {}])[1].get(url.origin)
         at = f"from {times.iso(until)} on, by --resume" if until else "by --resume"
-        why = f"{url.origin}/robots.txt could not be reached"
+        why = f"{url.origin}/robots.txt is unreachable"
         return Fate(url, "waits", why, standing.found_on, at)
     tried = f", tried {standing.attempts} times so far" if standing.attempts else ""
     ended = view.load_state("ended")
-    state = "its robots.txt is asked for first" if standing.state is State.UNASKED else "it is queued"
+    state = "its robots.txt is fetched first" if standing.state is State.UNASKED else "in the queue"
     why = f"{state}{tried}"
-    again = "by --resume" if ended else "in its turn"
+    again = "by --resume" if ended else "when its turn comes"
     if ended == "finished":
         why, again = f"a limit ended the crawl before its turn{tried}", "by --resume with a higher limit"
     elif ended == "stopped":
@@ -236,17 +234,17 @@ def _anew(known: _Known, url: Url) -> Fate:
             facts=Facts(view.load_state),
         )
         if (trap := traps.judge(url)) is not None:
-            return Fate(url, "trapped", f"it would be left out as a trap ({trap.name}): {trap.why}")
+            return Fate(url, "trapped", f"would be left out as a trap ({trap.name}): {trap.why}")
     told, named_on = _left_out(known, url)
     if may_be_sitemap(url):
-        told += "; a sitemap that was read leaves no record"
+        told += "; sitemaps that were read leave no record"
     decision = _by_stored_robots(known, url)
     if decision is None:
-        return Fate(url, "never met", f"{told}. The crawl has no robots.txt of {url.origin}", named_on)
+        return Fate(url, "not found", f"{told}. The crawl has no robots.txt of {url.origin}", named_on)
     read = times.iso(decision.source.fetched_at) if decision.source is not None else None
-    would = "might be fetched" if decision.may_fetch else "would be refused"
-    told += f". By the robots.txt of {read} it {would}: {decision.why}" if read else f". It {would}: {decision.why}"
-    return Fate(url, "never met", told, named_on, decision=decision.brief())
+    would = "would allow" if decision.may_fetch else "would disallow"
+    told += f". robots.txt ({read}) {would} it: {decision.why}" if read else f". The policy {would} it: {decision.why}"
+    return Fate(url, "not found", told, named_on, decision=decision.brief())
 
 
 def _left_out(known: _Known, url: Url) -> tuple[str, str | None]:
@@ -263,19 +261,19 @@ def _left_out(known: _Known, url: Url) -> tuple[str, str | None]:
             page = read_page(body, record["url"], record.get("content_type"))
             links = [link for link in page.links if url in (link.url, Canonicalizer().clean(link.url))]
             if not links and url.path_and_query.encode() in body:
-                found.setdefault("its text or a script names it, not a link (--render runs scripts)", page.url)
+                found.setdefault("only text or a script names it, not a link (--render runs scripts)", page.url)
             elif links and settings.max_depth is not None and record["depth"] >= settings.max_depth:
-                deep = f"{record['depth']} links from the start, from where none is followed (--max-depth)"
+                deep = f"{record['depth']} links from the start, where no more are followed (--max-depth)"
                 found.setdefault(f"a page links to it that is {deep}", page.url)
             elif links and all(link.nofollow for link in links):
                 found.setdefault("the link to it is marked nofollow (--follow-nofollow follows it)", page.url)
             elif links and read_robots_meta((), page.metas, agent=known.policy.agent).nofollow:
                 found.setdefault("the page that links to it is marked nofollow (--follow-nofollow follows)", page.url)
             elif links:
-                found.setdefault("a page links to it, which was not to be followed then", page.url)
+                found.setdefault("a page links to it, by a link that was not followed then", page.url)
     if found:
         return "; ".join(f"{why}: {page}" for why, page in found.items()), next(iter(found.values()))
-    return "no page that was kept has a link to it, or names it", None
+    return "no crawled page links to it or names it", None
 
 
 def _body(record: Mapping[str, Any]) -> bytes:

@@ -50,7 +50,7 @@ def sink_of(part: Part) -> str:
         InvalidSetting: it was written by a plug-in, which cannot be read back.
     """
     if part.kept is None and not (part.path / FRONTIER).exists():
-        raise InputError(f"there is no crawl in {part.path}", hint="name the folder given to comity crawl -o")
+        raise InputError(f"no crawl in {part.path}", hint="name the folder given to comity crawl -o")
     sink = part.state().get("sink")
     name = sink.get("name", DEFAULT) if isinstance(sink, dict) else DEFAULT
     if name not in FORMATS:

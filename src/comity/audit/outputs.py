@@ -128,7 +128,7 @@ class LedgerRequests:
             return f"its field {name!r} is missing or damaged"
         url = record["url"]
         if channel == "failures" and str(record.get("why")).startswith(OURS):
-            return f"it failed by no fault of the site: {record['why'][:200]}"
+            return f"it failed, and not by the site's fault: {record['why'][:200]}"
         match channel:
             case "pages":
                 key: tuple[Any, ...] = (
@@ -164,7 +164,7 @@ class LedgerRequests:
             return _wrong_target(record)
         if channel == "pages":  # the request is spent: no change may name it too
             self._take(("served", url, record["status"], record["sha256"]))
-        return "its body was changed: the hash is another one" if stored.intact is False else None
+        return "its body was changed: its hash differs" if stored.intact is False else None
 
     def _add(self, number: int, key: tuple[Any, ...], *, refusal: bool = False) -> None:
         self._db.execute(

@@ -65,7 +65,7 @@ class OrdersInForce:
                 self._stopped.pop(host, None)
                 self._slowed.pop(pace, None)
             case _:
-                return f"its order {record['order'][:40]!r} is none that there is"
+                return f"its order {record['order'][:40]!r} does not exist"
         return None
 
     def forbids(self, record: JsonObject) -> bool:

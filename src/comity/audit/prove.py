@@ -125,7 +125,7 @@ class _Runs:
         if self._crawl.run is not None and number > self._crawl.run.number:
             yield f"it is of run {number}, and the last to begin was {self._crawl.run.number}"
         if self._policies.setdefault(number, record["policy"]) != record["policy"]:
-            yield f"its policy is not that of run {number}"
+            yield f"its policy differs from the policy of run {number}"
 
     def lacking(self, last: int) -> str | None:
         """What is wrong where the last run in the ledgers of a shard is this one."""
@@ -146,7 +146,7 @@ def _prove(parts: Sequence[Part], runs: _Runs) -> dict[str, Proof]:
             walk = walk and walk.after_a_gap()
             continue
         if not part.ledger.exists() and part.kept is None and not (part.path / FRONTIER).exists():
-            raise InputError(f"there is no crawl in {part.path}", hint="name the folder that comity crawl -o wrote")
+            raise InputError(f"no crawl in {part.path}", hint="name the folder that comity crawl -o wrote")
         if not part.ledger.exists():
             proof.add(FILE, None, "it is missing")
             walk = walk and walk.after_a_gap()
@@ -210,7 +210,7 @@ class _Walk:
         problems: list[str] = []
         at = record["end"] if kind == "request" else record["at"]
         if at < self._time - TOLERANCE:
-            problems.append("its time is before that of the record before it")
+            problems.append("its time is before the time of the previous record")
         self._time = max(self._time, at)
         if kind == "seal":
             problems.extend(self._ended(record))
@@ -287,7 +287,7 @@ class _Walk:
         if self._policy.mode != "respect":
             self._proof.unenforced[self.run] = self._policy.mode
         if self._policy.agent != record["agent"]:
-            problems.append("its agent is not that of its policy")
+            problems.append("its agent differs from the agent of its policy")
         if sink is not None and sink != self.sink:
             problems.append(f"its output is written by {self.sink!r:.200}, that of the run before by {sink!r:.200}")
         return problems

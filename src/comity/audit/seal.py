@@ -103,7 +103,7 @@ async def _stamped(url: Url, data: bytes, policy: "Policy", settings: "ClientSet
     except ValueError as error:
         raise FetchError(f"{url} gave no time stamp: {error}", url=url) from None
     if info.message_imprint.message != sha256(data).digest() or info.nonce != query.nonce:
-        raise FetchError(f"{url} gave a time stamp of something else", url=url)
+        raise FetchError(f"{url} gave a time stamp for something else", url=url)
     return body
 
 
@@ -137,7 +137,7 @@ def check(folder: Path, proof: Proof, *, sealed_by: str | None = None, authority
     elif found.hash != proof.hash:
         proof.add(FILE, None, f"it was made when the last hash was {found.hash}")
     if sealed_by is not None and sealed_by != key.thumbprint:
-        proof.add(FILE, None, f"it is by the key {key.thumbprint}, not by {sealed_by}")
+        proof.add(FILE, None, f"signed by the key {key.thumbprint}, not by {sealed_by}")
     proof.sealed = f"at {times.iso(found.at)} by the key {key.thumbprint}, of {origin} as it says"
     for wrong in () if stamp is None else _stamp(stamp, signature, authority, proof):
         proof.add(FILE, None, wrong)
@@ -151,7 +151,7 @@ def _stamp(answer: bytes, data: bytes, authority: Path | None, proof: Proof) -> 
         stamp = client.decode_timestamp_response(answer)
         at = times.iso(stamp.tst_info.gen_time.timestamp())
         if stamp.tst_info.message_imprint.message != sha256(data).digest():
-            yield "its time stamp is of something else"
+            yield "its time stamp is for something else"
             return
         if authority is None:
             proof.sealed += f"; stamped at {at}, by whom was not checked (--authority)"

@@ -86,14 +86,14 @@ def _refused(decision: Decision) -> str:
     """Why the policy leaves out what the rules allow."""
     if decision.why.startswith(f"{USE} is "):
         return "the site grants less use of its content than the policy intends"
-    return "the site asks for a longer crawl delay than the policy allows"
+    return "the crawl delay is longer than the policy allows"
 
 
-_SKIPPED = "robots.txt was not asked: the policy's mode is ignore"
+_SKIPPED = "robots.txt was not checked: the policy's mode is ignore"
 _WHOLE = {
-    "unreachable": "robots.txt could not be reached",
+    "unreachable": "robots.txt is unreachable",
     "unavailable": "robots.txt is unavailable",
-    "unparsable": "robots.txt holds no line that is known",
+    "unparsable": "robots.txt has no line that is known",
 }
 
 

@@ -81,7 +81,7 @@ def joined(parts: list[Path], output: Path) -> None:
     import pyarrow.parquet as pq
 
     if not parts:
-        raise InputError("the files hold no URL")
+        raise InputError("the files contain no URL")
     whole = output.with_suffix(".new")
     schema = pq.read_schema(parts[0]).remove_metadata()
     if output.suffix == ".parquet":

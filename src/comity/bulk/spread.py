@@ -75,7 +75,7 @@ def _result(ray: Any, done: Any) -> list[JudgedPart]:
         raise
     except ray.exceptions.RayError as error:
         first = str(error).strip().splitlines()[0]
-        raise EngineFailed(f"Ray gave up: {first}", hint="repeat the command: finished parts are kept") from error
+        raise EngineFailed(f"Ray failed: {first}", hint="repeat the command: finished parts are kept") from error
     return found
 
 

@@ -29,7 +29,7 @@ AGENTS: Final = (
     *("YandexBot", "Baiduspider"),
 )
 """AI and search agents by the tokens that their operators document."""
-Refused = Literal["wholly", "partly", "not at all"]
+Refused = Literal["blocked", "partly", "open"]
 
 
 @dataclass
@@ -47,9 +47,9 @@ class Survey:
     def lines(self) -> list[str]:
         """The table, as researchers print it."""
         hosts = max(self.hosts, 1)
-        rows = [f"{self.hosts:,} hosts", "", f"{'agent':20} {'wholly':>16} {'partly':>16} {'not at all':>16}"]
-        for agent, counts in sorted(self.refused.items(), key=lambda item: -item[1]["wholly"]):
-            shares = (f"{counts[how]:,} ({counts[how] / hosts:.1%})" for how in ("wholly", "partly", "not at all"))
+        rows = [f"{self.hosts:,} hosts", "", f"{'agent':20} {'blocked':>16} {'partly':>16} {'open':>16}"]
+        for agent, counts in sorted(self.refused.items(), key=lambda item: -item[1]["blocked"]):
+            shares = (f"{counts[how]:,} ({counts[how] / hosts:.1%})" for how in ("blocked", "partly", "open"))
             rows.append(f"{agent:20} " + " ".join(f"{share:>16}" for share in shares))
         rows.append("")
         rows += [f"{what:34} {count:7,} ({count / hosts:.1%})" for what, count in self.says.most_common()]
@@ -57,7 +57,7 @@ class Survey:
             sizes = sorted(self.sizes)
             rows += [
                 "",
-                f"octets: median {sizes[len(sizes) // 2]:,}, mean {sum(sizes) // len(sizes):,}, largest {sizes[-1]:,}",
+                f"bytes: median {sizes[len(sizes) // 2]:,}, mean {sum(sizes) // len(sizes):,}, largest {sizes[-1]:,}",
             ]
         if self.delays:
             delays = sorted(self.delays)
@@ -86,8 +86,8 @@ def refused(robots: Robots, agent: str) -> Refused:
             allow |= directive_of(entry) == directives.ALLOW
             disallow |= directive_of(entry) == directives.DISALLOW
     if not disallow:
-        return "not at all"
-    return "wholly" if not allow and not robots.allowed("/", agent) else "partly"
+        return "open"
+    return "blocked" if not allow and not robots.allowed("/", agent) else "partly"
 
 
 def survey(table: Any, agents: tuple[str, ...] = AGENTS, *, lint: bool = True) -> Survey:

@@ -28,6 +28,9 @@ def together(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return decorate
 
 
+LONGEST_CHOICE: Final = 30  # columns
+
+
 class InSection(click.Command):
     """A command and the heading of `comity --help` that it stands under; none for one that nobody types."""
 
@@ -86,6 +89,8 @@ def option(
         more["metavar"] = shown
     else:
         more["type"] = click.Choice(shown)
+        if len("|".join(shown)) > LONGEST_CHOICE:
+            more["metavar"], words = "NAME", f"{words.removesuffix('.')}: {', '.join(shown)}."
     default_shown = otherwise or ("" if default is None else str(default))
     if default is not None:
         more["default"] = default

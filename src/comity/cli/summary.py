@@ -48,33 +48,28 @@ def sum_up(
             *(changes if crawler.refreshes else ()),
             ("pages", f"{stats.pages:,}", _where(crawler, "pages")),
             ("disallowed", f"{stats.refused:,}", _where(crawler, "refusals")),
-            ("left out as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
-            *((("left out by type", f"{stats.unwanted:,}", _where(crawler, "unwanted")),) * bool(stats.unwanted)),
+            ("skipped as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
+            *((("skipped by type", f"{stats.unwanted:,}", _where(crawler, "unwanted")),) * bool(stats.unwanted)),
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
-            *(
-                (("ask for payment", f"{stats.unpaid:,}", "of those that failed; nothing is ever paid"),)
-                * bool(stats.unpaid)
-            ),
-            *((("wait for robots.txt", f"{stats.postponed:,}", "that could not be reached"),) * bool(stats.postponed)),
-            *((("still waiting", f"{crawler.left:,}", "URLs, sitemaps too"),) * bool(crawler.left)),
-            *(
-                (("known, not asked", f"{crawler.unasked:,}", "requested first in the next refresh"),)
-                * bool(crawler.unasked)
-            ),
+            *((("want payment", f"{stats.unpaid:,}", "of those that failed; comity never pays"),) * bool(stats.unpaid)),
+            *((("wait for robots.txt", f"{stats.postponed:,}", "which is unreachable"),) * bool(stats.postponed)),
+            *((("left in queue", f"{crawler.left:,}", _more(crawler)),) * bool(crawler.left)),
+            *((("known, not fetched", f"{crawler.unasked:,}", "first in the next refresh"),) * bool(crawler.unasked)),
             *((("out of scope", f"{stats.outside:,}", "links, by scope, patterns or depth"),) * bool(stats.outside)),
-            *((("not to be followed", f"{stats.nofollow:,}", "links, marked nofollow"),) * bool(stats.nofollow)),
+            *((("nofollow", f"{stats.nofollow:,}", "links that were not followed"),) * bool(stats.nofollow)),
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
             ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),
             ("size of pages", size(stats.body_bytes), ""),
-            ("time spent on delays", f"{stats.waited:,.1f} s", "summed over hosts"),
+            ("time spent on delays", f"{stats.waited:,.1f} s", "sum over hosts"),
         )
         console = Console(highlight=False, soft_wrap=True)
         for name, value, where in rows:
             console.print(f"{name:20}[bold]{value:>12}[/]  [dim]{where}[/]".rstrip())
-        console.print(safe(f"{'ended because':20}{'':>12}  {_ended(crawler)}"), markup=False)
+        console.print(safe(f"{'finished':20}{'':>12}  {_ended(crawler)}"), markup=False)
         if crawler.policy.agent == Policy().agent:
             console.print(
-                safe(f"{'sites saw':20}{'':>12}  {crawler.policy.agent}: say who you are with --agent"), markup=False
+                safe(f"{'User-Agent':20}{'':>12}  {crawler.policy.agent} (default; set yours with --agent)"),
+                markup=False,
             )
         console.print(safe(f"{'results in':20}{'':>12}  {crawler.folder}"), markup=False)
     code = _conclude(crawler, stats, resumable=resumable)
@@ -82,10 +77,16 @@ def sum_up(
 
 
 def _ended(crawler: AnyCrawl) -> str:
-    """Why the run ended."""
+    """Why the run ended, as half a sentence."""
     if crawler.stopped:
-        return "it was stopped"
-    return crawler.limit_reached or "nothing was left to ask for"
+        return "stopped"
+    return crawler.limit_reached or "the queue is empty"
+
+
+def _more(crawler: AnyCrawl) -> str:
+    """How to go on with what is left in the queue."""
+    raised = " --max-pages none" if crawler.limit_reached and "page" in crawler.limit_reached else ""
+    return "" if crawler.stopped or not crawler.limit_reached else f"continue: {_again(crawler)}{raised}"
 
 
 def _again(crawler: AnyCrawl) -> str:
@@ -109,14 +110,12 @@ def _conclude(crawler: AnyCrawl, stats: Stats, *, resumable: bool) -> Exit:
         complain(f"nothing was fetched: {crawler.refusal}")
     if crawler.put_off:
         how = f"; continue later with: {_again(crawler)}"
-        complain(
-            f"URLs left because their hosts must be left alone: {crawler.left:,} ({crawler.put_off}){how * resumable}"
-        )
+        complain(f"left in queue, because their hosts must rest: {crawler.left:,} ({crawler.put_off}){how * resumable}")
         if not stats.reached:
             return Exit.NOT_READY
     if stats.postponed:
         how = f"; try again later with: {_again(crawler)}"
-        complain(f"URLs left because robots.txt could not be reached: {stats.postponed:,}{how * resumable}")
+        complain(f"left in queue, because robots.txt is unreachable: {stats.postponed:,}{how * resumable}")
         if not stats.reached:
             return Exit.NOT_READY
     return Exit.PARTLY if stats.failed else Exit.DONE

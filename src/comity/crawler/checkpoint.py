@@ -178,7 +178,7 @@ def settings_in_force(
     now = dict(given) if isinstance(given, Mapping) else stated_settings(given)
     for name in now:
         if name not in _DEFAULTS:
-            raise InvalidSetting(f"{name}: there is no such setting of a crawl", hint="see CrawlSettings")
+            raise InvalidSetting(f"{name}: not a setting of a crawl", hint="see CrawlSettings")
     before = dict(begun)
     if refresh:
         before.pop("trust_lastmod", None)
@@ -280,7 +280,7 @@ class UnreachableHosts:
             heapq.heappush(self._due, (_last(times), host))
         self._changed.add(host)
         self._counts[host] = self._counts.get(host, 0) + 1
-        self._buffer.postponed(entry, decision.why if decision else f"{origin}/robots.txt could not be reached")
+        self._buffer.postponed(entry, decision.why if decision else f"{origin}/robots.txt is unreachable")
 
     def resume_due(self) -> float | None:
         """Have URLs come up again whose time has come. Gives the seconds until that of the next, None if there is none.

@@ -18,7 +18,7 @@ def _header_names(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in found:
         if not is_field_name(name):
             raise InvalidSetting(
-                f"record_headers: {name!r} is no name of a response header",
+                f"record_headers: {name!r} is not the name of a response header",
                 hint="write names alone, such as etag; `headers` is what requests are sent with",
             )
     return found
@@ -32,47 +32,45 @@ class CrawlSettings:
     """The limits of one crawl.
 
     Attributes:
-        max_pages: pages to keep at most; None for all.
-        max_depth: links followed from a seed at most; None for no limit.
-        concurrency: concurrent requests at most, over all hosts.
+        max_pages: stop after this many pages; None for no limit.
+        max_depth: follow at most this many links from a seed; None for no limit.
+        concurrency: concurrent requests, over all hosts.
         per_host: the same for one host; it counts only where the policy leaves no interval between requests.
-        retries: times a URL is tried again after a failure that may pass (network, 429, 5xx).
+        retries: times a URL is tried again after a temporary failure (network, 429, 5xx).
         sitemaps: whether sitemaps are read: those that robots.txt names, else those in the well-known places.
         feeds: whether the RSS and Atom feeds are read that a seed page names.
         scope: how far the crawl reaches from its seeds: `host`, `domain`, `prefix` or `any`.
-        include: patterns as in robots.txt, such as `/blog/*.html$`; if there are any, a URL must match one.
-        exclude: patterns of URLs that are left out, such as `*?print=`; they add to those of an earlier run.
-        max_bytes: bytes of bodies after which no new request is sent; None for no limit.
-        max_seconds: seconds after which no new request is sent, the time between two runs not counted; None for no
-            limit.
-        max_pages_per_host: pages to keep per host at most; None for all.
-        max_bytes_per_host: bytes of bodies of one host after which it gets no new request; None for no limit.
-        max_seconds_per_host: seconds after the first request to a host after which it gets no new one; None for no
-            limit.
-        follow_nofollow: whether links are followed that a page asks not to follow.
+        include: only URLs that match a pattern as in robots.txt, such as `/blog/*.html$`.
+        exclude: no URLs that match a pattern, such as `*?print=`. They add to those of an earlier run.
+        max_bytes: stop after this many bytes of pages; None for no limit.
+        max_seconds: stop after this many seconds, not counting the time between runs; None for no limit.
+        max_pages_per_host: at most this many pages of a host; None for no limit.
+        max_bytes_per_host: no new request to a host after this many bytes; None for no limit.
+        max_seconds_per_host: no new request to a host this many seconds after the first; None for no limit.
+        follow_nofollow: whether links marked nofollow are followed.
         clean_urls: whether parameters that only track or name a session are taken off URLs (and those that
             robots.txt names with Clean-param).
-        traps: whether URLs that never end (calendars, facets, repeated segments) are left out.
+        traps: whether endless URLs (calendars, facets, repeated segments) are skipped.
         max_url_length: characters; a longer URL is taken for a trap. None for no limit.
         max_path_segments: parts of a path; a deeper URL is taken for a trap. None for no limit.
         body_memory: bytes of bodies held at a time: those that arrive, and those that wait to be written. A larger one
             passes alone.
-        duplicates: which pages are marked as duplicates: `exact` those whose content or canonical URL is that of a
-            page already kept, `near` also those that differ in a few words, `off` no page. They are not dropped.
-        longest_wait: seconds that a run waits for a host to be asked again (Crawl-delay, Visit-time, Retry-After) when
-            nothing else is left to do; what waits longer is left for a later run. None: for ever.
-        trust_lastmod: whether a refresh takes a page for unchanged, and does not ask for it, where a sitemap says that
-            it last changed well before it was fetched.
-        link_graph: whether the links of each page are written down (channel `links`: from, to, text, rel).
-        record_headers: names of response headers that the record of each page has, such as `etag`.
-        only_if: what must be stated about the use of a page for it to be kept, such as `train-ai=allowed` or
-            `search=not-disallowed`; what is not kept is refused by usage.
+        duplicates: mark pages as duplicates: `exact` (same content or canonical URL), `near` (also those that differ in
+            a few words), or `off`. They are not dropped.
+        longest_wait: seconds that a run waits for a host (Crawl-delay, Visit-time, Retry-After) when nothing else is
+            left to do; what waits longer is left for a later run. None: for ever.
+        trust_lastmod: whether a refresh takes a page for unchanged, without a request, where a sitemap says that it
+            last changed well before it was fetched.
+        link_graph: whether the links of each page are written (channel `links`: from, to, text, rel).
+        record_headers: response headers to write into each page's record, such as `etag`.
+        only_if: keep only pages whose site states this about their use, such as `train-ai=allowed` or
+            `search=not-disallowed`. Others are refused by usage.
         render: whether the scripts of HTML pages are run, and pages kept and read as they are then (needs
             comity[playwright] and a Chromium).
         render_browser: the Chromium's path; None to look for one. A comity.toml that --config does not name cannot
             set it.
-        render_seconds: seconds that a page has in the browser, waiting for what it asks for not counted.
-        render_requests: requests sent for a page beside its own at most.
+        render_seconds: seconds that a page has in the browser, not counting the wait for its resources.
+        render_requests: requests for the resources of a page.
         render_pages: pages rendered at the same time.
     """
 

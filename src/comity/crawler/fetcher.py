@@ -266,7 +266,7 @@ class Fetcher:
             return self._fail_or_retry(host, entry, f"HTTP status {response.status}", response)
         else:
             unpaid = isinstance(bad_status(response.url, response.status, response.all_headers), PaymentRequired)
-            asks = f"asks for {'payment' if response.status == PAYMENT_REQUIRED else 'a licence'}: " if unpaid else ""
+            asks = f"wants {'payment' if response.status == PAYMENT_REQUIRED else 'a licence'}: " if unpaid else ""
             self._buffer.failed(entry, f"{asks}HTTP status {response.status}", response, unpaid=unpaid)
         return None
 

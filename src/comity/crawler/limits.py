@@ -104,7 +104,7 @@ class Quota:
     def used_up(self, now: float, *, under_way: int = 0) -> str | None:
         """Why nothing more may be started anywhere, or None."""
         if self.granted is not None and self._all.pages + under_way >= self.granted:
-            return "the pages granted are used up"
+            return "all granted pages are used"
         return self._total.used_up(self._all, now, under_way=under_way)
 
     def used_up_on(self, host: str, now: float, *, under_way: int = 0) -> str | None:

@@ -17,13 +17,13 @@ from comity.frontier import State
 _COUNTERS = (  # name, attribute of Stats, words
     ("pages", "pages", "Pages kept."),
     ("duplicates", "duplicates", "Pages kept that repeat others."),
-    ("traps", "trapped", "URLs left out because they lead nowhere."),
+    ("traps", "trapped", "URLs left out as traps."),
     ("unwanted", "unwanted", "URLs left out by their content type."),
-    ("failures", "failed", "URLs given up."),
-    ("redirects", "redirects", "Answers that led elsewhere."),
+    ("failures", "failed", "URLs failed."),
+    ("redirects", "redirects", "Redirects."),
     ("sitemaps", "sitemaps", "Sitemaps read."),
     ("bytes", "body_bytes", "Bytes of the bodies of pages kept."),
-    ("wait_seconds", "waited", "Seconds that hosts with work were left alone for politeness, summed over hosts."),
+    ("wait_seconds", "waited", "Seconds that hosts with work waited for politeness, summed over hosts."),
 )
 
 
@@ -64,12 +64,12 @@ class CrawlCollector:
         stats = now.stats
         for name, attribute, words in _COUNTERS:
             yield counter(f"comity_{name}", words, value=getattr(stats, attribute))
-        changes = counter("comity_changes", "What a refresh found out about pages.", labels=("change",))
+        changes = counter("comity_changes", "Pages in a refresh, by what changed.", labels=("change",))
         for change in ("new", "changed", "gone", "unchanged"):
             changes.add_metric((change,), getattr(stats, change))
         yield changes
         requests = counter(
-            "comity_requests", "Requests sent that are over, by what was asked for and its answer.",
+            "comity_requests", "Requests that have ended, by purpose and answer.",
             labels=("purpose", "answer"),
         )  # fmt: skip
         for kind, count in sorted(now.requests.items()):
@@ -84,12 +84,12 @@ class CrawlCollector:
         gauge = self._core.GaugeMetricFamily
         running = now.phase in ("running", "held", "stopping")
         yield gauge("comity_running", "Whether the crawl runs.", value=int(running))
-        yield gauge("comity_requests_under_way", "Requests begun that are not over.", value=now.under_way)
+        yield gauge("comity_requests_under_way", "Requests in progress.", value=now.under_way)
         hosts = gauge("comity_hosts", "Hosts that have or had work, by what they do or wait for.", labels=("state",))
         for host_state in HostState:
             hosts.add_metric((host_state.value,), now.states.get(host_state, 0))
         yield hosts
-        urls = gauge("comity_urls", "URLs known, by what became of them.", labels=("state",))
+        urls = gauge("comity_urls", "Known URLs, by state.", labels=("state",))
         for state in State:
             urls.add_metric((state.name.lower(),), now.urls.get(state, 0))
         yield urls
@@ -97,7 +97,7 @@ class CrawlCollector:
     def _commits(self, now: Snapshot) -> Any:
         bounds = (*(f"{bound:g}" for bound in COMMIT_BOUNDS), "+Inf")
         buckets = list(zip(bounds, accumulate(now.commits), strict=True))
-        words = "Seconds that it took to make what was found durable."
+        words = "Seconds that commits took."
         return self._core.HistogramMetricFamily(
             "comity_commit_seconds", words, buckets=buckets, sum_value=now.commit_seconds
         )

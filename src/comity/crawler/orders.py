@@ -85,7 +85,7 @@ def checked_order(host: str, order: OrderKind, seconds: float | None = None) -> 
     """
     if order == "slow" and not (seconds is not None and 0 < seconds <= LONGEST):
         raise InvalidSetting(
-            f"{seconds!r} is not a number of seconds above 0 and up to {LONGEST:g}", hint="to ask for nothing, stop it"
+            f"{seconds!r} is not a number of seconds above 0 and up to {LONGEST:g}", hint="to send nothing, stop it"
         )
     return Order(host_named(host), order, seconds if order == "slow" else None, round(time.time(), 3))
 

@@ -142,7 +142,7 @@ def checked(plugin: Any, kind: PluginKind, name: str) -> Any:
     if kind == "sink" and inspect.getattr_static(plugin, "pending", _NONE) is _NONE and not hasattr(plugin, "pending"):
         wrong.append("pending is missing")
     if lacks := [lack for lack in wrong if lack]:
-        raise InvalidSetting(f"{name} is no {kind}: {'; '.join(lacks)}", hint=f"see comity.crawler.{_home(kind)}")
+        raise InvalidSetting(f"{name} is not a {kind}: {'; '.join(lacks)}", hint=f"see comity.crawler.{_home(kind)}")
     return plugin
 
 
@@ -152,7 +152,7 @@ def _lack(plugin: Any, method: str, arguments: tuple[str, ...], keywords: tuple[
         return f"the method {method} is missing"
     found = getattr(plugin, method)
     if not callable(found):
-        return f"{method} is no method"
+        return f"{method} is not a method"
     try:
         inspect.signature(found).bind(*arguments, **dict.fromkeys(keywords))
     except ValueError:  # written in C, without a signature

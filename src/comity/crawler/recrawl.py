@@ -140,4 +140,4 @@ def not_begun(folder: Path, wanted: str) -> StorageError:
     """What is wrong where there is no crawl to do with what is wanted."""
     if (folder / "frontier.sqlite").exists():
         return StorageError(f"the crawl in {folder} was stopped before it started", hint="give its URLs to start it")
-    return StorageError(f"there is no crawl in {folder} to {wanted}", hint="give the URLs to start one from")
+    return StorageError(f"no crawl in {folder} to {wanted}", hint="give the URLs to start one from")

@@ -187,9 +187,9 @@ class Scheduler:
         if name is None or ready is None or not self.is_idle(now):
             return None
         if ready == math.inf:
-            return f"{name} was stopped by the operator, and so was all else with work"
-        waits = f"{name} is to be left alone for another {span(ready - now)}"
-        return f"{waits}, all else with work for longer; a run waits {span(self._settings.longest_wait or 0.0)}"
+            return f"{name} was stopped by the operator, and so were all other hosts with work"
+        waits = f"{name} must rest for another {span(ready - now)}"
+        return f"{waits}, all other hosts with work longer; a run waits {span(self._settings.longest_wait or 0.0)}"
 
     def go_on(self) -> None:
         """Give every host of which URLs wait its turn."""

@@ -263,7 +263,7 @@ def manifest_of(folder: Path) -> CrawlManifest | None:
 def _see_that_it_is_whole(folder: Path, marked: Path) -> None:
     if (stored := stored_in(marked)) is not None:
         raise InputError(
-            f"{folder} holds one machine's part of the crawl in {stored.store}, and is no crawl by itself",
+            f"{folder} holds one machine's part of the crawl in {stored.store}, and is not a crawl by itself",
             hint="comity prove, report, why, pages and frontier read the folder of the machine; "
             "comity crawl --store URL --join takes part in the crawl",
         )

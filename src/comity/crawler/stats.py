@@ -38,7 +38,7 @@ class Stats:
         trapped: URLs left out because they lead nowhere (see traps.py).
         unwanted: URLs left out by their content type; their bodies were not read.
         duplicates: pages kept that are marked as duplicates of others.
-        failed: URLs given up.
+        failed: URLs failed.
         unpaid: of those the ones whose site asks for payment or a licence; nothing is ever paid.
         postponed: URLs that wait until their site's robots.txt can be reached.
         redirects, sitemaps: answers that were a redirect, a sitemap.
@@ -344,13 +344,13 @@ class StatsCollector:
     def failed(self, url: str, why: str) -> None:
         """A URL is given up."""
         if log.isEnabledFor(logging.INFO):
-            log.info("given up %s: %s", shown(url), shown(why))
+            log.info("failed %s: %s", shown(url), shown(why))
 
     def postponed(self, host: str, why: str, seconds: float) -> None:
         """Nothing is sent to a host for a while, though its turn had come."""
         if math.isinf(seconds):
             return  # the operator stopped it, which was told
-        log.warning("%s: left alone for %.1f s (%s)", shown(host), seconds, WAITS[why])
+        log.warning("%s: waiting %.1f s (%s)", shown(host), seconds, WAITS[why])
 
     def ordered(self, host: str, words: str) -> None:
         """The operator ordered something of a host."""
@@ -378,7 +378,7 @@ class StatsCollector:
         why = pause.why
         if why == "interval" and (request.interval or 0.0) <= FIRST:
             why = "back_off"  # no longer than the interval, but the failure is what holds it
-        log.warning("%s: %s; left alone for %.1f s (%s)", shown(host), what, seconds, WAITS[why])
+        log.warning("%s: %s; waiting %.1f s (%s)", shown(host), what, seconds, WAITS[why])
 
 
 def _unpaused(_: str) -> "Pause":

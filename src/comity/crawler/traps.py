@@ -241,7 +241,7 @@ class Facets:
             return None
         if form in forms.seen:
             return None
-        return f"{path} has been met with {MOST_FORMS} different lists of parameters"
+        return f"{path} was found with {MOST_FORMS} different lists of parameters"
 
     def choices_exceeded(self, url: str) -> str | None:
         """Why a URL's combination of values is one too many on its path, or None."""

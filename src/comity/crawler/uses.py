@@ -35,7 +35,8 @@ def terms(only_if: Iterable[str]) -> dict[str, tuple[str, ...]]:
             found[name] = _WANTED[wanted.strip()]
         except (InvalidSetting, KeyError):
             raise InvalidSetting(
-                f"only_if: {text!r} is no condition", hint="write for example train-ai=allowed, search=not-disallowed"
+                f"only_if: {text!r} is not a condition",
+                hint="write for example train-ai=allowed, search=not-disallowed",
             ) from None
     return found
 

@@ -219,7 +219,7 @@ def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> W
     if len(given) > 1:
         raise InputError(
             f"{', '.join(map(str, given))}: they hold no parts of one crawl in a store",
-            hint="several folders can be those of several machines that worked on one crawl; name one otherwise",
+            hint="several folders must belong to machines that worked on one crawl; otherwise name one",
         )
     (folder,) = given
     parts_of(folder)  # refuses a part of a stored crawl by itself
@@ -273,7 +273,7 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: st
     except Unreachable as error:
         raise StorageError(
             f"{error.args[0]}; it says what of the crawl is committed",
-            hint="see that it runs, or name another address of it by --store URL",
+            hint="check that it runs, or name another address of it with --store URL",
         ) from error
     for folder, stored in held.items():
         if stored.crawl != crawl.run.crawl:

@@ -235,7 +235,7 @@ class View(TablesView):
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
-            raise InputError(f"there is no crawl in {path.parent}", hint="name the folder given to comity crawl -o")
+            raise InputError(f"no crawl in {path.parent}", hint="name the folder given to comity crawl -o")
         with explained(path):
             self._begin(open_for_reading(path), path)
 

@@ -7,7 +7,7 @@ knows, in order; the first that is answered with a step ends it, and when all ar
     question   asks                                                        answered with
     ---------  ----------------------------------------------------------  -------------------------
     address    is it known what shares this host's pace?                   Resolve
-    robots     is the origin's robots.txt at hand and fresh?               FetchRobots, Wait
+    robots     is the origin's robots.txt here and fresh?               FetchRobots, Wait
     verdict    do policy and robots.txt allow the URL?                     Refuse
     circuit    has the host not failed too often in a row?                 CircuitOpen
     hours      does the site receive visits now?                           Closed
@@ -403,7 +403,7 @@ QUESTIONS: Final = (
         Gate._address,
         lambda policy: policy.pace_by != "host",
     ),
-    Question("robots", "is the origin's robots.txt at hand and fresh?", (FetchRobots, Wait), Gate._at_hand),
+    Question("robots", "is the origin's robots.txt here and fresh?", (FetchRobots, Wait), Gate._at_hand),
     Question("verdict", "do policy and robots.txt allow the URL?", (Refuse,), Gate._verdict),
     Question(
         "circuit",

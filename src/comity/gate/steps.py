@@ -118,9 +118,9 @@ def refusal(decision: Decision) -> errors.RobotsDisallowed:
 def postponed(url: str, seconds: float) -> errors.Postponed:
     """The error for a wait that is longer than a call may take, or has no end."""
     if isinf(seconds):
-        return errors.Postponed(f"{url} is not asked: the operator stopped its host", url=url, seconds=seconds)
+        return errors.Postponed(f"{url}: its host was stopped by the operator", url=url, seconds=seconds)
     return errors.Postponed(
-        f"{url} cannot be asked for another {lasting(seconds)}: its host is to be left alone until then",
+        f"{url} cannot be requested for another {lasting(seconds)}: its host must rest until then",
         url=url,
         seconds=seconds,
         hint="try again later, or raise max_wait",
@@ -157,7 +157,7 @@ def granted(url: str, step: Step, now: float) -> Go:
             raise AssertionError(step)
     seconds = max(step.until - now, 0.0)
     raise kind(
-        f"{url} cannot be asked for another {lasting(seconds)}: {why}",
+        f"{url} cannot be requested for another {lasting(seconds)}: {why}",
         url=url,
         seconds=seconds,
         hint="try again later",

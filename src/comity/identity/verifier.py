@@ -38,7 +38,7 @@ class Verdict:
 
     Attributes:
         outcome: `verified`: the URL lists the key, which signed this request. `invalid`: a signature does not hold.
-            `unverified`: it carries none, or the keys could not be had.
+            `unverified`: it carries none, or the keys could not be fetched.
         why: one sentence.
         agent: the URL that is the signer's identity; None unless verified.
         keyid: the key's thumbprint; None unless verified.
@@ -61,7 +61,7 @@ class Verdict:
 
 
 class _NotHad(Exception):
-    """The keys of a directory could not be had; `str` says why."""
+    """The keys of a directory could not be fetched; `str` says why."""
 
 
 @dataclass(slots=True)
@@ -165,7 +165,9 @@ class KeyLookup:
             kept = _Kept(keys_of(response, kind), now + freshness(response.headers, now, shortest=SHORTEST_KEPT))
         except (ComityError, ValueError) as error:
             before = self._kept.get(url)  # an outage is no evidence about keys
-            kept = _Kept(before.keys if before else {}, now + FAILED, f"the keys of {url} could not be had: {error}")
+            kept = _Kept(
+                before.keys if before else {}, now + FAILED, f"the keys of {url} could not be fetched: {error}"
+            )
         self._kept[url] = kept
         while len(self._kept) > MOST_DIRECTORIES:
             self._kept.popitem(last=False)

@@ -32,7 +32,7 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "BadStatus": ("The server answered, but not with a page.", "See the status; 404 and 410 will stay."),
     "PaymentRequired": (
-        "The site asks for payment or a licence. This server never pays.",
+        "The site wants payment or a licence. This server never pays.",
         "Tell the user; the site's terms may be named in the detail.",
     ),
     "UnsupportedContent": (
@@ -44,11 +44,11 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "TooLarge": ("The answer is larger than this server takes.", "Fetch a smaller part of the site."),
     "Timeout": ("No answer came in time.", "Try again later."),
     "TooManyRedirects": ("The redirects lead nowhere.", "Use another URL."),
-    "Postponed": ("The site is not to be asked for longer than this server waits.", "Try again after the time named."),
-    "InvalidURL": ("The URL is no absolute http or https URL.", "Give one such as https://example.com/page."),
+    "Postponed": ("The site must rest for longer than this server waits.", "Try again after the time named."),
+    "InvalidURL": ("The URL is not an absolute http or https URL.", "Give one such as https://example.com/page."),
     "FetchError": ("No usable answer came.", "Try again later, or another URL."),
 }
-_BLOCKED: Final = "leads to an address that is not to be reached"  # in the words of AddressBlocked
+_BLOCKED: Final = "is not a public address"  # in the words of AddressBlocked
 
 
 class Unanswerable(Exception):

@@ -219,7 +219,7 @@ class Crawls:
         if crawl is None:
             raise Unanswerable(
                 "unknown_handle",
-                "No crawl has this handle, or it ended so long ago that the handle is gone.",
+                "No crawl has this handle, or it ended too long ago.",
                 "Use the handle that crawl_start gave.",
             )
         return crawl

@@ -108,7 +108,7 @@ async def _fetch(service: Service, given: _Arguments) -> dict[str, Any]:
         if match is None or page is None or int(match[2]) > len(page.markdown):
             raise Unanswerable(
                 "cursor_expired",
-                "The cursor is none of this server's, or the page is not kept any more.",
+                "The cursor is not from this server, or the page is no longer kept.",
                 "Fetch the URL again, without a cursor.",
             )
         return await asyncio.to_thread(part_of, page, match[1], int(match[2]), given.max_tokens)

@@ -85,7 +85,7 @@ async def _map_site(service: Service, given: _Arguments) -> dict[str, Any]:
         if found is None or not digits.isascii() or not digits.isdigit() or int(digits) > len(found):
             raise Unanswerable(
                 "cursor_expired",
-                "The cursor is none of this server's, or the map is not kept any more.",
+                "The cursor is not from this server, or the map is no longer kept.",
                 "Ask for the map again, without a cursor.",
             )
         return _page(found, key, int(digits), limit, None)

@@ -41,7 +41,7 @@ TEMPLATES: Final = (
         "name": "robots",
         "title": "robots.txt as it was",
         "uriTemplate": "comity://robots/{sha256}",
-        "description": "A robots.txt by the hash of its octets. Written by its site.",
+        "description": "A robots.txt by the hash of its bytes. Written by its site.",
         "mimeType": "text/plain",
     },
     {

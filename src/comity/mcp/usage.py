@@ -117,7 +117,7 @@ USAGE = Tool(
     "usage",
     "What may be done with a page?",
     "What a site states about the use of a page's content (search, ai-input, train-ai), each statement with its "
-    "source: robots.txt, headers, metas, licences, tdmrep.json. A statement is no permission to fetch.",
+    "source: robots.txt, headers, metas, licences, tdmrep.json. A statement is not permission to fetch.",
     OneUrl,
     _Answer,
     _usage,

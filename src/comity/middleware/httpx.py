@@ -155,7 +155,7 @@ def _settled(request: Any) -> Url:
             request.headers["Host"] = request.url.netloc.decode()
     target = request.extensions.get("target", request.url.raw_path)
     if target != request.url.raw_path:
-        raise FetchError(f"{url} is to be sent with the target {target!r}: put that into the URL", url=url)
+        raise FetchError(f"{url} would be sent with the target {target!r}: put that into the URL", url=url)
     return url
 
 

@@ -86,7 +86,7 @@ class AddressGuard:
         return bool(self._hosts)
 
     def refusal(self, address: str, host: str = "") -> str | None:
-        """Why an address must not be connected to, as half a sentence; None where it may be.
+        """Why an address must not be connected to, and what allows it; None where it may be.
 
         Args:
             host: the name that was asked for, as `Url.host` has it.
@@ -96,7 +96,7 @@ class AddressGuard:
         try:
             parsed = ipaddress.ip_address(address.partition("%")[0])
         except ValueError:
-            return "it is not an IP address"
+            return f"{address[:80]!r} is not an IP address"
         allowing = [network for network in self._allowed if parsed in network]
         carrier, carried = _carried(parsed)
         if carrier is not None and any(network.subnet_of(carrier) for network in allowing):  # type: ignore[arg-type]
@@ -104,14 +104,14 @@ class AddressGuard:
         for inner in carried:
             network = _network_of(inner)
             if network is not None and not any(inner in each for each in self._allowed):
-                return f"it carries {inner}, which is in {network} and not public"
+                return f"{parsed} leads to {inner}, which {_told(network)}"
         if allowing or (carrier is not None and carrier != _TEREDO):
             return None
         network = _network_of(parsed)
         if network is not None:
-            return f"it is in {network}, which is not public"
+            return f"{parsed} {_told(network)}"
         if isinstance(parsed, IPv6) and parsed not in _GLOBAL_V6:
-            return f"it is not in {_GLOBAL_V6}, and no other IPv6 address is public"
+            return f"{parsed} {_told(parsed)}"
         return None
 
     def refusal_by_name(self, host: str) -> str | None:
@@ -144,6 +144,11 @@ def _carried(address: IPv4 | IPv6) -> tuple[ipaddress.IPv6Network | None, list[I
     if int.from_bytes(packed[8:12], "big") in _ISATAP:
         found.append(IPv4(packed[12:]))
     return carrier, found
+
+
+def _told(network: object) -> str:
+    """What is wrong with an address of a network, and what allows it."""
+    return f"is not a public address; to allow it: --allow-address {network}, in a program allow_addresses"
 
 
 def _network_of(address: IPv4 | IPv6) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:

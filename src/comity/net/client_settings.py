@@ -48,7 +48,7 @@ def checked_headers(field: str, headers: Mapping[str, str]) -> None:
         if not (is_field_name(name) and value.isprintable()):
             raise InvalidSetting(f"{field}: {name!r} is not a header that can be sent")
         if name.lower() in OURS:
-            why = "Policy.agent says who asks" if name.lower() == "user-agent" else "the client writes it itself"
+            why = "Policy.agent says who sends it" if name.lower() == "user-agent" else "the client writes it itself"
             raise InvalidSetting(f"{field}: {name} cannot be set: {why}")
 
 
@@ -151,7 +151,7 @@ def not_ours(file: str) -> str | None:
         return "is a folder"
     except OSError:  # not there, or not to be read: opening it says why
         return None
-    return None if not head or head[68:] == APPLICATION_ID.to_bytes(4, "big") else "is no cache of comity's"
+    return None if not head or head[68:] == APPLICATION_ID.to_bytes(4, "big") else "is not a cache of comity"
 
 
 def _proxy(value: str) -> str:
@@ -198,8 +198,8 @@ class ClientSettings:
         auth: origin -> user name and password, sent to that origin, its robots.txt included, and to no other. Such a
             robots.txt is not kept in `cache`.
         licences: origin -> licence token (RSL), sent to that origin as `auth` is, and to no other.
-        resolve: addresses for host names that DNS is not asked for (as curl's `--resolve`).
-        nameservers: DNS servers to ask instead of the system's, `address` or `address:port` (needs comity[dns]).
+        resolve: addresses for host names, instead of DNS (as curl's `--resolve`).
+        nameservers: DNS servers to use instead of the system's, `address` or `address:port` (needs comity[dns]).
         cache: file in which robots.txt files are kept for other processes and later runs, a new one or a cache made
             earlier; None: none is.
         cache_pages: whether pages are kept there too, and requested again conditionally (RFC 9110, 13).

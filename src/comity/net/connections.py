@@ -46,7 +46,7 @@ class Attempt:
     """What became of the connection for one request; the task that sends the request sets it.
 
     Attributes:
-        refusal: why the address guard refused an address, as half a sentence.
+        refusal: why the address guard refused an address, and what allows it.
         fresh: whether a connection was made for it; else it goes over one that was used before.
         reserved: whether it counts as a socket that is about to be opened.
         shortage: what our side lacked.
@@ -178,7 +178,7 @@ class Connections(aiohttp.TCPConnector):
         if may_send is not None and not may_send():  # asked last: to connect may have taken long
             connection.close()
             url = ATTEMPT.get().url
-            raise Postponed(f"{url} is not asked: its host is another process's by now", url=url, seconds=1.0)
+            raise Postponed(f"{url}: its host now belongs to another process", url=url, seconds=1.0)
         if req.proxy is None and connection.transport is not None:
             peer = connection.transport.get_extra_info("peername")
             ATTEMPT.get().address = peer[0] if peer else None

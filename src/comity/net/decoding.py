@@ -103,7 +103,7 @@ class Decoder:
                     break
                 self._members += 1
                 if self._members > _MEMBERS + self._received // _PER_MEMBER:
-                    raise TooLarge(f"the body of {self._url} is of too many members of gzip", url=self._url)
+                    raise TooLarge(f"the body of {self._url} has too many gzip members", url=self._url)
                 self._inflater = _inflating.decompressobj(31)
             most = min(room + 1, _STEP)
             try:
@@ -124,7 +124,7 @@ class Decoder:
                 yield part
         if room >= 0 and self._received > self._decoded + room + _GRACE:  # what holds nothing might go on for ever
             raise TooLarge(
-                f"the body of {self._url} is larger packed than it may be unpacked",
+                f"the compressed body of {self._url} is larger than the limit for the whole body",
                 url=self._url,
                 hint="raise max_body if that is expected",
             )

@@ -132,7 +132,7 @@ class Names(AbstractResolver):
                     ResolveResult(hostname=host, host=address, port=port, family=version, proto=0, flags=flags)
                 )
         if not found:
-            raise socket.gaierror(socket.EAI_NONAME, "no address of the family asked for")
+            raise socket.gaierror(socket.EAI_NONAME, "no address of the requested family")
         return found
 
     async def close(self) -> None:

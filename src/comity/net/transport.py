@@ -185,7 +185,7 @@ class StreamedResponse(Head):
         """
         self._check_open()
         if self._taken:
-            raise RuntimeError(f"the body of {self.url} has been read already and can be read only once")
+            raise RuntimeError(f"the body of {self.url} was already read; it can be read only once")
         self._taken = True
         decoder = None
         if self.status not in (204, 304):
@@ -382,7 +382,7 @@ def explained(error: Exception, url: str, attempt: Attempt | None = None) -> Com
     if isinstance(error, TimeoutError):  # of connecting or reading alone; the total is the client's
         return Timeout(f"{url} took too long: {text or type(error).__name__}", url=url, hint="raise the time-out")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return FetchError(f"the host of {url} is not known to DNS", url=url, hint="check the spelling of the host name")
+        return FetchError(f"no such host: {urls.host(url)}", url=url, hint="typo?")
     plain = "WRONG_VERSION_NUMBER" in text or "HTTP_REQUEST" in text
     if plain or (isinstance(error, aiohttp.ClientConnectorError) and not text and url.startswith("https:")):
         how = "does not speak TLS there" if plain else "ended the connection before TLS was agreed on"
@@ -401,11 +401,7 @@ def explained(error: Exception, url: str, attempt: Attempt | None = None) -> Com
 
 
 def _blocked(url: str, refusal: str) -> AddressBlocked:
-    return AddressBlocked(
-        f"{url} leads to an address that is not to be reached: {refusal}",
-        url=url,
-        hint="allow its network with allow_addresses (--allow-address) if it is yours",
-    )
+    return AddressBlocked(f"{url}: {refusal}", url=url)
 
 
 def _is_gone(error: Exception) -> bool:

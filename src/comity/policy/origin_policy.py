@@ -65,7 +65,7 @@ class OriginPolicy:
         self._rates: tuple[RequestRate, ...] = ()  # those that are meant for some hours of the day
         if policy.mode == "ignore":
             self._source = None
-            self._whole = ("skipped_by_user_policy", False, "robots.txt was not asked: the policy's mode is ignore")
+            self._whole = ("skipped_by_user_policy", False, "robots.txt was not checked: the policy's mode is ignore")
         elif result is None:
             raise AssertionError("checked above")
         elif result.kind == "unreachable":
@@ -76,7 +76,7 @@ class OriginPolicy:
             self._whole = (
                 "unknown_parse_error",
                 policy.on_unparsable == "disallow",
-                f"{result.url} holds no line that robots.txt knows; the policy says {policy.on_unparsable}",
+                f'{result.url} is not a robots.txt: no line of it is known; treated as "{policy.on_unparsable} all"',
             )
         else:
             self._read(result.robots, result)
@@ -174,7 +174,7 @@ class OriginPolicy:
         policy = self._policy
         if result.unreachable_since is not None:
             day = datetime.fromtimestamp(min(result.unreachable_since, LAST_DAY), UTC).strftime("%Y-%m-%d %H:%M")
-            self._note = f" (from the last good copy: {result.url} has been unreachable since {day} UTC)"
+            self._note = f" (from the last good copy: robots.txt has been unreachable since {day} UTC)"
         self._robots = robots
         self._asterisks = robots.body.count(b"*")
         asked = robots.crawl_delay(policy.asked_as) if "crawl-delay" in policy.honour else None
@@ -187,13 +187,13 @@ class OriginPolicy:
         if policy.max_crawl_delay is not None and slowest > policy.max_crawl_delay:
             at_times = " at some time of the day" if slowest > max(always) else ""
             self._refused = (
-                f"the site asks for {slowest:.10g} s between requests{at_times}, more than the "
+                f"its robots.txt wants {slowest:.10g} s between requests{at_times}, more than the "
                 f"{policy.max_crawl_delay:.10g} s that the policy allows (max_crawl_delay)"
             )
         elif slowest > HOPELESS:
             self._hopeless = (
-                f"; the site asks for {slowest:.10g} s ({times.lasting(slowest)}) between requests, which makes "
-                "fetching hopeless"
+                f"; its robots.txt wants {slowest:.10g} s ({times.lasting(slowest)}) between requests, which makes "
+                "crawling hopeless"
             )
         if "visit-time" in policy.honour:
             self._hours = robots.visit_time(policy.asked_as)
@@ -226,12 +226,12 @@ class OriginPolicy:
         lasted = result.fetched_at - since
         if policy.unreachable_life is not None and lasted >= policy.unreachable_life:
             days = f"{lasted / 86_400:.0f} days"
-            why = f"{result.url} has been unreachable for {days} ({reason}): it counts as unavailable"
-            return "allowed_implicit", False, f"{why}, which allows everything"
+            why = f"robots.txt has been unreachable for {days} ({reason}): treated as unavailable"
+            return "allowed_implicit", False, f"{why}, so everything is allowed"
         return (
             "unknown_unreachable",
             policy.on_unreachable == "disallow",
-            f"{result.url} could not be reached ({reason}), so the policy says {policy.on_unreachable}",
+            f'robots.txt unreachable: {reason}; treated as "{policy.on_unreachable} all"',
         )
 
     def _unavailable(self, result: RobotsResult) -> tuple[Verdict, bool, str]:
@@ -240,7 +240,7 @@ class OriginPolicy:
         return (
             "disallowed_explicit" if blocked else "allowed_implicit",
             blocked,
-            f"{result.url} is unavailable ({reason}), which {'forbids' if blocked else 'allows'} everything",
+            f"no robots.txt ({reason}): everything is {'disallowed' if blocked else 'allowed'}",
         )
 
 

@@ -89,15 +89,15 @@ class Policy:
     """Settings that decide what may be fetched, and how fast; every default follows RFC 9309 and polite practice.
 
     Attributes:
-        agent: the User-Agent header to send, such as `MyBot/1.0 (+https://example.org/bot)`. Groups are matched
-            against its product token (RFC 9309, 2.2.1): what stands before `/` or white space, or the name in
-            `Mozilla/5.0 (compatible; NAME/...)`.
-        product_token: the product token, if `agent` has it elsewhere; it must occur there (RFC 9309, 2.2.1). None:
-            read it from `agent`, never `Mozilla`.
+        agent: the User-Agent header, such as `MyBot/1.0 (+https://example.org/bot)`. Groups are matched against its
+            product token (RFC 9309, 2.2.1): what stands before `/` or white space, or the name in `Mozilla/5.0
+            (compatible; NAME/...)`.
+        product_token: the product token in `agent`, where it is not the first name there (RFC 9309, 2.2.1). None: read
+            it from `agent`, never `Mozilla`.
         mode: `respect`, `report_only` (everything is decided and recorded, nothing blocked) or `ignore` (robots.txt
             is not even fetched).
-        dialect: how robots.txt is read: a name known to `comity.parse`, a name with what it differs in, such as
-            `rfc9309 precedence=allow_first`; in a program also a `comity.Dialect`.
+        dialect: how robots.txt is read, such as `rfc9309` or `google`. A name known to `comity.parse`, a name with
+            changes, such as `rfc9309 precedence=allow_first`; in a program also a `comity.Dialect`.
         on_unreachable: what 5xx, 429, network errors and time-outs on robots.txt mean (RFC 9309, 2.3.1.4: disallow).
         on_unavailable: what 4xx on robots.txt means (RFC 9309, 2.3.1.3: allow).
         on_unparsable: what a body without one recognisable line means (RFC 9309, 2.3.1.5).
@@ -114,24 +114,24 @@ class Policy:
             Content-Type names.
         url_charset: the character set that our URLs are percent-encoded in; a `declared` body is converted to it.
         robots_fetch_counts: whether the request for robots.txt takes part in the pacing of its host.
-        min_interval: seconds between two requests to one host; a longer delay that the site asks for wins.
-        honour: which of the site's requests are followed: `crawl-delay`, `request-rate`, `visit-time`.
-        max_crawl_delay: seconds; a site that asks for more is refused rather than ignored. None for no cap.
+        min_interval: seconds between requests to a host; a longer delay in its robots.txt wins.
+        honour: the pace lines of robots.txt that are followed: `crawl-delay`, `request-rate`, `visit-time`.
+        max_crawl_delay: seconds; a site with a longer crawl delay is not fetched. None for no limit.
         pace_by: what shares one pace: a `host`, a registrable `domain` (Public Suffix List), or an IP `address`.
-        adaptive: the interval is at least this many times the site's response time, so that a slow site is left
-            alone for longer; 0 turns this off.
-        backoff: seconds that a host is left alone after 429, 5xx or no answer; doubled each time until it answers
+        adaptive: the interval is at least this many times the site's response time, so that slow sites rest longer; 0
+            turns this off.
+        backoff: seconds that a host rests after 429, 5xx or no answer; doubled each time until it answers
             well again, halved each time it does; 0 for none.
         max_backoff: seconds; the longest that `backoff` may grow to.
         max_retry_after: seconds; a longer Retry-After is cut to it.
         breaker_failures: consecutive failed calls after which a host's circuit opens and nothing is sent; 0: never.
         breaker_recovery: seconds an open circuit waits before one probe decides.
-        purposes: what the content is wanted for: `search`, `ai-input`, `train-ai` (`ai-train` is the same). Decisions
-            then say what the site states about each; it never blocks a fetch.
+        purposes: what the content is for: `search`, `ai-input`, `train-ai` (`ai-train` is the same). Decisions then say
+            what the site states about each; it never blocks a fetch.
         use: the most that is done with content: `immediate` (nothing is kept), `reference` (indexed, excerpted and
-            linked to) or `full` (summarised, reproduced). What a site grants less for (`use=` of Content Signals) is
-            not fetched. None: not said, nothing is left out for it.
-        allow_addresses: networks (CIDR) that may be reached although they are not public.
+            linked to) or `full` (summarised, reproduced). Pages whose site grants less (`use=` of Content Signals) are
+            not fetched. None: not said, nothing is skipped for it.
+        allow_addresses: networks (CIDR) to allow although they are not public.
         allow_hosts: host names that may have any address, such as `intranet.example`.
     """
 

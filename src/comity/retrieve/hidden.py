@@ -46,7 +46,7 @@ _SENTENCES: Final[dict[HidingKind, str]] = {
     "same_colour": "Text has the colour of its background.",
     "off_screen": "Text is placed off the screen.",
     "clipped": "Text is clipped to nothing.",
-    "instructing_comment": "An HTML comment speaks to a language model.",
+    "instructing_comment": "An HTML comment addresses a language model.",
     "zero_width": "The text holds characters of no width.",
     "bidi_control": "The text holds characters that change the order in which text is shown.",
     "tag_characters": "The text holds invisible tag characters or runs of variation selectors.",
@@ -281,7 +281,7 @@ def _characters(text: str) -> Iterator[HiddenText]:
 
 
 def _instructs(comment: str) -> bool:
-    """Whether a comment speaks to a language model."""
+    """Whether a comment addresses a language model."""
     if comment.isascii():  # beyond ASCII, more letters are alike but for their case
         lower = comment.lower()
         if not any(each in lower for each in _INSTRUCTING):

@@ -18,7 +18,7 @@ from comity.signals import llms
 from comity.signals.llms import LlmsTxt
 
 FAILURE_LIFE: Final = 300.0
-"""Seconds an llms.txt that could not be had is not asked for again."""
+"""Seconds an llms.txt that could not be fetched is not asked for again."""
 MAX_ORIGINS: Final = 500
 """Origins of one client whose llms.txt is kept."""
 

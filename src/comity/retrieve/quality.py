@@ -120,9 +120,9 @@ def assess(signs: Signs) -> Quality:
         count(
             "content_unclear",
             signs.agreement,
-            f"What is content of the page is not clear: about {signs.agreement:.0%} of this is expected to be right.",
+            f"Extraction confidence: about {signs.agreement:.0%}.",
         )
-    count("not_a_page", 1.0 if signs.page else 0.1, "It is no page, but what was sent in its place.")
+    count("not_a_page", 1.0 if signs.page else 0.1, "It is not the page, but something sent in its place.")
     score = 1.0
     for reason in reasons:
         score *= reason.factor

@@ -40,7 +40,7 @@ class Dialect:
         typos: whether labels match by prefix, common misspellings count and a missing colon is forgiven (Google).
         index_html: whether `Allow: /dir/index.htm[l]` also allows `/dir/` (Google).
         semicolon_path: whether `;` begins the path of a URL, as `/` and `?` do (Google's parser).
-        nul_ends_line: whether a line ends at a NUL octet, as a C string does.
+        nul_ends_line: whether a line ends at a NUL byte, as a C string does.
         longest_line: octets of a line that count; 0 for all.
         robots_txt_allowed: whether `/robots.txt` itself is always allowed (RFC 9309, 2.2.2).
         max_bytes: octets of the file that are parsed (RFC 9309, 2.5: at least 500 KiB).

@@ -10,7 +10,7 @@ def octets(body: bytes | str) -> bytes:
     if isinstance(body, bytes | bytearray | memoryview):
         return bytes(body)
     if not isinstance(body, str):
-        raise TypeError(f"body: a robots.txt is octets (bytes) or text (str), not {type(body).__name__}")
+        raise TypeError(f"body: a robots.txt is bytes or text (str), not {type(body).__name__}")
     try:
         return body.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

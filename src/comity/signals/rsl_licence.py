@@ -102,7 +102,7 @@ def parse(body: bytes, *, page: str | None = None) -> RslLicence:
     except (expat.ExpatError, ValueError, LookupError, _Refused) as error:
         problems.append(f"The file cannot be read to its end: {error}.")
     if not reader.is_rsl:
-        problems.append("The file is no RSL document.")
+        problems.append("The file is not an RSL document.")
     if reader.too_many:
         problems.append(f"Only the first {MAX_CONTENTS} contents are read.")
     return RslLicence(tuple(reader.contents), tuple(problems))

@@ -151,7 +151,7 @@ def _agent(label: str, covered: Covered, fields: Mapping[str, str]) -> tuple[str
     else:
         keys = [str(having["key"]) for name, having in covered if name == "signature-agent" and set(having) == {"key"}]
     if not keys:
-        raise Refused("it does not cover its member of Signature-Agent, so it says nothing about who asks")
+        raise Refused("it does not cover its member of Signature-Agent, so it says nothing about who sent it")
     key = label if label in keys else keys[0]
     try:
         value, parameters = structured(field)[key]

@@ -162,7 +162,7 @@ class Usage:
         name = purpose if purpose == USE else purpose_named(purpose)
         answer = self.answer(name, images=images)
         if answer == "unknown":
-            return f"{name} is unknown: {self._why_unknown(name)}."
+            return f"{name}: {self._why_unknown(name)}"
         deciding = [each for each in _about(self.statements, name, images) if each.value == answer]
         said = "; ".join(
             f"{each.source} says {each.text!r}{f' ({each.note})' if each.note else ''}" for each in deciding[:3]
@@ -176,12 +176,14 @@ class Usage:
     def _why_unknown(self, purpose: str) -> str:
         """What stands in the way: a URL that may not be fetched, or statements that cannot be read."""
         if not self.applicable:
-            return "robots.txt disallows the URL, so what it states about uses says nothing about it"
+            return "unknown, because robots.txt disallows the URL"
         unread = [each for each in self.statements if each.note and each.purpose in (purpose, "")]
         if not unread:
-            return "no statement that applies speaks of it"
-        said = "; ".join(f"{each.source} says {each.text!r}, which does not count: {each.note}" for each in unread[:3])
-        return f"{said}{'; and more' if len(unread) > 3 else ''}"
+            return "the site says nothing about it"
+        said = "; ".join(
+            f"{each.source} says {each.text!r}, which is not understood: {each.note}" for each in unread[:3]
+        )
+        return f"unknown: {said}{'; and more' if len(unread) > 3 else ''}"
 
     def brief(self, purposes: Iterable[str]) -> dict[str, Any]:
         """For each purpose the answer, and each statement that counts for the page with its source and its words, as

@@ -273,7 +273,7 @@ def test_actors_join_a_crawl_in_a_store_and_leave_it_while_it_runs_and_one_that_
         assert json.loads(said)["left"] > 0, "nothing but the summary on standard output, whatever Ray tells"
     assert all(min(site.intervals(), default=20) > 19.9 for site in sites)
     again = comity(*command[3:], *on_ray, "-o", str(tmp_path / "b"), "--resume", "--delay", "0", *ALLOW)
-    assert json.loads(again.stdout)["ended"] == "nothing was left to ask for", again.stderr
+    assert json.loads(again.stdout)["ended"] == "the queue is empty", again.stderr
     assert stored_pages(tmp_path / "a") + stored_pages(tmp_path / "b") == wanted
 
 

@@ -146,7 +146,7 @@ def test_a_crawl_of_several_processes_finds_what_one_finds(sites: list[Site], tm
     assert output(folder) == wanted
     assert max(wanted["pages"].values()) == 1
     assert told["pages"] == wanted["pages"].total() == HOSTS * (PAGES + 2)
-    assert told["ended"] == "nothing was left to ask for"
+    assert told["ended"] == "the queue is empty"
     assert told["left"] == 0
     asked_once(sites)
     assert [part.name for part in parts_of(folder)] == [f"shard-{number:03}" for number in range(5)]
@@ -295,7 +295,7 @@ def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_pat
     told = json.loads(comity("crawl", "-o", str(folder), "--resume", "--max-pages", "none", "--json").stdout)
     assert len(sites[1].seen) == before
     assert told["left"] > 0
-    assert told["ended"] == "127.0.0.2 was stopped by the operator, and so was all else with work"
+    assert told["ended"] == "127.0.0.2 was stopped by the operator, and so were all other hosts with work"
     alone = comity("crawl", "-o", str(folder / "shard-000"), "--resume", *ALLOW)
     assert alone.returncode == 73
     assert "holds one shard of a crawl (name the folder above it)" in complaint(alone)

@@ -36,7 +36,7 @@ def kept_counts(part: Part) -> Stats | None:
 
 
 def failure_reasons(part: Part) -> Counter[str] | None:
-    """URLs given up, by reason; None where the output is not JSON Lines."""
+    """URLs failed, by reason; None where the output is not JSON Lines."""
     path = next((path for end in ("", ".gz", ".zst") if (path := part.path / f"failures.jsonl{end}").exists()), None)
     if path is None:
         return None

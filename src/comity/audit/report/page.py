@@ -22,7 +22,7 @@ _NAMES = {
     "5xx": "server error (5xx)",
 }
 _CHANGES = ("new", "changed", "gone", "unchanged")
-_MODES = {"ignore": "robots.txt was not asked", "report_only": "Refusals were recorded, not enforced"}
+_MODES = {"ignore": "robots.txt was not checked", "report_only": "Refusals were recorded, not enforced"}
 _WORDS = {
     "200": "OK",
     "301": "moved permanently",
@@ -134,8 +134,8 @@ def _tiles(figures: Figures) -> list[tuple[str, str]]:
     return [
         first,
         (f"{(stats or figures).refused:,}", f"URLs refused by rule{last}"),
-        (f"{stats.failed:,}" if stats else "–", f"URLs given up{last}"),
-        *([(f"{stats.unpaid:,}", f"of them ask for payment{last}")] if stats and stats.unpaid else []),
+        (f"{stats.failed:,}" if stats else "–", f"URLs failed{last}"),
+        *([(f"{stats.unpaid:,}", f"of them want payment{last}")] if stats and stats.unpaid else []),
         (f"{figures.requests:,}", f"requests sent{all_runs}"),
         (f"{len(figures.hosts):,}", "host" if len(figures.hosts) == 1 else "hosts"),
         (_size(figures.bytes), "received, decoded"),
@@ -176,7 +176,7 @@ def _remarks(figures: Figures) -> list[str]:
     if _is_refreshed(figures):
         remarks.append("Tables and plots count all runs, the refreshes and what was before them.")
     elif figures.stats:
-        remarks.append("Pages, refused and given up are counted as in the crawl's summary.")
+        remarks.append("Pages, refused and failed URLs are counted as in the crawl's summary.")
     if figures.absent:
         remarks.append(f"Parts of the crawl are not in this report: {'; '.join(figures.absent)}.")
     if figures.damaged:

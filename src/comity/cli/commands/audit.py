@@ -196,11 +196,11 @@ def _surveyed(table: Any, agents: tuple[str, ...], report: Path | None, *, as_js
 def survey_plots(found: Survey) -> list[str]:
     """Who is refused by how many hosts, and who says what by which standard."""
     hosts = max(found.hosts, 1)
-    ranked = sorted(found.refused.items(), key=lambda item: -item[1]["wholly"])
-    refused = [(agent, [counts[how] / hosts for how in ("wholly", "partly", "not at all")]) for agent, counts in ranked]
+    ranked = sorted(found.refused.items(), key=lambda item: -item[1]["blocked"])
+    refused = [(agent, [counts[how] / hosts for how in ("blocked", "partly", "open")]) for agent, counts in ranked]
     says = [(name, [count / hosts]) for name, count in found.says.most_common()]
     return [
-        bars("Share of hosts that refuse each agent", refused, ["wholly", "partly", "not at all"]),
+        bars("Share of hosts that block each agent", refused, ["blocked", "partly", "open"]),
         bars("What robots.txt files say, share of hosts", says, ["hosts"]),
     ]
 
@@ -245,7 +245,7 @@ def _fetched(given: list[Path], column: str, configuration: "Configuration") -> 
         for text in batch.to_pylist():
             with suppress(ComityError, TypeError, AttributeError):
                 origins.setdefault(urls.origin(text))
-    tell(f"asking {len(origins):,} origins for their robots.txt")
+    tell(f"fetching the robots.txt of {len(origins):,} origins")
     with Client(configuration.policy, configuration.client) as client, ThreadPoolExecutor(32) as pool:
         list(pool.map(lambda origin: client.check(f"{origin}/"), origins))
         results = client.inspect()
@@ -271,7 +271,7 @@ def _time(text: str) -> float:
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidSetting(f"--at: {text!r} is no time; write 2026-05-01 or 2026-05-01T12:00:00Z") from None
+        raise InvalidSetting(f"--at: {text!r} is not a time: write 2026-05-01 or 2026-05-01T12:00:00Z") from None
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 

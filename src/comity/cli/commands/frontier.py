@@ -105,9 +105,7 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
             elif (known := view.host(host)) is not None:
                 hosts.append(known)
     if host is not None and not hosts:
-        raise InvalidSetting(
-            f"the crawl in {crawl.name} has met no URL of {host!r}; without --host its hosts are listed"
-        )
+        raise InvalidSetting(f"the crawl in {crawl.name} has no URL of {host!r}; without --host its hosts are listed")
     hosts = sorted(hosts, key=lambda each: -each.waiting)[:limit]
     following = []
     for each in hosts:
@@ -150,16 +148,16 @@ def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) 
         with opened as view:
             known = view.host(given.host) is not None
     words = {
-        "slow": f"at least {given.seconds or 0:g} s between two requests to {given.host}",
+        "slow": f"at least {given.seconds or 0:g} s between requests to {given.host}",
         "stop": f"no more requests to {given.host}",
-        "go": f"{given.host} is crawled as policy and site say",
+        "go": f"orders for {given.host} lifted",
     }[kind]
-    when = "now: the crawl is running" if crawl.is_running() else "from the next run on: the crawl is not running"
+    when = "effective now" if crawl.is_running() else "effective from the next run on: the crawl is not running"
     say(f"{words}, {when}")
     if urls.origin(url_of(host)).partition("//")[2] != given.host:
         complain(f"an order holds for all ports of {given.host}, whose requests share one pace")
     if not known:
-        complain(f"the crawl has met no URL of {given.host} so far; the order holds if it does")
+        complain(f"the crawl has no URL of {given.host} so far; the order holds once it has one")
     return Exit.DONE
 
 
@@ -198,7 +196,7 @@ def _print_hosts(hosts: Sequence[HostCounts], holds: Mapping[str, Hold]) -> None
     words = {host: f"  {hold.in_words(now)}" for host, hold in holds.items()}
     width = max(len("host"), *(len(each.host) for each in hosts))
     head = f"{'host':{width}} {'waiting':>11} {'done':>11} {'refused':>11} {'failed':>11}"
-    say(f"{head}{'  left alone' * bool(words)}")
+    say(f"{head}{'  resting' * bool(words)}")
     for each in hosts:
         row = f"{each.host:{width}} {each.waiting:>11,} {each.done:>11,} {each.refused:>11,} {each.failed:>11,}"
         say(f"{row}{words.get(each.host, '')}")

@@ -155,7 +155,7 @@ def _facts(result: "RobotsResult | None", policy: "Policy", url: str) -> dict[st
     match = robots.explain(url, policy.asked_as) if robots is not None else None
     groups = robots.groups if robots is not None else ()
     return {
-        "outcome": result.kind if result is not None else "not asked",
+        "outcome": result.kind if result is not None else "not fetched",
         "url": result.url if result is not None else None,
         "status": result.status if result is not None else None,
         "error": result.error if result is not None else None,
@@ -185,7 +185,7 @@ def _told(site: dict[str, Any]) -> list[str]:
         f"  robots.txt  {robots['outcome']}{status}{': ' + robots['error'] if robots['error'] else ''}",
     ]
     if robots["outcome"] == "read":
-        ours = ", ".join(robots["our_group"]) if robots["our_group"] else "none of them is for us"
+        ours = ", ".join(robots["our_group"]) if robots["our_group"] else "no group applies to us"
         lines.append(f"  groups      {robots['groups']:,}; ours: {ours}")
         lines.append(f"  rules       {robots['rules']:,}")
         shown = ", ".join(robots["agents"][:_SHOWN])

@@ -167,7 +167,7 @@ class Renderer:
             if body is not None or self._browser.alive:
                 break
         if note is None and parts.cut_short:
-            note = f"it asked for more than {self._settings.render_requests} things, and did not get the rest"
+            note = f"it requested more than {self._settings.render_requests} resources; the rest were not loaded"
         return Rendered(body=body, url=url, targets=tuple(parts.targets), note=note, parts=parts.counts)
 
     async def _attempt(self, response: Response, parts: PageRequests) -> tuple[bytes, str, str | None]:

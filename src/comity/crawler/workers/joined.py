@@ -100,7 +100,7 @@ class JoinedCrawl(Supervisor):
             str(self.folder.absolute()).encode()
         except UnicodeEncodeError as error:
             raise InvalidSetting(
-                "folder: its name, or that of one above it, is not UTF-8, and the store is to say where it lies",
+                "folder: its name or a parent's is not UTF-8, and the store must record it",
                 hint="name another with -o",
             ) from error
         if not SHORTEST_LEASE <= lease <= LONGEST_LEASE:
@@ -254,11 +254,11 @@ class JoinedCrawl(Supervisor):
                 self._tell(f"a worker runs on {machine}: its part of the output is in {self.folder.absolute()} there")
 
     def _pass_on(self, number: int, text: str) -> None:
-        """Tell once, whatever the number of processes, that the database is away, and that it is there again."""
+        """Tell once, whatever the number of processes, that the database is away, and that it is back."""
         before = bool(self._away)
         self._away ^= {number}
         if bool(self._away) != before:
-            self._tell(text if not self._away else f"{text}; nothing is asked for until it is there again")
+            self._tell(text if not self._away else f"{text}; no requests until it is back")
 
     def _tell(self, text: str) -> None:
         if self.on_word is not None:

@@ -247,9 +247,9 @@ class Member:
             await asyncio.sleep(TICK / 10)  # what comes at the same time comes along
 
     def _in_reach(self, trouble: str | None) -> None:
-        """Tell who started this process when the database is away, and when it is there again."""
+        """Tell who started this process when the database is away, and when it is back."""
         if (trouble is None) != (self._trouble is None):
-            self._say("word", trouble or f"{self._where} is there again")
+            self._say("word", trouble or f"{self._where} is back")
         self._trouble = trouble
 
     def _now(self, crawler: LeasedShard) -> ShardNow:
@@ -427,7 +427,7 @@ class Member:
         if vain.times >= MOST_IN_VAIN:
             self._error = self._error or StorageError(
                 f"shard {crawler.place.number} was begun {vain.times} times and kept nothing: {error}",
-                hint="what was written is safe; once that is mended, continue with --join",
+                hint="what was written is safe; fix that, then continue with --join",
             )
 
     def _let_go(self, crawler: LeasedShard, state: str) -> None:

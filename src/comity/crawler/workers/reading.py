@@ -67,7 +67,7 @@ class FolderReading:
         self._manifest = manifest_of(folder)
         self._parts = parts_of(folder)
         if not any((part / "frontier.sqlite").exists() for part in self._parts):
-            raise InputError(f"there is no crawl in {folder}", hint="name the folder given to comity crawl -o")
+            raise InputError(f"no crawl in {folder}", hint="name the folder given to comity crawl -o")
 
     def views(self) -> Iterator[TablesView]:
         """Each part's, opened one at a time; of those that have not begun, none."""

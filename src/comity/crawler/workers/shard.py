@@ -297,7 +297,7 @@ class ShardCrawler(Crawler):
             return None
         url = f"http://{host}/"
         if self._ending or self._stopping:  # who would lend it may have ended
-            raise Postponed(f"{url} is not asked: the crawl ends", url=url, seconds=0.0)
+            raise Postponed(f"{url}: the crawl ends", url=url, seconds=0.0)
         turn, give_back = self.borrow(shard, host, None)
         try:
             seconds = await self._client.driver.wait_for(turn)

@@ -150,7 +150,7 @@ class CrawlStore:
         """
         with self.open() as db:
             if not is_made(db, self.where):
-                raise InputError(f"there is no crawl in {self.where}", hint="give the URLs to start one from")
+                raise InputError(f"no crawl in {self.where}", hint="give the URLs to start one from")
             id_, run, manifest, *others = db.execute(
                 "SELECT id, run, manifest, lease, ended, pool, extract(epoch FROM clock_timestamp())::float8 FROM crawl"
             ).fetchone()

@@ -168,7 +168,7 @@ def address(url: str) -> Address:
     """
     scheme, _, _ = url.partition("://")
     if scheme.lower() not in ("postgresql", "postgres") or scheme == url:
-        raise InvalidSetting("store: it is no postgresql:// URL", hint="write postgresql://USER@HOST/DATABASE")
+        raise InvalidSetting("store: not a postgresql:// URL", hint="write postgresql://USER@HOST/DATABASE")
     read = _URL.fullmatch(url)
     if read is None:
         raise _unread()
@@ -196,7 +196,7 @@ def _unread() -> InvalidSetting:
     """Nothing of the URL is shown: a password may be anywhere in it."""
     return InvalidSetting(
         "store: it cannot be read as postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
-        hint="what is no letter or digit in a user or a password is written as %XX: @ as %40, / as %2F",
+        hint="characters other than letters and digits in a user or a password are written as %XX: @ as %40, / as %2F",
     )
 
 
@@ -208,17 +208,19 @@ def explained(where: Address) -> Iterator[None]:
     try:
         yield
     except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
-        raise InputError(f"there is no crawl in {where}", hint="start one with --store, or see ?crawl=NAME") from error
+        raise InputError(f"no crawl in {where}", hint="start one with --store, or see ?crawl=NAME") from error
     except (errors.DiskFull, errors.OutOfMemory) as error:
         raise StorageError(f"{where} has no room left: {_said(error)}", hint="then continue with --resume") from error
     except (errors.InsufficientPrivilege, errors.InvalidAuthorizationSpecification) as error:
         raise StorageError(f"{where}: {_said(error)}", hint=_RIGHTS) from error
     except errors.ReadOnlySqlTransaction as error:
-        raise Unreachable(f"{where} cannot be written now: {_said(error)}", hint="see that it is no standby") from error
+        raise Unreachable(
+            f"{where} cannot be written now: {_said(error)}", hint="check that it is not a standby"
+        ) from error
     except psycopg.Error as error:
         if _passes(error):
             raise Unreachable(
-                f"{where} cannot be reached: {_said(error)}", hint="see that it runs, and lets this user in"
+                f"{where} cannot be reached: {_said(error)}", hint="check that it runs and lets this user in"
             ) from error
         raise StorageError(f"{where}: {_said(error)}") from error
 

@@ -211,7 +211,7 @@ def see_run(db: Any, where: Address, run: Run) -> None:
     """
     row = db.execute("SELECT id, run FROM crawl FOR KEY SHARE").fetchone()
     if row is None or row[0] != run.crawl:
-        raise Superseded(f"another crawl has begun in {where}: this one is no more", hint="take part with --join")
+        raise Superseded(f"another crawl has begun in {where}: this one is over", hint="take part with --join")
     if row[1] != run.number:
         raise Superseded(
             f"run {row[1]} of the crawl in {where} has begun, with its own limits and policy, and this is run "

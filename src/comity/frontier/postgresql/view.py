@@ -118,7 +118,7 @@ class PostgresView(TablesView):
             db = connect(where)
             try:
                 if not is_made(db, where):
-                    raise InputError(f"there is no crawl in {where}", hint="name the URL given to comity crawl --store")
+                    raise InputError(f"no crawl in {where}", hint="name the URL given to comity crawl --store")
             except BaseException:
                 db.close()
                 raise

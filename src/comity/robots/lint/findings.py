@@ -54,7 +54,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "misspelt-record": ("error", "a label that is nearly a known one: most parsers ignore the line"),
     "noindex-in-robots": ("warning", "Noindex has no effect in robots.txt: use a robots meta or X-Robots-Tag"),
     "not-utf-8": ("warning", "bytes that are not UTF-8"),
-    "nul-octet": ("warning", "a NUL octet, at which some parsers end the line"),
+    "nul-octet": ("warning", "a NUL byte, at which some parsers end the line"),
     "path-without-slash": ("error", "a path that begins with neither `/` nor `*` matches nothing"),
     "rate-unreadable": ("error", "a Request-rate or Visit-time that cannot be read"),
     "read-otherwise": ("warning", "Google or Bing reads the rules otherwise"),

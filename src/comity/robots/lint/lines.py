@@ -82,7 +82,7 @@ def _about_octets(line: Line) -> Iterator[Finding]:
         yield Finding(number, "line-too-long", f"{len(line.raw):,} characters", hint, changes=True)
     if "\0" in line.raw:
         hint = "remove it; is the file UTF-16?"
-        yield Finding(number, "nul-octet", "the line holds a NUL octet", hint, changes=True)
+        yield Finding(number, "nul-octet", "the line holds a NUL byte", hint, changes=True)
     if any("\udc80" <= char <= "\udcff" for char in line.raw):
         hint = "save the file as UTF-8, or percent-encode"
         yield Finding(number, "not-utf-8", "the line is not UTF-8", hint, changes=True)
@@ -106,7 +106,7 @@ def _about_invisible(line: Line) -> Finding | None:
     ]
     written = "".join(plain).strip()
     message = f"an invisible character ({', '.join(names)}) is read as part of the line"
-    hint = f"type the line anew: {written}" if written else "remove it"
+    hint = f"type the line again: {written}" if written else "remove it"
     return Finding(line.number, "invisible-character", message, hint, written, changes=True)
 
 
@@ -164,7 +164,7 @@ def _about_unknown(line: Line) -> Iterator[Finding]:
     if not colon:
         if len(label) < 64:
             yield Finding(
-                line.number, "unknown-record", f"{label!r} is no record", "begin it with '#' if it is a comment"
+                line.number, "unknown-record", f"{label!r} is not a record", "begin it with '#' if it is a comment"
             )
         return
     rest = line.value.partition(":")[2].strip()
@@ -174,7 +174,7 @@ def _about_unknown(line: Line) -> Iterator[Finding]:
         yield Finding(line.number, "misspelt-record", f"{label!r} looks like {meant!r}", written, written, changes)
     elif len(label) < 64:
         yield Finding(
-            line.number, "unknown-record", f"{label!r} is read by nobody known", "remove it if nobody needs it"
+            line.number, "unknown-record", f"{label!r} is not read by any known crawler", "remove it if nobody needs it"
         )
 
 
@@ -217,9 +217,11 @@ def _about_record(line: Line, rules: Rules) -> Iterator[Finding]:
         case "crawl-delay":
             yield from _about_delay(line)
         case "request-rate" if request_rate([value]) is None:
-            yield Finding(number, "rate-unreadable", f"{value!r} is no rate", "such as Request-rate: 1/10s 0600-0845")
+            yield Finding(
+                number, "rate-unreadable", f"{value!r} is not a rate", "such as Request-rate: 1/10s 0600-0845"
+            )
         case "visit-time" if visit_time([value]) is None:
-            yield Finding(number, "rate-unreadable", f"{value!r} is no time of day", "such as Visit-time: 0600-0845")
+            yield Finding(number, "rate-unreadable", f"{value!r} is not a time of day", "such as Visit-time: 0600-0845")
         case "noindex":
             yield Finding(
                 number, "noindex-in-robots", "Noindex has no effect here", '<meta name="robots" content="noindex">'
@@ -334,7 +336,7 @@ def _about_path(line: Line, rules: Rules) -> Iterator[Finding]:
             if re.match(r"[0-9A-Fa-f]?[*]", path[escape.end() :]):
                 continue  # the beginning of any escape
             other = f"{path[: escape.start()]}%25{path[escape.end() :]}"
-            yield rewritten("bad-escape", f"'%' at {escape.start() + 1} is no escape", other)
+            yield rewritten("bad-escape", f"'%' at {escape.start() + 1} is not an escape", other)
             break
         char = chr(int(escape[1], 16))
         if _UNRESERVED.fullmatch(char):

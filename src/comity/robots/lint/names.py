@@ -96,7 +96,7 @@ def _with_version(number: int, value: str, dialect: Dialect) -> Finding:
     rest = value[front.end() :] if front is not None else ""
     if not name or rest[:1] == ":":  # a URL
         hint = "write the crawler's own name"
-        return Finding(number, "agent-unknown", f"{value!r} is no name of a crawler", hint, changes=True)
+        return Finding(number, "agent-unknown", f"{value!r} is not the name of a crawler", hint, changes=True)
     same = dialect.agent_match in ("product_token", "letters") and dialect.group_choice == "merge_matching"
     changes = not same or name != value.partition("/")[0].strip()
     return _written(number, "agent-with-version", message, name, changes=changes)
