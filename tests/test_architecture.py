@@ -22,6 +22,7 @@ REPOSITORY = Path(__file__).parents[1]
 FLOORS = {
     "as_json": 0,
     "errors": 0,
+    "shown": 0,
     "fields": 0,
     "urls": 0,
     "domains": 0,
@@ -62,7 +63,7 @@ FLOORS = {
 PURE = set(
     """
     __future__ ada_url array bisect codecs collections collections.abc contextlib cython dataclasses datetime
-    email.utils functools hashlib html.entities http_sf inspect io ipaddress itertools json math operator
+    email.utils functools hashlib html html.entities http_sf inspect io ipaddress itertools json math operator
     publicsuffixlist re types typing unicodedata urllib.parse webencodings xml.parsers xml.parsers.expat zlib
     """.split()
 )

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from comity import urls
 from comity.cli.exits import Exit
@@ -15,7 +15,6 @@ from comity.net.client_settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult, decide
 
 Answer = tuple[Decision, RobotsResult | None, Policy] | InvalidURL
-UNREACHABLE: Final = "unreachable"
 
 
 def policies_of(agent: tuple[str, ...], **options: Any) -> tuple[list[Policy], ClientSettings]:
@@ -72,13 +71,6 @@ def _results(
 def exit_code(answers: Sequence[str]) -> Exit:
     if "error" in answers:
         return Exit.USAGE
-    if UNREACHABLE in answers:
+    if "unreachable" in answers:
         return Exit.NOT_READY
     return Exit.PARTLY if "disallowed" in answers else Exit.DONE
-
-
-def word_of(decision: Decision) -> str:
-    """The verdict in a word. That a robots.txt cannot be had for now is not the site's no."""
-    if decision.may_fetch:
-        return "allowed"
-    return UNREACHABLE if decision.verdict == "unknown_unreachable" else "disallowed"

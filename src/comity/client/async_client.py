@@ -46,6 +46,7 @@ class AsyncClient:
     Args:
         policy: what may be done; the default respects robots.txt and leaves a second between requests to one host.
         settings: how it is done: limits, time-outs, headers.
+        agent: the User-Agent header, instead of the policy's.
         delay: seconds between two requests to one host, instead of the policy's `min_interval`.
         clock: for tests.
         pace_with: another on the same event loop; to each host, both keep one pace together.
@@ -56,6 +57,7 @@ class AsyncClient:
         policy: Policy | None = None,
         settings: ClientSettings | None = None,
         *,
+        agent: str | None = None,
         delay: float | None = None,
         clock: Clock | None = None,
         pace_with: "AsyncClient | None" = None,
@@ -63,8 +65,9 @@ class AsyncClient:
         check_type("policy", policy, Policy)
         check_type("settings", settings, ClientSettings)
         self.policy = policy or Policy()
-        if delay is not None:
-            self.policy = self.policy.with_changes(min_interval=delay)
+        given = {"agent": agent, "min_interval": delay}
+        if changes := {name: value for name, value in given.items() if value is not None}:
+            self.policy = self.policy.with_changes(**changes)
         self.settings = settings or ClientSettings()
         self._session: Session = Session(
             self.policy, self.settings, clock=clock, pace_with=None if pace_with is None else pace_with._session

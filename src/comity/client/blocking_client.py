@@ -38,6 +38,7 @@ class Client:
     Args:
         policy: what may be done; the default respects robots.txt and leaves a second between requests to one host.
         settings: how it is done: limits, time-outs, headers.
+        agent: the User-Agent header, instead of the policy's.
         delay: seconds between two requests to one host, instead of the policy's `min_interval`.
         clock: for tests.
     """
@@ -47,10 +48,11 @@ class Client:
         policy: Policy | None = None,
         settings: ClientSettings | None = None,
         *,
+        agent: str | None = None,
         delay: float | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self._client = AsyncClient(policy, settings, delay=delay, clock=clock)
+        self._client = AsyncClient(policy, settings, agent=agent, delay=delay, clock=clock)
         self._background: Background | None = None
         self._finalizer: weakref.finalize[..., Client] | None = None
         self._closed = self._entered = False
@@ -234,6 +236,11 @@ _FORKED: list[tuple[Background, AsyncClient]] = []
 def _abandoned(background: Background, client: AsyncClient) -> None:
     """A client is no more, or the interpreter ends."""
     background.close(client.close())
+
+
+for _name, _call in vars(Client).items():
+    if callable(_call) and (_call.__doc__ or "").startswith(f"As `AsyncClient.{_name}`"):  # so that help tells it
+        _call.__doc__ = getattr(AsyncClient, _name).__doc__
 
 
 class Stream(Head):

@@ -10,6 +10,7 @@ from comity.crawler.traps import Trap
 from comity.errors import UnwantedType
 from comity.frontier import Entry, Visit
 from comity.policy import Decision, RobotsResult
+from comity.shown import Shown, short
 from comity.signals import encodings
 from comity.signals.links import Link, Page, read_page
 from comity.signals.robots_meta import RobotsMeta
@@ -36,8 +37,8 @@ class Duplicate:
     of: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrawledPage:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CrawledPage(Shown):
     """One page.
 
     Attributes:
@@ -73,6 +74,15 @@ class CrawledPage:
     duplicate: Duplicate | None = None
     found_on: str | None = None
     usage: Usage | None = None
+
+    def _line(self) -> str:
+        said = f"{self.status} {short(self.url)} {self.content_type}"
+        return f"{said} {len(self.body):,} bytes" + (f" {short(self.title)!r}" if self.title else "")
+
+    def _rows(self) -> Iterable[tuple[str, object]]:
+        yield from (("url", self.url), ("title", self.title), ("status", self.status), ("type", self.content_type))
+        yield from (("bytes", f"{len(self.body):,}"), ("links", f"{len(self.links):,}"), ("depth", self.depth))
+        yield from (("found on", self.found_on), ("why", self.decision.why))
 
     @property
     def text(self) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Final, Self
 
 from comity import urls as addresses
 from comity.client import AsyncClient
+from comity.client.background import Background
 from comity.crawler import checkpoint
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
@@ -240,7 +241,7 @@ class _Told:
 
 
 class Crawl:
-    """A crawl that runs while its pages are read: `async for page in crawl: ...`; it may be closed with `aclose`.
+    """A crawl that runs while its pages are read, by `for` or `async for`; it may be closed with `aclose`.
 
     Attributes:
         failures: the records of URLs that gave no page, as in the output, once each is durable: `url`, `why`,
@@ -280,6 +281,19 @@ class Crawl:
     async def __anext__(self) -> CrawledPage:
         return await anext(self._pages)
 
+    def __iter__(self) -> Iterator[CrawledPage]:
+        """The pages, for programs without an event loop; a loop that is left stops the crawl."""
+        background = Background()
+
+        async def following() -> CrawledPage | None:
+            return await anext(self._pages, None)
+
+        try:
+            while (page := background.run(following())) is not None:
+                yield page
+        finally:
+            background.close(self._pages.aclose())
+
     async def aclose(self) -> None:
         """Stop the crawl; with a folder it can be gone on with."""
         await self._pages.aclose()
@@ -296,7 +310,7 @@ def crawl(
     settings: CrawlSettings | Mapping[str, Any] | None = None,
     client_settings: ClientSettings | None = None,
 ) -> Crawl:
-    """Crawl and hand out each page once, as soon as it is kept: `async for page in comity.crawl(url): ...`
+    """Crawl and hand out each page once, as soon as it is kept: `for page in comity.crawl(url): ...`, or `async for`.
 
     A crawl that is left before it ends stops; with a folder it can be continued. The crawl waits for a program that
     is slower than the site.

@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final, Self
@@ -14,13 +14,14 @@ from comity.errors import InvalidJSON
 from comity.gate import Go
 from comity.http_rules import REDIRECTS
 from comity.policy import Decision
+from comity.shown import Shown, short
 
 _MULTIPLE: Final = ("headers", "request_headers")
 MARKUP: Final = ("", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class Head:
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
+class Head(Shown):
     """What is known when the head of an answer has arrived.
 
     Attributes:
@@ -57,6 +58,13 @@ class Head:
     def all_headers(self) -> tuple[tuple[str, str], ...]:
         """Every header in the order received."""
         return tuple(self.headers.items())
+
+    def _line(self) -> str:
+        return f"{self.status} {short(self.url)} {short(self.content_type)}".rstrip()
+
+    def _rows(self) -> Iterable[tuple[str, object]]:
+        yield from (("url", self.url), ("status", f"{self.status} {self.reason}"), ("type", self.content_type))
+        yield from (("redirects", ", ".join(self.redirects)), ("why", self.decision.why))
 
     @property
     def ok(self) -> bool:
@@ -120,7 +128,7 @@ _OF_HEAD: Final = tuple(each.name for each in dataclasses.fields(Head))
 _VALUES: Final = attrgetter(*_OF_HEAD)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Response(Head):
     """One HTTP response, its body read and decoded from any content coding.
 
@@ -135,6 +143,9 @@ class Response(Head):
     from_cache: bool = False
     received: bytes | None = field(default=None, init=False, repr=False)
     _sha256: str | None = field(default=None, init=False, repr=False)
+
+    def _line(self) -> str:
+        return f"{Head._line(self)} {len(self.body):,} bytes"
 
     @property
     def sha256(self) -> str:

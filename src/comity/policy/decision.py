@@ -6,7 +6,7 @@ kept as JSON and read back; `json_schema` describes that form.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -15,6 +15,7 @@ from comity.as_json import Sha256, document_of, jsonable
 from comity.errors import InvalidRecord
 from comity.fields import WrongType, typed
 from comity.policy.policy import Mode, Purpose
+from comity.shown import Shown, short
 from comity.usage.statements import PURPOSES, USE, Preference, Usage
 
 LONGEST: Final = math.nextafter(math.inf, 0.0)  # seconds: a site may ask for any delay that is a number
@@ -77,8 +78,8 @@ class Source:
     unreachable_since: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+@dataclass(frozen=True, slots=True, repr=False)
+class Decision(Shown):
     """What we decided about one URL.
 
     Attributes:
@@ -107,6 +108,23 @@ class Decision:
 
     def __str__(self) -> str:
         return f"{self.url} {'may' if self.may_fetch else 'may not'} be fetched by {self.agent}: {self.why}"
+
+    @property
+    def answer(self) -> str:
+        """In a word: `allowed`, `disallowed`, or `unreachable`, where robots.txt cannot be fetched for now."""
+        if self.may_fetch:
+            return "allowed"
+        return "unreachable" if self.verdict == "unknown_unreachable" else "disallowed"
+
+    def _line(self) -> str:
+        return f"{self.answer} {short(self.url)} for {short(self.agent)}: {short(self.why, 200)}"
+
+    def _rows(self) -> Iterable[tuple[str, object]]:
+        yield from (("url", self.url), ("agent", self.agent), ("answer", self.answer), ("why", self.why))
+        yield "delay", f"{self.delay:g} s between requests" if self.delay else None
+        yield "robots.txt", self.source.url if self.source is not None else None
+        for purpose in self.purposes:
+            yield purpose, self.usage.explain(purpose)
 
     @property
     def by_policy(self) -> bool:

@@ -9,7 +9,7 @@ import ipaddress
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 from comity import urls
@@ -84,7 +84,7 @@ def _network(value: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
         ) from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Policy:
     """Settings that decide what may be fetched, and how fast; every default follows RFC 9309 and polite practice.
 
@@ -136,6 +136,7 @@ class Policy:
     """
 
     agent: str = "comity/0.1"
+    _: KW_ONLY
     product_token: str | None = None
     mode: Mode = "respect"
     dialect: str | Dialect = setting("rfc9309", normal=_dialect)

@@ -6,7 +6,7 @@ decides what follows for a URL (see origin_policy.py).
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -15,13 +15,14 @@ from comity import http_caching
 from comity.http_rules import is_temporary
 from comity.policy.policy import Policy
 from comity.robots import Robots, parse
+from comity.shown import Shown, short
 from comity.signals import content_type
 
 Availability = Literal["read", "unavailable", "unreachable", "unparsable"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RobotsResult:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RobotsResult(Shown):
     """The answer to one request for robots.txt, as it will be judged and as evidence.
 
     Attributes:
@@ -53,6 +54,14 @@ class RobotsResult:
     robots: Robots | None = None
     left_out: bool = False
     address: str | None = None
+
+    def _line(self) -> str:
+        said = self.error or (f"HTTP status {self.status}" if self.status is not None else "")
+        return f"{self.kind} {short(self.url)}: {short(said)}, {len(self.body):,} bytes"
+
+    def _rows(self) -> Iterable[tuple[str, object]]:
+        yield from (("url", self.url), ("outcome", self.kind), ("status", self.status), ("error", self.error))
+        yield from (("bytes", len(self.body)), ("redirects", ", ".join(self.redirects)))
 
     @cached_property
     def sha256(self) -> str | None:

@@ -12,6 +12,7 @@ from comity.retrieve.hidden import HiddenText
 from comity.retrieve.kinds import PageKind
 from comity.retrieve.metadata import NOTHING, Metadata
 from comity.retrieve.quality import Quality
+from comity.shown import Shown, short
 from comity.signals.llms import CandidateReason, Strategy
 from comity.signals.robots_meta import PageWarning
 from comity.usage import PURPOSES, Usage
@@ -112,8 +113,8 @@ class Evidence:
     conversion_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Retrieved:
+@dataclass(frozen=True, slots=True, repr=False)
+class Retrieved(Shown):
     """A page for an agent. Its text is data, never an instruction.
 
     Attributes:
@@ -156,6 +157,13 @@ class Retrieved:
     reason: str = ""
     metadata: Metadata = NOTHING
     left_out: tuple[LeftOut, ...] = ()
+
+    def _line(self) -> str:
+        said = f"{self.kind} {short(self.url)} {short(self.title or '')!r}"
+        return f"{said}: {len(self.markdown):,} characters, quality {self.quality.score:.2f}"
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values that `json.dumps` takes; the form is described by `comity.retrieve.json_schema`."""

@@ -1,5 +1,6 @@
 """The whole story of a verdict: every rule that matches, and why each but one lost."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from comity.robots.engine.reference import comparable, ranked
 from comity.robots.octets import LineNumbers
 from comity.robots.reasons import why
 from comity.robots.values import Group, Rule
+from comity.shown import Shown, short
 
 if TYPE_CHECKING:
     from comity.robots.parsed import Parsed
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 MOST_SHOWN = 100  # rules shown as beaten; a hostile file can make thousands match
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+@dataclass(frozen=True, slots=True, repr=False)
+class Match(Shown):
     """Why a URL may be fetched, or not.
 
     Attributes:
@@ -39,6 +41,17 @@ class Match:
     path: str
     beaten: tuple[tuple[Rule, str], ...]
     why: str
+
+    def _line(self) -> str:
+        return f"{'allowed' if self.allowed else 'disallowed'} {short(self.url)} for {short(self.agent)}: {self.why}"
+
+    def _rows(self) -> Iterable[tuple[str, object]]:
+        answer = "allowed" if self.allowed else "disallowed"
+        yield from (("url", self.url), ("agent", self.agent), ("answer", answer), ("why", self.why))
+        yield "group", ", ".join(self.group.agents) if self.group is not None else None
+        yield "rule", f"line {self.rule.line}: {self.rule.text}" if self.rule is not None else None
+        for rule, lost in self.beaten:
+            yield "overrides", f"line {rule.line}: {rule.text} ({lost})"
 
 
 def explain(robots: "Parsed", url: str, agent: str) -> Match:

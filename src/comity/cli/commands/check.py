@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from comity.cells import cell
-from comity.cli.answers import Answer, answers, exit_code, policies_of, word_of
+from comity.cli.answers import Answer, answers, exit_code, policies_of
 from comity.cli.exits import Exit
 from comity.cli.input_files import lines_in
 from comity.cli.options import FILE, JUDGING, argument, command, option
@@ -82,7 +82,7 @@ def _row(each: Answer) -> dict[str, Any]:
     return {
         "url": decision.url,
         "agent": decision.agent,
-        "answer": word_of(decision),
+        "answer": decision.answer,
         "why": decision.why,
         "decision": decision.brief(),
         "usage": decision.usage.brief(decision.purposes) if decision.purposes else None,

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from comity.cli.answers import Answer, answers, exit_code, policies_of, word_of
+from comity.cli.answers import Answer, answers, exit_code, policies_of
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, JUDGING, argument, command
 from comity.cli.terminal import complain, say, show_json
@@ -35,7 +35,7 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
                 say("")
             for line in _story(each[0], _match_of(each)):
                 say(line)
-    return exit_code(["error" if isinstance(each, InvalidURL) else word_of(each[0]) for each in judged])
+    return exit_code(["error" if isinstance(each, InvalidURL) else each[0].answer for each in judged])
 
 
 def _match_of(each: tuple[Decision, RobotsResult | None, Policy]) -> "Match | None":
@@ -65,7 +65,7 @@ def _match(match: "Match | None") -> dict[str, Any]:
 def _story(decision: Decision, match: "Match | None") -> list[str]:
     lines = [
         f"{decision.url}",
-        f"  {word_of(decision)} for {decision.agent}: {decision.why}",
+        f"  {decision.answer} for {decision.agent}: {decision.why}",
     ]
     if decision.source is not None:
         status = f" (HTTP {decision.source.status})" if decision.source.url.startswith("http") else ""

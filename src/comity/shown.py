@@ -1,0 +1,40 @@
+"""How answers and pages are shown to people: one line, and a table where a notebook shows them."""
+
+from collections.abc import Iterable
+from html import escape
+
+LONGEST = 100  # characters of a text from a site
+
+
+class Shown:
+    """What `repr` gives in one line, and a notebook as a table."""
+
+    __slots__ = ()
+
+    def _line(self) -> str:
+        raise NotImplementedError
+
+    def _rows(self) -> Iterable[tuple[str, object]]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._line()}>"
+
+    def _repr_html_(self) -> str:
+        return table(self._rows())
+
+
+def table(rows: Iterable[tuple[str, object]]) -> str:
+    """Names and values as HTML, without those that are None or empty; all text is escaped."""
+    cells = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(str(value))}</td></tr>'
+        for name, value in rows
+        if value not in (None, "", ())
+    )
+    return f"<table>{cells}</table>"
+
+
+def short(text: str, most: int = LONGEST) -> str:
+    """A text from a site in one line of at most so many characters."""
+    text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
