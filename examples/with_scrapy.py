@@ -12,10 +12,10 @@ import comity
 class Spider(scrapy.Spider):
     name = "example"
     custom_settings: ClassVar = {
-        "DOWNLOADER_MIDDLEWARES": {"comity.middleware.scrapy.ComityMiddleware": 950},
+        "ADDONS": {"comity.middleware.scrapy.ComityAddon": 0},
         "COMITY_POLICY": comity.Policy(agent="MyBot/1.0 (+https://example.org/bot)"),
         "CONCURRENT_REQUESTS": 1,  # only so that the output has an order
-        "ROBOTSTXT_OBEY": False,  # comity asks instead
+        "ROBOTSTXT_OBEY": False,  # comity checks instead
         "LOG_LEVEL": "WARNING",
     }
 

@@ -315,7 +315,7 @@ def test_a_part_with_another_policy_than_its_run_s_is_found_out(written: Written
     records = [json.loads(line) for line in path.read_bytes().splitlines()]
     looser = policy_to_dict(POLICY.with_changes(min_interval=0))
     _rewrite(path, records, lambda record: record | ({"policy": looser} if record["kind"] == "run" else {}))
-    assert "its policy is not that of run 1" in _found(machines, part)
+    assert "its policy differs from the policy of run 1" in _found(machines, part)
 
 
 @contextmanager
@@ -455,7 +455,7 @@ def test_folders_that_are_not_one_crawl_are_refused_in_words(
                 ((str(plain), str(tmp_path)), "they hold no parts of one crawl in a store"),
                 ((str(plain), "--store", other.url), f"{plain} holds no part of a crawl in a store"),
                 ((mine, "--store", other.url), f"{mine} holds parts of another crawl than the one that is now in"),
-                ((mine, "--store", nobody), "name another address of it by --store URL"),
+                ((mine, "--store", nobody), "name another address of it with --store URL"),
                 ((str(Path(mine, written.of("a")[0].name)),), "holds one machine's part of the crawl"),
             ):
                 report = ("-o", str(tmp_path / "report.html")) if command == "report" else ()

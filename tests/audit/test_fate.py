@@ -51,7 +51,7 @@ def test_every_fate_is_told_with_the_page_that_named_the_url(shop: Site, tmp_pat
     crawl(shop, tmp_path, "--exclude", "*print=", "--format", form)
     kept = fate(tmp_path, shop.url("/open/b"))
     assert (kept["fate"], kept["found_on"]) == ("kept", shop.url("/a"))
-    assert "allowed by line 2 of robots.txt (Allow: /open)" in kept["why"]
+    assert "allowed by robots.txt line 2 (Allow: /open)" in kept["why"]
     refused = fate(tmp_path, shop.url("/secret"))
     assert (refused["fate"], refused["found_on"]) == ("refused", shop.url("/"))
     assert "line 3" in refused["why"]
@@ -110,7 +110,7 @@ def test_a_url_that_was_never_met_is_judged_by_the_robots_txt_that_the_crawl_has
     asked = len(shop.seen)
     refused = fate(tmp_path, shop.url("/secret/2"))
     assert refused["fate"] == "not found"
-    assert re.search(r"By the robots.txt of \S+Z it would be refused: line 3, 'Disallow: /secret'", refused["why"])
+    assert re.search(r"robots.txt \(\S+Z\) would disallow it: line 3, 'Disallow: /secret'", refused["why"])
     assert (refused["decision"]["verdict"], refused["decision"]["line"]) == ("disallowed_explicit", 3)
     (met,) = lines(tmp_path, "refusals")
     assert refused["decision"] == met["decision"], "as of one that was met"
@@ -273,7 +273,7 @@ def test_what_was_refused_by_usage_is_judged_anew_when_other_uses_are_wanted(sta
     assert kept() == ["/yes"]
     refused = fate(tmp_path, stating.url("/no"))
     assert (refused["fate"], refused["why"]) == ("refused", lines(tmp_path, "refusals")[1]["why"])
-    assert "--only-if is another one" in refused["next_try"]
+    assert "--only-if changes" in refused["next_try"]
     asked = len(stating.seen)
     crawl(stating, tmp_path, "--resume", url=None)
     assert [path for path in stating.paths()[asked:] if path != "/robots.txt"] == [], "nothing has changed"

@@ -293,7 +293,7 @@ def test_a_line_spelt_otherwise_is_found_though_its_hash_holds(folder: Path, res
 def test_a_mark_of_byte_order_before_the_ledger_is_found(folder: Path) -> None:
     path = folder / "ledger.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert found(folder)[0].startswith("ledger.jsonl, record 1: it was changed: its bytes")
+    assert found(folder)[0].startswith("ledger.jsonl, record 1: it was changed: comity writes")
 
 
 def test_a_record_removed_is_found(folder: Path) -> None:
@@ -384,7 +384,7 @@ def test_a_cut_tail_is_found(folder: Path) -> None:
     write(folder, records[:-3])
     number = len(records) - 3
     first, second, *_ = found(folder)
-    assert first.startswith(f"ledger.jsonl, record {number}: the last record is no seal")
+    assert first.startswith(f"ledger.jsonl, record {number}: the last record is not a seal")
     assert second.startswith(f"ledger.jsonl, record {number}: the ledger does not end where the frontier says it does")
     with (folder / "ledger.jsonl").open("rb+") as file:
         file.truncate(file.seek(0, os.SEEK_END) - 10)
@@ -397,7 +397,7 @@ def test_a_removed_seal_is_found(folder: Path) -> None:
     write(folder, records)
     forge_frontier(folder, records)
     (finding,) = found(folder)
-    assert finding.startswith(f"ledger.jsonl, record {len(records)}: the last record is no seal")
+    assert finding.startswith(f"ledger.jsonl, record {len(records)}: the last record is not a seal")
 
 
 def test_a_page_without_a_request_is_found(folder: Path) -> None:
@@ -602,7 +602,7 @@ def test_a_crawl_that_is_still_running_is_not_judged(folder: Path) -> None:
         assert complaint(said).startswith(f"comity: {folder}: the crawl is still running")
     finally:
         held.close()
-    assert found(folder)[0].startswith(f"ledger.jsonl, record {len(records) - 1}: the last record is no seal")
+    assert found(folder)[0].startswith(f"ledger.jsonl, record {len(records) - 1}: the last record is not a seal")
     assert comity("prove", str(folder)).returncode == 1
 
 
@@ -1094,7 +1094,7 @@ def test_a_killed_crawl_resumes_with_a_ledger_that_can_be_proved(site: Site, tmp
     assert kills >= 2
     cut_off = comity("prove", str(folder))
     assert cut_off.returncode == 1
-    assert "is no seal" in cut_off.stdout
+    assert "is not a seal" in cut_off.stdout
     finished(command)
     proof = prove(folder)
     assert proof.findings == []
@@ -1213,7 +1213,7 @@ def test_the_client_tells_of_requests_without_an_answer(site: Site) -> None:
     assert [exchange.status for exchange in exchanges] == [None, None]
     assert [exchange.head for exchange in exchanges] == [None, None]
     assert "within 2 s" in str(exchanges[0].error)
-    assert exchanges[1].error == "given up"
+    assert exchanges[1].error == "cancelled"
     assert exchanges[0].end - exchanges[0].sent >= 2
 
 
@@ -1264,7 +1264,7 @@ def test_the_command_says_which_runs_did_not_enforce_robots_txt(site: Site, tmp_
     crawl(tmp_path, retries=0, policy=lax.with_changes(mode="respect"))
     said = comity("prove", str(tmp_path)).stdout.splitlines()[0]
     assert "in run 2 (mode report_only) and in runs 3, 4 (mode ignore): 2 disallowed requests" in said
-    assert "robots.txt was not asked, in some runs. Refusals were" in html(gather(tmp_path))
+    assert "robots.txt was not checked, in some runs. Refusals were" in html(gather(tmp_path))
 
 
 def test_the_command_says_so_of_a_crawl_without_robots_txt(site: Site, tmp_path: Path) -> None:
@@ -1273,7 +1273,7 @@ def test_the_command_says_so_of_a_crawl_without_robots_txt(site: Site, tmp_path:
     crawl(tmp_path, site.url("/"), policy=policy, retries=0)
     said = comity("prove", str(tmp_path)).stdout.splitlines()[0]
     assert said == "proved: no early request, chain intact; robots.txt was not enforced in run 1 (mode ignore)"
-    assert "</code>. robots.txt was not asked. " in html(gather(tmp_path))
+    assert "</code>. robots.txt was not checked. " in html(gather(tmp_path))
 
 
 def test_the_command_names_the_record_and_exits_one(folder: Path) -> None:

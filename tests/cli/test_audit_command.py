@@ -229,7 +229,7 @@ def test_without_robots_files_every_origin_is_asked(tmp_path: Path) -> None:
         (tmp_path / "u.txt").write_text("\n".join(asked), "utf-8")
         run = comity("audit", "u.txt", "--agents", "MyBot", "-o", "out.parquet", *ALLOW, cwd=tmp_path)
         assert run.returncode == 0, run.stderr
-        assert "asking 1 origins for their robots.txt" in run.stderr
+        assert "fetching the robots.txt of 1 origins" in run.stderr
         assert pq.read_table(tmp_path / "out.parquet")["may_fetch"].to_pylist() == [False, True, False, None]
         assert site.paths() == ["/robots.txt"]
 

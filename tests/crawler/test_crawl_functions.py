@@ -112,7 +112,7 @@ def test_a_page_that_asks_for_payment_fails_for_a_reason_of_its_own(site: Site) 
 
     crawl = asyncio.run(crawled())
     assert [(each["why"], each["status"]) for each in crawl.failures] == [
-        ("asks for payment: HTTP status 402", 402),
+        ("wants payment: HTTP status 402", 402),
         ("asks for a licence: HTTP status 401", 401),
         ("HTTP status 401", 401),
     ]
@@ -339,7 +339,7 @@ def test_a_crawl_of_what_is_forbidden_says_so_in_the_log(here: Site, caplog: pyt
 def test_an_address_that_is_not_to_be_reached_is_a_warning(here: Site, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "comity.crawl"):
         assert asyncio.run(crawl_page(here.url("/"), policy=Policy(min_interval=0))) is None
-    assert "is not to be reached" in caplog.text
+    assert "is not a public address" in caplog.text
     assert here.seen == []
 
 

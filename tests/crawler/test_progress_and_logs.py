@@ -366,7 +366,7 @@ def test_json_has_standard_output_to_itself(tmp_path: Path, site: Site) -> None:
     site_of(site)
     answer = comity(*crawl_words(site, tmp_path / "out", "--json", "-v", "--metrics", "0"))
     assert json.loads(answer.stdout)["pages"] == 6
-    assert "given up" in answer.stderr
+    assert "failed http" in answer.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals")
@@ -401,7 +401,7 @@ def test_on_a_terminal_the_picture_moves_and_leaves_nothing_behind(
     assert bool(re.search(r"\x1b\[[0-9;]*3[1-7]m", said)) is coloured
     assert ("active" in said) is moves
     assert ("Disallow: /no" in said) is moves
-    assert "given up" in said, "the log stands above the picture"
+    assert "failed http" in said, "the log stands above the picture"
     if moves:
         assert said.count("\x1b[?25l") == said.count("\x1b[?25h") == 1, "the cursor is back"
 
@@ -492,7 +492,7 @@ def test_a_crawl_logs_what_an_operator_wants_to_know(
         "the crawl begins",
         f"INFO http://{name}/robots.txt: read (HTTP status 200)",
         "WARNING 127.0.0.1: HTTP status 503; waiting 40.0 s (Retry-After)",
-        f"INFO given up http://{name}/gone: HTTP status 404",
+        f"INFO failed http://{name}/gone: HTTP status 404",
         "the crawl ends: finished; 1 pages, 0 refused, 2 failed, 3 URLs known",
     ):
         assert expected in said

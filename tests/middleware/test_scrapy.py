@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from libraries import REFUSED, need, run_scrapy
 from sites import HANGS, Site
 
@@ -98,6 +99,23 @@ def test_the_parser_knows_crawl_delay() -> None:
     assert parser.crawl_delay("OtherBot") is None
     assert parser.allowed(b"https://example.com/\xff", b"MyBot")
     assert not ComityRobotParser(b"User-agent: *\nDisallow: /\n").allowed("https://example.com/", "MyBot")
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+def test_the_add_on_puts_the_middleware_in_place_and_warns_of_a_second_check(site: Site, obeys: bool) -> None:
+    need("scrapy")
+    site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
+    site.set("/open", "page")
+    program = PARSER.replace('"ROBOTSTXT_OBEY": True', f'"ROBOTSTXT_OBEY": {obeys}').replace(
+        '"LOG_LEVEL": "ERROR"', '"ADDONS": {"comity.middleware.scrapy.ComityAddon": 0}, "LOG_LEVEL": "WARNING"'
+    )
+    urls = [site.url("/open"), site.url("/private")]
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *urls], capture_output=True, text=True, timeout=HANGS, check=True
+    )
+    assert ran.stdout == f"got {urls[0]}\n"
+    assert site.paths().count("/robots.txt") == 1 + obeys, "Scrapy fetches it once more for its own check"
+    assert ("set ROBOTSTXT_OBEY = False" in ran.stderr) is obeys
 
 
 def test_what_is_not_on_the_web_is_not_asked_about() -> None:

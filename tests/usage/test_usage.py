@@ -178,7 +178,7 @@ def test_the_most_that_may_be_done_is_read_alike_in_robots_txt_and_in_a_header(v
 def test_a_word_that_use_does_not_know_is_told() -> None:
     found = usage.from_headers([("Content-Signal", "use=most")])
     assert found.explain("use") == (
-        "use is unknown: header Content-Signal says 'use=most', which is not understood: "
+        "use: unknown: header Content-Signal says 'use=most', which is not understood: "
         "none of immediate, reference, full."
     )
 
@@ -508,9 +508,9 @@ def test_the_answer_names_who_gives_it() -> None:
         usage.from_robots(URL, content_usage=records((4, "train-ai=n"))),
         usage.from_headers([("Content-Signal", "search=yes")]),
     )
-    assert found.explain("train-ai") == "train-ai is disallowed: robots.txt line 4 says 'train-ai=n'."
-    assert found.explain("search") == "search is allowed: header Content-Signal says 'search=yes'."
-    assert found.explain("ai-input") == "ai-input : the site says nothing about it"
+    assert found.explain("train-ai") == "train-ai is disallowed: robots.txt line 4 says 'train-ai=n'"
+    assert found.explain("search") == "search is allowed: header Content-Signal says 'search=yes'"
+    assert found.explain("ai-input") == "ai-input: the site says nothing about it"
 
 
 def test_an_unknown_answer_names_what_stands_in_its_way() -> None:
@@ -518,7 +518,7 @@ def test_an_unknown_answer_names_what_stands_in_its_way() -> None:
         "User-agent: *\nContent-Usage: train-ai=no\nContent-Signal: ai-input=nope, search\nDisallow: /x\n"
     )
     found = robots.usage("/y", "a")
-    line = "train-ai is unknown: robots.txt line 2 says 'train-ai=no', which is not understood: "
+    line = "train-ai: unknown: robots.txt line 2 says 'train-ai=no', which is not understood: "
     assert found.explain("train-ai") == f"{line}the value is neither the token y nor the token n."
     assert "line 3" in found.explain("ai-input")
     assert "neither yes nor no" in found.explain("search")

@@ -369,7 +369,7 @@ class StatsCollector:
         return 0.0 if self.started is None else self._pace.per_second(now, self.stats.pages)
 
     def _trouble(self, request: "RequestRecord") -> None:
-        if request.origin is not None or request.error == "given up" or not log.isEnabledFor(logging.WARNING):
+        if request.origin is not None or request.error == "cancelled" or not log.isEnabledFor(logging.WARNING):
             return  # of a robots.txt the crawl is told what it means
         host = urls.host(request.url)
         pause = self.pause(host)

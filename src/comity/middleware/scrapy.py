@@ -1,9 +1,11 @@
 """Scrapy: a downloader middleware that decides and paces every request, and a parser for Scrapy's own robots check.
 
+ADDONS = {"comity.middleware.scrapy.ComityAddon": 0}, or by hand:
 DOWNLOADER_MIDDLEWARES = {"comity.middleware.scrapy.ComityMiddleware": 950}; ROBOTSTXT_OBEY = False
 ROBOTSTXT_PARSER = "comity.middleware.scrapy.ComityRobotParser" for the parser alone.
 """
 
+import logging
 from contextlib import suppress
 from functools import partial
 from typing import Any, Self
@@ -35,7 +37,9 @@ from comity.net.robots_body import LONGEST, RobotsBody, no_answer
 from comity.net.robots_fetch import TIMEOUT, RobotsAnswer
 from comity.signals import robots_meta
 
-__all__ = ["ComityMiddleware", "ComityRobotParser"]
+__all__ = ["ComityAddon", "ComityMiddleware", "ComityRobotParser"]
+
+_log = logging.getLogger(__name__)
 
 _ROBOTS = "comity_robots"  # marks the middleware's own requests for robots.txt, and counts their bytes
 _LARGEST = 64 * 1024 * 1024  # bytes of a robots.txt, for download handlers that cannot be stopped in the middle
@@ -56,6 +60,18 @@ class ComityRobotParser(RobotParser):
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         return self.robots.crawl_delay(_text(user_agent))
+
+
+class ComityAddon:
+    """For `ADDONS`: puts the middleware where it belongs, and warns where Scrapy would check robots.txt as well."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ComityMiddleware, 950)
+        if settings.getbool("ROBOTSTXT_OBEY"):
+            _log.warning(
+                "ROBOTSTXT_OBEY is True, so Scrapy fetches and checks each robots.txt a second time, after comity: "
+                "set ROBOTSTXT_OBEY = False"
+            )
 
 
 class ComityMiddleware:

@@ -86,4 +86,4 @@ class RequestRecord:
         """The last byte has arrived, or nothing more will. `sha256`: of the body, where it is known already."""
         self.end, self.body, self._sha256 = now, body, sha256
         if error is not None:
-            self.error = str(error) or "given up"
+            self.error = str(error) or "cancelled"

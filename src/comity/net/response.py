@@ -135,7 +135,7 @@ class Response(Head):
     Attributes:
         elapsed: seconds from sending to the last byte.
         from_cache: whether the body is a copy that the server confirmed, or that was still fresh.
-        received: with the setting `raw`, the octets of a body that came with a content coding, as they came; else None.
+        received: with the setting `raw`, the bytes of a body that came with a content coding, as they came; else None.
     """
 
     body: bytes

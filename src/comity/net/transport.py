@@ -68,7 +68,7 @@ class StreamedResponse(Head):
 
     Attributes:
         cut: whether the body went on past the limit and was left there.
-        received: with the setting `raw`, the octets of a body that came with a content coding, as they came.
+        received: with the setting `raw`, the bytes of a body that came with a content coding, as they came.
     """
 
     __slots__ = ("_answer", "_closed", "_settings", "_taken", "_turns", "cut", "received")

@@ -78,7 +78,7 @@ async def retrieve(
         client: decides, paces and fetches.
         url: absolute, http or https.
         strategy: `prefer` a URL that llms.txt offers for the page, or its Markdown variant; `force` one, never the page
-            itself; `disabled`: the page itself, llms.txt is not asked for.
+            itself; `disabled`: the page itself, llms.txt is not requested.
         content: `main` leaves out what is not the page's content and says so in `left_out`; `all` keeps whatever a
             person would see.
         fetcher: `fetcher(url, headers)` gets pages and llms.txt in the client's place; robots.txt stays the client's.

@@ -167,7 +167,7 @@ class Usage:
         said = "; ".join(
             f"{each.source} says {each.text!r}{f' ({each.note})' if each.note else ''}" for each in deciding[:3]
         )
-        return f"{name} is {answer}: {said}{'; and more' if len(deciding) > 3 else ''}."
+        return f"{name} is {answer}: {said}{'; and more' if len(deciding) > 3 else ''}"
 
     def answer(self, purpose: str, *, images: bool = False) -> str:
         """What `allows` says, and of `use` what may be done at most; `unknown` where nothing is said."""
@@ -237,7 +237,7 @@ def less_than_intended(usage: Usage, intended: Use | None) -> str:
     granted = usage.use
     if granted is None or intended is None or USES.index(granted) >= USES.index(intended):
         return ""
-    return f"{usage.explain(USE).rstrip('.')}, less than the use={intended} of the policy"
+    return f"{usage.explain(USE)}, less than the use={intended} of the policy"
 
 
 def located(reference: str, base: str | None) -> tuple[str, str]:

@@ -150,7 +150,7 @@ class Warc:
         raw = None if isinstance(answer, RobotsResult) else answer.received
         kind, body = "response", answer.body if raw is None else raw
         head, headers = _head_of_answer(answer, body, coded=raw is not None)
-        # What is packed anew may be other octets of the same content, so of it each answer is kept.
+        # What is compressed again may be other bytes of the same content, so of it each answer is kept.
         if revisited is not None and (raw is None or answer.status == 304):
             # 6.7: the head only; the content is in the record referred to
             kind, body = "revisit", b""
