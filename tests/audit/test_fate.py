@@ -115,7 +115,7 @@ def test_a_url_that_was_never_met_is_judged_by_the_robots_txt_that_the_crawl_has
     (met,) = lines(tmp_path, "refusals")
     assert refused["decision"] == met["decision"], "as of one that was met"
     fetched = fate(tmp_path, shop.url("/open/2"))
-    assert "it might be fetched: line 2" in fetched["why"]
+    assert "would allow it: line 2" in fetched["why"]
     shop.set("/robots.txt", "User-agent: *\nDisallow: /open\n")
     crawl(shop, tmp_path, "--refresh", url=None)
     assert "it would be refused: line 2" in fate(tmp_path, shop.url("/open/2"))["why"], "the last one counts"

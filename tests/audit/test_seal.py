@@ -154,7 +154,7 @@ def test_a_crawl_that_is_not_proved_is_not_sealed(crawled: Path) -> None:
     ledger.write_text(ledger.read_text().replace('"GET"', '"PUT"', 1))
     done = comity("seal", "out", "--identity", "id", cwd=crawled)
     assert done.returncode == 1
-    assert "not sealed, for it is not proved" in done.stderr
+    assert "not sealed: the crawl is not proved" in done.stderr
     assert not (crawled / "out" / "seal.json").exists()
     assert comity("seal", "out", cwd=crawled).returncode == 64
 

@@ -465,8 +465,8 @@ def test_the_summary_counts_what_was_left_out(tmp_path: Path, site: Site) -> Non
     assert (summary["pages"], summary["left"], summary["outside"]) == (2, 3, 3), "a sitemap waits too"
     again = crawled(tmp_path, "--resume", "--max-pages-per-host", "3", "--exclude", "/skip/")
     assert [line.split()[:5] for line in again.stdout.splitlines() if "left in queue" in line] == [
-        ["still", "waiting", "2", "URLs,", "sitemaps"]
-    ], "a page, and the sitemap, which is not asked for while enough pages wait"
+        ["left", "in", "queue", "2", "continue:"]
+    ], "a page, and the sitemap, which is not requested while enough pages wait"
     assert "out of scope" in again.stdout
     whole = crawled(tmp_path, "--resume", "--max-pages-per-host", "none")
     assert "left in queue" not in whole.stdout

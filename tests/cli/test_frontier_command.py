@@ -58,7 +58,7 @@ def test_a_host_may_be_named_with_its_port_to_look_at_it_and_to_order_which_hold
     assert [each["host"] for each in shown["hosts"]] == ["a.example"]
     ordered = comity("frontier", "slow", str(folder), named, "30")
     assert ordered.returncode == 0
-    assert "two requests to a.example" in ordered.stdout
+    assert "between requests to a.example" in ordered.stdout
     assert ("all ports of a.example" in ordered.stderr) == (":8080" in named)
     assert complaint(comity("frontier", str(folder), "--host", "a b")).startswith("comity: ")
 

@@ -179,7 +179,7 @@ def test_a_word_that_use_does_not_know_is_told() -> None:
     found = usage.from_headers([("Content-Signal", "use=most")])
     assert found.explain("use") == (
         "use: unknown: header Content-Signal says 'use=most', which is not understood: "
-        "none of immediate, reference, full."
+        "none of immediate, reference, full"
     )
 
 
@@ -519,7 +519,7 @@ def test_an_unknown_answer_names_what_stands_in_its_way() -> None:
     )
     found = robots.usage("/y", "a")
     line = "train-ai: unknown: robots.txt line 2 says 'train-ai=no', which is not understood: "
-    assert found.explain("train-ai") == f"{line}the value is neither the token y nor the token n."
+    assert found.explain("train-ai") == f"{line}the value is neither the token y nor the token n"
     assert "line 3" in found.explain("ai-input")
     assert "neither yes nor no" in found.explain("search")
     broken = (

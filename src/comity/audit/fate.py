@@ -256,7 +256,7 @@ def _left_out(known: _Known, url: Url) -> tuple[str, str | None]:
             continue
         for stored in read_back(part.path, sink_of(part), part.committed):
             record = stored.record
-            if stored.channel != "pages" or record.get("url") in (None, url) or wanted not in (body := _body(record)):
+            if stored.channel != "pages" or record.get("url") in (None, url) or wanted not in (body := body_of(record)):
                 continue
             page = read_page(body, record["url"], record.get("content_type"))
             links = [link for link in page.links if url in (link.url, Canonicalizer().clean(link.url))]
@@ -276,7 +276,7 @@ def _left_out(known: _Known, url: Url) -> tuple[str, str | None]:
     return "no crawled page links to it or names it", None
 
 
-def _body(record: Mapping[str, Any]) -> bytes:
+def body_of(record: Mapping[str, Any]) -> bytes:
     """The body of a page as far as it lies in its record, a text in UTF-8."""
     if isinstance(text := record.get("body"), str):
         return text.encode("utf-8", "replace")

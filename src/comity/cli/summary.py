@@ -1,8 +1,11 @@
 """What is said at the end of a crawl: what was done, where it lies, what to do next, and the exit code."""
 
 import json
+from collections.abc import Iterator
+from typing import Final
 
 from rich.console import Console
+from rich.text import Text
 
 from comity.cli.exits import Exit
 from comity.cli.progress import size
@@ -12,6 +15,8 @@ from comity.crawler.sinks.runner import FORMATS
 from comity.crawler.workers.joined import AnyCrawl, JoinedCrawl
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.policy import Policy
+
+_MOST_FAILED: Final = 5  # that are named
 
 
 def sum_up(
@@ -64,7 +69,10 @@ def sum_up(
         )
         console = Console(highlight=False, soft_wrap=True)
         for name, value, where in rows:
-            console.print(f"{name:20}[bold]{value:>12}[/]  [dim]{where}[/]".rstrip())
+            line = Text.assemble(f"{name:20}", (f"{value:>12}", "bold"), (f"  {safe(where)}" if where else "", "dim"))
+            console.print(line)
+            for words in _broken(crawler, stats) if name == "failed" else ():
+                console.print(safe(words), markup=False, style="dim")
         console.print(safe(f"{'finished':20}{'':>12}  {_ended(crawler)}"), markup=False)
         if crawler.policy.agent == Policy().agent:
             console.print(
@@ -73,20 +81,44 @@ def sum_up(
             )
         console.print(safe(f"{'results in':20}{'':>12}  {crawler.folder}"), markup=False)
     code = _conclude(crawler, stats, resumable=resumable)
-    return Exit.DONE if code is Exit.PARTLY and ok_if_some_failed and stats.reached else code
+    if code is Exit.PARTLY and stats.failed and stats.reached:
+        if ok_if_some_failed:
+            return Exit.DONE
+        complain("exit code 2: some pages failed; --ok-if-some-failed makes it 0")
+    return code
 
 
 def _ended(crawler: AnyCrawl) -> str:
     """Why the run ended, as half a sentence."""
     if crawler.stopped:
         return "stopped"
-    return crawler.limit_reached or "the queue is empty"
+    if crawler.limit_reached or not crawler.left:
+        return crawler.limit_reached or "the queue is empty"
+    return "hosts have reached their limits" if _more(crawler) else "nothing more can be fetched now"
+
+
+def _broken(crawler: AnyCrawl, stats: Stats) -> Iterator[str]:
+    """The first URLs that failed, and what lists them all."""
+    if not stats.failed or isinstance(crawler, JoinedCrawl):
+        return
+    from comity.audit.broken import failed
+
+    links = failed(crawler.folder, all_formats=False)
+    for link in links[:_MOST_FAILED]:
+        yield f"  {link.url}  {link.why}" + (f", linked from {link.pages[0]}" if link.pages else "")
+    yield f"  all, with the pages that link to them: comity report {crawler.folder} --broken-links"
 
 
 def _more(crawler: AnyCrawl) -> str:
-    """How to go on with what is left in the queue."""
-    raised = " --max-pages none" if crawler.limit_reached and "page" in crawler.limit_reached else ""
-    return "" if crawler.stopped or not crawler.limit_reached else f"continue: {_again(crawler)}{raised}"
+    """How to go on with what is left in the queue, where a limit ended the run."""
+    if crawler.stopped or crawler.put_off:
+        return ""
+    names = [f"max_{what}s" for what in ("page", "byte", "second") if what in (crawler.limit_reached or "")]
+    if not crawler.limit_reached:
+        names = [f"max_{what}_per_host" for what in ("pages", "bytes", "seconds")]
+        names = [name for name in names if getattr(crawler.settings, name) is not None]
+    raised = "".join(f" --{name.replace('_', '-')} none" for name in names)
+    return f"continue: {_again(crawler)}{raised}" if raised else ""
 
 
 def _again(crawler: AnyCrawl) -> str:

@@ -1,7 +1,7 @@
 """What a report shows, gathered in one pass and in bounded memory however long the crawl was.
 
-It judges nothing: that is what `prove` is for. Most of it is in the ledger; the crawl's own counts and why URLs were
-given up are what the summary said, so that report and summary agree, and are left out where a file is missing or
+It judges nothing: that is what `prove` is for. Most of it is in the ledger; the crawl's own counts and why URLs
+failed are what the summary said, so that report and summary agree, and are left out where a file is missing or
 damaged.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from comity import urls
+from comity.audit.broken import BrokenLink, failed, failures
 from comity.crawler.shards import combined
 from comity.crawler.stats import Stats, summed
 from comity.crawler.stored import JsonLine, read_lines
@@ -37,13 +38,13 @@ def kept_counts(part: Part) -> Stats | None:
 
 def failure_reasons(part: Part) -> Counter[str] | None:
     """URLs failed, by reason; None where the output is not JSON Lines."""
-    path = next((path for end in ("", ".gz", ".zst") if (path := part.path / f"failures.jsonl{end}").exists()), None)
-    if path is None:
+    records = failures(part, all_formats=False)
+    if records is None:
         return None
     found: Counter[str] = Counter()
-    for line in read_lines(path, until=(part.committed or {}).get("failures") if part.kept else None):
-        if line.problem is None and isinstance(why := line.record.get("why"), str):
-            count_reason(found, why.removeprefix(f"{line.record.get('url')}: "))
+    for record in records:
+        if isinstance(why := record.get("why"), str):
+            count_reason(found, why.removeprefix(f"{record.get('url')}: "))
     return found
 
 
@@ -115,7 +116,7 @@ class Figures:
 
     Attributes:
         fetched: requests for pages and sitemaps that were answered with 2xx; `pages` are counted in `stats`.
-        reasons: why requests failed; or, where `urls_by_reason`, why URLs were given up.
+        reasons: why requests failed; or, where `urls_by_reason`, why URLs failed; `broken`: these URLs.
         damaged: records that cannot be understood; `damage`: the first of them, by number and in words.
         stats: the counts of the crawl's own summary, where they are known.
         absent: parts of the crawl that could not be read, in words.
@@ -144,6 +145,7 @@ class Figures:
     damage: tuple[int, str] | None = None
     reasons: Counter[str] = field(default_factory=Counter)
     urls_by_reason: bool = False
+    broken: list[BrokenLink] = field(default_factory=list)
     stats: Stats | None = None
     absent: list[str] = field(default_factory=list)
 
@@ -196,6 +198,7 @@ def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figur
     reasons = [found for part in parts if (found := failure_reasons(part)) is not None]
     if len(reasons) == len(parts) and not figures.absent:
         figures.reasons, figures.urls_by_reason = sum(reasons, Counter()), True
+        figures.broken = failed(folders, store=store, all_formats=False)
     return figures
 
 

@@ -107,6 +107,8 @@ def _shown(figures: Figures) -> dict[str, Any]:
         ],
         "answers": _answers(figures) if figures.statuses else None,
         "reasons": figures.reasons.most_common(MOST_REASONS),
+        "broken_links": figures.broken[:MOST_ROWS],
+        "broken_count": _first(len(figures.broken), "URL", "with the first page that links to each"),
         "politeness": _politeness(figures) if sum(figures.ratios) else None,
         "hosts": hosts[:MOST_ROWS],
         "host_count": _first(len(figures.hosts), "host", "by requests"),

@@ -1,24 +1,47 @@
-"""`comity report`: a crawl as one HTML page."""
+"""`comity report`: a crawl as one HTML page, or its broken links."""
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, PATH, STORE, command, option
-from comity.cli.terminal import complain, say
+from comity.cli.terminal import complain, counted, say, tell
 
 
 @command("Read a crawl")
 @FOLDERS
 @STORE
 @option("-o --output", "FILE", "The file to write.", type=PATH, default=Path("report.html"))
-def report(folders: tuple[Path, ...], store: str | None, output: Path) -> Exit:
+@option("--broken-links", None, "List the URLs that failed, with the pages that link to them, and write no report.")
+@option("--json as_json", None, "With --broken-links: a line of JSON for each URL.")
+def report(folders: tuple[Path, ...], store: str | None, output: Path, broken_links: bool, as_json: bool) -> Exit:
     """Write a report of a crawl as one HTML page.
 
-    Of a crawl in PostgreSQL name the folders of all machines.
+    Of a crawl in PostgreSQL name the folders of all machines. Exit code with --broken-links: 2 if there are any.
     """
+    if broken_links:
+        return _broken_links(folders, store, as_json=as_json)
     from comity.audit.report import write
 
     for words in write(folders, output, store=store):
         complain(f"{words}; comity prove says more")
     say(f"report in {output}")
     return Exit.DONE
+
+
+def _broken_links(folders: tuple[Path, ...], store: str | None, *, as_json: bool) -> Exit:
+    from comity.audit.broken import broken_links
+
+    found = broken_links(folders, store=store)
+    for link in found:
+        if as_json:
+            print(json.dumps(asdict(link)))
+            continue
+        say(f"{link.url}  {link.why}")
+        for page in link.pages:
+            say(f"  linked from {page}")
+        if link.count > len(link.pages):
+            say(f"  and {link.count - len(link.pages):,} more pages")
+    tell(counted(len(found), "broken link"))
+    return Exit.PARTLY if found else Exit.DONE

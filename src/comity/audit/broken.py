@@ -1,0 +1,98 @@
+"""The URLs of a crawl that failed, and the pages that link to them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from comity.audit.fate import body_of
+from comity.audit.latest import pages, sink_of
+from comity.crawler.canonicalize import Canonicalizer
+from comity.crawler.sinks.runner import read_back
+from comity.crawler.stored import read_lines
+from comity.crawler.written_crawl import Part, WrittenCrawl, written_crawl
+from comity.signals.links import read_page
+
+MOST_PAGES: Final = 20  # named for each broken link
+MOST_LINKS: Final = 10_000  # that are told apart
+
+
+@dataclass(slots=True)
+class BrokenLink:
+    """A URL that failed.
+
+    Attributes:
+        why: as in the crawl's record of it.
+        pages: URLs of pages that link to it, the first MOST_PAGES of them.
+        count: pages that link to it, in all.
+    """
+
+    url: str
+    why: str
+    status: int | None
+    pages: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, page: str) -> None:
+        """Note a page that links to it."""
+        if page not in self.pages:
+            self.count += 1
+            if len(self.pages) < MOST_PAGES:
+                self.pages.append(page)
+
+
+def failures(part: Part, *, all_formats: bool = True) -> Iterator[dict[str, Any]] | None:
+    """The records of the URLs of a part that failed.
+
+    Args:
+        all_formats: False: None where they do not lie in a file of JSON lines, so that all pages would be read.
+    """
+    path = next((path for end in ("", ".gz", ".zst") if (path := part.path / f"failures.jsonl{end}").exists()), None)
+    if path is None and not all_formats:
+        return None
+    if path is not None:
+        lines = read_lines(path, until=(part.committed or {}).get("failures") if part.kept else None)
+        return (line.record for line in lines if line.problem is None)
+    stored = read_back(part.path, sink_of(part), part.committed)
+    return (each.record for each in stored if each.channel == "failures")
+
+
+def failed(folders: Path | Sequence[Path], *, store: str | None = None, all_formats: bool = True) -> list[BrokenLink]:
+    """The URLs of a crawl that failed, each with the page that named it first.
+
+    Raises:
+        StorageError, InputError: as `written_crawl`.
+    """
+    return list(_failed(written_crawl(folders, store), all_formats=all_formats).values())
+
+
+def _failed(crawl: WrittenCrawl, *, all_formats: bool = True) -> dict[str, BrokenLink]:
+    found: dict[str, BrokenLink] = {}
+    for part in (part for shard in crawl.there for part in shard):
+        for record in failures(part, all_formats=all_formats) or ():
+            url = str(record.get("url"))
+            if url in found or len(found) < MOST_LINKS:
+                why = str(record.get("why")).removeprefix(f"{url}: ")
+                link = found[url] = BrokenLink(url, why, record.get("status"))
+                if record.get("found_on"):
+                    link.add(str(record["found_on"]))
+    return found
+
+
+def broken_links(folders: Path | Sequence[Path], *, store: str | None = None) -> list[BrokenLink]:
+    """The URLs that failed and are not among the crawl's pages, with all pages that link to them; all pages are read.
+
+    Raises:
+        StorageError, InputError: as `written_crawl`.
+        InvalidSetting: the output was written by a plug-in, which cannot be read back.
+    """
+    crawl = written_crawl(folders, store)
+    found, clean = _failed(crawl), Canonicalizer().clean
+    if not found:
+        return []
+    for record in pages(crawl, bodies=True):
+        found.pop(record["url"], None)  # it was fetched later
+        for link in read_page(body_of(record), record["url"], record.get("content_type")).links:
+            if (broken := found.get(link.url) or found.get(clean(link.url))) is not None:
+                broken.add(record["url"])
+    return sorted(found.values(), key=lambda link: -link.count)
