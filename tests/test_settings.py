@@ -221,9 +221,9 @@ def test_help_has_the_words_the_default_and_the_unit_of_a_setting() -> None:
     told = " ".join(comity("crawl", "--help").stdout.split())
     for words in (
         "--max-bytes SIZE Stop after this many bytes of pages; 'none' for no limit.",
-        "--delay TIME Seconds between two requests to one host; a longer delay that the site asks for wins. [1]",
-        "--concurrency N Concurrent requests at most, over all hosts. [16]",
-        "-A, --agent AGENT The User-Agent header to send, such as MyBot/1.0 (+https://example.org/bot). [comity/0.1]",
+        "--delay TIME Seconds between requests to a host; a longer delay in its robots.txt wins. [1]",
+        "--concurrency N Concurrent requests, over all hosts. [16]",
+        "-A, --agent AGENT The User-Agent header, such as MyBot/1.0 (+https://example.org/bot). [comity/0.1]",
     ):
         assert words in told
 

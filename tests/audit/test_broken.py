@@ -1,5 +1,6 @@
 """What failed in a crawl, and which pages link to it."""
 
+import html
 import json
 import subprocess
 from pathlib import Path
@@ -46,7 +47,7 @@ def test_the_summary_and_the_report_name_them(linked: Site, tmp_path: Path) -> N
     answer = crawled(tmp_path, linked.url("/"), "--report", str(tmp_path / "r.html"), "--ok-if-some-failed")
     assert answer.returncode == 0
     assert f"  {linked.url('/gone')}  HTTP status 404, linked from {linked.url('/')}\n" in answer.stdout
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    page = html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "Broken links" in page
     assert f"<td>{linked.url('/lost')}</td>" in page
 

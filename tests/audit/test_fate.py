@@ -118,7 +118,7 @@ def test_a_url_that_was_never_met_is_judged_by_the_robots_txt_that_the_crawl_has
     assert "would allow it: line 2" in fetched["why"]
     shop.set("/robots.txt", "User-agent: *\nDisallow: /open\n")
     crawl(shop, tmp_path, "--refresh", url=None)
-    assert "it would be refused: line 2" in fate(tmp_path, shop.url("/open/2"))["why"], "the last one counts"
+    assert "would disallow it: line 2" in fate(tmp_path, shop.url("/open/2"))["why"], "the last one counts"
     elsewhere = fate(tmp_path, "https://elsewhere.example/x")
     assert "has no robots.txt of https://elsewhere.example" in elsewhere["why"]
     assert elsewhere["decision"] is None

@@ -528,9 +528,7 @@ def test_an_unknown_answer_names_what_stands_in_its_way() -> None:
     assert "line 2 says 'train-ai=n,'" in broken
     assert "not a Structured Field dictionary" in broken
     disallowed = robots.usage("/x", "a").explain("train-ai")
-    assert disallowed == (
-        "train-ai is unknown: robots.txt disallows the URL, so what it states about uses says nothing about it."
-    )
+    assert disallowed == "train-ai: unknown, because robots.txt disallows the URL"
 
 
 def test_usage_serialises_to_json() -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import aiohttp
 from yarl import URL
 
+from comity import urls
 from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge, UnwantedType
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
