@@ -3,8 +3,9 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from comity import urls
 from comity.cli.exits import Exit
@@ -15,6 +16,7 @@ from comity.net.client_settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult, decide
 
 Answer = tuple[Decision, RobotsResult | None, Policy] | InvalidURL
+_ANY: Final = "https://example.com"  # stands for the site of a file, whose name no rule has
 
 
 def policies_of(agent: tuple[str, ...], **options: Any) -> tuple[list[Policy], ClientSettings]:
@@ -33,14 +35,16 @@ def answers(
     """
     with _results(policies[0], settings, robots) as result_of:
         for target in targets:
+            path = target if robots is not None and target.startswith("/") and not target.startswith("//") else ""
             try:
-                url = urls.normalise(target)
+                url = urls.normalise(f"{_ANY}{path}" if path else target)
             except InvalidURL as error:
                 yield error
                 continue
             result = result_of(url)
             for policy in policies:
-                yield decide(policy, url, result), result, policy
+                decision = decide(policy, url, result)
+                yield replace(decision, url=path) if path else decision, result, policy
 
 
 @contextmanager

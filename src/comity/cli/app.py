@@ -105,7 +105,11 @@ def main() -> None:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = warned
-            code = app(standalone_mode=False)
+            code = app(
+                standalone_mode=False,
+                complete_var="_COMITY_COMPLETE",
+                color=False if os.environ.get("NO_COLOR") else None,
+            )
         sys.stdout.flush()  # what cannot be written is said here, not by the interpreter on its way out
     except ComityError as error:
         complain(str(error))

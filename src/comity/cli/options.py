@@ -4,7 +4,7 @@ together. Those of settings come from their table.
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_origin
 
 import click
 
@@ -12,6 +12,8 @@ from comity.errors import InvalidSetting
 from comity.fields import docstring
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from comity.configuration import Configuration
 
 Command = Callable[..., Any]
@@ -113,6 +115,18 @@ class _SettingOption(click.Option):
             default = "" if self.is_flag or not field.default else f"  [{field.written(field.default)}]"
             self.help = f"{words[0].upper()}{words[1:]}.{default}" if words else default
         return super().get_help_record(ctx)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """The values that a setting may have, for a shell that completes them."""
+        from click.shell_completion import CompletionItem
+
+        from comity.configuration import every_setting
+        from comity.robots.dialects import DIALECTS
+
+        hint = every_setting()[str(self.name)].hint
+        inner = get_args(hint)[0] if get_origin(hint) is tuple else hint
+        values = DIALECTS if self.name == "dialect" else [each for each in get_args(inner) if isinstance(each, str)]
+        return [CompletionItem(each) for each in values if each.startswith(incomplete)]
 
 
 def option_for(setting: str, *names: str, **more: Any) -> Callable[[Command], Command]:

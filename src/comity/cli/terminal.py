@@ -42,9 +42,12 @@ def _is_shown(char: str) -> bool:
     return char.isprintable() or char in _HARMLESS or unicodedata.category(char) == "Zs"
 
 
-def say(text: str) -> None:
-    """One line on standard output."""
-    print(safe(text))
+def say(text: str, *, lead: str = "", colour: str | None = None) -> None:
+    """One line on standard output; on a terminal what leads it has a colour."""
+    shown = safe(lead)
+    if colour is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+        shown = click.style(shown, fg=colour)
+    print(f"{shown}{safe(text)}")
 
 
 def tell(text: str) -> None:

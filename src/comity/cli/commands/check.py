@@ -16,10 +16,11 @@ from comity.cli.terminal import complain, say
 from comity.errors import InvalidURL
 
 _COLUMNS: Final = ("url", "agent", "answer", "why", "verdict", "line", "rule", "robots_sha256", "robots_at", "delay")
+_COLOURS: Final = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
 
 
 @command("Check URLs")
-@argument("url", "[URL]...")
+@argument("url", "[URL|PATH]...")
 @option("--urls", "FILE", "Check the URLs in FILE too, one a line ('-': standard input).", type=FILE)
 @JUDGING
 @option("--csv as_csv", None, "Print a table as CSV.")
@@ -36,8 +37,8 @@ def check(
 ) -> Exit:
     """Check whether URLs may be fetched.
 
-    Several --agent give an answer for each. Exit code 0: all allowed, 2: one is not, 3: a robots.txt could not be
-    reached, 64: one is not a URL.
+    With --robots a path such as /private will do. Several --agent give an answer for each. Exit code 0: all allowed,
+    2: one is not, 3: a robots.txt is unreachable, 64: one is not a URL.
     """
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
@@ -68,7 +69,8 @@ def check(
         else:
             decision, _, _ = each
             agent = f"{decision.agent:{width}}  " if len(policies) > 1 else ""
-            say(f"{row['answer']:11}  {agent}{decision.url}  {decision.why}")
+            shown = f"  {agent}{decision.url}  {decision.why}"
+            say(shown, lead=f"{row['answer']:11}", colour=_COLOURS[decision.answer])
             for purpose in decision.purposes:
                 say(f"{'':11}  {decision.usage.explain(purpose)}")
     return Exit.DONE if exit_zero else exit_code(judged)

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 @command("Check URLs")
-@argument("url", "URL...")
+@argument("url", "URL|PATH...")
 @JUDGING
 @JSON
 def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
     """Explain which robots.txt rule decides, and why.
 
-    Also the rules that it overrides. Exit codes as of comity check.
+    Also the rules that it overrides. With --robots a path such as /private will do. Exit codes as of comity check.
     """
     policies, client = policies_of(**options)
     judged = list(answers(url, policies, client, robots))
