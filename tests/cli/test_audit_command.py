@@ -20,7 +20,7 @@ pytest.importorskip("numpy")
 import pyarrow.csv as pa_csv  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
-from comity.bulk import part_files, sources  # noqa: E402
+from comity.bulk import part_files, sources, verdicts  # noqa: E402
 from comity.bulk.survey import refused  # noqa: E402
 from comity.errors import InputError  # noqa: E402
 from comity.policy import Policy  # noqa: E402
@@ -321,3 +321,48 @@ def test_without_urls_the_files_themselves_are_counted(tmp_path: Path) -> None:
     out = comity("audit", "--robots", str(written(tmp_path)), "--agents", "GPTBot,MyBot", cwd=tmp_path).stdout
     assert "2 hosts" in out
     assert "GPTBot                      1 (50.0%)" in out
+
+
+def test_the_columns_of_the_input_are_kept(tmp_path: Path) -> None:
+    rows = [{"id": 7, "link": URLS[0], "reason": "mine"}, {"id": 8, "link": URLS[2], "reason": None}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "u.parquet")
+    pa_csv.write_csv(pa.Table.from_pylist(rows), tmp_path / "u.csv")
+    words = ("--column", "link", "--robots", str(written(tmp_path)), "--agents", "MyBot,GPTBot")
+    for name in ("u.parquet", "u.csv"):
+        run = comity("audit", name, *words, "-o", f"{name}.jsonl", cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        found = [json.loads(line) for line in (tmp_path / f"{name}.jsonl").read_text("utf-8").splitlines()]
+        assert [(row["id"], row["link"], row["input_reason"] or None, row["agent"]) for row in found] == [
+            (7, URLS[0], "mine", "MyBot"),
+            (8, URLS[2], None, "MyBot"),
+            (7, URLS[0], "mine", "GPTBot"),
+            (8, URLS[2], None, "GPTBot"),
+        ]
+    assert comity("audit", "u.parquet", *words, "-o", "wide.csv", "--wide", cwd=tmp_path).returncode == 0
+    with (tmp_path / "wide.csv").open(encoding="utf-8", newline="") as file:
+        wide = list(csv.DictReader(file))
+    assert [(row["link"], row["id"], row["MyBot.may_fetch"], row["GPTBot.may_fetch"]) for row in wide] == [
+        (URLS[0], "7", "False", "False"),
+        (URLS[2], "8", "True", "True"),
+    ]
+    refused = comity("audit", "u.parquet", *words, "-o", "parts", "--wide", "--parts", cwd=tmp_path)
+    assert (refused.returncode, "leave out --parts" in refused.stderr) == (64, True)
+
+
+def test_a_file_of_a_folder_stands_for_both_schemes_and_www_and_hosts_without_one_are_listed(tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    (folder / "www.b.example.txt").write_bytes(b"User-agent: *\nDisallow: /\n")
+    urls = [
+        "http://a.example/x", "https://www.a.example/x", "http://www.a.example/y", "https://b.example/",
+        "http://www.b.example/", "https://sub.a.example/", "https://sub.a.example/2",
+    ]  # fmt: skip
+    (tmp_path / "u.txt").write_text("\n".join(urls), "utf-8")
+    run = comity("audit", "u.txt", "--robots", "robots", "--agents", "MyBot", "-o", "out.parquet", cwd=tmp_path)
+    assert "for www. where that has no file of its own" in run.stderr
+    answers = [False, False, True, True, False, None, None]
+    assert pq.read_table(tmp_path / "out.parquet")["may_fetch"].to_pylist() == answers
+    assert (
+        "1 hosts without a robots.txt, by URLs (--json lists all):\n           2  https://sub.a.example" in run.stdout
+    )
+    assert verdicts(urls, folder, "MyBot")["may_fetch"].to_pylist() == answers, "Python reads the same folder"
+    assert sources.robots(str(folder)).num_rows == 3, "a survey counts each file once"

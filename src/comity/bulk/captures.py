@@ -5,6 +5,7 @@ It sorts captures by origin and time and finds their octets in Arrow's buffers, 
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -116,9 +117,13 @@ class Captures:
 
 
 def as_table(data: Any) -> Any:
-    """An Arrow table of whatever is one: a table, a batch, a data frame."""
+    """An Arrow table of what is one: a table, a batch, a data frame, or a path as `comity audit --robots` has it."""
     import pyarrow as pa
 
+    if isinstance(data, str | os.PathLike):
+        from comity.bulk.sources import robots
+
+        return robots(str(data), siblings=True)
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, pa.RecordBatch):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,17 +31,23 @@ class Judge:
 
     threads: int | None = None
 
-    def __init__(self, robots: Any, agents: list[str], policy: Policy, at: Any, dialects: list[str]) -> None:
-        self._given = (robots, agents, policy, at, dialects)
+    def __init__(
+        self, robots: Any, agents: list[str], policy: Policy, at: Any, dialects: list[str], column: str = "url"
+    ) -> None:
+        self._given = (robots, agents, policy, at, dialects, column)
         self._others: dict[str, Rulings] = {}
         self._rulings: Rulings | None = None
 
-    def __call__(self, batch: Any, part: Path) -> None:
-        """Write the verdicts of a batch; with them, how many answers of each agent other dialects would change."""
+    def __call__(self, given: Any, part: Path) -> None:
+        """Write the verdicts of a table's URLs, with its other columns; with them, how many answers of each agent other
+        dialects would change.
+        """
+        import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        robots, agents, policy, at, dialects = self._given
+        robots, agents, policy, at, dialects, column = self._given
+        batch = given[column]
         if self._rulings is None:
             self._rulings = Rulings(robots, agents, policy=policy)
             for name in dialects:
@@ -54,62 +61,93 @@ class Judge:
             changed[name] = {
                 agent: pc.sum(differs.slice(number * size, size)).as_py() or 0 for number, agent in enumerate(agents)
             }
+        for name in reversed([name for name in given.column_names if name != column]):
+            own = f"input_{name}" if name in table.column_names else name
+            repeated = pa.chunked_array(given[name].chunks * len(agents), given[name].type)
+            table = table.add_column(1, own, repeated)
         fresh = part.with_suffix(".new")
         pq.write_table(table.replace_schema_metadata({DIALECTS: json.dumps(changed)}), fresh)
         fresh.replace(part)
 
 
-def written(judge: Judge, batches: Iterator[Any], folder: Path, piece: int = 0) -> Iterator[tuple[Path, int]]:
-    """Each part in a folder, in the order of batches, and how many URLs it has.
+def written(judge: Judge, tables: Iterator[Any], folder: Path, piece: int = 0) -> Iterator[tuple[Path, int]]:
+    """Each part in a folder, in the order of tables, and how many URLs it has.
 
     Args:
-        piece: the number of the piece of the input that the batches are of: names of parts are in its order.
+        piece: the number of the piece of the input that the tables are of: names of parts are in its order.
     """
-    for number, batch in enumerate(batches):
+    for number, table in enumerate(tables):
         part = folder / f"part-{piece:06}-{number:06}.parquet"
         if not part.exists():
-            judge(batch, part)
-        yield part, len(batch)
+            judge(table, part)
+        yield part, len(table)
 
 
 FORMATS: Final = (".parquet", ".csv", ".jsonl")
 """What `joined` can write, by the ends of names."""
 
 
-def joined(parts: list[Path], output: Path) -> None:
-    """Parts as one file, in the format that its name says."""
+def joined(parts: list[Path], output: Path, *, column: str = "url", wide: bool = False) -> None:
+    """Parts as one file, in the format that its name says.
+
+    Args:
+        column: what the column of the URLs is called.
+        wide: one row a URL, with the columns of each agent, `AGENT.verdict` and so on.
+    """
     import pyarrow.parquet as pq
 
     if not parts:
         raise InputError("the files contain no URL")
     whole = output.with_suffix(".new")
-    schema = pq.read_schema(parts[0]).remove_metadata()
+    shaped = (_shaped(table, column, wide) for table in _tables(parts, whole=wide))
+    first = next(shaped)
+    tables, schema = chain([first], shaped), first.schema
     if output.suffix == ".parquet":
         with pq.ParquetWriter(whole, schema) as writer:
-            for table in _tables(parts):
-                writer.write_table(table.replace_schema_metadata(None))
+            for table in tables:
+                writer.write_table(table)
     else:
         with whole.open("w", encoding="utf-8", newline="") as file:
             if output.suffix == ".csv":
                 rows = csv.writer(file, lineterminator="\n")
                 rows.writerow(schema.names)
-                for row in _rows(parts):
+                for row in _rows(tables):
                     rows.writerow(map(cell, row.values()))
             else:
-                file.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in _rows(parts))
+                file.writelines(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in _rows(tables))
     whole.replace(output)
 
 
-def _tables(parts: list[Path]) -> Iterator[Any]:
+def _tables(parts: list[Path], *, whole: bool) -> Iterator[Any]:
+    """Parts row group by row group, or each as a whole."""
     import pyarrow.parquet as pq
 
     for part in parts:
         with pq.ParquetFile(part) as source:
+            if whole:
+                yield source.read()
+                continue
             for group in range(source.num_row_groups):
                 yield source.read_row_group(group)
 
 
-def _rows(parts: list[Path]) -> Iterator[dict[str, Any]]:
-    for table in _tables(parts):
+def _shaped(table: Any, column: str, wide: bool) -> Any:
+    """A table of verdicts with the column of URLs under its own name, one row a URL if it is to be wide."""
+    table = table.replace_schema_metadata(None)
+    names = table.column_names
+    if wide:
+        agents = table["agent"].unique().to_pylist()
+        size, first = len(table) // len(agents), names.index("agent")
+        shaped = table.slice(0, size).select(names[:first])
+        for number, agent in enumerate(agents):
+            own = table.slice(number * size, size)
+            for name in names[first + 1 :]:
+                shaped = shaped.append_column(f"{agent}.{name}", own[name])
+        table = shaped
+    return table.rename_columns([column if name == "url" else name for name in table.column_names])
+
+
+def _rows(tables: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    for table in tables:
         for batch in table.to_batches(AT_ONCE):
             yield from batch.to_pylist()

@@ -48,7 +48,7 @@ def verdicts(
         urls: a column of text: a pyarrow array or chunked array of any kind, or what converts to one.
         robots: a table: `origin` (text; a URL of the origin will do), `body` (binary or text), and where they are known
             `status` (whole number; null: there was no answer) and `fetched_at` (timestamp, or Unix seconds). There
-            may be several captures of an origin.
+            may be several captures of an origin. Or a path, as `comity audit --robots` has it.
         agents: product tokens or User-Agent strings.
         at: the time for which it is asked: a datetime, Unix seconds, or a column with one for each URL. The capture
             then in force decides; None: the last one.

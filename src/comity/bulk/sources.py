@@ -90,21 +90,28 @@ def _rows(path: Path) -> list[int]:
 
 
 def batches(given: Iterable[Path | Piece], column: str, size: int) -> Iterator[Any]:
-    """The URLs of files or pieces, as chunked arrays of at most `size` rows, in a fixed order.
+    """The URLs of files or pieces, as chunked arrays of at most `size` rows; else as `tables`."""
+    return (table[column] for table in tables(given, column, size, whole=False))
+
+
+def tables(given: Iterable[Path | Piece], column: str, size: int, *, whole: bool = True) -> Iterator[Any]:
+    """Files or pieces as tables of at most `size` rows, in a fixed order. A text file is one column of that name.
+
+    Args:
+        whole: with all columns, not that of the URLs alone.
 
     Raises:
         InputError: a file cannot be read, or has no such column.
     """
-    pa = need("pyarrow", EXTRA, "an audit")
+    need("pyarrow", EXTRA, "an audit")
     for each in given:
         piece = each if isinstance(each, Piece) else Piece(each)
-        for part in _texts(piece.path, column, size, piece.groups):
-            for start in range(0, len(part), size):
-                some = part.slice(start, size)
-                yield some if isinstance(some, pa.ChunkedArray) else pa.chunked_array([some])
+        for table in _tables(piece.path, column, size, piece.groups, whole=whole):
+            for start in range(0, len(table), size):
+                yield table.slice(start, size)
 
 
-def _texts(path: Path, column: str, size: int, groups: tuple[int, ...] | None) -> Iterator[Any]:
+def _tables(path: Path, column: str, size: int, groups: tuple[int, ...] | None, *, whole: bool) -> Iterator[Any]:
     import pyarrow as pa
 
     try:
@@ -113,21 +120,22 @@ def _texts(path: Path, column: str, size: int, groups: tuple[int, ...] | None) -
 
             source = pq.ParquetFile(path)
             _has(path, column, source.schema_arrow.names)
-            for batch in source.iter_batches(size, row_groups=groups, columns=[column]):
-                yield batch.column(0)
+            for batch in source.iter_batches(size, row_groups=groups, columns=None if whole else [column]):
+                yield pa.Table.from_batches([batch])
         elif path.suffix == ".csv":
             import pyarrow.csv as csv
 
             with csv.open_csv(path, convert_options=csv.ConvertOptions(column_types={column: pa.string()})) as reader:
                 _has(path, column, reader.schema.names)
                 for batch in reader:
-                    yield batch.column(column)
+                    yield pa.Table.from_batches([batch])
         elif path.suffix in (".jsonl", ".json"):
             import pyarrow.json as reader_of_json
 
             table = reader_of_json.read_json(path)
             _has(path, column, table.column_names)
-            yield table[column].cast(pa.string())
+            number = table.column_names.index(column)
+            yield table.set_column(number, column, table[column].cast(pa.string()))
         else:
             with path.open(encoding="utf-8", errors="replace") as lines:
                 rows: list[str] = []
@@ -136,9 +144,9 @@ def _texts(path: Path, column: str, size: int, groups: tuple[int, ...] | None) -
                     if url and not url.startswith("#"):
                         rows.append(url)
                     if len(rows) == size:
-                        yield pa.array(rows, pa.string())
+                        yield pa.table({column: pa.array(rows, pa.string())})
                         rows = []
-                yield pa.array(rows, pa.string())
+                yield pa.table({column: pa.array(rows, pa.string())})
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
 
@@ -148,9 +156,13 @@ def _has(path: Path, column: str, names: list[str]) -> None:
         raise InputError(f"{path}: no column {column!r}; it has {', '.join(names)}", hint="name it by --column")
 
 
-def robots(given: str) -> Any:
+def robots(given: str, *, siblings: bool = False) -> Any:
     """A table of robots.txt files: of a Parquet file, a crawl's cache (SQLite), WARC files, or a folder of files, each
     named for its host (`example.com.txt`).
+
+    Args:
+        siblings: a file named for a host stands for http and https, and for `www.` before the host where that has no
+            file of its own; else for https alone.
 
     Raises:
         InputError: it cannot be read.
@@ -158,6 +170,7 @@ def robots(given: str) -> Any:
     pa = need("pyarrow", EXTRA, "an audit")
     kinds = (".parquet", ".warc", ".gz", ".sqlite", ".db", ".txt", "")
     rows: list[dict[str, Any]] = []
+    named: dict[str, bytes] = {}
     tables = []
     for each in files(given, kinds):
         try:
@@ -173,9 +186,13 @@ def robots(given: str) -> Any:
                 rows += _archived(each)
             else:
                 name = each.name.removesuffix(".txt") if each.name != "robots.txt" else each.resolve().parent.name
-                rows.append(_row(f"https://{name}", 200, each.read_bytes(), None))
+                named[name] = each.read_bytes()
         except (OSError, sqlite3.Error, ValueError, pa.ArrowException) as error:
             raise InputError(f"{each} cannot be read: {error}") from error
+    for name, body in named.items():
+        hosts = [name] if not siblings or f"www.{name}" in named else [name, f"www.{name}"]
+        schemes = ("https", "http") if siblings else ("https",)
+        rows += [_row(f"{scheme}://{host}", 200, body, None) for host in hosts for scheme in schemes]
     if rows or not tables:
         tables.append(pa.Table.from_pylist(rows, schema=_schema()))
     return pa.concat_tables(tables, promote_options="permissive")

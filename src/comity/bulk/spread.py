@@ -96,5 +96,5 @@ def _task(
 def _judged(
     judge: part_files.Judge, piece: Piece, number: int, column: str, rows: int, folder: Path
 ) -> Iterator[JudgedPart]:
-    for part, size in part_files.written(judge, sources.batches([piece], column, rows), folder, number):
+    for part, size in part_files.written(judge, sources.tables([piece], column, rows), folder, number):
         yield part, size, summary.counted(part)

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.bulk.columns import USAGE
+from comity.bulk.outcomes import TOO_EARLY, UNKNOWN
 from comity.bulk.part_files import DIALECTS
 from comity.bulk.report import bars
 
 Counts = Counter[tuple[str, ...]]
 """("urls",), ("verdict", agent, verdict), ("reason", agent, reason), ("host", agent, host) for refused URLs,
-("purpose", purpose, agent, preference), ("dialect", dialect, agent) for answers that the dialect would change."""
+("purpose", purpose, agent, preference), ("dialect", dialect, agent) for answers that the dialect would change,
+("missing", host) for URLs of hosts without a robots.txt."""
 SHOWN: Final = 10
 
 
@@ -34,16 +36,28 @@ def counted(part: Path) -> Counts:
         for row in plain.group_by(["agent", "own"]).aggregate([([], "count_all")]).to_pylist():
             found[(*what, row["agent"], row["own"] or "none")] += row["count_all"]
     refused = table.filter(pc.invert(table["may_fetch"]).fill_null(False))
-    origin = pc.extract_regex(refused["url"].cast(pa.string()), r"^(?P<origin>[a-zA-Z]+://[^/?#]*)")
-    plain = pa.table({"agent": refused["agent"].cast(pa.string()), "host": pc.struct_field(origin, "origin")})
+    plain = pa.table({"agent": refused["agent"].cast(pa.string()), "host": _hosts(refused)})
     for row in plain.group_by(["agent", "host"]).aggregate([([], "count_all")]).to_pylist():
         if row["host"]:
             found[("host", row["agent"], row["host"])] += row["count_all"]
+    first = table.slice(0, len(table) // len(table["agent"].unique())) if len(table) else table
+    missing = first.filter(pc.is_in(first["reason"].cast(pa.string()), pa.array([UNKNOWN, TOO_EARLY])))
+    for row in pa.table({"host": _hosts(missing)}).group_by("host").aggregate([([], "count_all")]).to_pylist():
+        found[("missing", row["host"] or "none")] += row["count_all"]
     changed = json.loads((table.schema.metadata or {}).get(DIALECTS, b"{}"))
     for dialect, by_agent in changed.items():
         for name, count in by_agent.items():
             found[("dialect", dialect, name)] += count
     return found
+
+
+def _hosts(table: Any) -> Any:
+    """The origin of each URL, as it is written there."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    origin = pc.extract_regex(table["url"].cast(pa.string()), r"^(?P<origin>[a-zA-Z]+://[^/?#]*)")
+    return pc.struct_field(origin, "origin")
 
 
 def lines(counts: Counts, agents: Sequence[str]) -> list[str]:
@@ -60,6 +74,10 @@ def lines(counts: Counts, agents: Sequence[str]) -> list[str]:
             if key[0] == what:
                 ranked[key[2]] += count
         found += ["", f"{title}:", *(f"{count:12,}  {name}" for name, count in ranked.most_common(SHOWN))]
+    missing = Counter({key[1]: count for key, count in counts.items() if key[0] == "missing"})
+    if missing:
+        found += ["", f"hosts without a robots.txt: {len(missing):,}, by URLs (--json lists all):"]
+        found += [f"{count:12,}  {name}" for name, count in missing.most_common(SHOWN)]
     found += ["", "stated preferences, URLs of all agents:"]
     for purpose in USAGE:
         own = Counter[str]()

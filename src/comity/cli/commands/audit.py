@@ -54,6 +54,7 @@ ROWS: Final = 1_000_000
 @JSON
 @option("--at", "TIME", "Use the robots.txt captured last before TIME, such as 2026-05-01.")
 @option("--changes", None, "Show what each agent gained or lost between captures.")
+@option("--wide", None, "Write one row a URL, with columns for each agent.")
 @option("--parts keep_parts", None, "Write a folder of several files, and do not join them.")
 @ENGINE
 @option("--report", "FILE", "Write a report as HTML.", type=PATH)
@@ -69,6 +70,7 @@ def audit(
     column: str,
     at: str | None,
     changes: bool,
+    wide: bool,
     keep_parts: bool,
     engine: str,
     address: str | None,
@@ -79,8 +81,8 @@ def audit(
 ) -> Exit:
     """Check the URLs in large files, for many agents.
 
-    URLS: Parquet, CSV, JSON lines or text, a folder or a glob. Without URLS it counts what the files of --robots say. A
-    run that was stopped continues when it is repeated.
+    URLS: Parquet, CSV, JSON lines or text, a folder or a glob; its columns are kept. Without URLS it counts what the
+    files of --robots say. A run that was stopped continues when it is repeated.
     """
     need("pyarrow", "bulk", "comity audit")
     configuration, names, others = loaded(**options), _listed(agents) or AGENTS, _listed(dialects)
@@ -90,9 +92,14 @@ def audit(
         raise InvalidSetting("name the file to write by -o, such as out.parquet")
     if output is not None and not changes and target is not None:
         _check_name(output, keep_parts=keep_parts)
+    if wide and keep_parts:
+        raise InvalidSetting("--wide joins the parts: leave out --parts")
     moment = None if at is None else _time(at)
     given = sources.files(target) if target is not None else []
-    table = sources.robots(robots) if robots is not None else _fetched(given, column, configuration)
+    siblings = target is not None and not changes
+    if robots is not None and siblings and Path(robots).is_dir():
+        tell("a file of --robots stands for http and https of its host, and for www. where that has no file of its own")
+    table = sources.robots(robots, siblings=siblings) if robots is not None else _fetched(given, column, configuration)
     if address is not None and engine != "ray":
         raise InvalidSetting("--address names a Ray cluster: add --engine ray")
     if changes:
@@ -101,11 +108,11 @@ def audit(
         return _surveyed(table, names, report, as_json=as_json)
     identity = [str(path) for path in given] + [str(path.stat().st_mtime_ns) for path in given]
     identity += [*names, *others, str(at), column, str(ROWS), _digest(table)]
-    judge = part_files.Judge(table, list(names), configuration.policy, moment, list(others))
+    judge = part_files.Judge(table, list(names), configuration.policy, moment, list(others), column)
     pieces = list(sources.pieces(given, ROWS))
     with ExitStack() as stack:
         ray = stack.enter_context(joined("--engine ray", address)) if engine == "ray" else None
-        folder = stack.enter_context(_folder(output, identity, keep_parts))
+        folder = stack.enter_context(_folder(output, identity, keep_parts, column=column, wide=wide))
         given_all = judge, pieces, column, ROWS, folder
         found = spread.locally(*given_all) if ray is None else spread.on_ray(ray, *given_all)
         stack.enter_context(closing(found))
@@ -145,7 +152,7 @@ def _noted(note: Path) -> Any:
 
 
 @contextmanager
-def _folder(output: Path, identity: list[str], keep_parts: bool) -> Iterator[Path]:
+def _folder(output: Path, identity: list[str], keep_parts: bool, **how: Any) -> Iterator[Path]:
     """Where parts are written, so that a run that was stopped goes on; at the end they become the output."""
     if output.is_dir() and not keep_parts:
         raise InvalidSetting(f"-o: {output} is a folder", hint="name a file")
@@ -164,7 +171,7 @@ def _folder(output: Path, identity: list[str], keep_parts: bool) -> Iterator[Pat
             folder.rename(output)
             return
         names = sorted(folder.glob("part-*.parquet"))
-        part_files.joined(names, output)
+        part_files.joined(names, output, **how)
         for each in [*names, note]:
             each.unlink()
         folder.rmdir()
