@@ -361,8 +361,6 @@ def test_a_file_of_a_folder_stands_for_both_schemes_and_www_and_hosts_without_on
     assert "for www. where that has no file of its own" in run.stderr
     answers = [False, False, True, True, False, None, None]
     assert pq.read_table(tmp_path / "out.parquet")["may_fetch"].to_pylist() == answers
-    assert (
-        "1 hosts without a robots.txt, by URLs (--json lists all):\n           2  https://sub.a.example" in run.stdout
-    )
+    assert "hosts without a robots.txt: 1, by URLs (--json lists all):\n           2  https://sub.a.ex" in run.stdout
     assert verdicts(urls, folder, "MyBot")["may_fetch"].to_pylist() == answers, "Python reads the same folder"
     assert sources.robots(str(folder)).num_rows == 3, "a survey counts each file once"
