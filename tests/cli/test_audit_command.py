@@ -250,7 +250,7 @@ class Counting(part_files.Judge):
 
 
 def test_a_run_that_was_stopped_judges_only_what_is_left(tmp_path: Path) -> None:
-    batches = [pa.chunked_array([[f"https://a.example/x{number}", URLS[1]]]) for number in range(4)]
+    batches = [pa.table({"url": [f"https://a.example/x{number}", URLS[1]]}) for number in range(4)]
     with pytest.raises(KeyboardInterrupt):
         list(part_files.written(Counting(2), iter(batches), tmp_path))
     (tmp_path / "part-000000-000002.new").write_bytes(b"half")
@@ -260,7 +260,7 @@ def test_a_run_that_was_stopped_judges_only_what_is_left(tmp_path: Path) -> None
     assert [size for _, size in done] == [2, 2, 2, 2]
     part_files.joined([part for part, _ in done], tmp_path / "out.parquet")
     table = pq.read_table(tmp_path / "out.parquet")
-    assert table["url"].to_pylist() == [url for batch in batches for url in batch.to_pylist()]
+    assert table["url"].to_pylist() == [url for batch in batches for url in batch["url"].to_pylist()]
     assert table["may_fetch"].to_pylist() == [False, True] * 4
 
 

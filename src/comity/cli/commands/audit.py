@@ -97,8 +97,6 @@ def audit(
     moment = None if at is None else _time(at)
     given = sources.files(target) if target is not None else []
     siblings = target is not None and not changes
-    if robots is not None and siblings and Path(robots).is_dir():
-        tell("a file of --robots stands for http and https of its host, and for www. where that has no file of its own")
     table = sources.robots(robots, siblings=siblings) if robots is not None else _fetched(given, column, configuration)
     if address is not None and engine != "ray":
         raise InvalidSetting("--address names a Ray cluster: add --engine ray")
@@ -118,6 +116,8 @@ def audit(
         stack.enter_context(closing(found))
         counts = _counted(found)
     lines = summary.lines(counts, names)
+    if robots is not None and Path(robots).is_dir():
+        tell("a file of --robots stands for http and https of its host, and for www. where that has no file of its own")
     if as_json:
         say(json.dumps(summary.nested(counts)))
     else:
