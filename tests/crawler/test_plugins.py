@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import inspect
 import json
 import re
 import shlex
@@ -24,7 +25,7 @@ import pytest
 from commands import ALLOW, comity, process
 from sites import HANGS, Site
 
-from comity import Crawler, CrawlSettings, InvalidSetting, Policy, Response, StorageError
+from comity import Crawler, CrawlSettings, Expander, InvalidSetting, Policy, Response, Sink, Source, StorageError
 from comity.crawler import Expanded
 from comity.crawler.plugins import load
 from comity.errors import FetchError, MissingExtra, PluginError
@@ -546,3 +547,17 @@ def test_a_folder_whose_crawl_never_began_takes_a_new_one(site: Site, tmp_path: 
     assert comity(*words, site.url("/")).returncode == 0
     again = comity(*words, site.url("/"))
     assert (again.returncode, "already contains a crawl" in again.stderr) == (73, True)
+
+
+def test_the_signatures_on_the_page_are_those_of_plug_ins() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "output.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"Their signatures:\n```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    for kind in (Source, Expander, Sink):
+        mine = names[f"My{kind.__name__}"]
+        for name, method in vars(kind).items():
+            if inspect.isfunction(method) and not name.startswith("_"):
+                shown, real = (inspect.signature(each).parameters for each in (getattr(mine, name), method))
+                assert list(shown) == list(real)
+        assert isinstance(mine(), kind)
