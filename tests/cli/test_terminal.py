@@ -75,6 +75,8 @@ def test_no_command_prints_by_itself() -> None:
             'click.echo(f"comity {comity.__version__} ({engine()}, Python {sys.version.split()[0]})")',
             "click.echo(error.format_message())",
         ],
+        "completion.py": ["print(script)"],
+        "man.py": ["print(page)"],
         "fetch.py": ["click.echo(text, nl=False)"],
         "settings.py": ["click.echo(click.style(line, bold=changed) if changed else line)"],
     }

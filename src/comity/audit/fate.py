@@ -180,14 +180,14 @@ def _story(record: Mapping[str, Any]) -> tuple[str, str]:
         case "refusals":
             return "refused", str(record["why"])
         case "traps":
-            return "trapped", f"left out as a trap ({record['trap']}): {record['why']}"
+            return "trapped", f"{record['trap']}: {record['why']}"
         case "unwanted":
             return "unwanted", str(record["why"])
         case "robots":
             return "robots.txt", f"fetched as a robots.txt{at}: {record['outcome']}"
         case _:
-            times_ = f" after {record['attempts']} tries" if (record.get("attempts") or 0) > 1 else ""
-            return "failed", f"failed{times_}: {record['why']}"
+            tries = record.get("attempts") or 0
+            return "failed", f"{f'after {tries} tries: ' if tries > 1 else ''}{record['why']}"
 
 
 def _rule(record: Mapping[str, Any]) -> str:

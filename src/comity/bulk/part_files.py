@@ -61,10 +61,12 @@ class Judge:
             changed[name] = {
                 agent: pc.sum(differs.slice(number * size, size)).as_py() or 0 for number, agent in enumerate(agents)
             }
-        for name in reversed([name for name in given.column_names if name != column]):
-            own = f"input_{name}" if name in table.column_names else name
-            repeated = pa.chunked_array(given[name].chunks * len(agents), given[name].type)
-            table = table.add_column(1, own, repeated)
+        kept = {name: f"input_{name}" if name in table.column_names else name for name in given.column_names}
+        kept[column], said = "url", [name for name in table.column_names if name != "url"]
+        for name, own in kept.items():
+            if name != column:
+                table = table.append_column(own, pa.chunked_array(given[name].chunks * len(agents), given[name].type))
+        table = table.select([*kept.values(), *said])
         fresh = part.with_suffix(".new")
         pq.write_table(table.replace_schema_metadata({DIALECTS: json.dumps(changed)}), fresh)
         fresh.replace(part)

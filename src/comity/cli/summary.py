@@ -57,7 +57,7 @@ def sum_up(
             *((("skipped by type", f"{stats.unwanted:,}", _where(crawler, "unwanted")),) * bool(stats.unwanted)),
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
             *((("want payment", f"{stats.unpaid:,}", "of those that failed; comity never pays"),) * bool(stats.unpaid)),
-            *((("wait for robots.txt", f"{stats.postponed:,}", "which is unreachable"),) * bool(stats.postponed)),
+            *((("waiting", f"{stats.postponed:,}", "for a robots.txt that is unreachable"),) * bool(stats.postponed)),
             *((("left in queue", f"{crawler.left:,}", _more(crawler)),) * bool(crawler.left)),
             *((("known, not fetched", f"{crawler.unasked:,}", "first in the next refresh"),) * bool(crawler.unasked)),
             *((("out of scope", f"{stats.outside:,}", "links, by scope, patterns or depth"),) * bool(stats.outside)),
@@ -73,6 +73,8 @@ def sum_up(
             console.print(line)
             for words in _broken(crawler, stats) if name == "failed" else ():
                 console.print(safe(words), markup=False, style="dim")
+            if name == "failed" and stats.failed and not ok_if_some_failed:
+                console.print("  so the exit code is 2; --ok-if-some-failed makes it 0", style="dim")
         console.print(safe(f"{'finished':20}{'':>12}  {_ended(crawler)}"), markup=False)
         if crawler.policy.agent == Policy().agent:
             console.print(
@@ -81,11 +83,7 @@ def sum_up(
             )
         console.print(safe(f"{'results in':20}{'':>12}  {crawler.folder}"), markup=False)
     code = _conclude(crawler, stats, resumable=resumable)
-    if code is Exit.PARTLY and stats.failed and stats.reached:
-        if ok_if_some_failed:
-            return Exit.DONE
-        complain("exit code 2: some pages failed; --ok-if-some-failed makes it 0")
-    return code
+    return Exit.DONE if code is Exit.PARTLY and ok_if_some_failed and stats.reached else code
 
 
 def _ended(crawler: AnyCrawl) -> str:
@@ -93,7 +91,8 @@ def _ended(crawler: AnyCrawl) -> str:
     if crawler.stopped:
         return "stopped"
     if crawler.limit_reached or not crawler.left:
-        return crawler.limit_reached or "the queue is empty"
+        waits = "; the rest waits for robots.txt" if crawler.stats.postponed else ""
+        return crawler.limit_reached or f"the queue is empty{waits}"
     return "hosts have reached their limits" if _more(crawler) else "nothing more can be fetched now"
 
 

@@ -124,7 +124,7 @@ class Decision(Shown):
         yield "delay", f"{self.delay:g} s between requests" if self.delay else None
         yield "robots.txt", self.source.url if self.source is not None else None
         for purpose in self.purposes:
-            yield purpose, self.usage.explain(purpose)
+            yield purpose, self.usage.explain(purpose).removeprefix(f"{purpose} is ").removeprefix(f"{purpose}: ")
 
     @property
     def by_policy(self) -> bool:
