@@ -11,6 +11,8 @@ from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import trustme
@@ -23,7 +25,7 @@ from comity.crawler import Crawler
 from comity.errors import InvalidSetting
 from comity.identity import Identity, KeyLookup, create, load, rotate
 from comity.identity.checking import check
-from comity.identity.published import DAY, DIRECTORY_TYPE, documents, user_agent
+from comity.identity.published import CARD, DAY, DIRECTORY_TYPE, beside, card, documents, user_agent
 from comity.identity.verifier import VerifyingMiddleware
 from comity.signatures import folder
 from comity.signatures.folder import signer
@@ -410,6 +412,28 @@ def test_a_crawl_is_signed_in_the_name_of_the_identity_that_is_named(tmp_path: P
     assert len(sent) == len(site.seen)
     assert {record["signed"] for record in sent} == {keyid}
     assert comity("prove", "out", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({}, "lists"),
+        ({"client_id": "https://bot.test/another"}, "its client_id is not its URL"),
+        ({"jwks": {"keys": []}}, "not one of jwks and jwks_uri"),
+        ({"jwks_uri": "http://bot.test/"}, "its jwks_uri is not an https URL"),
+    ],
+)
+def test_a_client_s_metadata_document_leads_to_its_keys(bot: Bot, changed: dict[str, Any], why: str) -> None:
+    where = beside(bot.identity, CARD)
+    bot.site.set(urlsplit(where).path, json.dumps(card(bot.identity) | changed), content_type="application/json")
+    who = signer(bot.folder, NOW)
+    who._field, who._agent = (
+        who._field[:5] + f'"{where}";type=cimd',
+        who._agent.partition(": ")[0] + f': "{where}";type=cimd',
+    )
+    verdict = bot.verdict(who.headers("GET", "https://shop.test/a", NOW))
+    assert (verdict.verified, verdict.agent) == ((True, where) if not changed else (False, None)), verdict
+    assert why in verdict.why
 
 
 @pytest.mark.parametrize("form", ["jsonl", "wacz"])

@@ -167,7 +167,7 @@ def test_the_query_is_not_covered_and_says_so() -> None:
         ('other="https://bot.example"', "no member sig1|has no member"),
         ('sig1="http://bot.example"', "not an https URL"),
         ('sig1="https://bot.example/page"', "where an origin is expected"),
-        ('sig1="https://bot.example";type=cimd', "type 'cimd'"),
+        ('sig1="https://bot.example";type=other', "type 'other'"),
         ("sig1=1", "not an https URL"),
         ("((", "has no member"),
     ],

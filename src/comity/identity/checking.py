@@ -8,7 +8,7 @@ from pathlib import Path
 from comity.client import Client
 from comity.errors import ComityError
 from comity.identity.published import CARD, RANGES, beside, user_agent
-from comity.identity.verifier import keys_of
+from comity.identity.verifier import directory_of
 from comity.net import ClientSettings, Response
 from comity.policy import Policy
 from comity.signatures.folder import Identity, load, signer
@@ -75,7 +75,7 @@ def _directory(identity: Identity, get: Get, keyid: str, _: str | None) -> Itera
         response = get(url)
         if response.url != url:
             raise ValueError("it redirects, and verifiers do not follow")
-        keys = keys_of(response)
+        keys = directory_of(response)
     except (ComityError, ValueError) as error:
         yield Finding(False, what, f"{url}: {error}")
         return

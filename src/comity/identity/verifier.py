@@ -162,7 +162,17 @@ class KeyLookup:
         try:
             async with AsyncClient(self._policy, self._settings) as client:
                 response = await client.get(url)
-            kept = _Kept(keys_of(response, kind), now + freshness(response.headers, now, shortest=SHORTEST_KEPT))
+                lasts = freshness(response.headers, now, shortest=SHORTEST_KEPT)
+                if kind == "directory":
+                    keys = directory_of(response)
+                else:
+                    given = _json_of(response)
+                    if kind == "cimd" and isinstance(given := _set_named(given, url), str):
+                        response = await client.get(given)
+                        lasts = min(lasts, freshness(response.headers, now, shortest=SHORTEST_KEPT))
+                        given = _json_of(response)
+                    keys = keys_in(given, named=False)
+            kept = _Kept(keys, now + lasts)
         except (ComityError, ValueError) as error:
             before = self._kept.get(url)  # an outage is no evidence about keys
             kept = _Kept(
@@ -174,19 +184,44 @@ class KeyLookup:
         return kept
 
 
-def keys_of(response: Response, kind: str = "directory") -> dict[str, PublicKey]:
-    """The Ed25519 keys of a directory by their thumbprint; others are passed over.
+def directory_of(response: Response) -> dict[str, PublicKey]:
+    """The keys of a directory at its well-known place.
 
     Raises:
         ValueError: the answer is not a directory.
     """
     from comity.identity.published import DIRECTORY_TYPE
 
-    if response.status != 200:
-        raise ValueError(f"it answered {response.status}, and only 200 counts")
-    if kind == "directory" and response.content_type != DIRECTORY_TYPE:
+    given = _json_of(response)
+    if response.content_type != DIRECTORY_TYPE:
         raise ValueError(f"it is served as {response.content_type or 'no type'}, not as {DIRECTORY_TYPE}")
-    given = response.json()
+    return keys_in(given, named=True)
+
+
+def _json_of(response: Response) -> Any:
+    if response.status != 200:
+        raise ValueError(f"{response.url} answered {response.status}, and only 200 counts")
+    return response.json()
+
+
+def _set_named(card: Any, url: str) -> Any:
+    """The JWK set of a client's metadata document, or the URL of one (draft-meunier-webbotauth-registry, 4)."""
+    if not isinstance(card, dict) or card.get("client_id") != url:
+        raise ValueError("its client_id is not its URL")
+    if ("jwks" in card) == ("jwks_uri" in card):
+        raise ValueError("it has not one of jwks and jwks_uri")
+    where = card.get("jwks_uri")
+    if where is not None and not str(where).startswith("https://"):
+        raise ValueError("its jwks_uri is not an https URL")
+    return where or card["jwks"]
+
+
+def keys_in(given: Any, *, named: bool) -> dict[str, PublicKey]:
+    """The Ed25519 keys of a JWK set by their thumbprint; others are passed over.
+
+    Args:
+        named: whether a `kid` must be the key's thumbprint: elsewhere it is a label of the set's own.
+    """
     keys = given.get("keys") if isinstance(given, dict) else None
     if not isinstance(keys, list) or len(keys) > MOST_KEYS:
         raise ValueError(f"it is not a JWK set of at most {MOST_KEYS} keys")
@@ -196,7 +231,7 @@ def keys_of(response: Response, kind: str = "directory") -> dict[str, PublicKey]
             key = PublicKey.from_jwk(jwk)
         except (ValueError, AttributeError):
             continue
-        if kind != "directory" or jwk.get("kid") in (None, key.thumbprint):
+        if not named or jwk.get("kid") in (None, key.thumbprint):
             found[key.thumbprint] = key
     return found
 

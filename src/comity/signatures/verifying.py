@@ -16,6 +16,7 @@ SKEW: Final = 30
 """Seconds by which the signer's clock may be ahead."""
 MOST: Final = 4
 """Signatures of one request that are looked at."""
+Kind = Literal["directory", "jwks_uri", "cimd"]
 WELL_KNOWN: Final = "/.well-known/http-message-signatures-directory"
 
 
@@ -34,7 +35,7 @@ class Signed:
         nonce: what the signer says that it uses once; None where it says nothing.
         covered: the components that it covers, as the request writes them.
         url: where the key directory is to be found: an identity only once that URL was fetched and lists the key.
-        kind: `directory` or `jwks_uri`: how `url` came from the field.
+        kind: what lies at `url`: the directory of an origin, a JWK set, or a client's metadata document.
     """
 
     label: str
@@ -44,7 +45,7 @@ class Signed:
     nonce: str | None
     covered: tuple[str, ...]
     url: str
-    kind: Literal["directory", "jwks_uri"]
+    kind: Kind
     _base: bytes
     _signature: bytes
 
@@ -140,7 +141,7 @@ def _signed(
     )
 
 
-def _agent(label: str, covered: Covered, fields: Mapping[str, str]) -> tuple[str, Literal["directory", "jwks_uri"]]:
+def _agent(label: str, covered: Covered, fields: Mapping[str, str]) -> tuple[str, Kind]:
     """Where the keys are, by the member of `Signature-Agent` that the signature covers: no other is its own."""
     field = fields.get("signature-agent", "").strip()
     if not field:
@@ -168,6 +169,8 @@ def _agent(label: str, covered: Covered, fields: Mapping[str, str]) -> tuple[str
         if url.path_and_query != "/":
             raise Refused("Signature-Agent names a page where an origin is expected")
         return f"{url.origin}{WELL_KNOWN}", "directory"
-    if kind != "jwks_uri":
-        raise Refused(f"the type {kind!r:.40} of Signature-Agent is not known here")
-    return str(url), "jwks_uri"
+    if kind == "jwks_uri":
+        return str(url), "jwks_uri"
+    if kind == "cimd":
+        return str(url), "cimd"
+    raise Refused(f"the type {kind!r:.40} of Signature-Agent is not known here")
