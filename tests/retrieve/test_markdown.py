@@ -128,7 +128,7 @@ def test_what_is_linked_stays_linked_and_what_nobody_sees_stays_out(html: str, e
         ("<p>one<br>two<br><br>three", "one  \ntwo\n\nthree\n"),
         ("<b> bold </b>text", "**bold** text\n"),
         ("<s>old</s> <q>said</q>", "~~old~~ “said”\n"),
-        ("<dl><dt>Term<dd>Meaning</dl>", "Term\n\nMeaning\n"),
+        ("<dl><dt>Term<dd>Meaning</dl>", "Term\n: Meaning\n"),
         ("<ul><li>one<ul><li>in it</ul><li>two</ul>", "- one\n  - in it\n- two\n"),
         ("<p>a<hr><p>b<hr>", "a\n\n---\n\nb\n"),
     ],

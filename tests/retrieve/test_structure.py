@@ -1,8 +1,17 @@
 # ruff: noqa: E501, ISC004 (pages as they are)
 """What a page's structure means survives: formulas, languages of code, footnotes, marks beside headings."""
 
-import pytest
+import os
+import re
+from html import unescape
+from pathlib import Path
+from urllib.parse import unquote
 
+import pytest
+from markdown_it import MarkdownIt
+from selectolax.lexbor import LexborHTMLParser
+
+from comity import urls
 from comity.retrieve.extraction import read
 
 URL = "https://example.com/dir/page"
@@ -131,3 +140,198 @@ def test_a_link_to_a_part_of_the_page_is_no_note() -> None:
     text = markdown(f"<main><h1>Lamps</h1><p>See <a href='#oil'>oil</a>.</p>{BODY}<h2 id=oil>Oil</h2>{BODY}</main>")
     assert "[^" not in text
     assert "[oil](https://example.com/dir/page#oil)" in text
+
+
+RENDERER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+PANEL = "<div role=tablist><button role=tab>Oil</button></div><div role=tabpanel hidden><p>Oil burns.</p></div>"
+ARIA = (
+    "<div role=table><div role=rowgroup><div role=row><span role=columnheader>A</span><span role=columnheader>B</span>"
+    "</div></div><div role=rowgroup><div role=row><span role=cell>1</span><span role=cell>2</span></div></div></div>"
+)
+TABLE = "<table><thead><tr><th>A</th><th>B</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody></table>"
+
+
+@pytest.mark.parametrize(
+    ("html", "expected", "rendered"),
+    [
+        ("<div role=heading aria-level=3>Oil</div>", "### Oil", "<h3>Oil</h3>"),
+        ("<div role=heading>Oil</div>", "## Oil", "<h2>Oil</h2>"),
+        ("<b>Cable:</b>18", "**Cable**:18", "<p><strong>Cable</strong>:18</p>"),
+        ("是<b>“重要”</b>的", "是“**重要**”的", "<p>是“<strong>重要</strong>”的</p>"),
+        ("a<b>(b)</b>c <i>x.</i>y", "a(**b**)c *x*.y", "<p>a(<strong>b</strong>)c <em>x</em>.y</p>"),
+        ("<b><i>x</i></b>y<s>z</s>", "***x***y~~z~~", "<p><em><strong>x</strong></em>y<s>z</s></p>"),
+        ("<b>a</b><b>b</b>", "**ab**", "<p><strong>ab</strong></p>"),
+        ("<b>a:</b><i>b</i>", "**a**:*b*", "<p><strong>a</strong>:<em>b</em></p>"),
+        (
+            "<b><a href=/x>x</a></b>s",
+            "[x](https://example.com/x)s",
+            '<p><a href="https://example.com/x">x</a>s</p>',
+        ),
+        (
+            "<ol><li value=5>a<li>b</ol>",
+            "5. a\n6. b",
+            "<ol start=5><li>a</li><li>b</li></ol>",
+        ),
+        ("<ol reversed><li>a<li>b</ol>", "2. a\n1. b", "<ol start=2><li>a</li><li>b</li></ol>"),
+        ("<ol type=a start=3><li>a<li>b</ol>", "3. a\n4. b", "<ol start=3><li>a</li><li>b</li></ol>"),
+        (
+            "<ul><li><input type=checkbox checked> a<li><label><input type=checkbox>b</label></ul>",
+            "- [x] a\n- [ ] b",
+            "<ul><li>[x] a</li><li>[ ] b</li></ul>",
+        ),
+        ("<dl>\n<dt>Oil\n<dd>burns\n<dd>smells\n</dl>", "Oil\n: burns\n: smells", "<p>Oil : burns : smells</p>"),
+        ("<dl><dt>Oil<dd><p>burns<p>smells</dl>", "Oil\n\nburns\n\nsmells", "<p>Oil</p><p>burns</p><p>smells</p>"),
+        (ARIA, "| A | B |\n| --- | --- |\n| 1 | 2 |", TABLE),
+        (
+            "<table><tr><th>A<th>B<tr><td>x<br>y<td><ul><li>p<li>q</ul></table>",
+            "| A | B |\n| --- | --- |\n| x<br>y | - p<br>- q |",
+            TABLE.replace("1", "x<br>y").replace("2", "- p<br>- q"),
+        ),
+        ("<ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>字", "漢(kan)字", "<p>漢(kan)字</p>"),
+        (
+            "<p><span style='display:block'>Oil</span><span style='display: block'>burns</span>",
+            "Oil\n\nburns",
+            "<p>Oil</p><p>burns</p>",
+        ),
+        *(
+            (image, "![A](https://example.com/a.png)", '<p><img src="https://example.com/a.png" alt=A></p>')
+            for image in (
+                "<img src='data:image/gif;base64,R0' data-src=/a.png alt=A>",
+                "<img src=/img/placeholder.gif data-src=/a.png alt=A>",
+                "<img src=blank.gif srcset='/a.png 1x, /b.png 2x' alt=A>",
+                "<picture><source srcset='/a.png 2x'><img src='data:image/gif;base64,R0' alt=A></picture>",
+            )
+        ),
+        ("<p>Press <button>Save</button> to keep it.", "Press Save to keep it.", "<p>Press Save to keep it.</p>"),
+        (PANEL, "Oil burns.", "<p>Oil burns.</p>"),
+        (
+            "<x-a><template shadowrootmode=open><p>Oil</p><template><p>no</p></template></template></x-a><p>burns",
+            "Oil\n\nburns",
+            "<p>Oil</p><p>burns</p>",
+        ),
+        (
+            "<p>See <video src=/v.mp4 title=How></video>",
+            "See [How](https://example.com/v.mp4)",
+            '<p>See <a href="https://example.com/v.mp4">How</a></p>',
+        ),
+        (
+            "<p>Hear <audio><source src=/a.ogg></audio>",
+            "Hear [audio](https://example.com/a.ogg)",
+            '<p>Hear <a href="https://example.com/a.ogg">audio</a></p>',
+        ),
+    ],
+)
+def test_what_markup_means_is_written_and_rendered_again(html: str, expected: str, rendered: str) -> None:
+    assert markdown(html) == expected
+    assert tree_of(RENDERER.render(expected)) == tree_of(rendered)
+
+
+def tree_of(html: str) -> list[object]:
+    """What stands in a page: text with its white space joined, elements with their names and what shows of attributes."""
+
+    def inside(node: object) -> list[object]:
+        parts: list[object] = []
+        child = node.child  # type: ignore[attr-defined]
+        while child is not None:
+            if child.tag == "-text":
+                in_pre = "pre" in (node.tag, node.parent.tag)  # type: ignore[attr-defined]
+                text = child.text_content.strip() if in_pre else " ".join(child.text_content.split())
+                if text:
+                    parts.append(text)
+            elif child.tag and child.tag[0] != "-":
+                name = {"b": "strong", "i": "em", "del": "s", "strike": "s"}.get(child.tag, child.tag)
+                known = {key: child.attributes[key] for key in ("alt", "start") if key in child.attributes}
+                for key in {"href", "src"} & child.attributes.keys():
+                    target = child.attributes[key] or ""
+                    known[key] = unquote(urls.join(URL, target) or target) + target.partition("#")[2]
+                inner = inside(child)
+                if (name == "p" and node.tag in ("li", "dd")) or name in ("thead", "tbody"):  # type: ignore[attr-defined]
+                    parts += inner
+                else:
+                    parts.append((name, known, *inner))
+            child = child.next
+        return parts
+
+    return inside(LexborHTMLParser(f"<!doctype html><body>{html}").body)
+
+
+BASE = "https://example.com/"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>One paragraph</p><p>and another</p>",
+        *(f"<h{level}>Heading {level}</h{level}><p>text</p>" for level in range(1, 7)),
+        "<h2>With <em>emphasis</em>, <code>code</code> and #</h2><p>text</p>",
+        "<p>above</p><hr><p>below</p>",
+        "<p>A line<br>and the next</p>",
+        "<p>a <em>b</em> <strong>c</strong> <em><strong>d</strong></em> <strong>e <em>f</em></strong></p>",
+        "<p>in<em>side</em>of <s>gone</s></p>",
+        "<p><code>plain</code>, <code>a`b</code>, <code>``</code>, <code>*a*</code></p>",
+        f'<p><a href="{BASE}a">link</a>, <a href="{BASE}b%20c">of <em>two</em> words</a></p>',
+        f'<p><img src="{BASE}a.png" alt="An image"> <a href="{BASE}"><img src="{BASE}b.png" alt="linked"></a></p>',
+        "<p>mail <a href='mailto:a@example.com'>a@example.com</a></p>",
+        "<blockquote><p>said</p><blockquote><p>before</p></blockquote></blockquote>",
+        "<blockquote><h3>Heading</h3><ul><li>item</li></ul><pre><code>code\n\ncode</code></pre></blockquote>",
+        "<ul><li>a</li><li>b</li></ul>",
+        "<ol start=3><li>a</li><li>b</li></ol>",
+        "<ol><li>a<ul><li>b<ol><li>c</li></ol></li></ul></li><li>d</li></ol>",
+        "<ul><li><p>a</p><p>b</p></li><li><p>c</p></li></ul>",
+        "<ul><li>a<pre><code>  code\n</code></pre></li><li><blockquote><p>b</p></blockquote></li></ul>",
+        "<pre><code>def f():\n    return 1\n</code></pre>",
+        "<pre><code>```\nfence\n```\n</code></pre>",
+        "<pre><code>&lt;b&gt; &amp;amp; \\n</code></pre>",
+        TABLE,
+        "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td><em>x</em> | y</td><td></td></tr></tbody></table>",
+        "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td><code>x|y</code></td><td>z</td></tr></tbody></table>",
+        "<p># no heading</p><p>- no item</p><p>1. no number</p><p>&gt; no quote</p><p>--- no rule</p><p>+ no item</p>",
+        "<p>*no emphasis* _none_ `no code` [no](link) &lt;b&gt; &amp;amp; ![no](image) ~~no~~ \\ backslash</p>",
+        "<p>| no | table |<br>| --- | --- |</p>",
+        "<p>setext<br>===</p><p>setext<br>---</p>",
+    ],
+)
+def test_a_construct_of_markdown_comes_back_as_the_same_tree(html: str) -> None:
+    assert tree_of(RENDERER.render(markdown(html))) == tree_of(html)
+
+
+EXCEPTIONS = {
+    "a title of a link or image is not shown on the page": (
+        '<p><a href="https://example.com/" title="unseen">a</a></p>',
+        "unseen",
+    ),
+    "raw HTML has its meaning, not its tags": ("<p><kbd>Ctrl</kbd> <u>a</u></p>", "<u>"),
+    "numbers of items that jump are written, and counted again by a renderer": ("<ol><li>a<li value=7>b</ol>", "2."),
+    "letters of items (type=a) are numbers": ("<ol type=a><li>x</ol>", "a."),
+    "brackets of an address are percent-encoded, for they would end it": ('<p><a href="/b(c">a</a></p>', "b(c"),
+    "the alignment of columns is not kept": ("<table><tr><th align=right>a<th>b<tr><td>1<td>2</table>", "--:"),
+}
+
+
+@pytest.mark.parametrize("reason", EXCEPTIONS)
+def test_what_does_not_come_back_is_known(reason: str) -> None:
+    html, lost = EXCEPTIONS[reason]
+    assert lost not in markdown(html)
+
+
+# No construct: tags as text says them, links to nowhere, what is empty or nested in itself, a table of one column.
+NOT_COMPARED = re.compile(
+    r"<(?!/?(?:p|h[1-6]|em|strong|del|code|pre|a|img|ul|ol|li|blockquote|table|t[rhd]|thead|tbody|hr|br)[\s>/])"
+    r"|title=|<a (?!href=\"(?:https?:|mailto:|/|#|[\w%]+\")[^\n]*</a>)|<(li|blockquote|h\d|code)>\s*(?:<code>\s*</code>)?</\1"
+    r"|<em>(?:(?!</em>).)*<em>|<strong>(?:(?!</strong>).)*<strong>|<(em|strong)>[*_-]</\2>|<table>\s*(?!<thead>)|<del>\s",
+    re.DOTALL,
+)
+
+
+def test_the_examples_of_a_specification_come_back_as_the_same_tree() -> None:
+    path = os.environ.get("COMITY_MARKDOWN_SPEC", "")
+    if not path:
+        pytest.skip("COMITY_MARKDOWN_SPEC names no spec.txt of CommonMark or GFM")
+    examples = re.findall(r"^`{32} example[^\n]*\n(.*?)^\.\n(.*?)^`{32}$", Path(path).read_text("utf-8"), re.M | re.S)
+    around = "<p>Some words of a page</p>{}<p>and others.</p>".format
+    compared = [
+        html for _, html in examples if tree_of(html) and not NOT_COMPARED.search(html) and "title=" not in html
+    ]
+    different = [html for html in compared if tree_of(RENDERER.render(markdown(around(html)))) != tree_of(around(html))]
+    print(f"{len(compared) - len(different)} of {len(compared)} examples come back, of {len(examples)}")
+    assert len(different) <= 10, unescape("\n".join(different[:20]))

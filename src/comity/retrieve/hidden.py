@@ -137,10 +137,10 @@ def elements(tree: Tree, *, scripts: bool = True) -> tuple[list[HiddenText], set
         if around is not None:
             continue
         text = "" if kept and (inside or len(found) >= MAX_FOUND) else " ".join(node.text().split())
-        if scripts and not kept and len(text) >= _LEAST_PANEL and kind in _UNFOLDED:
+        if scripts and not kept and text and kind in _UNFOLDED:
             if controlled is None:
                 controlled = _controlled(tree)
-            kept = _unfolds(node, controlled) or len(text) > len(tree.text()) / 2
+            kept = _unfolds(node, controlled, len(text)) or len(text) > max(_LEAST_PANEL, len(tree.text()) / 2)
         (reported if kept else removed).add(node)
         if not inside and len(found) < MAX_FOUND and text:
             found.append(_found(kind, text, kept))
@@ -169,12 +169,14 @@ def _controlled(tree: Tree) -> set[str]:
     return found
 
 
-def _unfolds(node: Node, controlled: set[str]) -> bool:
+def _unfolds(node: Node, controlled: set[str], size: int) -> bool:
     """Whether an element is a panel of tabs or of an accordion: hidden until people ask for it, and meant for them."""
     attributes = node.attributes
-    if attributes.get("role", "").lower() == "tabpanel" or attributes.get("id", "") in controlled - {""}:
+    if attributes.get("role", "").lower() == "tabpanel":
         return True
-    return bool(_PANEL.search(attributes.get("class", "").lower()))
+    if size < _LEAST_PANEL:
+        return False
+    return attributes.get("id", "") in controlled - {""} or bool(_PANEL.search(attributes.get("class", "").lower()))
 
 
 class _Styles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
 try:
@@ -11,6 +12,12 @@ except ModuleNotFoundError:
     from comity import _cython as cython
 
 BREAK: Final = "\x0c"  # a `br` within a run; text cannot hold it, for its white space is joined
+EMPHASIS: Final = {"b": "**", "i": "*", "s": "~~"}
+# Its marks within a run: neither is in a text, for both are white space.
+_EMPHASIS: Final = re.compile("\x1c([bis])([^\x1c\x1d]*)\x1d[bis]")
+_NO_END: Final = re.compile("\x1d([bis])\x1c\\1")
+_SIGNS_FIRST: Final = re.compile(r"(?:\\[^\w\s]|[^\w\s\\`*\[\]<&!~$])+")
+_SIGNS_LAST: Final = re.compile(r"(?:\\[^\w\s]|[^\w\s\\`*\[\]>~$])+$")
 _SPACE: Final = re.compile(r"\s+")
 _MARKUP: Final = re.compile(
     r"[\\`*\[\]]|(?<=\])\(|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?[A-Za-z0-9]{1,32};)|~(?=~)|(?<=~)~"
@@ -57,11 +64,47 @@ def _marked(match: re.Match[str]) -> str:
 
 
 def wrapped(text: str, mark: str) -> str:
+    """Text with emphasis, whose marks are written when what stands beside them is known (`settled`)."""
     core = text.strip(" \x0c")
     if not core or not any(map(str.isalnum, core)):
         return text
     lead = text[: text.index(core)]
-    return f"{lead}{mark}{core}{mark}{text[len(lead) + len(core) :]}"
+    return f"{lead}\x1c{mark}{core}\x1d{mark}{text[len(lead) + len(core) :]}"
+
+
+def settled(text: str) -> str:
+    """Text with its marks of emphasis. Marks between a sign and a letter are none (CommonMark, 6.2): there the signs
+    stand outside of the emphasis, and where markup is in the way there is none.
+    """
+    if "\x1c" not in text:
+        return text
+    return _EMPHASIS.sub(_emphasised, _NO_END.sub("", text))
+
+
+def _emphasised(match: re.Match[str]) -> str:
+    text, core = match.string, match[2]
+    first, last = match.span()
+    while text[first - 2 : first - 1] == "\x1d":
+        first -= 2
+    while text[last : last + 1] == "\x1c":
+        last += 2
+    lead = trail = ""
+    if _is_letter(text[first - 1 : first]) and not _is_letter(core.lstrip("*~")[:1]):
+        signs = _SIGNS_FIRST.match(core)
+        lead = signs[0] if signs is not None else core
+        core = core[len(lead) :]
+    if _is_letter(text[last : last + 1]) and not _is_letter(core.rstrip("*~")[-1:]):
+        signs = _SIGNS_LAST.search(core)
+        trail = signs[0] if signs is not None and not (signs[0][0] == ")" and "](" in core) else core
+        core = core[: len(core) - len(trail)]
+    if not core or (lead and not _is_letter(core[0])) or (trail and not _is_letter(core[-1])):
+        return match[2]
+    return f"{lead}{EMPHASIS[match[1]]}{core}{EMPHASIS[match[1]]}{trail}"
+
+
+def _is_letter(char: str) -> bool:
+    """Whether it is neither white space nor punctuation, in the sense of CommonMark (2.1)."""
+    return char.isalnum() or (char != "" and not char.isspace() and unicodedata.category(char)[0] not in "PS")
 
 
 def shifted(name: str, text: str, after_word: bool) -> str:

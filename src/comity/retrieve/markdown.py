@@ -21,6 +21,7 @@ from comity.retrieve.inline import (
     indented,
     line_breaks,
     line_starts,
+    settled,
     shifted,
     whole,
     words_of,
@@ -45,9 +46,15 @@ _NOTE_MARK: Final = re.compile(r"\s*(?:\\\[|\()?(\[\^\d+\])(?:\\\]|\))?\s*")
 _NOTE_LABEL: Final = re.compile(r"^(?:\\\[\d*\\?\]|\d{1,3}\\?[.):]?|\^|\*|†|‡)(?:\s+|$)")
 _PERMALINKS: Final = frozenset(("¶", "#", "§", "\N{LINK SYMBOL}"))  # beside a heading, for people to copy
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
-_WRAPS: Final = {"b": "**", "strong": "**", "i": "*", "em": "*", "cite": "*", "del": "~~", "s": "~~", "strike": "~~"}
+_WRAPS: Final = {"b": "b", "strong": "b", "i": "i", "em": "i", "cite": "i", "del": "s", "s": "s", "strike": "s"}
 _CODE: Final = frozenset(("code", "kbd", "samp", "tt"))
-_LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-srcset", "srcset")
+_LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-srcset")
+_PLACEHOLDER: Final = re.compile(
+    r"^\s*data:|(?:\b|_)(?:blank|placeholder|spacer|pixel|transparent|loading|lazy(?:load)?|1x1)\.(?:gif|png|svg|jpe?g)",
+    re.IGNORECASE,
+)
+_BULLET: Final = re.compile(r"(?m)^(?:-|(\d+)\.)(?= )")
+_MOST: Final = 10**9 - 1
 _LINE_NUMBERS: Final = re.compile(r"\b(?:linenos?|line-?numbers?|gutter|blob-num|lineno)\b")
 # What would end a link's destination, percent-encoded.
 _IN_DESTINATION: Final = {ord(char): f"%{ord(char):02X}" for char in " ()<>\n\r\t\\|"}
@@ -80,9 +87,15 @@ def joined(blocks: Iterable[Block], *, tight: bool = False) -> str:
     """Blocks with what stands between them; `tight` for an item, whose lists follow its text at once."""
     parts: list[str] = []
     before = ""
+    other = False
     for kind, text in blocks:
         if kind == "rule" and (not parts or before == "rule"):
             continue
+        if kind == before == "list":  # another bullet begins another list (CommonMark, 5.3)
+            text = _BULLET.sub(lambda match: f"{match[1]})" if match[1] else "*", text) if not other else text
+            other = not other
+        else:
+            other = False
         if parts:
             parts.append("\n" if tight and kind == "list" and before == "text" else "\n\n")
         parts.append(text)
@@ -107,6 +120,7 @@ class Writer:
         self._kinds: dict[str, Callable[[Node, list[Block]], None]] = {
             **dict.fromkeys(_HEADINGS, self._heading),
             **dict.fromkeys(("ul", "ol", "menu", "dir"), self._list),
+            "dl": self._definitions,
             "pre": self._code,
             "blockquote": self._quote,
             "table": self._table,
@@ -142,6 +156,8 @@ class Writer:
     def block(self, node: Node, out: list[Block]) -> None:
         """One block-level element."""
         kind = self._kinds.get(node.name)
+        if kind is None and "role" in node.attributes:
+            kind = {"heading": self._heading, "table": self._table}.get(node.attributes["role"].strip().lower())
         if node in self._notes.notes:
             self._note(node, out)
         elif kind is not None:
@@ -180,7 +196,12 @@ class Writer:
             run.append(f"“{self._inner(node, inside).strip()}”")
         elif (mark := _WRAPS.get(name)) is not None and mark not in inside:
             run.append(wrapped(self._inner(node, inside | {mark}), mark))
-        elif name not in ("input", "rp"):
+        elif name == "rt":
+            run.append(f"({self._inner(node, inside).strip()})")
+        elif name == "input":
+            if not run and node.attributes.get("type", "").lower() == "checkbox" and _begins_item(node):
+                run.append("[x] " if "checked" in node.attributes else "[ ] ")
+        elif name != "rp":
             self._into(node, run, inside)
 
     def text_of(self, node: Node) -> str:
@@ -196,7 +217,7 @@ class Writer:
     def _inner(self, node: Node, inside: frozenset[str]) -> str:
         run: list[str] = []
         self._into(node, run, inside)
-        return "".join(run)
+        return settled("".join(run))
 
     def _into(self, node: Node, run: list[str], inside: frozenset[str]) -> None:
         piece: Text
@@ -224,7 +245,7 @@ class Writer:
     def _flush(self, run: list[str], out: list[Block]) -> None:
         if not run:
             return
-        text = "".join(run)
+        text = settled("".join(run))
         run.clear()
         if not text or text.isspace():
             return
@@ -236,7 +257,8 @@ class Writer:
     def _heading(self, node: Node, out: list[Block]) -> None:
         text = self.text_of(node).strip()
         if text:
-            out.append(("heading", f"{'#' * _HEADINGS[node.name]} {heading_end(text)}"))
+            level = _HEADINGS.get(node.name) or max(1, whole(node.attributes.get("aria-level", ""), 6, 2))
+            out.append(("heading", f"{'#' * level} {heading_end(text)}"))
 
     def _headed(self, node: Node, target: str, out: list[Block]) -> None:
         """A link around a heading: the heading is the link."""
@@ -251,7 +273,9 @@ class Writer:
                 return
 
     def _list(self, node: Node, out: list[Block]) -> None:
-        number = whole(node.attributes.get("start", "1"), 10**9 - 1, 1) if node.name == "ol" else 0
+        backwards = "reversed" in node.attributes
+        first = sum(isinstance(child, Node) and child.name == "li" for child in node.children) if backwards else 1
+        number = whole(node.attributes.get("start", ""), _MOST, first) if node.name == "ol" else 0
         items: list[str] = []
         notes: list[Block] = []
         deep = self._indent >= _DEEPEST_INDENT
@@ -276,8 +300,10 @@ class Writer:
             text = joined(blocks, tight=True)
             if not text:
                 continue
+            if isinstance(child, Node) and "value" in child.attributes:
+                number = whole(child.attributes["value"], _MOST, number)
             bullet = f"{number}. " if node.name == "ol" else "- "
-            number += 1
+            number = max(0, number - 1) if backwards else number + 1
             if not isinstance(child, Text) and child.name in ("ul", "ol"):  # a list right inside of a list
                 bullet = "  "
             items.append(text if deep else bullet + indented(text, " " * len(bullet)))
@@ -285,6 +311,25 @@ class Writer:
         if items:
             out.append(("list", "\n".join(items)))
         out += notes
+
+    def _definitions(self, node: Node, out: list[Block]) -> None:
+        """Terms with what they mean: a line each where that is a line (`: `, as in pandoc), else as it stands."""
+        others = (child for child in node.children if not isinstance(child, Node) or child.name not in ("dt", "dd"))
+        if any(isinstance(child, Node) or not child.text.isspace() for child in others):
+            self.container(node, out)
+            return
+        parts: list[tuple[str, list[Block]]] = []
+        for child in node.children:
+            if isinstance(child, Node) and not self.is_left_out(child):
+                blocks: list[Block] = []
+                self.container(child, blocks)
+                parts.append((child.name, blocks))
+        simple = all([kind for kind, _ in blocks] in ([], ["text"]) for _, blocks in parts)
+        for name, blocks in parts:
+            if simple and name == "dd" and blocks and out and out[-1][0] == "term":
+                out[-1] = ("term", f"{out[-1][1]}\n: {indented(blocks[0][1], '  ')}")
+            else:
+                out += [("term", text) for _, text in blocks] if simple and name == "dt" else blocks
 
     def _note(self, node: Node, out: list[Block]) -> None:
         blocks: list[Block] = []
@@ -389,11 +434,15 @@ class Writer:
         attributes = node.attributes
         if not self._belongs(node):
             return ""
-        sources = [attributes.get("src", "")]
-        if not sources[0] or sources[0].lstrip()[:5].lower() == "data:":
-            sources += [
-                attributes[name].split(",")[0].split()[0] for name in _LAZY if attributes.get(name, "").strip(" ,")
-            ]
+        sources = [_first_of(attributes[name]) for name in _LAZY if name in attributes]
+        shown = attributes.get("src", "")
+        if shown and not _PLACEHOLDER.search(shown):
+            sources.append(shown)
+        else:
+            around = node.parent.children if node.parent is not None and node.parent.name == "picture" else []
+            choices = [each.attributes for each in (node, *around) if isinstance(each, Node)]
+            sources += [_first_of(each["srcset"]) for each in choices if "srcset" in each]
+            sources.append(shown)
         for source in sources:
             if source and source.lstrip()[:5].lower() != "data:" and (target := self.reference(source)) is not None:
                 return f"![{words_of(attributes.get('alt', '')).strip()}]({target})"
@@ -418,6 +467,26 @@ class Writer:
                 return around.kept_words * 2 >= around.words
             around = around.parent
         return True
+
+
+def _first_of(sources: str) -> str:
+    """The first address of a `srcset`."""
+    return next(iter(sources.split(",")[0].split()), "")
+
+
+def _begins_item(node: Node) -> bool:
+    """Whether it is the first thing in an item of a list."""
+    child, around = node, node.parent
+    while around is not None:
+        before = around.children[: next(number for number, each in enumerate(around.children) if each is child)]
+        if around.name not in ("li", "p", "label", "span", "div") or any(
+            isinstance(each, Node) or not each.text.isspace() for each in before
+        ):
+            return False
+        if around.name == "li":
+            return True
+        child, around = around, around.parent
+    return False
 
 
 def _below(node: Node) -> Iterable[Node]:

@@ -20,6 +20,22 @@ _NUMBERS: Final = re.compile(r"\b(?:linenos?|line-?numbers?|gutter|blob-num|line
 _ENDS: Final = re.compile(r"[ \t]*\n\s*")
 
 
+_PARTS: Final = {
+    "rowgroup": "tbody",
+    "row": "tr",
+    "cell": "td",
+    "gridcell": "td",
+    "columnheader": "th",
+    "rowheader": "th",
+}
+
+
+def _part(node: Node) -> str:
+    """What an element is of a table, by its role or its name."""
+    role = node.attributes.get("role")
+    return node.name if role is None else _PARTS.get(role.strip().lower(), node.name)
+
+
 def write(writer: Writer, table: Node, out: list[tuple[str, str]]) -> None:
     """Add a table's blocks to `out`."""
     head, rows, captions = _rows(table, writer)
@@ -35,7 +51,7 @@ def write(writer: Writer, table: Node, out: list[tuple[str, str]]) -> None:
     if not any(any(line) for line in lines):
         return
     width = max(map(len, lines))
-    if not head and rows and all(cell.name == "th" for cell in rows[0]):
+    if not head and rows and all(_part(cell) == "th" for cell in rows[0]):
         head = rows[:1]
     first = lines[0] if head else [""] * width
     body = lines[1:] if head else lines
@@ -57,12 +73,12 @@ def _rows(table: Node, writer: Writer) -> tuple[list[list[Node]], list[list[Node
             captions.append(part)
             continue
         into = head if part.name == "thead" else foot if part.name == "tfoot" else body
-        for row in [part] if part.name == "tr" else part.children:
-            if isinstance(row, Node) and row.name == "tr" and not writer.is_left_out(row):
+        for row in [part] if _part(part) == "tr" else part.children:
+            if isinstance(row, Node) and _part(row) == "tr" and not writer.is_left_out(row):
                 cells = [
                     cell
                     for cell in row.children
-                    if isinstance(cell, Node) and cell.name in ("td", "th") and not writer.is_left_out(cell)
+                    if isinstance(cell, Node) and _part(cell) in ("td", "th") and not writer.is_left_out(cell)
                 ]
                 if cells:
                     into.append(cells)
@@ -130,8 +146,10 @@ def _cell(writer: Writer, cell: Node) -> str:
         if kind == "code":
             lines = text.split("\n")[1:-1]
             text = "<br>".join(_code(line) for line in lines)
+        elif kind == "list":
+            text = _ENDS.sub("<br>", text)
         else:
-            text = _ENDS.sub(" ", text)
+            text = _ENDS.sub(" ", text.replace("  \n", "<br>"))
         parts.append(text.strip())
     # One more backslash, however many stand there: a table takes one away before the cell is read (GFM, 4.10).
     return " ".join(part for part in parts if part).replace("|", "\\|")

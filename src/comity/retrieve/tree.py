@@ -5,6 +5,7 @@ What a hostile page could make expensive is bounded before (`bounds`) and in the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -43,6 +44,8 @@ SKIPPED: Final = _UNREAD | {
 }
 """Elements whose text is not the page's."""
 HIDING: Final = frozenset(("style", "hidden", "aria-hidden", "popover", "color"))
+_IS_BLOCK: Final = re.compile(r"(?i)(?:^|;)\s*display\s*:\s*(?:block|flex|grid|table|list-item)\b")
+_SHADOW: Final = re.compile(r"<(/?)template\b([^>]*)>", re.IGNORECASE)
 _NO_TEXT: Final = frozenset(("script", "style"))
 _LEAST_NOSCRIPT: Final = 400
 
@@ -206,9 +209,24 @@ def parse(html: str, url: str) -> Tree:
         ExtractionFailed: a tag has more than MAX_ATTRIBUTES attributes.
     """
     cut, truncated = bounds.bounded(html, url)
-    tree = Tree(cut)
+    tree = Tree(_opened(cut) if "shadowrootmode" in cut else cut)
     tree.truncated |= truncated
     return tree
+
+
+def _opened(html: str) -> str:
+    """A page whose shadow trees (`<template shadowrootmode>`) stand where a browser shows them."""
+    shadows: list[bool] = []
+
+    def opened(match: re.Match[str]) -> str:
+        if not match[1]:
+            shadows.append("shadowrootmode" in match[2].lower())
+        elif not shadows:
+            return match[0]
+        shadow = shadows[-1] if not match[1] else shadows.pop()
+        return f"<{match[1]}shadow-root>" if shadow else match[0]
+
+    return _SHADOW.sub(opened, html)
 
 
 @cython.cfunc
@@ -236,7 +254,11 @@ def _fill(
             sort.nodes.append(element)
             if (attributes and not HIDING.isdisjoint(attributes)) or sort.name == "dialog":
                 tree.styled.append(element)
-            if sort.apart and not parent.blocky:
+                if not sort.apart and "style" in attributes and _IS_BLOCK.search(attributes["style"]):
+                    element.apart = True
+            if sort.name == "button" and parent.name == "p":  # a word of a sentence
+                element.apart = False
+            if element.apart and not parent.blocky:
                 around: Node | None = parent
                 while around is not None and not around.blocky:
                     around.blocky = True
