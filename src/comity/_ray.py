@@ -81,6 +81,8 @@ def joined(use: str, address: str | None = None, *, processors: int | None = Non
         return
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     options: dict[str, Any] = {"address": address, "log_to_driver": logs, "logging_level": logging.ERROR}
+    if not address.startswith("ray://"):
+        options["job_config"] = _apart(ray)
     if address == "local":
         options |= {"include_dashboard": False, "num_cpus": max(os.cpu_count() or 1, processors or 1)}
     else:
@@ -91,6 +93,18 @@ def joined(use: str, address: str | None = None, *, processors: int | None = Non
             yield ray
         finally:
             ray.shutdown()
+
+
+def _apart(ray: Any) -> Any:
+    """A job whose workers look for no module in the current folder: Ray would put that before all else on their path,
+    and have run there what lies in it.
+    """
+
+    class Apart(ray.job_config.JobConfig):  # type: ignore[misc]
+        def _runtime_env_has_working_dir(self) -> bool:
+            return True
+
+    return Apart()
 
 
 def _look_for(address: str) -> None:

@@ -7,6 +7,7 @@ such as a member of a JSON object, to an annotated type.
 
 import dataclasses
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass
@@ -158,6 +159,8 @@ class SettingField:
         if self.hint is not Any:
             try:
                 value = self._fitting(value)
+                if self.path:
+                    _check_path(value)
             except WrongType as wrong:
                 raise self._error(value, wrong) from None
         return value if self.normal is None else self.normal(value)
@@ -238,6 +241,16 @@ class SettingField:
                     return f"{value / size:g}{name}"
             return f"{value:.10g}"
         return str(value)
+
+
+def _check_path(text: str) -> None:
+    """Raises: WrongType: the system can have no file of that name."""
+    try:
+        if "\0" not in os.fsdecode(os.fsencode(text)):
+            return
+    except UnicodeError:
+        pass
+    raise WrongType("is not a path", text)
 
 
 def _number(text: str, unit: str) -> float:

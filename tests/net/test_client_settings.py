@@ -20,7 +20,7 @@ from multidict import CIMultiDict
 from sites import HANGS, Site, endless
 
 import comity
-from comity import AsyncClient, Client, ClientSettings, InvalidSetting, Policy
+from comity import AsyncClient, Client, ClientSettings, CrawlSettings, InvalidSetting, Policy
 from comity.net.http_cache import HttpCache
 from comity.policy import RobotsResult
 
@@ -165,6 +165,8 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(site: Site, settings: 
         ({"proxy": "proxy.example"}, "proxy"),
         ({"auth": {"https://a.example": ("a:b", "c")}}, "auth"),
         ({"ca_file": "/nope"}, "ca_file: /nope cannot be read: No such file"),
+        ({"ca_file": "a\0b"}, r"ca_file: 'a\\x00b' is not a path"),
+        ({"cache": "\ud800"}, r"cache: '\\ud800' is not a path"),
         ({"ca_file": __file__}, "holds no certificate in PEM form"),
         ({"resolve": {"a.example": "b.example"}}, "resolve: 'b.example', for a.example, is not an IP address"),
         ({"resolve": {"http://a.example": "1.1.1.1"}}, "is not a host name"),
@@ -190,8 +192,10 @@ def test_settings_that_name_files_take_paths_too(tmp_path: Path) -> None:
 
     file = tmp_path / "ca.pem"
     trustme.CA().cert_pem.write_to_path(str(file))
-    settings = ClientSettings(ca_file=file, cache=tmp_path / "cache")  # type: ignore[arg-type]
-    assert (settings.ca_file, settings.cache) == (str(file), str(tmp_path / "cache"))
+    folder = tmp_path / "x"
+    settings = ClientSettings(ca_file=file, cache=folder, identity=folder)  # type: ignore[arg-type]
+    assert (settings.ca_file, settings.cache, settings.identity) == (str(file), str(folder), str(folder))
+    assert CrawlSettings(render_browser=file).render_browser == str(file)  # type: ignore[arg-type]
     with pytest.raises(InvalidSetting, match=r"ca_file: .* is not text"):
         ClientSettings(ca_file=b"x")  # type: ignore[arg-type]
 

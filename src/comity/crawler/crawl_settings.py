@@ -102,7 +102,7 @@ class CrawlSettings:
     record_headers: tuple[str, ...] = setting((), normal=_header_names)
     only_if: tuple[str, ...] = ()
     render: bool = False
-    render_browser: str | None = setting(None, program=True)
+    render_browser: str | None = setting(None, path=True, program=True)
     render_seconds: float = seconds(15.0)
     render_requests: int = setting(100, least=0)
     render_pages: int = setting(2, least=1)

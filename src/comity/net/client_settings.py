@@ -242,7 +242,7 @@ class ClientSettings:
     cache: str | None = setting(None, path=True, normal=_cache)
     cache_pages: bool = False
     raw: bool = False
-    identity: str | None = setting(None, normal=_path)
+    identity: str | None = setting(None, path=True, normal=_path)
     sign: Literal["always", "when_asked", "never"] = "always"
 
     def __post_init__(self) -> None:

@@ -182,6 +182,18 @@ def test_actors_end_with_the_process_that_had_them_placed(ray: Any, sites: list[
     assert prove(folder).findings == []
 
 
+def test_no_file_of_the_current_folder_is_run_by_an_actor(ray: Any, sites: list[Site], tmp_path: Path) -> None:
+    for name in ("ada_url", "selectolax", "orjson", "copy", "uvloop"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'run')!r}, 'a').write({name!r})\n")
+    address = ray.get_runtime_context().gcs_address
+    given = words(
+        sites, tmp_path / "out", "--workers", "2", "--engine", "ray", "--address", address, "--max-pages", "3"
+    )
+    done = comity(*given, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("client", [False, True])
 def test_a_crawl_whose_cluster_loses_its_head_ends_in_words_and_goes_on_without_it(
     sites: list[Site], tmp_path: Path, client: bool
