@@ -7,7 +7,6 @@ such as a member of a JSON object, to an annotated type.
 
 import dataclasses
 import math
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass
@@ -246,7 +245,7 @@ class SettingField:
 def _check_path(text: str) -> None:
     """Raises: WrongType: the system can have no file of that name."""
     try:
-        if "\0" not in os.fsdecode(os.fsencode(text)):
+        if b"\0" not in text.encode("utf-8", "surrogateescape"):
             return
     except UnicodeError:
         pass
