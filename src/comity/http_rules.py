@@ -1,6 +1,6 @@
 """What HTTP says that several packages need: statuses with a rule of their own, redirects, dates, Retry-After."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import UTC
 from typing import Final
 
@@ -72,6 +72,15 @@ def retry_after(value: str | None, wall: float) -> float | None:
         return float(value[:9])
     date = http_date(value)
     return None if date is None else max(date - wall, 0.0)
+
+
+def stay_away(status: int, headers: Mapping[str, str], wall: float) -> float | None:
+    """Seconds from `wall` (Unix time) for which an answer asks to be left alone; None where it does not.
+
+    Args:
+        headers: in lower case, or whatever the case of a name is asked for in.
+    """
+    return retry_after(headers.get("retry-after"), wall) if status in BUSY else None
 
 
 def is_field_name(name: str) -> bool:

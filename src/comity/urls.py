@@ -49,33 +49,32 @@ class Url(str):
     """An absolute http or https URL in normal form: a text that knows its parts. One that is a Url already is given
     back as it is, so that every function may make its own of what it is given.
 
+    Attributes:
+        origin: `scheme://host[:port]`, without the scheme's default port (WHATWG URL, 4.7).
+
     Raises:
         InvalidURL: the text is not an absolute http or https URL with a valid host.
     """
 
-    __slots__ = ("_root",)
+    __slots__ = ("origin",)
 
     def __new__(cls, text):
         if type(text) is Url:
             return text
-        url = str.__new__(cls, _normal(_exact(text)))
-        url._root = url.index("/", 8)
+        normal: str = _normal(_exact(text))
+        url = str.__new__(cls, normal)
+        url.origin = normal[: normal.index("/", 8)]  # here, for it is asked for most
         return url
-
-    @property
-    def origin(self):
-        """`scheme://host[:port]`, without the scheme's default port (WHATWG URL, 4.7)."""
-        return self[: self._root]
 
     @property
     def host(self):
         """The host, lower case, without port; an IPv6 address keeps its brackets."""
-        return _host_of(self[: self._root])
+        return _host_of(self.origin)
 
     @property
     def path_and_query(self):
         """What follows the origin, which robots.txt rules are matched with: `/path` or `/path?query`."""
-        return self[self._root :]
+        return self[len(self.origin) :]
 
 
 def normalise(url):

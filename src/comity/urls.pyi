@@ -2,9 +2,8 @@ from typing import Self, final
 
 @final
 class Url(str):
+    origin: str
     def __new__(cls, text: str) -> Self: ...
-    @property
-    def origin(self) -> str: ...
     @property
     def host(self) -> str: ...
     @property

@@ -24,7 +24,7 @@ from comity.mcp.crawls import CrawlLimits
 if TYPE_CHECKING:
     from mcp import Client
 
-NAMES = ["check", "fetch", "map", "usage", "robots", "crawl_start", "crawl_status", "crawl_cancel"]
+NAMES = ["check", "crawl_start", "crawl_status", "crawl_cancel", "fetch", "map", "robots", "usage"]
 PAGE = (
     "<!doctype html><title>The lamp</title><main><h1>The lamp</h1>"
     "<p>It burns at night, and every night it burns for those at sea.</p></main>"
@@ -378,7 +378,7 @@ def test_robots_explains_lints_and_compares_two_agents(site: Site) -> None:
 def test_a_long_robots_txt_keeps_no_other_client_waiting(
     site: Site, monkeypatch: pytest.MonkeyPatch, question: str
 ) -> None:
-    from comity.mcp import robots
+    from comity.mcp.tools import robots
 
     site.set("/robots.txt", "User-agent: *\nDisallow: /vault\n")
     asked, go_on = threading.Event(), threading.Event()

@@ -243,7 +243,7 @@ def test_a_turn_that_comes_too_late_is_not_waited_for_on_asyncio() -> None:
 def test_a_retry_after_of_a_day_is_not_waited_for() -> None:
     driver = Driver(POLICY)
     with driver.turn(PAGE, rules) as go:
-        driver.headers_received(go, 503, "86400")
+        driver.headers_received(go, 503, {"retry-after": "86400"})
     with pytest.raises(comity.Postponed) as caught, driver.turn(PAGE, rules):
         pass
     assert caught.value.seconds > 600

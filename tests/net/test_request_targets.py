@@ -103,6 +103,6 @@ def test_what_is_not_in_the_form_that_is_sent_is_not_sent() -> None:
     for path in ("a b", "a\tb", "a\r\nHost: x", "a#b", "\x7f", "é"):
         assert exact(urls.Url(f"http://example.test/{path}")).raw_path_qs.isascii()
         forged = str.__new__(urls.Url, f"http://example.test/{path}")  # no way but this one leads to such a Url
-        forged._root = len("http://example.test")
+        forged.origin = "http://example.test"
         with pytest.raises(comity.FetchError, match="was not checked against robots"):
             exact(forged)

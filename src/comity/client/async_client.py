@@ -20,6 +20,7 @@ from comity.net.clock import Clock
 from comity.net.response import Head, Response
 from comity.net.session import Session
 from comity.net.transport import StreamedResponse
+from comity.net.turns import NO_HEADERS
 from comity.policy import Decision, Policy, RobotsResult
 from comity.urls import Url
 
@@ -29,10 +30,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 """Told how many URLs are done, and how many there are."""
-Answered = Callable[[int, str | None], None]
-"""Told the status of an answer, and its Retry-After as sent, when the answer's head is there."""
+Answered = Callable[[int, Mapping[str, str]], None]
+"""Told status and headers of an answer when its head is there."""
 
-NO_HEADERS: Final[Mapping[str, str]] = {}
 HOSTS: Final = 1000  # asked side by side by `get_many`; the others follow as these are done with
 CALLS: Final = 4  # to one host at a time, where it has no pace; else one, so that none waits for longer than a turn
 AHEAD: Final = 100  # answers that may wait for a slow caller

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from comity.client.async_client import NO_HEADERS, Answered, AsyncClient, Progress
+from comity.client.async_client import Answered, AsyncClient, Progress
 from comity.client.background import Background
 from comity.errors import ComityError
 from comity.net.client_settings import ClientSettings
@@ -18,6 +18,7 @@ from comity.net.clock import Clock
 from comity.net.response import Head, Response
 from comity.net.session import ClientClosed
 from comity.net.transport import StreamedResponse
+from comity.net.turns import NO_HEADERS
 from comity.policy import Decision, Policy, RobotsResult
 from comity.urls import Url
 
@@ -101,7 +102,7 @@ class Client:
     def check(self, url: str) -> Decision:
         """As `AsyncClient.check`."""
         wanted = Url(url)
-        self._open().check()
+        (self._background or self._open()).check()
         known = self._client._session.driver.known(wanted)  # reads only, so any thread may
         return self._run(self._client.check, wanted) if known is None else known
 
@@ -163,11 +164,11 @@ class Client:
         lent = self._client._turn(url)
         told = background.run(_entered(lent))
 
-        async def tell(status: int, retry_after: str | None) -> None:
-            told(status, retry_after)
+        async def tell(status: int, headers: Mapping[str, str]) -> None:
+            told(status, headers)
 
         try:
-            yield lambda status, retry_after: background.run(tell(status, retry_after))
+            yield lambda status, headers: background.run(tell(status, headers))
         except BaseException as error:
             background.release(partial(lent.__aexit__, type(error), error, error.__traceback__))
             raise

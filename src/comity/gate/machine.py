@@ -30,8 +30,7 @@ from comity import urls
 from comity.gate.robots_cache import Known, RobotsCache
 from comity.gate.steps import Body, CircuitOpen, Closed, FetchRobots, Go, Refuse, Resolve, Step, Wait
 from comity.gate.throttle import Pause, Throttle, Throttles
-from comity.http_rules import BUSY, is_temporary
-from comity.http_rules import retry_after as read_retry_after
+from comity.http_rules import is_temporary, stay_away
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.urls import Url
 
@@ -119,7 +118,7 @@ class Gate:
         """What holds for the origin of a URL, if the robots.txt at hand suffices for it; starts nothing."""
         if self._ignoring is not None:
             return self._ignoring[1]
-        known = self.robots.find(Url(url).origin)
+        known = self.robots.find(url.origin if type(url) is Url else urls.origin(url))
         return None if known is None else known.usable(now)
 
     def pace_of(self, host: str) -> str | None:
@@ -282,15 +281,14 @@ class Gate:
         """Status and headers of the answer to a Go step arrived, from which the next request's turn counts.
 
         Args:
-            retry_after: seconds that a 429 or 503 asked us to stay away.
+            retry_after: seconds that the answer asked us to stay away.
             jitter: from 0 to 1, how much of the back-off is used this time; a random number spreads retries.
             body: how its body is read from now on until `finished`; None where there is none, or its end will
                 not be reported.
         """
         go.status, go.body = status, body
-        asked_for = retry_after if status in BUSY else None
         throttle = go.throttle
-        throttle.answered(now, good=not is_temporary(status), retry_after=asked_for, jitter=jitter)
+        throttle.answered(now, good=not is_temporary(status), retry_after=retry_after, jitter=jitter)
         throttle.reading += body == "read"
         throttle.streams += body == "streamed"
 
@@ -381,8 +379,8 @@ def host_outcome(result: RobotsResult) -> tuple[bool, float | None]:
     """What came of a robots.txt says about the host that was asked last: whether its answer was good, and the seconds
     that it asked us to stay away.
     """
-    asked_for = read_retry_after(result.headers.get("retry-after"), result.fetched_at)
-    return result.kind != "unreachable", asked_for if result.status in BUSY else None
+    asked_for = None if result.status is None else stay_away(result.status, result.headers, result.fetched_at)
+    return result.kind != "unreachable", asked_for
 
 
 class Question(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from comity import AsyncClient
 from comity.mcp.answers import as_text, short
-from comity.mcp.fetch import page_of, part_of
 from comity.mcp.service import Service
+from comity.mcp.tools.fetch import page_of, part_of
 from comity.retrieve import retrieve
 from comity.urls import Url
 

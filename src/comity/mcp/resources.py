@@ -16,8 +16,8 @@ from comity import CrawledPage
 from comity.mcp.answers import Unanswerable, short, when
 from comity.mcp.content_store import PageText
 from comity.mcp.crawls import CrawlTask
-from comity.mcp.fetch import page_of
 from comity.mcp.service import Service
+from comity.mcp.tools.fetch import page_of
 from comity.mcp.untrusted import NOTICE, clean
 from comity.retrieve import retrieve
 

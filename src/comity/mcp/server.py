@@ -13,16 +13,12 @@ from comity import _extras
 from comity.errors import ComityError
 from comity.mcp import prompts, resources
 from comity.mcp.answers import Unanswerable, as_text, failure
-from comity.mcp.check import CHECK
-from comity.mcp.crawling import CRAWL_CANCEL, CRAWL_START, CRAWL_STATUS, status_of
 from comity.mcp.crawls import BeyondLimits, CrawlRequest
-from comity.mcp.fetch import FETCH
 from comity.mcp.first_answer import EXTENSION, EXTENSIONS, INSTRUCTIONS, NAME, TITLE
-from comity.mcp.mapping import MAP
-from comity.mcp.robots import ROBOTS
 from comity.mcp.service import Service
 from comity.mcp.tasks import Tasks, UnknownTask
-from comity.mcp.usage import USAGE
+from comity.mcp.tools import tools
+from comity.mcp.tools.crawl import status_of
 
 try:
     import mcp_types as types
@@ -41,7 +37,7 @@ LISTS_LAST: Final = 3_600_000  # milliseconds: what is listed of tools and promp
 TASKS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
 
 
-TOOLS: Final = (CHECK, FETCH, MAP, USAGE, ROBOTS, CRAWL_START, CRAWL_STATUS, CRAWL_CANCEL)
+TOOLS: Final = tuple(tools())
 _BY_NAME: Final = {tool.name: tool for tool in TOOLS}
 _QUESTION: Final = "beyond_limits"
 _AGREE: Final = {

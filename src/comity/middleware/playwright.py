@@ -56,7 +56,8 @@ UNASKED: Final = """(() => {
 
 Send = Callable[[str, dict[str, Any]], Awaitable[Any]]
 Sign = Callable[[str, str], Mapping[str, str]]
-Turn = Callable[[str], AbstractAsyncContextManager[Callable[[int, str | None], None]]]
+Head = tuple[int, dict[str, str]]
+Turn = Callable[[str], AbstractAsyncContextManager[Callable[[int, dict[str, str]], None]]]
 
 
 class _Held:
@@ -74,7 +75,7 @@ class _Held:
         self._agent = agent
         self._sign = sign
         self._send = send
-        self._heads: dict[str, asyncio.Future[tuple[int, str | None]]] = {}  # by the request that waits for it
+        self._heads: dict[str, asyncio.Future[Head]] = {}  # by the request that waits for it
 
     async def paused(self, event: dict[str, Any]) -> None:
         """A request is about to be sent, or its answer's head is there."""
@@ -117,13 +118,13 @@ class _Held:
             if reason:
                 await self._send("Fetch.failRequest", {"requestId": number, "errorReason": reason})
 
-    async def _head(self, number: str) -> tuple[int, str | None] | None:
-        """Status and Retry-After of an answer; None where the page has given it up, or it takes too long.
+    async def _head(self, number: str) -> Head | None:
+        """Status and headers of an answer; None where the page has given it up, or it takes too long.
 
         Raises:
             ConnectionError: there was no answer.
         """
-        head: asyncio.Future[tuple[int, str | None]] = asyncio.get_running_loop().create_future()
+        head: asyncio.Future[Head] = asyncio.get_running_loop().create_future()
         self._heads[number] = head
         try:
             async with asyncio.timeout(PATIENCE):
@@ -152,7 +153,7 @@ class _Held:
             if status is None:
                 head.set_exception(ConnectionError(event["responseErrorReason"]))
             else:
-                head.set_result((status, _value(headers, "retry-after")))
+                head.set_result((status, {header["name"].lower(): header["value"] for header in headers}))
         if status is None:
             await self._send("Fetch.continueRequest", {"requestId": number})
             return
@@ -291,7 +292,3 @@ class ComityRoutes:
 
 def _options(agent: str, given: dict[str, Any]) -> dict[str, Any]:
     return {"user_agent": agent, "service_workers": "block", **given}
-
-
-def _value(headers: list[dict[str, str]], name: str) -> str | None:
-    return next((header["value"] for header in headers if header["name"].lower() == name), None)

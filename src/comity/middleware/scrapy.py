@@ -6,6 +6,7 @@ ROBOTSTXT_PARSER = "comity.middleware.scrapy.ComityRobotParser" for the parser a
 """
 
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Self
@@ -150,9 +151,9 @@ class ComityMiddleware:
         """The request's turn is over; read what the page asks of us. Where it asks for a signature, ask again."""
         if _ROBOTS in request.meta:
             return _decoded(response)
-        retry = response.headers.get("Retry-After")
-        self._over(request, response.status, retry.decode("latin-1") if retry is not None else None)
-        if self._sending.sign.again(request.method, _sent(request), response.status, _headers(response)):
+        headers = _headers(response)
+        self._over(request, response.status, headers)
+        if self._sending.sign.again(request.method, _sent(request), response.status, headers):
             return request.replace(dont_filter=True)
         values = [value.decode("utf-8", "replace") for value in response.headers.getlist("X-Robots-Tag")]
         request.meta["comity_page"] = robots_meta.read(values, (), agent=self._driver.policy.asked_as)
@@ -160,7 +161,7 @@ class ComityMiddleware:
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """The request failed: its turn is over."""
-        self._over(request, None, None, given_up=isinstance(exception, IgnoreRequest | CancelledError))
+        self._over(request, None, {}, given_up=isinstance(exception, IgnoreRequest | CancelledError))
 
     def _received(self, data: bytes, request: Request) -> None:
         """Of a robots.txt only the start is read."""
@@ -169,12 +170,14 @@ class ComityMiddleware:
             if request.meta[_ROBOTS] > LONGEST:
                 raise StopDownload(fail=False)
 
-    def _over(self, request: Request, status: int | None, retry: str | None, *, given_up: bool = False) -> None:
+    def _over(
+        self, request: Request, status: int | None, headers: Mapping[str, str], *, given_up: bool = False
+    ) -> None:
         go = self._under_way.pop(request, None)
         if go is None:
             return
         if status is not None:
-            self._driver.headers_received(go, status, retry)
+            self._driver.headers_received(go, status, headers)
         self._driver.finished(go, "abandoned" if given_up else "done")
 
     async def _get(self, cause: Request, step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
@@ -202,8 +205,8 @@ def _decoded(response: Response) -> Response:
     return response.replace(body=body.end(), headers=headers)
 
 
-def _headers(response: Response) -> dict[str, str]:
-    return {str(name): str(value) for name, value in response.headers.to_unicode_dict().items()}
+def _headers(response: Response) -> Any:
+    return response.headers.to_unicode_dict()
 
 
 def _text(value: str | bytes) -> str:

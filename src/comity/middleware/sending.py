@@ -147,7 +147,7 @@ class Sending(_Sending):
             with self.driver.turn(url, get) as go:
                 self.prepare(request, url)
                 answer = send()
-                self.driver.headers_received(go, status := _status(answer), answer.headers.get("Retry-After"))
+                self.driver.headers_received(go, status := _status(answer), answer.headers)
             if not self.sign.again(request.method, url, status, answer.headers):
                 return answer, go.decision
             answer.close()
@@ -180,7 +180,7 @@ class AsyncSending(_Sending):
             async with self.driver.turn(url, get) as go:
                 self.prepare(request, url)
                 answer = await send()
-                self.driver.headers_received(go, status := _status(answer), answer.headers.get("Retry-After"))
+                self.driver.headers_received(go, status := _status(answer), answer.headers)
             if not self.sign.again(request.method, url, status, answer.headers):
                 return answer, go.decision
             await _done(answer.aclose() if hasattr(answer, "aclose") else answer.close())

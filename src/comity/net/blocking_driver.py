@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from comity.net import robots_fetch
 from comity.net.names import system_addresses
 from comity.net.needs import Ask, Find, Need, News, Sleep, T, Way
 from comity.net.robots_fetch import RobotsAnswer
-from comity.net.turns import NO_ANSWER, Turns
+from comity.net.turns import NO_ANSWER, NO_HEADERS, Turns
 from comity.policy import Decision
 from comity.urls import Url
 
@@ -48,10 +48,16 @@ class Driver(Turns):
         return self._run(self.decision_on(url), get)
 
     def headers_received(
-        self, go: Go, status: int, retry_after: str | None = None, *, jitter: float = 1.0, body: Body | None = None
+        self,
+        go: Go,
+        status: int,
+        headers: Mapping[str, str] = NO_HEADERS,
+        *,
+        jitter: float = 1.0,
+        body: Body | None = None,
     ) -> None:
         with self._lock:
-            super().headers_received(go, status, retry_after, jitter=jitter, body=body)
+            super().headers_received(go, status, headers, jitter=jitter, body=body)
 
     def finished(self, go: Go, end: End = "done", *, jitter: float = 1.0, may_repeat: bool = False) -> bool:
         with self._lock:

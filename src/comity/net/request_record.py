@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from comity.gate import FetchRobots, Go
-from comity.http_rules import BUSY, REDIRECTS, retry_after
+from comity.http_rules import REDIRECTS, stay_away
 from comity.policy import Decision
 
 
@@ -26,7 +26,7 @@ class RequestRecord:
         error: what went wrong, in words.
         location: where a redirect leads, as the server wrote it; not of a robots.txt.
         signed: thumbprint of the key that signed it; None where it was not signed.
-        retry_after: seconds that a 429 or 503 asked us to stay away.
+        retry_after: seconds that the answer asked us to stay away.
     """
 
     cause: Go | FetchRobots
@@ -66,8 +66,7 @@ class RequestRecord:
         self.status, self.head = status, now
         if status in REDIRECTS and isinstance(self.cause, Go):
             self.location = headers.get("Location")
-        if status in BUSY:
-            self.retry_after = retry_after(headers.get("Retry-After"), wall)
+        self.retry_after = stay_away(status, headers, wall)
 
     @property
     def sha256(self) -> str | None:

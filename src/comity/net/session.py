@@ -328,11 +328,9 @@ class Session:
         answer.go, answer.fetched_at = go, clock.wall()
         if record is not None:
             record.headers_received(answer.status, answer.headers, clock.monotonic(), answer.fetched_at)
-        if is_temporary(answer.status):
-            later = answer.headers.get("Retry-After")
-            self.driver.headers_received(go, answer.status, later, jitter=self._jitter(), body=body)
-        else:  # what is left of a back-off after a good answer is waited for in full
-            self.driver.headers_received(go, answer.status, body=body)
+        # What is left of a back-off after a good answer is waited for in full.
+        jitter = self._jitter() if is_temporary(answer.status) else 1.0
+        self.driver.headers_received(go, answer.status, answer.headers, jitter=jitter, body=body)
         return answer
 
     def _record(self, cause: Go | FetchRobots, method: str, url: str) -> RequestRecord | None:

@@ -12,7 +12,7 @@ import math
 import os
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final, Self
 
 from comity.errors import AddressBlocked, FetchError, Postponed, check_type
@@ -21,8 +21,7 @@ from comity.gate import FetchRobots, Gate, Go, Resolve, Step, Wait
 from comity.gate.machine import End
 from comity.gate.steps import Body, granted, no_turn, postponed, refusal
 from comity.gate.throttle import Pause
-from comity.http_rules import BUSY
-from comity.http_rules import retry_after as read_retry_after
+from comity.http_rules import stay_away
 from comity.net.client_settings import MAX_WAIT, ClientSettings
 from comity.net.clock import Clock
 from comity.net.needs import Find, News, Sleep, Way
@@ -31,6 +30,7 @@ from comity.policy import Decision, Policy
 from comity.urls import Url
 
 LONGEST_SLEEP: Final = 86_400.0  # seconds: clocks of the operating system take no number of any size
+NO_HEADERS: Final[Mapping[str, str]] = {}
 NO_ANSWER: Final = (FetchError, AddressBlocked, TimeoutError)
 
 
@@ -119,15 +119,21 @@ class Turns(RobotsFetching):
     # Reports
 
     def headers_received(
-        self, go: Go, status: int, retry_after: str | None = None, *, jitter: float = 1.0, body: Body | None = None
+        self,
+        go: Go,
+        status: int,
+        headers: Mapping[str, str] = NO_HEADERS,
+        *,
+        jitter: float = 1.0,
+        body: Body | None = None,
     ) -> None:
         """The head of the answer arrived.
 
         Args:
-            retry_after: its Retry-After, as sent.
+            headers: in lower case, or whatever the case of a name is asked for in.
             jitter, body: see `Gate.headers_received`.
         """
-        later = read_retry_after(retry_after, self.clock.wall()) if status in BUSY else None
+        later = stay_away(status, headers, self.clock.wall())
         self.gate.headers_received(go, self.clock.monotonic(), status, retry_after=later, jitter=jitter, body=body)
         if body != "read":  # while a body is read no turn is given
             self.report(go.key)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from comity.mcp.answers import MOST, answer, short
-from comity.mcp.check import asked_of
 from comity.mcp.service import Service
 from comity.mcp.tool import Agent, RobotsAsked, Tool, UrlGiven, invalid
+from comity.mcp.tools.check import asked_of
 from comity.robots import Robots, Rule, diff, parse
 from comity.urls import Url
 
