@@ -463,3 +463,10 @@ def _timed(question: Callable[[], object]) -> float:
     begun = time.process_time()
     question()
     return time.process_time() - begun
+
+
+def test_no_fix_writes_octets_that_are_no_text_as_others() -> None:
+    body = b"User-agent: *\nDisallow: /caf\xe9*\nDisallow: /\xef\xbf\xbdx*\nDisallow: /b*\n"
+    robots = comity.parse(body)
+    assert fixed(robots, robots.lint(), unsafe=True) == body.replace(b"x*", b"x").replace(b"/b*", b"/b")
+    assert any(each.line == 2 and "UTF-8 first" in each.suggestion for each in robots.lint())

@@ -4,10 +4,13 @@ A finding never changes a verdict, and following it does only where it says so (
 proportion to the file.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
+from comity.robots.lines import Line
 from comity.robots.lint.findings import CODES, Finding, Severity
 from comity.robots.lint.fixes import fixed
 from comity.robots.lint.lines import about_lines
@@ -20,6 +23,8 @@ __all__ = ["CODES", "SEVERITIES", "Finding", "Severity", "fixed", "folded", "lin
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 _SHOWN: Final[dict[Severity, int]] = {"error": 5, "warning": 3, "info": 1}
 """Findings of one code that are shown one by one."""
+_OCTET: Final = re.compile("[\udc80-\udcff]")
+"""An octet that is no text, as lines have it."""
 
 
 def lint(robots: Parsed) -> tuple[Finding, ...]:
@@ -27,10 +32,20 @@ def lint(robots: Parsed) -> tuple[Finding, ...]:
     rules, lines = Rules(robots), robots.lines
     return tuple(
         sorted(
-            (*about_lines(robots, rules, lines), *about_rules(robots, rules, lines)),
+            (
+                _writable(each, lines)
+                for each in (*about_lines(robots, rules, lines), *about_rules(robots, rules, lines))
+            ),
             key=lambda finding: (SEVERITIES.index(finding.severity), finding.line, finding.code),
         )
     )
+
+
+def _writable(finding: Finding, lines: Sequence[Line]) -> Finding:
+    """A finding as it is, but where its line has octets that are no text: written as text, they would be others."""
+    if "\N{REPLACEMENT CHARACTER}" in (finding.replacement or "") and _OCTET.search(lines[finding.line - 1].raw):
+        return replace(finding, suggestion="save the file as UTF-8 first", replacement=None)
+    return finding
 
 
 def folded(findings: Iterable[Finding]) -> list[tuple[Finding, tuple[int, ...]]]:
