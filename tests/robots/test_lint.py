@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from test_robots import file
 
 from comity.robots import DIALECTS, parse
-from comity.robots.lint import CODES, Finding, folded
+from comity.robots.lint import CODES, Finding, fixed, folded
 
 A = "User-agent: a\n"
 EXAMPLES: dict[str, tuple[str, str]] = {
@@ -467,6 +467,6 @@ def _timed(question: Callable[[], object]) -> float:
 
 def test_no_fix_writes_octets_that_are_no_text_as_others() -> None:
     body = b"User-agent: *\nDisallow: /caf\xe9*\nDisallow: /\xef\xbf\xbdx*\nDisallow: /b*\n"
-    robots = comity.parse(body)
+    robots = parse(body)
     assert fixed(robots, robots.lint(), unsafe=True) == body.replace(b"x*", b"x").replace(b"/b*", b"/b")
     assert any(each.line == 2 and "UTF-8 first" in each.suggestion for each in robots.lint())
