@@ -58,7 +58,7 @@ def sum_up(
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
             *((("want payment", f"{stats.unpaid:,}", "of those that failed; comity never pays"),) * bool(stats.unpaid)),
             *((("waiting", f"{stats.postponed:,}", "for a robots.txt that is unreachable"),) * bool(stats.postponed)),
-            *((("left in queue", f"{crawler.left:,}", _more(crawler)),) * bool(crawler.left)),
+            *((("left in queue", f"{crawler.left:,}", _more(crawler) if resumable else ""),) * bool(crawler.left)),
             *((("known, not fetched", f"{crawler.unasked:,}", "first in the next refresh"),) * bool(crawler.unasked)),
             *((("out of scope", f"{stats.outside:,}", "links, by scope, patterns or depth"),) * bool(stats.outside)),
             *((("nofollow", f"{stats.nofollow:,}", "links that were not followed"),) * bool(stats.nofollow)),

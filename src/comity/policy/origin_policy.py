@@ -221,7 +221,7 @@ class OriginPolicy:
 
     def _unreachable(self, result: RobotsResult) -> tuple[Verdict, bool, str]:
         policy = self._policy
-        reason = result.error or f"HTTP status {result.status}"
+        reason = (result.error or f"HTTP status {result.status}").removeprefix(f"{result.url}: ")
         since = result.fetched_at if result.unreachable_since is None else result.unreachable_since
         lasted = result.fetched_at - since
         if policy.unreachable_life is not None and lasted >= policy.unreachable_life:
