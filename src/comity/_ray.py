@@ -53,7 +53,7 @@ class Head:
         self._gone = True
         return EngineFailed(
             f"the head of the Ray cluster at {self._address} is gone",
-            hint="what was written is safe: start the cluster again, and go on or repeat the command",
+            hint="what was written is safe: start the cluster again, and continue, or repeat the command",
         )
 
 

@@ -351,7 +351,7 @@ def test_one_url_and_a_folder_may_be_given_as_text(here: Site, tmp_path: Path) -
 
 
 def test_to_go_on_with_a_crawl_that_is_not_there_makes_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=r"no crawl in .* to go on with"):
+    with pytest.raises(StorageError, match=r"no crawl in .* to continue"):
         asyncio.run(collect(folder=tmp_path / "nosuch"))
     assert not (tmp_path / "nosuch").exists()
 

@@ -533,7 +533,7 @@ def test_what_cannot_be_loaded_leaves_no_folder_behind(
         with pytest.raises((InvalidSetting, MissingExtra)):
             crawl(folder, site.url("/"), **choice)
         assert not folder.exists()
-    with pytest.raises(StorageError, match=r"no crawl in .* to go on with"):
+    with pytest.raises(StorageError, match=r"no crawl in .* to continue"):
         crawl(folder)
     assert not folder.exists()
 

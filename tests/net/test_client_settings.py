@@ -218,7 +218,7 @@ def test_a_file_that_is_not_ours_is_never_touched(site: Site, tmp_path: Path, ki
     content = path.read_bytes()
     with pytest.raises(InvalidSetting, match="cache: "):
         ClientSettings(cache=str(path))
-    with pytest.warns(RuntimeWarning, match="it is not a cache of comity.*going on without"):
+    with pytest.warns(RuntimeWarning, match="it is not a cache of comity.*continuing without"):
         with Client(QUICK, settings) as client:
             assert client.check(site.url("/")).may_fetch
     assert [each.name for each in tmp_path.iterdir()] == ["mine"]
@@ -574,7 +574,7 @@ def test_a_file_that_is_damaged_while_it_is_open_is_set_aside_too(site: Site, tm
 def test_a_file_that_cannot_be_written_is_done_without(site: Site, tmp_path: Path) -> None:
     settings = ClientSettings(cache=str(tmp_path / "folder"))
     (tmp_path / "folder").mkdir()
-    with pytest.warns(RuntimeWarning, match="going on without"):
+    with pytest.warns(RuntimeWarning, match="continuing without"):
         with Client(QUICK, settings) as client:
             assert client.check(site.url("/")).may_fetch
 

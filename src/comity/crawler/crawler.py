@@ -214,7 +214,7 @@ class Crawler:
         sink = None if self._given_sink is None else named(self._given_sink)
         has_start = bool(self.seeds) or self._plugins.source is not None
         if (self._begins_refresh or not has_start) and not self._begun_with.is_there:
-            raise not_begun(self.folder, "refresh" if self._begins_refresh else "go on with")
+            raise not_begun(self.folder, "refresh" if self._begins_refresh else "continue")
         if self.settings.render:  # what lacks is said before a folder is there
             from comity.crawler.rendering.browser import Browser
 

@@ -124,7 +124,7 @@ class CrawlManifest:
             return cls(**values)
         except TypeError as error:
             raise StorageError(
-                f"the crawl in {where} was created by another version of comity", hint="go on with that one"
+                f"the crawl in {where} was created by another version of comity", hint="continue with that one"
             ) from error
 
     @property
@@ -194,7 +194,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     try:
         kept: dict[str, Any] = json.loads(path.read_text(encoding="ascii"))
         if kept.pop("format") != _FORMAT:
-            raise StorageError(f"{path} was created by another version of comity", hint="go on with that one")
+            raise StorageError(f"{path} was created by another version of comity", hint="continue with that one")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

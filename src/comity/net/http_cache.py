@@ -166,11 +166,11 @@ class HttpCache:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._db = self._connected()
         except sqlite3.OperationalError as error:
-            self._warn(f"{self._path} cannot be used as a cache ({error}): going on without")
+            self._warn(f"{self._path} cannot be used as a cache ({error}): continuing without")
         except sqlite3.DatabaseError as error:
             self._set_aside(error)
         except OSError as error:
-            self._warn(f"{self._path} cannot be used as a cache ({error.strerror}): going on without")
+            self._warn(f"{self._path} cannot be used as a cache ({error.strerror}): continuing without")
 
     def _inode_now(self) -> int:
         try:
@@ -216,7 +216,7 @@ class HttpCache:
             self._db = self._connected()
         except (OSError, sqlite3.Error) as second:
             self._db = None
-            self._warn(f"{self._path} is damaged ({error}) and cannot be replaced ({second}): going on without")
+            self._warn(f"{self._path} is damaged ({error}) and cannot be replaced ({second}): continuing without")
             return
         self._warn(f"{self._path} was damaged ({error}): it is kept as {aside.name}, and a new cache begun")
 
@@ -228,7 +228,7 @@ class HttpCache:
         except sqlite3.OperationalError as error:  # full, locked, read-only
             if "locked" in str(error):
                 return None
-            self._warn(f"{self._path} cannot be used for now ({error}): going on without")
+            self._warn(f"{self._path} cannot be used for now ({error}): continuing without")
         except sqlite3.DatabaseError as error:
             self._set_aside(error)
         return None

@@ -119,7 +119,7 @@ async def _require(client: Asker, url: str) -> None:
     guard = AddressGuard(client.policy.allow_addresses, client.policy.allow_hosts)
     if (why := guard.refusal_by_name(host)) is not None:
         raise AddressBlocked(
-            f"{host} is not asked: {why}", url=url, hint="allow_addresses names networks that may be reached"
+            f"{host} is refused: {why}", url=url, hint="allow_addresses names networks that may be reached"
         )
     require(await client.check(url))
 

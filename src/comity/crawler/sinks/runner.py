@@ -140,7 +140,7 @@ class SinkRunner:
         if "committed" in stored and begun != self.name:
             raise StorageError(
                 f"{folder} holds a crawl written as {begun}, not as {self.name}",
-                hint=f"go on with {begun}, or choose another folder",
+                hint=f"continue with {begun}, or choose another folder",
             )
         self._folder = folder
         self._sink = make(given) if isinstance(given, str) else given.sink

@@ -82,7 +82,7 @@ class ShardedCrawl(Supervisor):
         if sink is not None and before is not None and sink != before.sink:
             raise StorageError(
                 f"{folder} holds a crawl written as {before.sink}, not as {sink}",
-                hint=f"go on with {before.sink}, or choose another folder",
+                hint=f"continue with {before.sink}, or choose another folder",
             )
         checked("workers", workers)
         begun = Begun() if before is None else Begun.of(before)

@@ -352,7 +352,7 @@ def is_made(db: Any, where: Address) -> bool:
         return False
     row = db.execute("SELECT format FROM crawl").fetchone()
     if row is None or row[0] != FORMAT:
-        raise StorageError(f"{where} was created by another version of comity", hint="go on with that one")
+        raise StorageError(f"{where} was created by another version of comity", hint="continue with that one")
     return True
 
 

@@ -85,7 +85,7 @@ async function figures() {
     $("legend").replaceChildren(...names.map((name) => element("span", { class: `key k${name}` }, name === "none" ? "no answer" : name)));
   }
   const { bounds, counts } = found.ratios;
-  table("ratios", ["Interval / asked for", "Requests"], counts.map((count, place) => [place ? (place < bounds.length ? `${bounds[place - 1]} to ${bounds[place]}` : `over ${bounds[place - 1]}`) : "under 1: too early", number(count)]).filter((row) => row[1] !== "0"));
+  table("ratios", ["Interval / required", "Requests"], counts.map((count, place) => [place ? (place < bounds.length ? `${bounds[place - 1]} to ${bounds[place]}` : `over ${bounds[place - 1]}`) : "under 1: too early", number(count)]).filter((row) => row[1] !== "0"));
   table("rules", ["Host", "Line", "Rule", "Refusals"], found.rules.map(([host, line, rule, count]) => [host, line, rule, number(count)]));
   table("reasons", ["Reason", "URLs"], Object.entries(found.reasons).map(([why, count]) => [why, number(count)]));
 }
