@@ -34,7 +34,7 @@ def test_a_redirect_leads_on(location: str, target: str) -> None:
         (
             "/there",
             [BEFORE, "https://site.example/"],
-            "redirects to https://site.example/there, more than the 2 redirects that are followed (most)",
+            "redirects to https://site.example/there, more than the limit of 2 redirects (most)",
         ),
     ],
 )

@@ -99,7 +99,7 @@ def test_a_host_whose_robots_txt_is_unreachable_is_reported_with_the_reason(tmp_
     crawl(tmp_path / "crawl", site.url("/"))
     text = text_of(tmp_path / "crawl")
     assert "<small>robots.txt unreachable (HTTP status 503)</small>" in text
-    assert "nothing may be asked there: 127.0.0.1." in text
+    assert "nothing is requested there: 127.0.0.1." in text
 
 
 def test_a_damaged_ledger_is_reported_as_such(tmp_path: Path, site: Site) -> None:

@@ -123,8 +123,8 @@ def test_a_redirect_that_is_not_followed_says_why(site: Site) -> None:
     with Client(QUICK, comity.ClientSettings(max_redirects=1)) as client:
         for path, why in (
             ("/self", "where it has been before"),
-            ("/a", "more than the 1 redirects that are followed"),
-            ("/out", "no URL that can be fetched"),
+            ("/a", "more than the limit of 1 redirects"),
+            ("/out", "which cannot be fetched"),
         ):
             with pytest.raises(comity.TooManyRedirects, match=why):
                 client.get(site.url(path))

@@ -181,7 +181,7 @@ def test_an_order_that_is_lifted_holds_nobody_back_any_more(site: Site, tmp_path
     try:
         assert began.wait(HANGS)
         said = comity("frontier", "slow", str(tmp_path), "127.0.0.1", "3000")
-        assert said.stdout == "at least 3000 s between two requests to 127.0.0.1, now: the crawl is running\n"
+        assert said.stdout == "at least 3000 s between requests to 127.0.0.1, effective now\n"
         pause = threading.Event()
         for _ in range(HANGS * 20):
             if waits():

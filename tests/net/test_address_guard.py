@@ -156,7 +156,7 @@ def test_every_attack_is_refused_and_never_reaches_a_server(site: Site) -> None:
             ):
                 rows.append((f"`{name}`", what, outcome(f"http://{name}:{site.port}/", reachable, resolving)))
             robots = outcome(f"http://robots.example:{site.port}/", respecting, resolving)
-            rows.append(("`robots.example`", "the same, and robots.txt is asked first", robots))
+            rows.append(("`robots.example`", "the same, and robots.txt is fetched first", robots))
             first = outcome(f"http://rebound.example:{public.port}/", reachable, resolving)
             assert first == "answered 404", "the first answer of the name server is an address that is allowed"
             second = outcome(f"http://rebound.example:{site.port}/", reachable, resolving)

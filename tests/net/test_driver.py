@@ -143,9 +143,9 @@ def test_a_cancelled_request_gives_its_turn_back() -> None:
     ("location", "why"),
     [
         ("/robots.txt", "where it has been before"),
-        ("mailto:x@example.com", "no URL that can be fetched"),
+        ("mailto:x@example.com", "which cannot be fetched"),
         ("", "without saying where"),
-        (None, "more than the 5 redirects that are followed (robots_redirects)"),
+        (None, "more than the limit of 5 redirects (robots_redirects)"),
     ],
 )
 def test_a_robots_txt_that_redirects_to_no_end_is_unavailable(location: str | None, why: str) -> None:

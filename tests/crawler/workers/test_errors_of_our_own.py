@@ -125,7 +125,7 @@ def test_a_worker_that_begins_while_the_database_is_away_waits_for_it(
         await working
 
     asyncio.run(work())
-    assert crawl.said("one word")[-1][0].endswith("is there again")
+    assert crawl.said("one word")[-1][0].endswith("is back")
     assert pages(crawl) == wanted(sites)
     crawl.store.close()
 

@@ -337,9 +337,7 @@ def test_orders_about_hosts_of_any_shard_hold_while_the_crawl_runs(sites: list[S
         await running
         return said
 
-    assert asyncio.run(run()) == [
-        f"{site.address} is crawled as policy and site say, now: the crawl is running\n" for site in stopped
-    ]
+    assert asyncio.run(run()) == [f"orders for {site.address} lifted, effective now\n" for site in stopped]
     assert output(folder)["pages"] == wanted["pages"]
     for site in stopped:
         ledger = folder / f"shard-{shard_of(site.address, 5):03}" / "ledger.jsonl"
