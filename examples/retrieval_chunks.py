@@ -7,7 +7,6 @@ What a site does not want as input to a model is left out, and said on standard 
 
 import asyncio
 import json
-import re
 import sys
 from collections.abc import Iterator
 
@@ -15,10 +14,9 @@ import comity
 from comity.retrieve import Retrieved
 
 
-def chunks(page: Retrieved, longest: int = 1500) -> Iterator[dict[str, object]]:
-    """The page's sections, those that are too long cut at a paragraph."""
+def chunks(page: Retrieved) -> Iterator[dict[str, object]]:
+    """The page's passages, each with what one must know to cite it."""
     source = {
-        "url": page.url,
         "title": page.title,
         "page_sha256": page.evidence.source_sha256,
         "fetched_at": page.evidence.fetched_at,
@@ -26,14 +24,8 @@ def chunks(page: Retrieved, longest: int = 1500) -> Iterator[dict[str, object]]:
         "usage": {purpose: page.usage.allows(purpose) for purpose in ("search", "ai-input", "train-ai")},
         "why": page.usage.explain("ai-input"),
     }
-    heading, text = "", ""
-    for block in [*page.markdown.split("\n\n"), ""]:
-        begins = re.match(r"#{1,6} (.*)", block)
-        if text and (begins or not block or len(text) + len(block) > longest):
-            yield {"text": text.strip(), "heading": heading, **source}
-            text = ""
-        heading = begins[1] if begins else heading
-        text += f"{block}\n\n"
+    for chunk in page.chunks(400):
+        yield {"text": chunk.text, "path": chunk.path, "tokens": chunk.tokens, "url": chunk.url, **source}
 
 
 async def main(urls: list[str]) -> None:

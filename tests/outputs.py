@@ -148,6 +148,13 @@ def _warc(folder: Path) -> Output:
     return Output(pages, *named)
 
 
+def _markdown(folder: Path) -> Output:
+    """The bodies are Markdown, without front matter."""
+    output = _files(folder)
+    output.pages[:] = [(url, body.partition(b"---\n\n")[2].strip()) for url, body in output.pages]
+    return output
+
+
 READERS: dict[str, Callable[[Path], Output]] = {
     "jsonl": _jsonl,
     "jsonl.gz": partial(_jsonl, suffix=".jsonl.gz"),
@@ -157,4 +164,5 @@ READERS: dict[str, Callable[[Path], Output]] = {
     "parquet": _parquet,
     "sqlite": _sqlite,
     "files": _files,
+    "markdown": _markdown,
 }

@@ -97,12 +97,12 @@ def test_fetch_writes_to_a_file(site: Site, tmp_path: Path) -> None:
 def test_fetch_has_an_exit_code_for_each_end(site: Site) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /vault\n")
     site.set("/lamp", PAGE)
-    site.set("/lamp.pdf", b"%PDF", content_type="application/pdf")
+    site.set("/lamp.zip", b"PK", content_type="application/zip")
     site.set("/busy", "later", status=503)
     for words, code, said in (
         ((site.url("/vault"),), 2, "line 2"),
         ((site.url("/lamp"), "--strategy", "force"), 1, "no alternative to"),
-        ((site.url("/lamp.pdf"),), 1, "application/pdf"),
+        ((site.url("/lamp.zip"),), 1, "application/zip"),
         ((site.url("/nowhere"),), 1, "404"),
         ((site.url("/busy"),), 3, "503"),
         (("http://127.0.0.1:1/",), 3, "robots.txt"),

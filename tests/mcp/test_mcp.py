@@ -18,8 +18,8 @@ from commands import comity, complaint
 from sites import HANGS, Site
 
 from comity.mcp import first_answer
-from comity.mcp.budget import tokens
 from comity.mcp.crawls import CrawlLimits
+from comity.retrieve.tokens import tokens
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -287,8 +287,10 @@ def test_wrong_arguments_are_an_error_that_a_model_can_read(site: Site) -> None:
     run(session())
 
 
-@pytest.mark.parametrize("most", [500, 1000, 8000])
-def test_a_budget_is_never_exceeded_and_the_parts_are_the_whole(site: Site, most: int) -> None:
+@pytest.mark.parametrize(
+    ("most", "pieces"), [(500, None), (1000, None), (8000, None), (1000, "chunks"), (8000, "links")]
+)
+def test_a_budget_is_never_exceeded_and_the_parts_are_the_whole(site: Site, most: int, pieces: str | None) -> None:
     text, code = 'The lamp «burns» at "sea\\", 灯台 ' * 9, "x = 1\n" * 2000
     words = "".join(f"<h2>Night {n}</h2><p>{text}</p>" for n in range(150))
     site.set("/log", f"<!doctype html><title>The log</title><main>{words}<pre>{code}</pre></main>")
@@ -298,9 +300,13 @@ def test_a_budget_is_never_exceeded_and_the_parts_are_the_whole(site: Site, most
             parts, cursor = [], None
             while True:
                 where = {"url": site.url("/log")} if cursor is None else {"cursor": cursor}
+                where |= {} if pieces is None else {"pieces": pieces}
                 values = await told(client, "fetch", max_tokens=most, **where)
                 assert tokens(json.dumps(values, ensure_ascii=False)) <= most
                 parts.append(values["from_site"]["markdown"])
+                for each in values["from_site"].get("pieces", ()):
+                    assert values["part"]["from"] <= each["start"] < values["part"]["to"]
+                    assert ":~:text=" in each["url"]
                 cursor = values["part"]["cursor"]
                 if cursor is None or (len(parts) > 3 and most == 500):
                     break

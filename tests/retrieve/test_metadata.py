@@ -191,3 +191,154 @@ def test_any_data_is_read(value: object) -> None:
 def test_data_without_an_end_is_passed_over() -> None:
     nested = "[" * 100_000
     assert metadata(f'<script type="application/ld+json">{nested}</script>').entities == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("17.05.2024", "2024-05-17"),
+        ("17. 5. 2024", "2024-05-17"),
+        ("2024年5月17日", "2024-05-17"),
+        ("2024년 5월 17일", "2024-05-17"),
+        ("17. Mai 2024", "2024-05-17"),
+        ("1er août 2021", "2021-08-01"),
+        ("12 de octubre de 2020", "2020-10-12"),
+        ("3 settembre 2020", "2020-09-03"),
+        ("12 dezembro 2020", "2020-12-12"),
+        ("12 oktober 2020", "2020-10-12"),
+        ("5 maj 2020", "2020-05-05"),
+        ("2. lokakuuta 2020", "2020-10-02"),
+        ("12 października 2022", "2022-10-12"),
+        ("3. června 2021", "2021-06-03"),
+        ("3. července 2021", "2021-07-03"),
+        ("5 мая 2023", "2023-05-05"),
+        ("5 травня 2023", "2023-05-05"),
+        ("15 Eylül 2020", "2020-09-15"),
+        ("3 μαΐου 2024", "2024-05-03"),
+        ("2020. október 5", ""),
+        ("5 februarie 2020", "2020-02-05"),
+        ("5 Agustus 2020", "2020-08-05"),
+        ("17-Mar-2020", "2020-03-17"),
+        ("20240517", "2024-05-17"),
+        ("1715900000", "2024-05-16"),
+        ("Version 1.2.2024.5", ""),
+        ("33.13.2024", ""),
+    ],
+)
+def test_days_are_read_as_many_languages_write_them(text: str, day: str) -> None:
+    assert day_of(text) == day
+
+
+@pytest.mark.parametrize(
+    ("language", "url", "day"),
+    [
+        ("en-US", PLAIN, "2024-03-04"),
+        ("en-GB", PLAIN, "2024-04-03"),
+        ("fr", PLAIN, "2024-04-03"),
+        ("en", "https://example.co.uk/lamps", "2024-04-03"),
+        ("en", PLAIN, "2024-03-04"),
+    ],
+)
+def test_figures_with_strokes_are_read_by_the_language_of_the_page(language: str, url: str, day: str) -> None:
+    page = read(f'<html lang="{language}"><p class="date">3/4/2024</p>', url)
+    assert page.metadata.date == Field(day, "markup")
+
+
+@pytest.mark.parametrize(
+    ("body", "day"),
+    [
+        ('<abbr class="published" title="2024-05-17T10:00:00">two weeks ago</abbr>', "2024-05-17"),
+        ("<div><em>Posted on 17/05/2024</em></div>", "2024-05-17"),
+        ("<div>Updated: May 17, 2024</div>", "2024-05-17"),
+        ("<footer>Copyright May 17, 2024</footer>", None),
+        ("<p>The lamp was lit on May 17, 2024 and burnt for a long time after that.</p>", None),
+        ('<script>x = {"publishedAt":"2024-05-17T10:00:00Z"}</script>', "2024-05-17"),
+        ('<nav><time datetime="2020-01-01">x</time></nav><time datetime="2024-05-17">x</time>', "2024-05-17"),
+    ],
+)
+def test_a_date_is_found_where_nothing_marks_it(body: str, day: str | None) -> None:
+    found = metadata("", f"<main><p>Lamps burn at night.</p></main>{body}").date
+    assert (found.value if found else None) == day
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("Simon Dale", "Simon Dale"),
+        ("Maria Jackson", "Maria Jackson"),
+        ("Jan Novak", "Jan Novak"),
+        ("By June Mayfield", "June Mayfield"),
+        ("By Ada Keeper, May 17, 2024", "Ada Keeper"),
+        ("Ada Keeper on May 17, 2024", "Ada Keeper"),
+        ("Ada Keeper | 5 min read", "Ada Keeper"),
+        ("Von Ada Keeper", "Ada Keeper"),
+        ("Par Ada Keeper", "Ada Keeper"),
+        ("Por Ada Keeper", "Ada Keeper"),
+        ("Autor: Ada Keeper", "Ada Keeper"),
+        ("Di Stefano", "Di Stefano"),
+        ("作者：王小明", "王小明"),
+    ],
+)
+def test_a_byline_is_the_name_and_nothing_else(words: str, names: str) -> None:
+    assert metadata("", f'<h1>Lamps</h1><p class="byline">{words}</p>').author == Field(names, "markup")
+
+
+def test_the_label_of_a_field_for_comments_is_no_author() -> None:
+    form = '<form><p class="comment-form-author"><label for="author">Name *</label></p></form>'
+    assert metadata("", f"<h1>Lamps</h1>{form}").author is None
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "title"),
+    [
+        ("<title>Lamps | The Island Company of Lamp Keepers and Oil</title>", "<h1>Lamps</h1>", "Lamps"),
+        ("<title>Lamps - Docs</title>", '<h1>Lamps<a href="#lamps">¶</a></h1>', "Lamps"),
+        ("<title>Lamps</title>", "<h1>Lamps \ue801</h1>", "Lamps"),
+        ("<title>Home | The island</title>", "<h1>Home</h1>", "The island"),
+    ],
+)
+def test_a_title_has_no_marks_and_is_not_home(head: str, body: str, title: str) -> None:
+    found = metadata(head, body).title
+    assert found is not None
+    assert found.value == title
+
+
+def test_what_a_page_says_it_is_about() -> None:
+    article = {"@type": "Article", "description": "Of lamps", "image": {"url": "/b.png"}, "dateModified": "2024-06-01"}
+    crumbs = {"@type": "BreadcrumbList", "itemListElement": [{"name": "Isle"}, {"item": {"name": "Lamps"}}]}
+    said = metadata(data([article | {"keywords": ["oil", "wick"]}, crumbs]))
+    assert (said.description, said.image) == (
+        Field("Of lamps", "json-ld"),
+        Field("https://example.com/b.png", "json-ld"),
+    )
+    assert (said.modified, said.keywords) == (Field("2024-06-01", "json-ld"), ("oil", "wick"))
+    assert said.breadcrumbs == ("Isle", "Lamps")
+    said = metadata(
+        '<meta name="description" content="Oil lamps"><meta property="og:image" content="/a.png">'
+        '<meta name="keywords" content="oil, wick; oil"><meta property="article:modified_time" content="2024-06-02">',
+        '<nav aria-label="Breadcrumb"><ol><li><a href="/">Isle</a> <span>›</span><li>Lamps</ol></nav>',
+    )
+    assert (said.description, said.image) == (Field("Oil lamps", "meta"), Field("https://example.com/a.png", "meta"))
+    assert (said.modified, said.keywords) == (Field("2024-06-02", "meta"), ("oil", "wick"))
+    assert said.breadcrumbs == ("Isle", "Lamps")
+
+
+def test_microdata_is_read_as_json_ld_is() -> None:
+    body = """<div itemscope itemtype="https://schema.org/Product"><b itemprop="name">Lamp</b>
+    <div itemprop="offers" itemscope itemtype="http://schema.org/Offer"><meta itemprop="price" content="3.50">
+    <i itemprop="priceCurrency">EUR</i></div></div><div itemscope itemtype="http://schema.org/Article">
+    <span itemprop="author" itemscope itemtype="http://schema.org/Person"><a itemprop="name" href="/ada">Ada Keeper</a>
+    </span><time itemprop="datePublished" datetime="2024-05-17">May</time></div>"""
+    said = metadata("", body)
+    assert [(each.type, dict(each.fields)) for each in said.entities] == [
+        ("Product", {"name": "Lamp", "price": "3.50", "currency": "EUR"}),
+        ("Article", {"author": "Ada Keeper", "published": "2024-05-17"}),
+    ]
+    assert (said.author, said.date) == (Field("Ada Keeper", "json-ld"), Field("2024-05-17", "json-ld"))
+
+
+def test_a_language_that_is_not_stated_is_told_by_the_words() -> None:
+    pytest.importorskip("py3langid", reason="pip install 'comity[language]'")
+    words = "Der Leuchtturmwärter geht jeden Abend umher und füllt die Lampen mit Öl, damit sie die Nacht über brennen."
+    assert metadata("", f"<p>{words}</p>").language == Field("de", "text")
+    assert metadata("", "<p>ok</p>").language is None

@@ -64,6 +64,8 @@ def sum_up(
             *((("nofollow", f"{stats.nofollow:,}", "links that were not followed"),) * bool(stats.nofollow)),
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
             ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),
+            *((("soft 404", f"{stats.soft_404:,}", "pages that say they are not there"),) * bool(stats.soft_404)),
+            *((("do not fit", f"{stats.misfit:,}", "pages, the schema; marked as misfit"),) * bool(stats.misfit)),
             ("size of pages", size(stats.body_bytes), ""),
             ("time spent on delays", f"{stats.waited:,.1f} s", "sum over hosts"),
         )

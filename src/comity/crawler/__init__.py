@@ -7,7 +7,7 @@ from comity._late import late
 if TYPE_CHECKING:
     from comity.crawler.crawl_settings import CrawlSettings
     from comity.crawler.crawler import Crawler
-    from comity.crawler.plugins import Expanded, Expander, Source
+    from comity.crawler.plugins import Expanded, Expander, SchemaExpander, Source
     from comity.crawler.records import CrawledPage
     from comity.crawler.simple import Crawl, PageCrawler, crawl, crawl_index_page, crawl_page, crawl_pages
     from comity.crawler.sinks import Sink
@@ -24,6 +24,7 @@ __all__ = [
     "HostNow",
     "HostState",
     "PageCrawler",
+    "SchemaExpander",
     "Sink",
     "Snapshot",
     "Source",
@@ -41,7 +42,7 @@ __getattr__ = late(
         "comity.crawler.crawl_settings": "CrawlSettings",
         "comity.crawler.records": "CrawledPage",
         "comity.crawler.crawler": "Crawler",
-        "comity.crawler.plugins": "Expanded Expander Source",
+        "comity.crawler.plugins": "Expanded Expander SchemaExpander Source",
         "comity.crawler.snapshot": "HostNow HostState Snapshot",
         "comity.crawler.sinks": "Sink",
         "comity.crawler.stats": "Stats",

@@ -136,6 +136,8 @@ class CommitBuffer:
         self._batch.visits.append(recrawl.visited(response, depth=entry.depth, found_on=entry.found_on))
         self.stats.pages += 1
         self.stats.body_bytes += len(response.body)
+        self.stats.soft_404 += record["soft_404"] is not None
+        self.stats.misfit += record["misfit"] is not None
         self.done(entry)
 
     def unchanged(self, entry: Entry, by: Grounds, before: Visit, response: Response | None = None) -> None:

@@ -67,6 +67,7 @@ class CrawlSettings:
             `search=not-disallowed`. Others are refused by usage.
         render: whether the scripts of HTML pages are run, and pages kept and read as they are then (needs
             comity[playwright] and a Chromium).
+        render_auto: whether of HTML pages only those that show next to nothing without their scripts are rendered.
         render_browser: the Chromium's path; None to look for one. A comity.toml that --config does not name cannot
             set it.
         render_seconds: seconds that a page has in the browser, not counting the wait for its resources.
@@ -102,6 +103,7 @@ class CrawlSettings:
     record_headers: tuple[str, ...] = setting((), normal=_header_names)
     only_if: tuple[str, ...] = ()
     render: bool = False
+    render_auto: bool = False
     render_browser: str | None = setting(None, path=True, program=True)
     render_seconds: float = seconds(15.0)
     render_requests: int = setting(100, least=0)

@@ -19,7 +19,7 @@ from comity.crawler.commit import CommitBuffer
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.duplicates import Duplicates, fingerprint_of
 from comity.crawler.plugins import Expanded, Plugins
-from comity.crawler.records import HTML, CrawledPage, Duplicate, read_meta, read_response
+from comity.crawler.records import HTML, CrawledPage, Duplicate, read_meta, read_response, says_not_found
 from comity.crawler.uses import Uses
 from comity.frontier import Entry, EntryKind, Visit
 from comity.net import Response
@@ -277,6 +277,8 @@ class PageProcessor:
             duplicate=duplicate,
             usage=usage,
             headers=self._settings.record_headers,
+            soft_404=says_not_found(taken.shown, read),
+            misfit=taken.expanded.misfit,
         )
         if rendered is not None:
             record |= rendered.record(response)

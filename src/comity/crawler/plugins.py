@@ -47,10 +47,12 @@ class Expanded:
             goes to the sink's channel `records`, as plain values.
         urls: what to fetch next, absolute or relative to the page, instead of all that the page names;
             None for that.
+        misfit: why the page does not fit what records are made by; it is told in the page's record and counted.
     """
 
     records: Sequence[Any] = ()
     urls: Sequence[str] | None = None
+    misfit: str | None = None
 
 
 @runtime_checkable
@@ -62,6 +64,8 @@ class Expander(Protocol):
         ...
 
 
+BY_SCHEMA: Final = "schema:"
+"""What the name of an expander begins with that is a schema as JSON."""
 PluginKind = Literal["source", "expander", "sink"]
 
 # The calls the crawler makes, for telling early what a plug-in lacks: method -> arguments, keywords.
@@ -96,6 +100,8 @@ def load(name: str, kind: PluginKind) -> Any:
     Raises:
         InvalidSetting: it is not there, cannot be made, or has not the shape of its kind; the message says what lacks.
     """
+    if kind == "expander" and name.startswith(BY_SCHEMA):
+        return SchemaExpander(name.removeprefix(BY_SCHEMA))
     module_name, colon, member = name.partition(":")
     if not (colon and module_name and member):
         raise InvalidSetting(f"{kind}: {name!r} is not of the form MODULE:NAME", hint=f"for example my_code:My{kind}")
@@ -265,7 +271,8 @@ class Plugins:
             if not isinstance(expanded, Expanded):
                 raise TypeError(f"it gave {type(expanded).__name__}, not comity.crawler.Expanded")
             records = [_plain(record) for record in _list(expanded.records)]
-            expanded = Expanded(records, None if expanded.urls is None else _list(expanded.urls))
+            followed = None if expanded.urls is None else _list(expanded.urls)
+            expanded = Expanded(records, followed, expanded.misfit)
             for url in expanded.urls or ():
                 _text(url)
         except (Exception, SystemExit) as error:
@@ -285,8 +292,35 @@ class Plugins:
 _NOTHING = Expanded()
 
 
+class SchemaExpander:
+    """Records by a schema of CSS selectors (comity.retrieve.schemas), of HTML pages.
+
+    Raises:
+        InvalidSetting: the schema is none.
+    """
+
+    def __init__(self, schema: "Mapping[str, Any] | str") -> None:
+        from comity.retrieve.schemas import Schema  # late: few crawls have one
+
+        self._schema = Schema(schema)
+        self.name = f"{BY_SCHEMA}{self._schema.text}"
+
+    def expand(self, response: "Response") -> Expanded:
+        from comity.crawler.records import HTML
+        from comity.signals import encodings
+
+        if response.content_type not in HTML:
+            return _NOTHING
+        stated = response.headers.get("Content-Type")
+        html = encodings.to_utf8(response.body, encodings.detect(response.body, stated)).decode("utf-8", "replace")
+        found = self._schema.read(html, response.url)
+        return Expanded(found.records, misfit=found.misfit)
+
+
 def name_of(plugin: object) -> str:
     """An object's class as `MODULE:NAME`."""
+    if isinstance(plugin, SchemaExpander):
+        return plugin.name
     return f"{type(plugin).__module__}:{type(plugin).__qualname__}"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from comity import times
 from comity.crawler.traps import Trap
-from comity.errors import UnwantedType
+from comity.errors import ExtractionFailed, UnwantedType
 from comity.frontier import Entry, Visit
 from comity.policy import Decision, RobotsResult
 from comity.shown import Shown, short
@@ -19,6 +19,7 @@ from comity.usage.statements import Usage
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.net import Response
+    from comity.retrieve.extraction import ExtractedPage
 
 HTML: Final = ("text/html", "application/xhtml+xml")
 
@@ -89,6 +90,26 @@ class CrawledPage(Shown):
         """The body as text, markup included; octets that mean nothing in its encoding become U+FFFD."""
         return encodings.to_utf8(self.body, self.encoding).decode("utf-8", "replace")
 
+    @property
+    def content(self) -> "ExtractedPage | None":
+        """What the page says, as Markdown, with its metadata, sections and chunks; None of an image, say. Worked out
+        each time.
+
+        Raises:
+            ExtractionFailed: it is built to exhaust a parser.
+        """
+        from comity.retrieve.documents import read_body  # late: most crawls want no Markdown
+
+        return read_body(self.body, self.url, self.content_type, encoding=self.encoding)
+
+    @property
+    def markdown(self) -> str:
+        """The Markdown of `content`; empty where there is none. Worked out each time."""
+        try:
+            return read.markdown if (read := self.content) is not None else ""
+        except ExtractionFailed:
+            return ""
+
     @classmethod
     def of(
         cls,
@@ -140,6 +161,28 @@ def read_meta(response: "Response", read: Page | None, *, agent: str) -> RobotsM
     return read_robots_meta(tags, metas, agent=agent) if tags or metas else RobotsMeta()
 
 
+_GONE: Final = ("404", "found", "find", "exist", "available", "locate")
+
+
+def says_not_found(response: "Response", read: Page | None) -> str | None:
+    """By what an HTML page says that it is not there; None where it does not. Only where its title or first heading may
+    say so is it read for that, which takes milliseconds.
+    """
+    if read is None:
+        return None
+    at = response.body.find(b"<h1")
+    said = f"{read.title or ''} {response.body[at : at + 300].decode('latin-1') if at >= 0 else ''}".lower()
+    if not any(each in said for each in _GONE):
+        return None
+    from comity.retrieve.documents import read_body
+
+    try:
+        page = read_body(response.body, response.url, "text/html", encoding=read.encoding, convert=False)
+    except ExtractionFailed:
+        return None
+    return page.judgement.reason if page is not None and page.judgement.kind == "not_found" else None
+
+
 _TEXT = ("text/", "application/xhtml", "application/xml", "application/json", "application/javascript")
 
 PageChange = Literal["new", "changed", "gone", "unchanged"]
@@ -156,6 +199,8 @@ def page(
     duplicate: Duplicate | None = None,
     usage: dict[str, Any] | None = None,
     headers: Iterable[str] = (),
+    soft_404: str | None = None,
+    misfit: str | None = None,
 ) -> dict[str, Any]:
     """A page that was fetched and the evidence that it could be; `add_body` says what is in it.
 
@@ -164,6 +209,8 @@ def page(
         duplicate: what it repeats.
         usage: what is stated for the purposes that were asked about.
         headers: names of response headers to be kept.
+        soft_404: by what it says that it is not there, though its status says that it is.
+        misfit: why it does not fit the schema that records are made by.
     """
     record: dict[str, Any] = {
         "url": response.url,
@@ -181,6 +228,8 @@ def page(
         "noindex": noindex,
         "duplicate": duplicate.kind if duplicate else None,
         "duplicate_of": duplicate.of if duplicate else None,
+        "soft_404": soft_404,
+        "misfit": misfit,
         "refresh": 0,
         "decision": response.decision.brief(),
         "usage": usage,

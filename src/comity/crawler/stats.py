@@ -38,6 +38,8 @@ class Stats:
         trapped: URLs left out because they lead nowhere (see traps.py).
         unwanted: URLs left out by their content type; their bodies were not read.
         duplicates: pages kept that are marked as duplicates of others.
+        soft_404: pages kept that say that they are not there, though their status says that they are.
+        misfit: pages kept that do not fit the schema that records are made by.
         failed: URLs failed.
         unpaid: of those the ones whose site asks for payment or a licence; nothing is ever paid.
         postponed: URLs that wait until their site's robots.txt can be reached.
@@ -55,6 +57,8 @@ class Stats:
     trapped: int = 0
     unwanted: int = 0
     duplicates: int = 0
+    soft_404: int = 0
+    misfit: int = 0
     failed: int = 0
     unpaid: int = 0
     postponed: int = 0

@@ -73,6 +73,7 @@ class PageText:
     ours: dict[str, Any] = field(default_factory=dict)
     said: dict[str, Any] = field(default_factory=dict)
     removed: dict[str, int] = field(default_factory=dict)
+    heading_ids: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

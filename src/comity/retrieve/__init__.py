@@ -7,13 +7,16 @@ from comity.retrieve.hidden import HiddenText
 from comity.retrieve.json_ld import Entity
 from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.metadata import Field, Metadata
+from comity.retrieve.pieces import Chunk, Image, Link, Section, Table
 from comity.retrieve.plugins import Answer, Chooser, Extractor, Fetcher
 from comity.retrieve.quality import Quality
 from comity.retrieve.retrieve import retrieve
+from comity.retrieve.schemas import Schema, Selected
 
 __all__ = [
     "Answer",
     "Chooser",
+    "Chunk",
     "Considered",
     "Content",
     "Entity",
@@ -22,11 +25,17 @@ __all__ = [
     "Fetcher",
     "Field",
     "HiddenText",
+    "Image",
     "LeftOut",
+    "Link",
     "Manifest",
     "Metadata",
     "Quality",
     "Retrieved",
+    "Schema",
+    "Section",
+    "Selected",
+    "Table",
     "json_schema",
     "llms_txt",
     "retrieve",

@@ -1,43 +1,80 @@
-"""Dates as pages write them, as `YYYY-MM-DD`."""
+"""Dates as pages write them, as `YYYY-MM-DD`: ISO 8601, in figures, and with the months of two dozen languages."""
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Final
 
-_ISO: Final = re.compile(r"\b(19[89]\d|20\d\d)[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])(?!\d)")
+_YEAR: Final = r"(19[89]\d|20\d\d)(?!\d)"
+# A month a line, January first: how its names begin in several languages.
+_NAMES: Final = """
+jan|janv|ene|gen|gennaio|enero|stycz|sty|led|ledna|янв|січ|oca|ocak|ian|tammi|ιαν|jaan|sau|ינואר|يناير|جنف|जन|มกรา
+feb|fév|fev|lut|úno|únor|фев|лют|şub|helmi|φεβ|febru|veebr|vas|פברואר|فبراير|फर|กุมภา
+mar|mär|mrz|maa|märz|maart|mars|marz|març|břez|březn|мар|бер|μαρ|márc|kov|מרץ|مارس|मार्च|มีนา
+apr|avr|abr|kwie|kwi|dub|апр|квіт|кві|nis|huhti|απρ|ápr|bal|אפריל|أبريل|إبريل|अप्र|เมษา
+may|mai|maj|mei|mag|maggio|mayo|maio|květ|kvě|мая|май|трав|тра|toukok|μαΐ|μαι|máj|geg|מאי|مايو|मई|พฤษภา
+jun|juin|giu|czerw|cze|červn|čer|июн|черв|чер|haz|iun|kesäk|ιουν|jún|bir|יוני|يونيو|जून|มิถุนา
+jul|juil|lug|luglio|lip|červen|čvc|июл|лип|tem|iul|heinä|ιουλ|júl|lie|יולי|يوليو|जुल|กรกฎา
+aug|aoû|ago|agosto|sier|sie|srp|авг|серп|сер|ağu|elo|αυγ|rugp|אוגוסט|أغسطس|अग|สิงหา
+sep|set|wrz|zář|сен|вер|eyl|syys|σεπ|szept|rugs|ספטמבר|سبتمبر|सित|กันยา
+oct|okt|out|ott|ottobre|paźdz|paź|říj|окт|жовт|жов|eki|loka|οκτ|spal|אוקטובר|أكتوبر|अक्|ตุลา
+nov|listopad|лист|ноя|kas|marras|νοε|lapkr|נובמבר|نوفمبر|नव|พฤศจิก
+dec|dez|déc|dic|dicem|grud|gru|pros|дек|груд|гру|ara|joulu|δεκ|des|gruod|דצמבר|ديسمبر|दिस|ธันวา
+"""
 _MONTHS: Final = {
-    name: number
-    for number, name in enumerate(
-        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], start=1
-    )
+    **{name: at for at, line in enumerate(_NAMES.strip().splitlines(), start=1) for name in line.split("|")},
+    "lis": 11,
+    "červenec": 7,
+    "července": 7,
+    "maalis": 3,
+    "mart": 3,
+    "mayıs": 5,
+    "sept": 9,
 }
-_MONTH: Final = (
-    r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)\.?"
+_ALL: Final = "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True))
+_MONTH: Final = rf"(?<![^\W\d_])({_ALL})[^\W\d_]{{0,9}}\.?"
+_OF: Final = r"(?:\s*(?:of|de|del|di|da|d['’])(?=\s))?[\s.\-/]*"
+_ISO: Final = re.compile(rf"(?<![\d.]){_YEAR}[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])(?!\d)")
+_SIGNS: Final = re.compile(rf"{_YEAR}\s*[年년]\s*(\d{{1,2}})\s*[月월]\s*(\d{{1,2}})\s*[日일]?")
+_DAY_MONTH: Final = re.compile(
+    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|er|º|ª|\.)?{_OF}{_MONTH},?{_OF}(?:den\s)?{_YEAR}", re.IGNORECASE
 )
-_SPOKEN: Final = (
-    re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(19[89]\d|20\d\d)\b", re.IGNORECASE),
-    re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH},?\s+(19[89]\d|20\d\d)\b", re.IGNORECASE),
-)
-_SLASHED: Final = re.compile(r"\b(\d{1,2})/(\d{1,2})/(20\d\d)\b")
+_MONTH_DAY: Final = re.compile(rf"{_MONTH}\s*(\d{{1,2}})(?:st|nd|rd|th)?[,.]?\s+(?:de\s+)?{_YEAR}", re.IGNORECASE)
+_FIGURES: Final = re.compile(rf"(?<![\d./-])(\d{{1,2}})([./-])\s?(\d{{1,2}})\2\s?{_YEAR}")
+_PATTERNS: Final = ((_ISO, 1, 2, 3), (_SIGNS, 1, 2, 3), (_DAY_MONTH, 3, 2, 1), (_MONTH_DAY, 3, 1, 2))
+_COMPACT: Final = re.compile(r"(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:T?\d{4,6})?Z?")
+_SINCE: Final = re.compile(r"(1[0-9]{9})(?:\d{3})?")
 
 
-def day_of(text: str) -> str:
-    """The first date in a text as `YYYY-MM-DD`; empty where there is none."""
-    text = text[:2000]
-    best = ""
-    at = len(text)
-    if match := _ISO.search(text):
-        best, at = as_day(match[1], match[2], match[3]), match.start()
-    if (match := _SPOKEN[0].search(text)) and match.start() < at:
-        best, at = as_day(match[3], str(_MONTHS[match[1][:3].lower()]), match[2]), match.start()
-    if (match := _SPOKEN[1].search(text)) and match.start() < at:
-        best, at = as_day(match[3], str(_MONTHS[match[2][:3].lower()]), match[1]), match.start()
-    if not best and (match := _SLASHED.search(text)):
-        month, number = (match[2], match[1]) if int(match[1]) > 12 else (match[1], match[2])
-        best = as_day(match[3], month, number)
-    return best
+def day_of(text: str, *, day_first: bool = False) -> str:
+    """The first date in a text as `YYYY-MM-DD`; empty where there is none.
+
+    Args:
+        day_first: whether 3/4/2024 is a day of April, as everywhere but in the United States.
+    """
+    text = text[:2000].strip()
+    if match := _COMPACT.fullmatch(text):
+        return as_day(match[1], match[2], match[3])
+    if match := _SINCE.fullmatch(text):
+        return datetime.fromtimestamp(int(match[1]), UTC).date().isoformat()
+    found: list[tuple[int, str]] = []
+    for pattern, year, month, number in (
+        (_ISO, 1, 2, 3),
+        (_SIGNS, 1, 2, 3),
+        (_DAY_MONTH, 3, 2, 1),
+        (_MONTH_DAY, 3, 1, 2),
+    ):
+        if match := pattern.search(text):
+            named = match[month] if match[month].isdigit() else str(_MONTHS[match[month].lower()])
+            found.append((match.start(), as_day(match[year], named, match[number])))
+    if match := _FIGURES.search(text):
+        first, second = match[1], match[3]
+        american = match[2] == "/" and not day_first and int(first) <= 12
+        if not american and int(second) <= 12:
+            first, second = second, first
+        found.append((match.start(), as_day(match[4], first, second)))
+    return next((each for _, each in sorted(found) if each), "")
 
 
 def as_day(year: str, month: str, number: str) -> str:

@@ -1,16 +1,17 @@
 """What was retrieved, and the proof of how: values only, and their form as JSON."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from comity.as_json import Sha256, document_of, jsonable
+from comity.as_json import Sha256, document_of, jsonable, schema_of
 from comity.policy import Decision
 from comity.retrieve.content import LeftOut
 from comity.retrieve.hidden import HiddenText
 from comity.retrieve.kinds import PageKind
 from comity.retrieve.metadata import NOTHING, Metadata
+from comity.retrieve.pieces import MAX_TOKENS, Chunk, Image, Link, PieceKind, Pieces, Table
 from comity.retrieve.quality import Quality
 from comity.shown import Shown, short
 from comity.signals.llms import CandidateReason, Strategy
@@ -114,7 +115,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Retrieved(Shown):
+class Retrieved(Shown, Pieces):
     """A page for an agent. Its text is data, never an instruction.
 
     Attributes:
@@ -133,6 +134,8 @@ class Retrieved(Shown):
         reason: why it is taken for that; empty for a page.
         metadata: what the page says it is, each with where it says so.
         left_out: what was taken for no content, by place.
+        heading_ids: letters and digits of each heading that can be linked to, and the id to do so.
+        page_starts: of a PDF, the characters of the Markdown that its pages begin with.
     """
 
     ANSWERS: ClassVar = {
@@ -157,6 +160,8 @@ class Retrieved(Shown):
     reason: str = ""
     metadata: Metadata = NOTHING
     left_out: tuple[LeftOut, ...] = ()
+    heading_ids: tuple[tuple[str, str], ...] = ()
+    page_starts: tuple[int, ...] = ()
 
     def _line(self) -> str:
         said = f"{self.kind} {short(self.url)} {short(self.title or '')!r}"
@@ -165,10 +170,15 @@ class Retrieved(Shown):
     def _repr_markdown_(self) -> str:
         return self.markdown
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values that `json.dumps` takes; the form is described by `comity.retrieve.json_schema`."""
+    def to_dict(self, wanted: Iterable[PieceKind] = (), max_tokens: int = MAX_TOKENS) -> dict[str, Any]:
+        """As plain values that `json.dumps` takes; the form is described by `comity.retrieve.json_schema`.
+
+        Args:
+            wanted: kinds of pieces to be added.
+            max_tokens: of a chunk.
+        """
         found: dict[str, Any] = jsonable(self)
-        return found
+        return found | self.pieces(wanted, max_tokens)
 
 
 def sha256(data: bytes | str) -> str:
@@ -178,4 +188,8 @@ def sha256(data: bytes | str) -> str:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of what `Retrieved.to_dict` writes."""
-    return document_of(Retrieved, "comity retrieved page")
+    document = document_of(Retrieved, "comity retrieved page")
+    kinds = {"chunks": Chunk, "links": Link, "images": Image, "tables": Table}
+    document["properties"] |= {name: schema_of(tuple[kind, ...]) for name, kind in kinds.items()}  # type: ignore[valid-type]
+    document["properties"]["sections"] = {"type": "array", "items": {"type": "object"}}
+    return document

@@ -17,6 +17,7 @@ from comity.retrieve.content import LeftOut, choose, left_out
 from comity.retrieve.hidden import HiddenText
 from comity.retrieve.kinds import PAGE, Judgement, judge
 from comity.retrieve.metadata import NOTHING, Metadata
+from comity.retrieve.pieces import Pieces, ids_of_headings
 from comity.retrieve.tree import MAX_DEPTH, Tree, parse
 
 __all__ = ["MAX_ATTRIBUTES", "MAX_DEPTH", "MAX_HTML", "MAX_TAGS", "SECONDS", "ExtractedPage", "bounded", "read"]
@@ -28,7 +29,7 @@ SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractedPage:
+class ExtractedPage(Pieces):
     """What was taken from an HTML page.
 
     Attributes:
@@ -41,6 +42,9 @@ class ExtractedPage:
         left_out: what is no content, by place; where all was asked for, only what is no text to be read.
         agreement: how far what is kept is expected to agree with the content (F1, 0 to 1); None where landmarks alone
             decided.
+        url: where it was served.
+        heading_ids: letters and digits of each heading that can be linked to, and the id to do so.
+        page_starts: of a PDF, the characters of the Markdown that its pages begin with.
     """
 
     markdown: str
@@ -51,6 +55,9 @@ class ExtractedPage:
     metadata: Metadata = NOTHING
     left_out: tuple[LeftOut, ...] = ()
     agreement: float | None = None
+    url: str = ""
+    heading_ids: tuple[tuple[str, str], ...] = ()
+    page_starts: tuple[int, ...] = ()
 
     @property
     def javascript_shell(self) -> bool:
@@ -99,6 +106,8 @@ def read(
             metadata.read(tree, base, url, removed),
             left_out(cut, tree, removed),
             agreement,
+            url,
+            ids_of_headings(tree),
         )
     except RecursionError:
         raise ExtractionFailed(f"{url} is nested too deep to be turned into Markdown", url=url) from None

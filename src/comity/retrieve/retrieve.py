@@ -25,7 +25,8 @@ from comity.errors import (
     UnsupportedContent,
 )
 from comity.policy import Decision
-from comity.retrieve import extraction, hidden, served
+from comity.retrieve import extraction
+from comity.retrieve.documents import Form, form_of, read_body
 from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved, sha256
 from comity.retrieve.extraction import Content
 from comity.retrieve.llms_txt import llms_txt
@@ -47,16 +48,9 @@ from comity.signals import encodings, links, llms, usage
 from comity.signals.llms import CandidateReason, Strategy
 from comity.signals.payment import bad_status
 
-Form = Literal["html", "markdown", "text"]
 Why = CandidateReason | Literal["chooser"]
 
-_KINDS: Final[dict[str, Form]] = {
-    "text/html": "html",
-    "application/xhtml+xml": "html",
-    "text/markdown": "markdown",
-    "text/x-markdown": "markdown",
-    "text/plain": "text",
-}
+_PDF: Final = "to read PDF: pip install 'comity[pdf]'"
 _TITLE: Final = re.compile(r"^ {0,3}#[ \t]+([^\n]*)", re.MULTILINE)
 # A guessed URL that answers with a page of HTML is most often a site's "not found" with status 200.
 _GUESSED: Final = ("markdown_variant", "index_markdown")
@@ -224,6 +218,8 @@ class _Retrieval:
         read, conversion = await self.converted(answer, kind)
         conversion_seconds = time.monotonic() - began
         title = said.title if kind == "html" else _heading(read.markdown)
+        if kind == "pdf" and read.metadata.title is not None:
+            title = read.metadata.title.value
         stated = usage.merge(
             decision.usage,
             usage.from_headers(answer.headers, agent=policy.asked_as, url=answer.url),
@@ -280,22 +276,21 @@ class _Retrieval:
             reason=read.judgement.reason,
             metadata=read.metadata,
             left_out=read.left_out,
+            heading_ids=read.heading_ids,
+            page_starts=read.page_starts,
         )
 
     async def converted(self, answer: Fetched, kind: Form) -> tuple[extraction.ExtractedPage, Conversion]:
         """The Markdown: what is Markdown or plain text already passes through unchanged."""
-        encoding = encodings.detect(answer.body, answer.header("content-type"))
-        text = encodings.to_utf8(answer.body, encoding).decode("utf-8")
-        if kind != "html":
-            if kind == "markdown":
-                found = (await asyncio.to_thread(served.seen, text, answer.url)).hidden
-            else:
-                found = await asyncio.to_thread(hidden.in_text, text)
-            return extraction.ExtractedPage(text, found, truncated=False), "unchanged"
-        own = self.extractor
-        page = await asyncio.to_thread(extraction.read, text, answer.url, content=self.content, convert=own is None)
+        own = self.extractor if kind == "html" else None
+        stated = answer.header("content-type")
+        page = await asyncio.to_thread(
+            read_body, answer.body, answer.url, stated, content=self.content, convert=own is None
+        )
+        assert page is not None
         if own is None:
-            return page, "comity"
+            return page, "comity" if kind in ("html", "pdf") else "unchanged"
+        text = encodings.to_utf8(answer.body, encodings.detect(answer.body, stated)).decode("utf-8")
         cut, _ = extraction.bounded(text, answer.url)
         markdown = await called("extractor", own, cut, answer.url, about=answer.url)
         if not isinstance(markdown, str):
@@ -312,22 +307,16 @@ def _usable(answer: Fetched, why: Why) -> Form:
     if not 200 <= answer.status < 300:
         raise bad_status(url, answer.status, answer.headers)
     media_type = answer.content_type
-    kind = _KINDS.get(media_type)
-    if kind is None and not media_type and _looks_like_html(answer.body):
-        kind = "html"
+    kind = form_of(answer.body, media_type)
     if kind is None:
         raise UnsupportedContent(
             f"{url} is {media_type or 'of no stated type'}: only HTML, Markdown and plain text can be retrieved",
             url=url,
-            hint="client.get fetches it as it is",
+            hint=_PDF if media_type == "application/pdf" else "client.get fetches it as it is",
         )
     if kind == "html" and why in _GUESSED:
         raise UnsupportedContent(f"{url} is HTML, where Markdown was expected", url=url)
     return kind
-
-
-def _looks_like_html(body: bytes) -> bool:
-    return body[:1024].lstrip().lower().startswith((b"<!doctype html", b"<html"))
 
 
 def _heading(markdown: str) -> str | None:

@@ -18,6 +18,9 @@ TitleSource = Literal["json-ld", "meta", "heading", "title", "markup", "text", "
 
 _SEPARATOR: Final = re.compile(r"\s+[|\-–—·•»›:~]{1,2}\s+|\s*[|»›]\s*|:\s+(?=[A-Z])")
 _BAR: Final = re.compile(r"\s+[|»·•]\s+|\s*\|\s*")
+_GLYPHS: Final = re.compile("(?:\\s*[¶§#\u200b-\u200f\u2060\ufeff\ue000-\uf8ff\U0001f517]+)+$")
+"""What stands at the end of a heading for people to copy its address, and letters of icon fonts."""
+_HOME: Final = frozenset(("home", "homepage", "index", "startseite", "accueil", "inicio", "welcome"))
 _NO_WORD: Final = re.compile(r"\W+")
 _WORD: Final = re.compile(r"\w+")
 _SUBDOMAINS: Final = frozenset(("www", "blog", "docs", "en", "m", "shop"))
@@ -46,12 +49,16 @@ def title(
     og = (metas.get("og:title", "") or metas.get("twitter:title", ""))[:_LONGEST]
     about = set(_WORD.findall(f"{stated} {og}".lower()))
     sites = tuple(each for each in (_flat(site), _host(url)) if each)
+    first = _flat(_bars(stated)[0])
     best = some = ""
     for number, heading in enumerate(tree.named.get("h1", ())[:20]):
-        text = plain(shown(heading, hidden))
+        text = _GLYPHS.sub("", plain(shown(heading, hidden)))
         words = _WORD.findall(text.lower())
-        if not words or len(text) > 300 or _flat(text) in sites:
+        if not words or len(text) > 300 or _flat(text) in (*sites, *_HOME):
             continue
+        if _flat(text) == first:
+            best = text
+            break
         common = sum(word in about for word in words) / len(words)
         if common >= _NEARLY and len(words) * common > len(_WORD.findall(best)) and (len(words) > 1 or len(about) < 6):
             best = text
@@ -88,7 +95,7 @@ def _without_site(title: str, sites: tuple[str, ...]) -> str:
 
 def _first_part(title: str) -> str:
     """A title up to a bar, or up to the last dash with a few words after it."""
-    parts = _BAR.split(title)
+    parts = _bars(title)
     if len(parts) > 1:
         return parts[0].strip() or title
     for dash in (" - ", " – "):
@@ -97,6 +104,12 @@ def _first_part(title: str) -> str:
             few = len(tail.split()) <= 4 and len(head.split()) >= len(tail.split())
             return head.strip() if few else title
     return title
+
+
+def _bars(title: str) -> list[str]:
+    """The parts of a title between bars, without what any front page is called."""
+    parts = _BAR.split(title)
+    return [each for each in parts if _flat(each) not in _HOME] or parts
 
 
 def _flat(text: str) -> str:

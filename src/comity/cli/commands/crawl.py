@@ -48,7 +48,7 @@ INTERPRETED: Final = (
     "pip install --force-reinstall --no-deps comity; COMITY_NO_EXTENSIONS=1 hides this line)"
 )
 DEMO_DELAY: Final = 0.2  # seconds; the demo site is ours
-_FORMATS: Final = ("jsonl", "jsonl.gz", "jsonl.zst", "warc", "wacz", "parquet", "sqlite", "files")
+_FORMATS: Final = ("jsonl", "jsonl.gz", "jsonl.zst", "warc", "wacz", "parquet", "sqlite", "files", "markdown")
 _PARTS: Final = click.IntRange(1, 256)
 _LIMITS: Final = together(
     option_for("max_pages"),
@@ -69,6 +69,7 @@ _LIMITS: Final = together(
     option_for("record_headers", metavar="NAMES", multiple=True),
     option_for("only_if", metavar="PURPOSE=WORD", multiple=True),
     option_for("render", is_flag=True, help="Run the scripts of pages in a Chromium."),
+    option_for("render_auto", is_flag=True, help="With --render: only pages that are next to empty without scripts."),
 )
 _WATCHING: Final = together(
     option("-q --quiet", None, "Show no progress, only the summary."),
@@ -95,6 +96,7 @@ _WATCHING: Final = together(
 @option("--sink", "MODULE:NAME", "A plug-in that writes the results, instead of --format.")
 @option("--source", "MODULE:NAME", "A plug-in that supplies the start URLs.")
 @option("--expander", "MODULE:NAME", "A plug-in that extracts records and URLs from each page.")
+@option("--schema", "FILE", "CSS selectors (JSON) that make typed records of pages.", type=FILE)
 @_LIMITS
 @AGENT
 @PRESET
@@ -149,6 +151,7 @@ def crawl(
     workers: int,
     shards: int | None,
     expander: str | None,
+    schema: Path | None,
     quiet: bool,
     verbose: int,
     log: Path | None,
@@ -169,6 +172,13 @@ def crawl(
         if sink is not None or form not in (None, "jsonl"):
             raise click.UsageError("--compress packs JSON Lines: leave out --sink, and any other --format than jsonl")
         form = {"gzip": "jsonl.gz", "zstd": "jsonl.zst"}[compress]  # as --format may say it too
+    if schema is not None:
+        if expander is not None:
+            raise click.UsageError("--schema and --expander exclude each other")
+        from comity.cli.input_files import read
+        from comity.crawler.plugins import SchemaExpander
+
+        expander = SchemaExpander(read(schema).decode("utf-8-sig", "replace")).name
     if resume and refresh:
         raise click.UsageError("--resume and --refresh exclude each other")
     if store is None and (join or lease is not None):

@@ -12,6 +12,7 @@ from comity.cli.options import (
     AGENT,
     ALLOW_ADDRESS,
     CONFIG,
+    FILE,
     JSON,
     PATH,
     PRESET,
@@ -25,7 +26,9 @@ from comity.cli.terminal import complain, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
 
 if TYPE_CHECKING:
+    from comity.configuration import Configuration
     from comity.retrieve import Retrieved
+    from comity.retrieve.schemas import Schema
 
 
 @command("Fetch and crawl")
@@ -39,13 +42,31 @@ if TYPE_CHECKING:
 )
 @option("--content", ("main", "all"), "Convert the main content, or all visible text.", default="main")
 @option("-o --output", "FILE", "Where to write it.", type=PATH, otherwise="standard output")
+@option(
+    "--with pieces",
+    ("sections", "chunks", "links", "images", "tables"),
+    "Add these parts of the page to --json.",
+    multiple=True,
+)
+@option("--max-tokens", "N", "Tokens of a chunk.", type=click.IntRange(32), default=512)
+@option("--schema", "FILE", "Print the records that these CSS selectors (JSON) make of the page.", type=FILE)
 @AGENT
 @PRESET
 @PURPOSE
 @CONFIG
 @ALLOW_ADDRESS
 @JSON
-def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: bool, **options: Any) -> Exit:
+def fetch(
+    url: str,
+    strategy: Any,
+    content: Any,
+    output: Path | None,
+    pieces: Any,
+    max_tokens: int,
+    schema: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> Exit:
     """Fetch one page as Markdown.
 
     Notes about the page go to standard error. Exit code 0: done, 1: not available, 2: disallowed, 3: the site could
@@ -53,12 +74,18 @@ def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: b
     """
     import asyncio
 
+    from comity.cli.input_files import read
     from comity.client import AsyncClient
     from comity.frontier.durable import writing_to
     from comity.http_rules import is_temporary
     from comity.retrieve import retrieve
+    from comity.retrieve.schemas import Schema
 
+    if pieces and not as_json:
+        raise click.UsageError("--with adds to --json")
     configuration = loaded(**options)
+    if schema is not None:
+        return _records(url, Schema(read(schema).decode("utf-8-sig", "replace")), configuration)
 
     async def retrieved() -> "Retrieved":
         async with AsyncClient(configuration.policy, configuration.client) as client:
@@ -75,7 +102,7 @@ def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: b
         complain(str(error))
         return Exit.NOT_READY if is_temporary(error.status) else Exit.FATAL
     walled = result.kind != "page" and not result.markdown
-    text = json.dumps(result.to_dict(), indent=2) + "\n" if as_json else result.markdown
+    text = json.dumps(result.to_dict(pieces, max_tokens), indent=2) + "\n" if as_json else result.markdown
     if output is not None:
         with writing_to(output):
             output.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
@@ -87,6 +114,29 @@ def fetch(url: str, strategy: Any, content: Any, output: Path | None, as_json: b
         for line in _notes(result):
             complain(line)
     return Exit.FATAL if walled else Exit.DONE
+
+
+def _records(url: str, schema: "Schema", configuration: "Configuration") -> Exit:
+    """Print a line of JSON for each record of a page; exit code 2: it does not fit the schema."""
+    from comity.client import Client
+    from comity.signals import encodings
+
+    with Client(configuration.policy, configuration.client) as client:
+        try:
+            answer = client.get(url)
+        except RobotsDisallowed as error:
+            complain(str(error))
+            return Exit.PARTLY
+    if not answer.ok:
+        complain(f"{url} answered with HTTP status {answer.status}")
+        return Exit.FATAL
+    encoding = encodings.detect(answer.body, answer.headers.get("Content-Type"))
+    found = schema.read(encodings.to_utf8(answer.body, encoding).decode("utf-8", "replace"), answer.url)
+    for record in found.records:
+        click.echo(json.dumps(record, ensure_ascii=False))
+    if found.misfit is not None:
+        complain(f"{url} does not fit the schema: {found.misfit}")
+    return Exit.DONE if found.misfit is None else Exit.PARTLY
 
 
 def _print(text: str) -> None:

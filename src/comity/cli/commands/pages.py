@@ -2,10 +2,14 @@
 
 import base64
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import click
 
 from comity.cli.exits import Exit
-from comity.cli.options import FOLDERS, STORE, command, option
+from comity.cli.options import FOLDERS, PATH, STORE, command, option
 from comity.cli.terminal import complain
 
 
@@ -13,7 +17,22 @@ from comity.cli.terminal import complain
 @FOLDERS
 @STORE
 @option("--bodies", None, "Print the bodies too.")
-def pages(folders: tuple[Path, ...], store: str | None, bodies: bool) -> Exit:
+@option("--markdown", None, "Print each page as Markdown, with title, date, licences and usage.")
+@option(
+    "--chunks",
+    "TOKENS",
+    "Print chunks of at most so many tokens, each with a URL that leads to it.",
+    type=click.IntRange(32),
+)
+@option("-o --output", "DIR", "With --markdown: write a file a page, with front matter, here.", type=PATH)
+def pages(
+    folders: tuple[Path, ...],
+    store: str | None,
+    bodies: bool,
+    markdown: bool,
+    chunks: int | None,
+    output: Path | None,
+) -> Exit:
     """Print a crawl's pages as JSON lines.
 
     After refreshes: the latest version of each page, without pages that are gone. Of a crawl in PostgreSQL name the
@@ -22,11 +41,47 @@ def pages(folders: tuple[Path, ...], store: str | None, bodies: bool) -> Exit:
     from comity.audit.latest import pages as latest
     from comity.crawler.written_crawl import written_crawl
 
+    if (bodies and (markdown or chunks)) or (output is not None and not markdown) or (markdown and chunks):
+        raise click.UsageError("give one of --bodies, --markdown, --chunks; --output goes with --markdown")
     crawl = written_crawl(folders, store)
-    for record in latest(crawl, bodies=bodies):
+    for record in latest(crawl, bodies=bodies or markdown or bool(chunks)):
+        if markdown or chunks:
+            for values in _converted(record, chunks, output):
+                print(json.dumps(values, ensure_ascii=False))
+            continue
         if isinstance(data := record.pop("body_bytes", None), bytes):
             record["body_base64"] = base64.b64encode(data).decode("ascii")
         print(json.dumps(record))
     for words in crawl.absent:
         complain(words)
     return Exit.PARTLY if crawl.absent else Exit.DONE
+
+
+def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) -> Iterator[Mapping[str, Any]]:
+    """A page's line, or the lines of its chunks; nothing of what is no text."""
+    from comity.as_json import jsonable
+    from comity.crawler.sinks.files import name_of
+    from comity.crawler.sinks.markdown import FRONT, as_file, as_markdown, preferences
+    from comity.retrieve.extraction import ExtractedPage
+
+    read: ExtractedPage | None
+    if isinstance(written := record.get("markdown"), str):  # the crawl's output is Markdown
+        read = ExtractedPage(written, (), False, url=record["url"], heading_ids=record.get("heading_ids", ()))
+    else:
+        values, read = as_markdown(record)
+        record |= values
+    if read is None:
+        return
+    said = {name: record.get(name) for name in FRONT} | {"usage": preferences(record)}
+    if tokens is not None:
+        for chunk in read.chunks(tokens):
+            yield {**said, "page": record["url"], **jsonable(chunk)}
+        return
+    if folder is not None:
+        path = folder / name_of(record["url"], "text/markdown")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(as_file(record), encoding="utf-8", errors="surrogatepass", newline="")
+        said["file"] = str(path.relative_to(folder))
+        yield said
+        return
+    yield {**said, "markdown": read.markdown}

@@ -24,10 +24,11 @@ from comity.crawler.ledger import Ledger
 from comity.crawler.records import HTML, read_response
 from comity.crawler.rendering.browser import Browser
 from comity.crawler.rendering.page_requests import MOST_SEEN, PageRequests, Scripts
-from comity.errors import ComityError, RenderingFailed
+from comity.errors import ComityError, ExtractionFailed, RenderingFailed
 from comity.frontier import Entry
 from comity.net import Response, Session
 from comity.policy import Decision
+from comity.retrieve.documents import read_body
 from comity.signals import encodings
 from comity.signals.links import Link, Page
 
@@ -141,6 +142,8 @@ class Renderer:
             RenderingFailed: the browser cannot be started.
         """
         if response.content_type not in HTML or _SCRIPTS.search(response.body) is None:
+            return None
+        if self._settings.render_auto and not await asyncio.to_thread(_is_shell, response):
             return None
         self.pages += 1
         try:
@@ -284,6 +287,16 @@ class Renderer:
                 self._refusals.clear()
             self._refusals.add(decision.url)
             self._buffer.part_refused(entry, decision)
+
+
+def _is_shell(response: Response) -> bool:
+    """Whether a page shows next to nothing without its scripts."""
+    with suppress(ExtractionFailed):
+        page = read_body(
+            response.body, response.url, response.headers.get("Content-Type") or "text/html", convert=False
+        )
+        return page is None or page.javascript_shell or page.judgement.kind == "empty"
+    return True
 
 
 class NotRendered(Exception):

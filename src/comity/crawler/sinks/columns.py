@@ -40,8 +40,8 @@ COLUMNS: dict[Channel, dict[str, ColumnType]] = {
         **_columns(
             "status:integer fetched_at:time elapsed:real depth:integer content_type:text bytes:integer sha256:text "
             "encoding:text title:text canonical:text link_count:integer noindex:boolean duplicate:text "
-            "duplicate_of:text refresh:integer rendered:boolean rendered_sha256:text render_note:text "
-            "render_parts:json usage:json headers:json body:text body_bytes:bytes"
+            "duplicate_of:text soft_404:text misfit:text refresh:integer rendered:boolean rendered_sha256:text "
+            "render_note:text render_parts:json usage:json headers:json body:text body_bytes:bytes"
         ),
         **_DECISION,
     },

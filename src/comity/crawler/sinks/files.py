@@ -215,7 +215,7 @@ class Files:
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         if channel == "pages":
-            body = answer.body if answer is not None else _body(record)
+            body = answer.body if answer is not None else body_of(record)
             name = name_of(record["url"], record.get("content_type", ""), refresh=record.get("refresh", 0))
             self._bodies[name] = body
             self._size += len(body)
@@ -254,21 +254,26 @@ class Files:
 
 
 def read_files(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[StoredRecord]:
-    """What lies in the index, and whether each page's file is the one that it names."""
+    """What lies in the index, with each page's file as `body_bytes`, and whether it is the one that the index names."""
     for stored in read_jsonl(folder, committed):
         if stored.channel != "pages" or stored.number is None or stored.problem is not None:
+            yield stored
+            continue
+        if stored.record.get("file", "") is None:  # there is nothing to write
             yield stored
             continue
         name = str(stored.record.get("file"))
         try:
             if not _is_ours(name.removeprefix(f"{FOLDER}/")):
                 raise ValueError(name)
-            with (folder / name).open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+            body = (folder / name).read_bytes()
         except (OSError, ValueError):
             yield replace(stored, problem=f"its file is not there: {name[:300]!r}")
         else:
-            yield replace(stored, intact=found == stored.record.get("sha256"))
+            stated = stored.record.get("file_sha256")
+            intact = hashlib.sha256(body).hexdigest() == (stated or stored.record.get("sha256"))
+            record = stored.record if stated else {**stored.record, "body_bytes": body}
+            yield replace(stored, record=record, intact=intact)
 
 
 def _make_folders(folder: Path, top: Path) -> set[Path]:
@@ -303,7 +308,10 @@ def _is_ours(name: str) -> bool:
     return ".." not in path.parts and not path.is_absolute() and "~" in name
 
 
-def _body(record: Mapping[str, Any]) -> bytes:
+def body_of(record: Mapping[str, Any]) -> bytes:
+    """The body in a page's record; one that is there as text in UTF-8."""
+    if isinstance(body := record.get("body_bytes"), bytes):
+        return body
     if record.get("body_base64") is not None:
         return base64.b64decode(record["body_base64"])
-    return str(record.get("body") or "").encode("utf-8", "surrogatepass")
+    return body if isinstance(body := record.get("body"), bytes) else str(body or "").encode("utf-8", "surrogatepass")

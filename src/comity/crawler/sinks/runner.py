@@ -50,6 +50,7 @@ FORMATS = {
     ),
     "parquet": Format("comity.crawler.sinks.parquet", "Parquet", "{}/*.parquet", ("{}", "{}-[0-9]*.*")),
     "sqlite": Format("comity.crawler.sinks.sqlite", "Sqlite", "crawl.sqlite, table {}", ("crawl.sqlite",)),
+    "markdown": Format("comity.crawler.sinks.markdown", "MarkdownFiles", "{}.jsonl", ("{}.jsonl", "files")),
     "files": Format("comity.crawler.sinks.files", "Files", "{}.jsonl", ("{}.jsonl", "files"), "read_files"),
 }
 DEFAULT = "jsonl"

@@ -229,17 +229,17 @@ def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Itera
             break
         until = length if path.name == last else None
         number = 0
-        response, sha256 = "", ""  # id and hash of the body of the response that came last
+        response, body = "", b""  # id and body of the response that came last
         try:
             with open_until(path, until) as file:
                 for record in iterate(file):
                     number += 1
                     if record.rec_type == "response":
                         response = record.rec_headers.get_header("WARC-Record-ID") or ""
-                        sha256 = _hash_of(record.content_stream())
+                        body = record.content_stream().read()
                     elif record.rec_type == "metadata":
                         named = record.rec_headers.get_header("WARC-Concurrent-To")
-                        yield _stored(path.name, number, record, sha256 if named and named == response else None)
+                        yield _stored(path.name, number, record, body if named and named == response else None)
         except Exception as error:  # damage makes warcio raise whatever comes: the words are what matters
             yield StoredRecord(
                 None, path.name, number + 1, problem=f"it cannot be read: {type(error).__name__}: {error}"
@@ -250,8 +250,8 @@ def _name(number: int) -> str:
     return f"crawl-{number:05}.warc.gz"
 
 
-def _stored(file: str, number: int, metadata: Any, sha256: str | None) -> StoredRecord:
-    """A metadata record; `sha256` is that of the body it tells of, None where it names none."""
+def _stored(file: str, number: int, metadata: Any, body: bytes | None) -> StoredRecord:
+    """A metadata record; `body` is what it tells of, None where it names none."""
     fields = dict(one.partition(b": ")[::2] for one in metadata.content_stream().read().splitlines())
     kind = fields.get(b"comity-kind", b"").decode("utf-8", "replace")
     channel = next((channel for channel in CHECKED if _KINDS[channel] == kind), None)
@@ -262,15 +262,12 @@ def _stored(file: str, number: int, metadata: Any, sha256: str | None) -> Stored
         assert isinstance(facts, dict)
     except (KeyError, ValueError, RecursionError, AssertionError):
         return StoredRecord(None, file, number, problem="its field comity-record is missing or damaged")
-    intact = None if sha256 is None or facts.get("sha256") is None else sha256 == facts["sha256"]
+    intact = None
+    if body is not None and facts.get("sha256") is not None:
+        intact = hashlib.sha256(body).hexdigest() == facts["sha256"]
+    if body is not None and channel == "pages":
+        facts["body_bytes"] = body
     return StoredRecord(channel, file, number, facts, intact, None if channel else f"its kind {kind[:40]!r} is none")
-
-
-def _hash_of(body: Any) -> str:
-    digest = hashlib.sha256()
-    while chunk := body.read(1 << 16):
-        digest.update(chunk)
-    return digest.hexdigest()
 
 
 class _Head:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 from comity.mcp.answers import Unanswerable, answer, as_text, short
-from comity.mcp.budget import cut, tokens
 from comity.mcp.content_store import PageText, hash_of
 from comity.mcp.service import Service
 from comity.mcp.tool import Cursor, Preferences, Tool, UrlGiven, invalid
-from comity.mcp.untrusted import clean, clean_markdown
+from comity.mcp.untrusted import clean, clean_all, clean_markdown
 from comity.retrieve import Retrieved, retrieve
+from comity.retrieve.extraction import ExtractedPage
+from comity.retrieve.pieces import PieceKind
+from comity.retrieve.tokens import cut, tokens
 from comity.signals.usage import PURPOSES
 from comity.urls import Url
 from comity.usage.statements import USE
@@ -30,6 +32,8 @@ class _Arguments:
     Attributes:
         max_tokens: The answer is never longer.
         content: main: the page's content; all: whatever a person would see.
+        pieces: Add these of the part: sections and their ids, passages with URLs that lead to them, links, images or
+            tables as rows.
         strategy: prefer: take what the site's llms.txt offers for the page, if it does; disabled: the page itself.
     """
 
@@ -37,6 +41,7 @@ class _Arguments:
     cursor: Cursor | None = None
     max_tokens: Annotated[int, ("minimum", 500), ("maximum", 100_000)] = 8_000
     content: Literal["main", "all"] = "main"
+    pieces: Literal["sections", "chunks", "links", "images", "tables"] | None = None
     strategy: Literal["prefer", "disabled"] = "prefer"
 
 
@@ -83,6 +88,7 @@ class _Said:
     licences: list[str] | None = None
     left_out: list[str] | None = None
     hidden_text_left_in: list[_HiddenText] | None = None
+    pieces: list[Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,7 @@ async def _fetch(service: Service, given: _Arguments) -> dict[str, Any]:
                 "The cursor is not from this server, or the page is no longer kept.",
                 "Fetch the URL again, without a cursor.",
             )
-        return await asyncio.to_thread(part_of, page, match[1], int(match[2]), given.max_tokens)
+        return await asyncio.to_thread(part_of, page, match[1], int(match[2]), given.max_tokens, given.pieces)
     if given.url is None:
         raise invalid("Neither a url nor a cursor is given.", "Give one of them.")
     url = Url(given.url)
@@ -120,7 +126,7 @@ async def _fetch(service: Service, given: _Arguments) -> dict[str, Any]:
     page = await asyncio.to_thread(page_of, retrieved)
     key = hash_of(page.markdown)
     service.store.pages.put(key, page, len(page.markdown.encode("utf-8", "replace")))
-    return await asyncio.to_thread(part_of, page, key, 0, given.max_tokens)
+    return await asyncio.to_thread(part_of, page, key, 0, given.max_tokens, given.pieces)
 
 
 def page_of(retrieved: Retrieved) -> PageText:
@@ -143,6 +149,7 @@ def page_of(retrieved: Retrieved) -> PageText:
         url=retrieved.url,
         title=short(clean(retrieved.title or "", removed), 300),
         markdown=markdown,
+        heading_ids=tuple((clean(words, removed), clean(name, removed)) for words, name in retrieved.heading_ids),
         ours={
             "kind": retrieved.kind,
             "quality": _Quality(
@@ -155,10 +162,24 @@ def page_of(retrieved: Retrieved) -> PageText:
     )
 
 
-def part_of(page: PageText, key: str, start: int, most: int) -> dict[str, Any]:
+def _pieces(page: PageText, kind: PieceKind) -> list[dict[str, Any]]:
+    """Those of a page in its order; of a passage not the text, which stands in the Markdown."""
+    taken = ExtractedPage(page.markdown, (), False, url=page.url, heading_ids=page.heading_ids)
+    found: list[dict[str, Any]] = taken.pieces([kind])[kind]
+    if kind == "sections":
+        flat: list[dict[str, Any]] = []
+        while found:
+            each = found.pop(0)
+            found[:0] = each.pop("sections")
+            flat.append(each)
+        return flat
+    return [{name: value for name, value in each.items() if kind != "chunks" or name != "text"} for each in found]
+
+
+def part_of(page: PageText, key: str, start: int, most: int, kind: PieceKind | None = None) -> dict[str, Any]:
     """The page from a character on, as much of it as fits."""
     first, whole = start == 0, len(page.markdown)
-    said = _Said(page.url, page.title, "", **(page.said if first else {}))
+    said = _Said(page.url, page.title, "", **(page.said if first else {}), pieces=None if kind is None else [])
     part = _Part(start, whole, whole, f"{key}:{whole}")
     values = answer(
         _Answer(f"comity://page/{key}", part, said, **(page.ours if first else {})),
@@ -172,11 +193,20 @@ def part_of(page: PageText, key: str, start: int, most: int) -> dict[str, Any]:
             f"Ask for at least {frame + 200}.",
         )
     rest = page.markdown[start : start + most * _DENSEST]
-    text = cut(rest, lambda beginning: frame + tokens(as_text({"": beginning})[6:-2]) <= most)
+    pieces = [] if kind is None else clean_all(_pieces(page, kind), Counter())
+    sizes = [(each["start"], tokens(as_text(each)) + 2) for each in pieces if each["start"] >= start]
+
+    def fits(beginning: str) -> bool:
+        beside = sum(size for at, size in sizes if at < start + len(beginning))
+        return frame + beside + tokens(as_text({"": beginning})[6:-2]) <= most
+
+    text = cut(rest, fits)
     if rest and not text:
         raise Unanswerable("budget_too_small", f"{most} tokens hold nothing of the text.", f"Ask for {most + 200}.")
     end = start + len(text)
     values["from_site"]["markdown"] = text  # which was cleaned when the page was read
+    if kind is not None:
+        values["from_site"]["pieces"] = [each for each in pieces if start <= each["start"] < end]
     values["part"] |= {"to": end, "cursor": f"{key}:{end}" if end < whole else None}
     return values
 

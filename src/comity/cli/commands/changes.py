@@ -1,0 +1,36 @@
+"""`comity changes`: what refreshes of a crawl found changed."""
+
+import json
+from pathlib import Path
+
+from comity.cli.exits import Exit
+from comity.cli.options import FOLDERS, JSON, STORE, command
+from comity.cli.terminal import complain, say
+
+
+@command("Read a crawl")
+@FOLDERS
+@STORE
+@JSON
+def changes(folders: tuple[Path, ...], store: str | None, as_json: bool) -> Exit:
+    """Show how pages changed between refreshes.
+
+    For each changed page: whether its content changed or only the shell around it, and the difference in Markdown.
+    """
+    from comity.as_json import jsonable
+    from comity.audit.changes import changes as found
+    from comity.crawler.written_crawl import written_crawl
+
+    crawl = written_crawl(folders, store)
+    for each in found(crawl):
+        if as_json:
+            print(json.dumps(jsonable(each), ensure_ascii=False))
+            continue
+        what = "content changed" if each.content else "only the shell changed"
+        say(f"{each.url}  {what} (refresh {each.refresh})")
+        if each.difference:
+            for line in each.difference.split("\n"):
+                say(line)
+    for words in crawl.absent:
+        complain(words)
+    return Exit.PARTLY if crawl.absent else Exit.DONE

@@ -1,0 +1,84 @@
+"""Output as Markdown: a file a page, with what must be known to use it as front matter, and the same in `pages.jsonl`.
+
+Pages become Markdown as they are written, some milliseconds each; bodies as served are not kept. What is no text (an
+image, say) is in the index alone, with `markdown` null.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from comity import urls
+from comity.crawler.sinks import Channel, Received
+from comity.crawler.sinks.files import FOLDER, Files, body_of, name_of, read_files
+from comity.errors import ExtractionFailed
+from comity.retrieve.documents import read_body
+from comity.retrieve.extraction import ExtractedPage
+
+read_back = read_files
+FRONT: Final = ("url", "title", "author", "date", "language", "licences", "usage", "fetched_at", "sha256")
+
+
+class MarkdownFiles(Files):
+    """The marker is that of the index."""
+
+    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
+        if channel == "pages":
+            values, _ = as_markdown(record, None if record.get("rendered") or answer is None else answer.body)
+            record = {**record, **values, "body": None, "body_base64": None, "file": None, "file_sha256": None}
+            if values["markdown"] is not None:
+                text = as_file(record).encode("utf-8", "surrogatepass")
+                name = name_of(record["url"], "text/markdown", refresh=record.get("refresh", 0))
+                self._bodies[name] = text
+                self._size += len(text)
+                record |= {"file": f"{FOLDER}/{name}", "file_sha256": hashlib.sha256(text).hexdigest()}
+        self._index.add(channel, record, answer)
+
+
+def as_markdown(record: Mapping[str, Any], body: bytes | None = None) -> tuple[dict[str, Any], ExtractedPage | None]:
+    """A page of a crawl as Markdown with what must be known to use it, and what was read.
+
+    Args:
+        record: of the channel `pages`.
+        body: as it was served, where it is not in the record.
+    """
+    url = str(record["url"])
+    encoding = record.get("encoding") if body is not None or record.get("body_bytes") is not None else "utf-8"
+    body = body if body is not None else body_of(record)
+    try:
+        read = read_body(body, url, record.get("content_type") or "", encoding=encoding)
+        problem = None
+    except ExtractionFailed as error:
+        read, problem = None, str(error)
+    said = read.metadata if read is not None else None
+    values = {
+        "title": (said.title.value if said is not None and said.title is not None else record.get("title")),
+        "author": said.author.value if said is not None and said.author is not None else None,
+        "date": said.date.value if said is not None and said.date is not None else None,
+        "language": said.language.value if said is not None and said.language is not None else None,
+        "licences": list(_licences(read, url)) if read is not None else [],
+        "markdown": read.markdown if read is not None else None,
+        "heading_ids": read.heading_ids if read is not None else (),
+        "problem": problem,
+    }
+    return values, read
+
+
+def preferences(record: Mapping[str, Any]) -> dict[str, str]:
+    """What is stated for each purpose that was asked about."""
+    usage = record.get("usage")
+    return {name: each["preference"] for name, each in usage.items()} if isinstance(usage, dict) else {}
+
+
+def as_file(record: Mapping[str, Any]) -> str:
+    """The file of a page: front matter, each value as JSON, which is YAML too, and the Markdown."""
+    named = {**record, "usage": preferences(record)}
+    lines = (f"{name}: {json.dumps(named[name], ensure_ascii=False)}\n" for name in FRONT if named.get(name))
+    return f"---\n{''.join(lines)}---\n\n{record['markdown']}"
+
+
+def _licences(read: ExtractedPage, url: str) -> Iterator[str]:
+    for rel, _, href in read.licences:
+        if "license" in rel.lower().split() and (target := urls.join(url, href)) is not None:
+            yield target

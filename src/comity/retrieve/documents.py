@@ -1,0 +1,76 @@
+"""The body of an answer becomes Markdown: which reader takes which media type."""
+
+from typing import Final, Literal
+
+from comity.retrieve import extraction, hidden, pdf, served
+from comity.retrieve.days import day_of
+from comity.retrieve.extraction import Content, ExtractedPage
+from comity.retrieve.kinds import PAGE, Judgement
+from comity.retrieve.metadata import Field, Metadata
+from comity.signals import encodings
+
+Form = Literal["html", "markdown", "text", "pdf"]
+FORMS: Final[dict[str, Form]] = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "text/markdown": "markdown",
+    "text/x-markdown": "markdown",
+    "text/plain": "text",
+}
+_ANY: Final = ("", "application/octet-stream", "binary/octet-stream", "application/x-pdf")
+
+
+def form_of(body: bytes, media_type: str) -> Form | None:
+    """What a body is; None for what is no text to be read."""
+    if not media_type and body[:1024].lstrip().lower().startswith((b"<!doctype html", b"<html")):
+        return "html"
+    if media_type == "application/pdf" or (media_type in _ANY and body[:5] == b"%PDF-"):
+        return "pdf" if pdf.available() else None
+    return FORMS.get(media_type)
+
+
+def read_body(
+    body: bytes,
+    url: str,
+    content_type: str,
+    *,
+    encoding: str | None = None,
+    content: Content = "main",
+    convert: bool = True,
+) -> ExtractedPage | None:
+    """A body as Markdown; None where it is no page, Markdown, plain text or PDF (extra `pdf`). Markdown and plain text
+    pass through unchanged.
+
+    Args:
+        content_type: the header, with its charset.
+        encoding: of a text, where it is known: the name of Python's codec.
+        content, convert: as of `extraction.read`.
+
+    Raises:
+        ExtractionFailed: it is built to exhaust a parser; a PDF that is encrypted or damaged.
+    """
+    form = form_of(body, content_type.partition(";")[0].strip().lower())
+    if form is None:
+        return None
+    if form == "pdf":
+        return _of_pdf(pdf.read(body, url), url)
+    text = encodings.to_utf8(body, encoding or encodings.detect(body, content_type)).decode("utf-8", "replace")
+    if form == "html":
+        return extraction.read(text, url, content=content, convert=convert)
+    found = served.seen(text, url).hidden if form == "markdown" else hidden.in_text(text)
+    return ExtractedPage(text, found, truncated=False, url=url)
+
+
+def _of_pdf(found: pdf.PdfText, url: str) -> ExtractedPage:
+    title, author = found.said["title"].strip(), found.said["author"].strip()
+    created = found.said["created"].removeprefix("D:")[:8]
+    metadata = Metadata(
+        title=Field(title[:500], "meta") if title else None,
+        author=Field(author[:500], "meta") if author else None,
+        date=Field(day, "meta") if (day := day_of(created)) else None,
+    )
+    seen = hidden.in_text(found.markdown)
+    kind = PAGE if found.markdown else Judgement("empty", "There is no text in it: it may be pictures of pages.")
+    return ExtractedPage(
+        found.markdown, seen, found.truncated, kind, metadata=metadata, url=url, page_starts=found.pages
+    )

@@ -1,0 +1,162 @@
+"""The text of a PDF as Markdown: pages, paragraphs, and headings as far as larger type tells them.
+
+PDFium (pypdfium2, extra `pdf`) reads it in a process of its own, with bounds on memory, time, pages and text: what a
+hostile file does ends there. docs/decisions/0037-documents.md says why this library.
+"""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any, Final, NamedTuple
+
+from comity.errors import ExtractionFailed
+
+MAX_PAGES: Final = 1000
+MAX_TEXT: Final = 4 * 1024 * 1024
+"""Characters of text."""
+SECONDS: Final = 30
+MEMORY: Final = 1536 * 1024 * 1024
+"""Bytes of address space that the process may have, where the system knows such a bound."""
+_LARGER: Final = 1.15  # than most of the text: a heading
+_LONGEST_HEADING: Final = 200
+_LEVELS: Final = 4
+_NO_TEXT: Final = "\x02￾\xad"  # hyphens that end a line
+
+
+class PdfText(NamedTuple):
+    """What was read: Markdown, where each page begins in it, whether a bound cut it, and what the file says of itself
+    (`title`, `author`, `created`)."""
+
+    markdown: str
+    pages: tuple[int, ...]
+    truncated: bool
+    said: dict[str, str]
+
+
+def available() -> bool:
+    """Whether the library is installed."""
+    return find_spec("pypdfium2") is not None
+
+
+def read(body: bytes, url: str) -> PdfText:
+    """The text of a PDF.
+
+    Raises:
+        ExtractionFailed: it is encrypted, damaged, or takes more than the bounds.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "comity.retrieve.pdf"], input=body, capture_output=True, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise ExtractionFailed(f"{url}: the PDF could not be read in {SECONDS} s", url=url) from None
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise ExtractionFailed(f"{url}: the PDF ended the process that read it ({done.returncode})", url=url) from None
+    if "error" in answer:
+        raise ExtractionFailed(f"{url}: the PDF {answer['error']}", url=url)
+    return PdfText(answer["markdown"], tuple(answer["pages"]), answer["truncated"], answer["said"])
+
+
+class _Line(NamedTuple):
+    text: str
+    size: float
+    top: float
+    page: int
+
+
+def _lines(document: Any, raw: Any) -> Iterator[_Line]:
+    import ctypes
+
+    edges = [ctypes.c_double() for _ in range(4)]
+    for number in range(min(len(document), MAX_PAGES)):
+        text = document[number].get_textpage()
+        sizes: Counter[float] = Counter()
+        chars: list[str] = []
+        top = 0.0
+        count = text.count_chars()
+        for at in range(count + 1):
+            code = raw.FPDFText_GetUnicode(text, at) if at < count else 10
+            if code in (10, 13):
+                if words := " ".join("".join(chars).split()):
+                    yield _Line(words, sizes.most_common(1)[0][0], top, number)
+                sizes, chars = Counter(), []
+            elif code:
+                if not chars:
+                    raw.FPDFText_GetCharBox(text, at, *map(ctypes.byref, edges))
+                    top = edges[3].value
+                chars.append(chr(code))
+                sizes[round(raw.FPDFText_GetFontSize(text, at) * 2) / 2] += 1
+        text.close()
+
+
+def _written(lines: list[_Line], pages: int) -> tuple[str, list[int], bool]:
+    sizes: Counter[float] = Counter()
+    for line in lines:
+        sizes[line.size] += len(line.text)
+    usual = sizes.most_common(1)[0][0] if sizes else 0.0
+    larger = sorted((size for size in sizes if size >= _LARGER * usual), reverse=True)
+    levels = {size: min(number, _LEVELS) for number, size in enumerate(larger, start=1)}
+    parts: list[str] = []
+    starts: list[int] = []
+    length = 0
+    before: _Line | None = None
+    for line in lines:
+        level = levels.get(line.size, 0) if len(line.text) <= _LONGEST_HEADING else 0
+        goes_on = before is not None and before.size == line.size and 0 < before.top - line.top < 1.9 * line.size
+        if before is not None and before.page != line.page and not level and before.size == line.size:
+            goes_on = parts[-1][-1:] not in ".:!?\n"
+        if goes_on and parts[-1][-1:] in _NO_TEXT:
+            parts[-1] = parts[-1][:-1]
+            length -= 1
+            piece = line.text
+        else:
+            piece = (
+                f" {line.text}" if goes_on else ("\n\n" * bool(parts)) + ("#" * level + " ") * bool(level) + line.text
+            )
+        while len(starts) <= line.page:
+            starts.append(length)
+        parts.append(piece)
+        length += len(piece)
+        if length > MAX_TEXT:
+            return "".join(parts), starts, True
+        before = line
+    starts += [length] * (pages - len(starts))
+    return "".join(parts).rstrip(_NO_TEXT) + "\n" * bool(parts), starts, False
+
+
+def _answer(body: bytes) -> dict[str, Any]:
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(body)
+    except pypdfium2.PdfiumError as error:
+        return {"error": "is encrypted" if "assword" in str(error) else "is damaged"}
+    pages = min(len(document), MAX_PAGES)
+    markdown, starts, cut = _written(list(_lines(document, pypdfium2.raw)), pages)
+    said = document.get_metadata_dict(skip_empty=True)
+    kept = {"title": said.get("Title", ""), "author": said.get("Author", ""), "created": said.get("CreationDate", "")}
+    return {"markdown": markdown, "pages": starts, "truncated": cut or len(document) > MAX_PAGES, "said": kept}
+
+
+def _main() -> None:
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    except (ImportError, ValueError, OSError):  # another system
+        pass
+    try:
+        answer = _answer(sys.stdin.buffer.read())
+    except MemoryError:
+        answer = {"error": f"takes more than {MEMORY:,} bytes of memory"}
+    sys.stdout.buffer.write(json.dumps(answer).encode())
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,177 @@
+"""Typed records from a page by CSS selectors (selectolax's): a schema says where each field stands and what it is.
+
+    {"items": "li.lamp", "fields": {"name": "h2", "price": {"css": ".price", "type": "number"},
+     "image": {"css": "img", "attribute": "src", "type": "url", "optional": true}, "tags": {"css": "i", "list": true}}}
+
+`items` selects the elements that a record each is made of; without it there is one record a page. A field is a
+selector, or a mapping with `css` (empty: the item), `attribute` (without: its text), `type`, `list` and `optional`.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from selectolax.lexbor import LexborHTMLParser
+
+from comity import urls
+from comity.errors import InvalidSetting
+from comity.retrieve.bounds import bounded
+from comity.retrieve.days import day_of
+
+_NUMBER: Final = re.compile(r"[-+−]?\d[\d.,\s'’]*")
+MOST_ITEMS: Final = 10_000
+"""Records of a page."""
+_KEYS: Final = frozenset(("css", "attribute", "type", "list", "optional"))
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What a schema found on a page.
+
+    Attributes:
+        records: one for each item that fits.
+        misfit: why the page, or the first item that was left out, does not fit; None where all does.
+    """
+
+    records: tuple[dict[str, Any], ...]
+    misfit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    css: str
+    attribute: str | None
+    type: str
+    list: bool
+    optional: bool
+
+
+class Schema:
+    """A schema, as a mapping or as JSON.
+
+    Attributes:
+        text: as JSON.
+
+    Raises:
+        InvalidSetting: it is no schema; the message names the field.
+    """
+
+    def __init__(self, given: Mapping[str, Any] | str) -> None:
+        try:
+            stated: Any = json.loads(given) if isinstance(given, str) else given
+            self.text = json.dumps(stated, separators=(",", ":"), ensure_ascii=False)
+            self._items = str(stated.get("items") or "")
+            fields = dict(stated["fields"])
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise InvalidSetting("schema: it needs fields", hint='for example {"fields": {"title": "h1"}}') from None
+        if not fields or (unknown := set(stated) - {"items", "fields"}):
+            raise InvalidSetting(
+                f"schema: {'it has no fields' if not fields else f'{sorted(unknown)[0]!r} is unknown'}"
+            )
+        self._fields = tuple(self._field(name, each) for name, each in fields.items())
+        self._check("items", self._items)
+
+    def _field(self, name: str, given: Any) -> _Field:
+        stated = {"css": given} if isinstance(given, str) else given
+        if not isinstance(stated, Mapping) or (unknown := set(stated) - _KEYS):
+            what = "neither a selector nor a mapping" if not isinstance(stated, Mapping) else f"{sorted(unknown)[0]!r}"
+            raise InvalidSetting(
+                f"schema: {name}: {what} is not understood", hint=f"it may have {', '.join(sorted(_KEYS))}"
+            )
+        kind = stated.get("type", "text")
+        if kind not in TYPES:
+            raise InvalidSetting(f"schema: {name}: type {kind!r} is none of {', '.join(TYPES)}")
+        css, attribute = str(stated.get("css", "")), stated.get("attribute")
+        self._check(name, css)
+        return _Field(name, css, attribute, kind, bool(stated.get("list")), bool(stated.get("optional")))
+
+    @staticmethod
+    def _check(name: str, css: str) -> None:
+        try:
+            if css:
+                LexborHTMLParser("<p>").css(css)
+        except Exception as error:
+            raise InvalidSetting(f"schema: {name}: {css!r} is not a CSS selector ({error})") from None
+
+    def read(self, html: str, url: str) -> Selected:
+        """The records of a page served at `url`, against which links are resolved.
+
+        Raises:
+            ExtractionFailed: the page is built to exhaust a parser.
+        """
+        tree = LexborHTMLParser(bounded(html, url)[0])
+        base = tree.css_first("base[href]")
+        start = urls.join(url, base.attributes.get("href") or "") if base is not None else None
+        top = tree.root
+        found = (tree.css(self._items) if self._items else [top] if top is not None else [])[:MOST_ITEMS]
+        records, misfit = [], None if found else f"nothing matches {self._items!r}"
+        for item in found:
+            record, lacks = self._record(item, start or url)
+            if lacks is None:
+                records.append(record)
+            else:
+                misfit = misfit or lacks
+        return Selected(tuple(records), misfit)
+
+    def _record(self, item: Any, base: str) -> tuple[dict[str, Any], str | None]:
+        record: dict[str, Any] = {}
+        for field in self._fields:
+            nodes = item.css(field.css) if field.css else [item]
+            texts = [_text(node, field.attribute) for node in nodes]
+            if field.type == "boolean":
+                record[field.name] = bool(nodes) if field.attribute is None else any(each is not None for each in texts)
+                continue
+            values = [value for each in texts if each and (value := TYPES[field.type](each, base)) is not None]
+            if field.list:
+                record[field.name] = values
+            else:
+                record[field.name] = values[0] if values else None
+            if not values and not field.optional:
+                if not nodes:
+                    return record, f"{field.name}: nothing matches {field.css!r}"
+                return record, f"{field.name}: {(texts[0] or '')[:60]!r} is not of type {field.type}"
+        return record, None
+
+
+def _text(node: Any, attribute: str | None) -> str | None:
+    if attribute is not None:
+        stated: str | None = node.attributes.get(attribute)
+        return stated
+    return " ".join(node.text(separator=" ").split())
+
+
+def _number(text: str, _: str = "") -> float | None:
+    """The first number: `1,299.00`, `1.299,00` and `1 299` alike; one separator before three figures groups."""
+    match = _NUMBER.search(text)
+    if match is None:
+        return None
+    digits = re.sub(r"[\s'’]", "", match[0]).replace("−", "-").rstrip(".,")
+    last = max(digits.rfind("."), digits.rfind(","))
+    if last >= 0:
+        mark, other = digits[last], "," if digits[last] == "." else "."
+        grouped = digits.count(mark) > 1 or (other not in digits and len(digits) - last == 4 and digits[0] != "0")
+        digits = digits.replace(other, "")
+        digits = digits.replace(mark, "") if grouped else digits.replace(mark, ".")
+    try:
+        return float(digits)
+    except ValueError:
+        return None
+
+
+def _integer(text: str, _: str) -> int | None:
+    number = _number(text)
+    return int(number) if number is not None and number == int(number) else None
+
+
+TYPES: Final[dict[str, Callable[[str, str], Any]]] = {
+    "text": lambda text, _: text,
+    "number": _number,
+    "integer": _integer,
+    "boolean": lambda _, __: True,
+    "date": lambda text, _: day_of(text) or None,
+    "url": lambda text, base: urls.join(base, text),
+}
+"""What a field may be, and how it is read of a text: `boolean` says whether there is such an element or attribute."""

@@ -1,0 +1,36 @@
+"""What refreshes found changed: the content, or only what stands around it."""
+
+import json
+from pathlib import Path
+
+from commands import ALLOW, comity
+from sites import Site
+
+
+def page(words: str, menu: str) -> str:
+    story = "The keeper of the lamps goes round each evening and fills them with oil. " * 3
+    return f"<title>Lamps</title><nav>{menu}</nav><main><h1>Lamps</h1><p>{story}</p><p>{words}</p></main>"
+
+
+def test_a_refresh_that_changed_content_is_told_from_one_that_changed_the_shell(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/a", "/b", "/c")
+    for path in ("/a", "/b", "/c"):
+        site.set(path, page("Oil burns slowly, and it burns long.", "Home"))
+    words = ("-o", "out", "--delay", "0", *ALLOW)
+    assert comity("crawl", site.url("/"), *words, cwd=tmp_path).returncode == 0
+    assert comity("changes", "out", cwd=tmp_path).stdout == ""
+    site.set("/a", page("Oil burns slowly, all through the night.", "Home"))
+    site.set("/b", page("Oil burns slowly, and it burns long.", "Home and garden"))
+    assert comity("crawl", "--refresh", *words, cwd=tmp_path).returncode == 0
+    told = comity("changes", "out", cwd=tmp_path).stdout
+    assert f"{site.url('/a')}  content changed (refresh 1)" in told
+    assert "-Oil burns slowly, and it burns long.\n+Oil burns slowly, all through the night." in told
+    assert f"{site.url('/b')}  only the shell changed (refresh 1)" in told
+    assert site.url("/c") not in told
+    found = {
+        each["url"]: each
+        for each in map(json.loads, comity("changes", "out", "--json", cwd=tmp_path).stdout.splitlines())
+    }
+    changed, shell = found[site.url("/a")], found[site.url("/b")]
+    assert changed["content_sha256"] != changed["previous_content_sha256"]
+    assert shell["content_sha256"] == shell["previous_content_sha256"]

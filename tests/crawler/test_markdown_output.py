@@ -1,0 +1,88 @@
+"""A crawl's pages as Markdown: written so, in a program, and from a crawl that is there."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import ALLOW, comity
+from sites import Site
+
+from comity import CrawledPage, Policy, crawl
+
+PAGE = (
+    '<!doctype html><html lang="en"><title>Lamps</title><link rel="license" href="/by"><main><h1>Lamps</h1>'
+    '<p class="byline">By Ada Keeper</p><time datetime="2024-05-17">May</time><p>Oil burns slöwly, all the night.</p>'
+    '<a href="/b.png">x</a><h2 id="gas">Gas</h2><p>It hisses, and it is bright.</p></main>'
+)
+
+
+@pytest.fixture
+def lamps(site: Site) -> Site:
+    site.set("/robots.txt", "User-agent: *\nContent-Signal: ai-input=yes\n")
+    site.set("/", PAGE.encode("iso-8859-1"), content_type="text/html; charset=iso-8859-1")
+    site.set("/b.png", b"\x89PNG", content_type="image/png")
+    return site
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def crawled(site: Site, folder: Path, form: str) -> Path:
+    words = ("-o", "out", "--format", form, "--delay", "0", "--purpose", "ai-input", *ALLOW)
+    done = comity("crawl", site.url("/"), *words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "out"
+
+
+def test_the_format_markdown_writes_a_file_a_page_with_front_matter_and_the_same_as_lines(
+    lamps: Site, tmp_path: Path
+) -> None:
+    out = crawled(lamps, tmp_path, "markdown")
+    page, image = lines((out / "pages.jsonl").read_text())
+    assert page["markdown"].startswith("# Lamps\n")
+    assert "slöwly" in page["markdown"]
+    assert (page["author"], page["date"], page["language"]) == ("Ada Keeper", "2024-05-17", "en")
+    assert (image["markdown"], image["file"]) == (None, None)
+    front, _, text = (out / page["file"]).read_text().removeprefix("---\n").partition("---\n\n")
+    assert text == page["markdown"]
+    values = {name: json.loads(value) for name, _, value in (line.partition(": ") for line in front.splitlines())}
+    assert values["url"] == lamps.url("/")
+    assert values["licences"] == [lamps.url("/by")]
+    assert values["usage"] == {"ai-input": "allowed"}
+    assert comity("prove", "out", cwd=tmp_path).returncode == 0
+    (out / page["file"]).write_text("another text")
+    assert comity("prove", "out", cwd=tmp_path).returncode != 0
+
+
+@pytest.mark.parametrize("form", ["jsonl", "files", "warc", "parquet", "sqlite", "markdown"])
+def test_a_crawl_that_is_there_gives_markdown_and_chunks_without_fetching(
+    lamps: Site, tmp_path: Path, form: str
+) -> None:
+    crawled(lamps, tmp_path, form)
+    asked = len(lamps.seen)
+    told = comity("pages", "out", "--markdown", cwd=tmp_path)
+    (page,) = lines(told.stdout)
+    assert "Oil burns slöwly, all the night." in page["markdown"]
+    assert (page["date"], page["usage"]) == ("2024-05-17", {"ai-input": "allowed"})
+    first, second = lines(comity("pages", "out", "--chunks", "64", cwd=tmp_path).stdout)
+    assert (first["path"], second["path"]) == (["Lamps"], ["Lamps", "Gas"])
+    assert second["url"] == f"{lamps.url('/')}#gas:~:text=It%20hisses%2C%20and%20it%20is%20bright."
+    assert (second["page"], second["licences"]) == (lamps.url("/"), [lamps.url("/by")])
+    (named,) = lines(comity("pages", "out", "--markdown", "-o", "md", cwd=tmp_path).stdout)
+    assert (tmp_path / "md" / named["file"]).read_text().startswith("---\nurl: ")
+    assert len(lamps.seen) == asked
+
+
+def test_a_program_has_the_markdown_of_each_page(lamps: Site) -> None:
+    async def pages() -> list[CrawledPage]:
+        policy = Policy(agent="MyBot/1.0", min_interval=0, allow_addresses=("127.0.0.0/8",))
+        return [page async for page in crawl(lamps.url("/"), policy=policy)]
+
+    page, image = asyncio.run(pages())
+    assert page.markdown.startswith("# Lamps\n")
+    assert page.content is not None
+    assert [section.title for section in page.content.sections] == ["Lamps"]
+    assert (image.content, image.markdown) == (None, "")

@@ -1,0 +1,131 @@
+"""PDF as Markdown: headings, paragraphs and pages; what is encrypted, damaged or hostile ends in an error."""
+
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from commands import ALLOW, comity
+from sites import Site
+
+from comity.errors import ExtractionFailed
+from comity.retrieve import pdf
+from comity.retrieve.documents import read_body
+
+pytest.importorskip("pypdfium2", reason="pip install 'comity[pdf]'")
+URL = "https://example.com/lamps.pdf"
+
+
+def made(*pages: list[tuple[float, float, str]], more: str = "", info: str = "(Of lamps)") -> bytes:
+    """A PDF whose pages hold lines of text: size, distance from the top in points, words."""
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    kids = []
+    for lines in pages:
+        text = "\n".join(f"BT /F1 {size} Tf 72 {800 - top} Td ({words}) Tj ET" for size, top, words in lines)
+        objects.append(f"<< /Length {len(text)} >>\nstream\n{text}\nendstream")
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {len(objects)} 0 R "
+            "/Resources << /Font << /F1 3 0 R >> >> >>"
+        )
+        kids.append(f"{len(objects)} 0 R")
+    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
+    objects.append(f"<< /Title {info} /Author (Ada Keeper) /CreationDate (D:20240517120000Z) >>")
+    out = "%PDF-1.4\n"
+    places = []
+    for number, each in enumerate(objects, start=1):
+        places.append(len(out))
+        out += f"{number} 0 obj\n{each}\nendobj\n"
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    start = len(out)
+    out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
+    size = len(objects)
+    out += f"trailer\n<< /Size {size + 1} /Root 1 0 R /Info {size} 0 R {more} >>\nstartxref\n{start}\n%%EOF"
+    return out.encode("latin-1")
+
+
+ENCRYPTED = f"/Encrypt << /Filter /Standard /V 1 /R 2 /P -1 /O ({'x' * 32}) /U ({'y' * 32}) >>"
+TWO = made(
+    [(24, 50, "Of lamps"), (10, 100, "Oil burns slowly,"), (10, 112, "all the night."), (10, 150, "Wicks are cut.")],
+    [(16, 50, "Gas"), (10, 80, "It hisses.")],
+)
+
+
+def test_larger_type_is_a_heading_and_lines_make_paragraphs() -> None:
+    page = read_body(TWO, URL, "application/pdf")
+    assert page is not None
+    assert page.markdown == (
+        "# Of lamps\n\nOil burns slowly, all the night.\n\nWicks are cut.\n\n## Gas\n\nIt hisses.\n"
+    )
+    assert [page.markdown[start:].lstrip().split("\n")[0] for start in page.page_starts] == ["# Of lamps", "## Gas"]
+    said = page.metadata
+    assert said.title is not None
+    assert said.author is not None
+    assert said.date is not None
+    assert (said.title.value, said.author.value, said.date.value) == ("Of lamps", "Ada Keeper", "2024-05-17")
+
+
+def test_a_chunk_leads_to_its_page() -> None:
+    page = read_body(TWO, URL, "application/pdf")
+    assert page is not None
+    assert [(chunk.path, chunk.url) for chunk in page.chunks()] == [
+        (("Of lamps",), f"{URL}#page=1"),
+        (("Of lamps", "Gas"), f"{URL}#page=2"),
+    ]
+
+
+def test_a_pdf_is_known_by_what_it_is_where_its_type_says_nothing() -> None:
+    assert read_body(TWO, URL, "application/octet-stream") is not None
+    assert read_body(b"\x00\x01", URL, "application/octet-stream") is None
+
+
+def test_pictures_of_pages_are_no_page() -> None:
+    page = read_body(made([]), URL, "application/pdf")
+    assert page is not None
+    assert (page.judgement.kind, page.markdown) == ("empty", "")
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        (b"%PDF-1.4\nnothing", "is damaged"),
+        (TWO[:300], "is damaged"),
+        (
+            made(
+                [(10, 50, "x")],
+                more=f"/Encrypt << /Filter /Standard /V 1 /R 2 /P -1 /O ({'x' * 32}) /U ({'y' * 32}) >>",
+            ),
+            "is encrypted",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_an_error_in_words(body: bytes, word: str) -> None:
+    with pytest.raises(ExtractionFailed, match=word):
+        read_body(body, URL, "application/pdf")
+
+
+def test_what_takes_too_much_memory_or_time_ends_with_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb = zlib.compress(b"(x) Tj " * 3_000_000, 9)
+    body = TWO.replace(b"%%EOF", b"")
+    content = b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(bomb), bomb)
+    hostile = body.replace(b"%PDF-1.4\n", b"%PDF-1.4\n4 0 obj\n" + content + b"\nendobj\n")
+    monkeypatch.setattr(pdf, "SECONDS", 3)
+    with suppress(ExtractionFailed):
+        page = read_body(hostile, URL, "application/pdf")
+        assert page is not None
+        assert len(page.markdown) <= pdf.MAX_TEXT + 1000
+
+
+def test_more_text_than_is_taken_is_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [pdf._Line("word " * 20, 10.0, 100.0 - number, 0) for number in range(100)]
+    monkeypatch.setattr(pdf, "MAX_TEXT", 1000)
+    markdown, _, cut = pdf._written(lines, 1)
+    assert cut
+    assert len(markdown) < 1300
+
+
+def test_a_pdf_is_fetched_as_markdown(site: Site, tmp_path: Path) -> None:
+    site.set("/lamps.pdf", TWO, content_type="application/pdf")
+    told = comity("fetch", site.url("/lamps.pdf"), *ALLOW)
+    assert told.stdout.startswith("# Of lamps\n\nOil burns slowly, all the night.\n"), told.stderr
+    assert comity("crawl", site.url("/lamps.pdf"), "-o", "out", *ALLOW, cwd=tmp_path).returncode == 0
+    assert "It hisses." in comity("pages", "out", "--markdown", cwd=tmp_path).stdout

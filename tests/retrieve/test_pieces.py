@@ -1,0 +1,207 @@
+"""A page in pieces: what is cut where, and how each piece is found again."""
+
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import comity
+from comity.retrieve.extraction import ExtractedPage, read
+from comity.retrieve.pieces import Chunk, Section
+from comity.retrieve.tokens import tokens
+
+URL = "https://example.com/lamps"
+
+
+def page(markdown: str) -> ExtractedPage:
+    return ExtractedPage(markdown, (), False, url=URL)
+
+
+def words_of(chunk: Chunk) -> str:
+    return unquote(chunk.url.partition(":~:text=")[2])
+
+
+def test_each_heading_begins_a_chunk_that_knows_the_headings_above_it() -> None:
+    text = "Before all.\n\n# Lamps\n\n## Oil\n\nOil burns at night.\n\n### Wicks\n\nOf cotton.\n\n## Gas\n\nHisses.\n"
+    chunks = page(text).chunks()
+    assert [(chunk.path, chunk.text) for chunk in chunks] == [
+        ((), "Before all."),
+        (("Lamps", "Oil"), "# Lamps\n\n## Oil\n\nOil burns at night."),
+        (("Lamps", "Oil", "Wicks"), "### Wicks\n\nOf cotton."),
+        (("Lamps", "Gas"), "## Gas\n\nHisses."),
+    ]
+    assert [text[chunk.start : chunk.end].strip() for chunk in chunks] == [chunk.text for chunk in chunks]
+    assert all(chunk.tokens == tokens(chunk.text) for chunk in chunks)
+
+
+def test_code_is_cut_between_lines_and_fenced_again() -> None:
+    lines = [f"value_{number} = {number}" for number in range(60)]
+    lines[20] = ""
+    text = "\n".join(("# Code", "", "```python", *lines, "```", ""))
+    chunks = page(text).chunks(100)
+    assert len(chunks) > 3
+    assert all(chunk.text.removeprefix("# Code\n\n").startswith("```python\n") for chunk in chunks)
+    assert all(chunk.text.endswith("\n```") and chunk.text.count("```") == 2 for chunk in chunks)
+    assert [line for chunk in chunks for line in chunk.text.split("\n") if line.startswith("value")] == [
+        line for line in lines if line
+    ]
+    assert all(chunk.tokens <= 100 for chunk in chunks)
+
+
+def test_a_table_is_cut_between_rows_and_each_part_has_its_head() -> None:
+    rows = [f"| lamp {number} | {number} |" for number in range(40)]
+    chunks = page("\n".join(("| Name | Price |", "| --- | --- |", *rows, ""))).chunks(80)
+    assert len(chunks) > 3
+    assert all(chunk.text.startswith("| Name | Price |\n| --- | --- |\n") for chunk in chunks)
+    assert [line for chunk in chunks for line in chunk.text.split("\n")[2:]] == rows
+    assert words_of(chunks[1]) == re.match(r"\| (lamp \d+) ", chunks[1].text.split("\n")[2])[1]  # type: ignore[index]
+
+
+def test_a_list_is_cut_between_items_and_a_paragraph_between_sentences() -> None:
+    items = [f"- Item {number} is of brass." for number in range(30)]
+    prose = " ".join(f"Sentence {number} has some words." for number in range(30))
+    chunks = page("\n".join(items) + "\n\n" + prose + "\n").chunks(60)
+    for chunk in chunks:
+        assert all(line in items or line.endswith("words.") for line in chunk.text.split("\n") if line)
+        assert chunk.tokens <= 60
+
+
+def test_a_link_is_not_cut_though_it_is_long() -> None:
+    link = f"[{'word. ' * 60}](https://example.com/x)"
+    assert any(link in chunk.text for chunk in page(f"Before. {link} After.\n").chunks(40))
+
+
+@given(st.lists(st.sampled_from([
+    "# A heading\n", "\n", "- item one\n", "  - nested item\n", "1. first\n", "> quoted text\n", "```\n", "~~~ x\n",
+    "| a | b |\n", "| --- | --- |\n", "| 1 | 2 |\n", "    indented code\n", "A sentence. Another one! A third?\n",
+    "[a]: https://example.com\n", "[^1]: A note.\n", "<div>\n", "Title\n", "===\n", "\t- tab\n", "&amp; `code` *x*\n",
+    "\r\n", "\x0b", "漢字だけの文。次の文。\n",
+]), max_size=60), st.integers(32, 80))  # fmt: skip
+def test_whatever_the_markdown_nothing_is_lost_and_nothing_stands_twice(parts: list[str], most: int) -> None:
+    text = "".join(parts)
+    chunks = page(text).chunks(most)
+    assert all(before.end == after.start for before, after in pairwise(chunks))
+    assert "".join(text[chunk.start : chunk.end] for chunk in chunks).strip() == text.strip()
+    for chunk in chunks:
+        assert all(line.strip() in chunk.text for line in text[chunk.start : chunk.end].split("\n"))
+    page(text).sections, page(text).links, page(text).images, page(text).tables
+
+
+def test_tokens_are_counted_by_the_tokenizer_that_is_given() -> None:
+    class Encoding:
+        ids = (1, 2, 3)
+
+    class Tokenizer:
+        def encode(self, text: str) -> Encoding:
+            return Encoding()
+
+    assert page("Some words.\n").chunks(tokenizer=Tokenizer())[0].tokens == 3
+    assert page("Some words.\n").chunks(tokenizer=lambda text: len(text.split()))[0].tokens == 2
+    with pytest.raises(comity.InvalidSetting, match="max_tokens"):
+        page("").chunks(5)
+
+
+def test_the_address_of_a_chunk_leads_to_words_that_stand_on_the_page_one_after_the_other() -> None:
+    html = """<main><h1 id="top">Lamps</h1><p>Ten<sup>n2</sup> lamps of <b>brass</b>-work, <i>very</i>
+    old, stand in the <a href="/hall">great hall</a> of the house.</p>
+    <h2>Lamps</h2><p>See <code>a-b, c</code> for more about all of them.</p></main>"""
+    chunks = read(html, f"{URL}#old").chunks()
+    assert chunks[0].url.startswith("https://example.com/lamps#top:~:text=")
+    assert words_of(chunks[0]) == "lamps of brass-work, very old, stand in the"  # the mark of a note is left out
+    assert "-" not in chunks[0].url.partition("text=")[2]
+    assert words_of(chunks[1]) == "See a-b, c for more about all of"
+
+
+def test_words_that_stand_earlier_on_the_page_too_are_not_what_a_chunk_is_found_by() -> None:
+    text = "# One\n\nThe same beginning of two long passages of a page, here the first.\n\n# Two\n\n"
+    text += "The same beginning of two long passages of a page, here the second.\n"
+    first, second = page(text).chunks()
+    assert words_of(first) == "The same beginning of two long passages of"
+    assert words_of(second).endswith("here the second.")
+
+
+def test_sections_are_a_tree_with_the_ids_that_the_page_links_to() -> None:
+    html = """<main><h1>Lamps</h1><p>Of many kinds, and all of them burn.</p>
+    <section id="oil"><h2>Oil <a class="headerlink" href="#oil">¶</a></h2><p>Burns slowly, all the night.</p>
+    <h3><a name="wick"></a>Wicks</h3><p>Made of cotton, cut often.</p></section>
+    <h2 id="gas">Gas</h2><p>It hisses, and it is bright.</p></main>"""
+    extracted = read(html, URL)
+
+    def shape(sections: tuple[Section, ...]) -> list[object]:
+        return [(each.level, each.title, each.id, shape(each.sections)) for each in sections]
+
+    assert shape(extracted.sections) == [
+        (1, "Lamps", None, [(2, "Oil", "oil", [(3, "Wicks", "wick", [])]), (2, "Gas", "gas", [])])
+    ]
+    oil = extracted.sections[0].sections[0]
+    assert extracted.markdown[oil.start : oil.end].strip().endswith("cut often.")
+
+
+def test_links_images_and_tables_of_the_content_are_values() -> None:
+    html = """<main><h1>Lamps</h1><p>See <a href="/oil">oil <b>lamps</b></a>. <img src="a.png" alt="A lamp"></p>
+    <table><tr><th>Name</th><th>Price</th></tr><tr><td><a href="x">Oil</a></td><td>1|2</td></tr></table></main>"""
+    extracted = read(html, URL)
+    assert [(each.text, each.url) for each in extracted.links] == [
+        ("oil lamps", "https://example.com/oil"),
+        ("Oil", "https://example.com/x"),
+    ]
+    assert [(each.text, each.url) for each in extracted.images] == [("A lamp", "https://example.com/a.png")]
+    (table,) = extracted.tables
+    assert (table.head, table.rows) == (("Name", "Price"), (("Oil", "1|2"),))
+    assert json.dumps(extracted.pieces(["sections", "chunks", "links", "images", "tables"]))
+
+
+def test_chromium_finds_every_chunk_by_its_address(chromium: Any) -> None:
+    parts = [
+        f"""<h2 id="p{number}">Part {number}</h2><p>Lamp {number}, of <b>brass</b>&mdash;and 5&nbsp;% tin&mdash;is
+        <a href="/x">rather-old</a>, a &amp; b.</p><div style="height:3000px"></div>
+        <pre><code>lamp_{number} = burn(x, y - {number})\nprint()</code></pre><div style="height:3000px"></div>
+        <ul><li>第{number}盏灯，很旧的灯。</li><li>Nummer {number}: größer als Öl</li></ul>
+        <table><tr><th>Name {number}</th><th>Price</th></tr><tr><td>Olive {number}</td><td>3</td></tr></table>"""
+        for number in range(8)
+    ]
+    html = f"<!doctype html><html><body><main><h1>Lamps</h1>{''.join(parts)}</main></body></html>"
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(html.encode())
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        chunks = read(html, f"http://127.0.0.1:{server.server_port}/").chunks(60)
+        assert len(chunks) >= 16
+        tab = chromium.new_page()
+        try:
+            for chunk in chunks[1:]:
+                place, _, words = chunk.url.partition("#")
+                tab.goto("about:blank")
+                tab.goto(f"{place}#:~:text={words.partition(':~:text=')[2]}")  # without the id, which leads there too
+                shown = tab.evaluate(_SHOWN)
+                assert shown[0] > 0, chunk.url
+                assert words_of(chunk) in " ".join(shown[1].split()), chunk.url
+        finally:
+            tab.close()
+            server.shutdown()
+
+
+_SHOWN = """() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT); const seen = [];
+  while (walker.nextNode()) {
+    const range = document.createRange(); range.selectNodeContents(walker.currentNode);
+    const box = range.getBoundingClientRect();
+    if (box.bottom > 0 && box.top < innerHeight) seen.push(walker.currentNode.data);
+  }
+  return [scrollY, seen.join("")];
+}"""

@@ -1,0 +1,138 @@
+"""Typed records by CSS selectors: from a text, on the command line, in a crawl."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import ALLOW, comity
+from sites import Site
+
+from comity.errors import InvalidSetting
+from comity.retrieve import Schema
+
+URL = "https://example.com/lamps/"
+SCHEMA = {
+    "items": "li.lamp",
+    "fields": {
+        "name": "h2",
+        "price": {"css": ".price", "type": "number"},
+        "image": {"css": "img", "attribute": "src", "type": "url", "optional": True},
+        "tags": {"css": ".tag", "list": True, "optional": True},
+        "sold": {"css": ".sold", "type": "boolean"},
+    },
+}
+PAGE = """<ul><li class=lamp><h2> Oil
+lamp</h2><b class=price>1.299,00 €</b><img src="oil.jpg"><i class=tag>brass</i><i class=tag>old</i></li>
+<li class=lamp><h2>Gas</h2><b class=price>$3</b><em class=sold>sold</em></li></ul>"""
+
+
+def test_each_item_becomes_a_record_of_the_types_stated() -> None:
+    assert Schema(SCHEMA).read(PAGE, URL).records == (
+        {
+            "name": "Oil lamp",
+            "price": 1299.0,
+            "image": "https://example.com/lamps/oil.jpg",
+            "tags": ["brass", "old"],
+            "sold": False,
+        },
+        {"name": "Gas", "price": 3.0, "image": None, "tags": [], "sold": True},
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        ("number", "1,299.50 USD", 1299.5),
+        ("number", "1 299,5", 1299.5),
+        ("number", "1.299", 1299.0),
+        ("number", "0.125", 0.125),
+        ("number", "-3,5 °C", -3.5),
+        ("number", "none", None),
+        ("integer", "12 lamps", 12),
+        ("integer", "12.5", None),
+        ("date", "17. Mai 2024", "2024-05-17"),
+        ("url", "?a=1", "https://example.com/lamps/?a=1"),
+        ("url", "javascript:alert(1)", None),
+    ],
+)
+def test_a_value_is_read_as_its_type_or_not_at_all(kind: str, text: str, value: Any) -> None:
+    schema = Schema({"fields": {"it": {"css": "p", "type": kind, "optional": True}}})
+    assert schema.read(f"<p>{text}</p>", URL).records == ({"it": value},)
+
+
+@pytest.mark.parametrize(
+    ("html", "why"),
+    [
+        ("<p>Nothing of that kind</p>", "nothing matches 'li.lamp'"),
+        ("<li class=lamp><b class=price>1</b>", "name: nothing matches 'h2'"),
+        ("<li class=lamp><h2>x</h2><b class=price>ask us</b>", "price: 'ask us' is not of type number"),
+    ],
+)
+def test_what_does_not_fit_is_told(html: str, why: str) -> None:
+    found = Schema(SCHEMA).read(html, URL)
+    assert (found.records, found.misfit) == ((), why)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ("[", "it needs fields"),
+        ({"fields": {}}, "no fields"),
+        ({"fields": {"a": 3}}, "a: neither a selector nor a mapping"),
+        ({"fields": {"a": {"css": "p", "typ": "text"}}}, "'typ' is not understood"),
+        ({"fields": {"a": {"css": "p", "type": "money"}}}, "'money' is none of text"),
+        ({"fields": {"a": "p["}}, "is not a CSS selector"),
+        ({"item": "p", "fields": {"a": "p"}}, "'item' is unknown"),
+    ],
+)
+def test_a_schema_that_is_none_is_refused_by_the_name_of_the_field(given: Any, word: str) -> None:
+    with pytest.raises(InvalidSetting, match=word.replace("(", r"\(")):
+        Schema(given)
+
+
+def test_records_of_a_page_on_the_command_line(site: Site, tmp_path: Path) -> None:
+    site.set("/lamps/", PAGE)
+    site.set("/other", "<p>x</p>")
+    (tmp_path / "lamps.json").write_text(json.dumps(SCHEMA))
+    told = comity("fetch", site.url("/lamps/"), "--schema", "lamps.json", *ALLOW, cwd=tmp_path)
+    assert [json.loads(line)["name"] for line in told.stdout.splitlines()] == ["Oil lamp", "Gas"]
+    told = comity("fetch", site.url("/other"), "--schema", "lamps.json", *ALLOW, cwd=tmp_path)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert "does not fit the schema: nothing matches 'li.lamp'" in told.stderr
+
+
+def test_a_crawl_writes_records_and_marks_and_counts_pages_that_do_not_fit(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/lamps/")
+    site.set("/lamps/", PAGE)
+    (tmp_path / "lamps.json").write_text(json.dumps(SCHEMA))
+    words = ("--schema", "lamps.json", "-o", "out", "--format", "sqlite", "--delay", "0", *ALLOW)
+    told = comity("crawl", site.url("/"), *words, cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert "do not fit                     1" in told.stdout
+    with closing(sqlite3.connect(tmp_path / "out" / "crawl.sqlite")) as db:
+        rows = db.execute("SELECT name, price, sold FROM records ORDER BY id").fetchall()
+        marked = db.execute("SELECT misfit FROM pages ORDER BY depth").fetchall()
+    assert rows == [("Oil lamp", 1299.0, 0), ("Gas", 3.0, 1)]
+    assert marked == [("nothing matches 'li.lamp'",), (None,)]
+    site.set("/more", PAGE)
+    (tmp_path / "lamps.json").unlink()
+    told = comity("crawl", site.url("/more"), "-o", "out", "--resume", *ALLOW, cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+
+
+def test_pages_that_say_they_are_not_there_are_marked_and_counted(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/gone", "/real")
+    site.set("/gone", "<title>Lamps</title><h1>Page not found</h1><p>Sorry, it is not here.</p>")
+    site.set("/real", f"<title>How lamps are found</title><h1>404 lamps</h1><p>{'They burn all night. ' * 90}</p>")
+    told = comity("crawl", site.url("/"), "-o", "out", "--delay", "0", *ALLOW, cwd=tmp_path)
+    assert "soft 404                       1" in told.stdout
+    pages = [json.loads(line) for line in (tmp_path / "out" / "pages.jsonl").read_text().splitlines()]
+    marked = {page["url"].removeprefix(site.url("")): page["soft_404"] for page in pages}
+    assert marked == {
+        "/": None,
+        "/gone": "It says «Page not found», though its status says that it was found.",
+        "/real": None,
+    }
