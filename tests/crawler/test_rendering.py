@@ -890,3 +890,16 @@ def test_a_refresh_compares_what_was_served_and_follows_what_scripts_name_now(sh
     assert prove(tmp_path).findings == []
     changes = {row["url"].removeprefix(shop.url("")): row["change"] for row in rows(tmp_path, "changes")}
     assert changes == {"/": "unchanged", "/a": "unchanged", "/b": "unchanged", "/c": "unchanged", "/d": "new"}
+
+
+def test_only_pages_that_are_next_to_empty_without_scripts_are_rendered_where_that_is_wanted(
+    site: Site, tmp_path: Path
+) -> None:
+    story = f"<p>{'The keeper of the lamps goes round each evening and fills them with oil. ' * 12}</p>"
+    add = "document.body.innerHTML += '<p>put there by a script</p><a href=/more>more</a>'"
+    site.set("/", f"<title>Lamps</title><main><h1>Lamps</h1>{story}</main><a href=/shell>s</a><script>{add}</script>")
+    site.set("/shell", f"<title>Shell</title><body><div id=root></div><script>{add}</script>")
+    site.set("/more", f"<title>More</title><main><h1>More</h1>{story}</main>")
+    stats, pages = crawl(site, tmp_path, settings=replace(RENDER, render_auto=True))
+    assert {path: page["rendered"] for path, page in pages.items()} == {"/": None, "/shell": True, "/more": None}
+    assert "put there by a script" in pages["/shell"]["body"]
