@@ -66,7 +66,7 @@ def test_completion_is_printed_and_installed(shell: str, tmp_path: Path, monkeyp
     ("typed", "offered"),
     [
         ("fr", {"frontier"}),
-        ("crawl --sc", {"--scope"}),
+        ("crawl --sco", {"--scope"}),
         ("crawl --scope ho", {"host"}),
         ("check --dialect goo", {"google"}),
         ("check --purpose tr", {"train-ai"}),

@@ -252,7 +252,6 @@ def test_figures_with_strokes_are_read_by_the_language_of_the_page(language: str
         ("<div>Updated: May 17, 2024</div>", "2024-05-17"),
         ("<footer>Copyright May 17, 2024</footer>", None),
         ("<p>The lamp was lit on May 17, 2024 and burnt for a long time after that.</p>", None),
-        ('<script>x = {"publishedAt":"2024-05-17T10:00:00Z"}</script>', "2024-05-17"),
         ('<nav><time datetime="2020-01-01">x</time></nav><time datetime="2024-05-17">x</time>', "2024-05-17"),
     ],
 )

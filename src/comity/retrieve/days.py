@@ -16,7 +16,7 @@ apr|avr|abr|kwie|kwi|dub|апр|квіт|кві|nis|huhti|απρ|ápr|bal|אפר
 may|mai|maj|mei|mag|maggio|mayo|maio|květ|kvě|мая|май|трав|тра|toukok|μαΐ|μαι|máj|geg|מאי|مايو|मई|พฤษภา
 jun|juin|giu|czerw|cze|červn|čer|июн|черв|чер|haz|iun|kesäk|ιουν|jún|bir|יוני|يونيو|जून|มิถุนา
 jul|juil|lug|luglio|lip|červen|čvc|июл|лип|tem|iul|heinä|ιουλ|júl|lie|יולי|يوليو|जुल|กรกฎา
-aug|aoû|ago|agosto|sier|sie|srp|авг|серп|сер|ağu|elo|αυγ|rugp|אוגוסט|أغسطس|अग|สิงหา
+aug|aoû|ago|agu|agosto|sier|sie|srp|авг|серп|сер|ağu|elo|αυγ|rugp|אוגוסט|أغسطس|अग|สิงหา
 sep|set|wrz|zář|сен|вер|eyl|syys|σεπ|szept|rugs|ספטמבר|سبتمبر|सित|กันยา
 oct|okt|out|ott|ottobre|paźdz|paź|říj|окт|жовт|жов|eki|loka|οκτ|spal|אוקטובר|أكتوبر|अक्|ตุลา
 nov|listopad|лист|ноя|kas|marras|νοε|lapkr|נובמבר|نوفمبر|नव|พฤศจิก
@@ -41,7 +41,7 @@ _DAY_MONTH: Final = re.compile(
     rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|er|º|ª|\.)?{_OF}{_MONTH},?{_OF}(?:den\s)?{_YEAR}", re.IGNORECASE
 )
 _MONTH_DAY: Final = re.compile(rf"{_MONTH}\s*(\d{{1,2}})(?:st|nd|rd|th)?[,.]?\s+(?:de\s+)?{_YEAR}", re.IGNORECASE)
-_FIGURES: Final = re.compile(rf"(?<![\d./-])(\d{{1,2}})([./-])\s?(\d{{1,2}})\2\s?{_YEAR}")
+_FIGURES: Final = re.compile(rf"(?<![\d./-])(\d{{1,2}})([./-])\s?(\d{{1,2}})\2\s?{_YEAR}(?!\.\d)")
 _PATTERNS: Final = ((_ISO, 1, 2, 3), (_SIGNS, 1, 2, 3), (_DAY_MONTH, 3, 2, 1), (_MONTH_DAY, 3, 1, 2))
 _COMPACT: Final = re.compile(r"(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:T?\d{4,6})?Z?")
 _SINCE: Final = re.compile(r"(1[0-9]{9})(?:\d{3})?")

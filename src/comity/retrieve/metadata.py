@@ -44,6 +44,7 @@ _OF_DATES: Final = ("date", "publish", "posted", "time", "byline", "meta")
 _NOT_BYLINE: Final = re.compile(
     r"bio|box|about|avatar|image|img|card|desc|social|follow|related|list|more|footer|comment|form|label|reply"
 )
+_OF_COMMENTS: Final = re.compile(r"comment|form|label|input")
 _BY: Final = re.compile(
     r"^(?:(?:(?:written|posted|reviewed|words|story|published|medically reviewed|article|text)\s+)?by\b:?\s*"
     r"|(?:authors?|auth?or(?:in|a|e)?|auteure?|autori|författare|forfatter|autoři|автор|κείμενο|text|texte|testo|tekst"
@@ -70,12 +71,6 @@ _WORDS_OF_DATES: Final = re.compile(
     r"\b(?:last|first|originally|updated?|published|posted|modified|created|on|at|the|date|by|am|pm|utc|gmt|est|min|read"
     r"|mon|tue|wed|thu|fri|sat|sun|\w+day|january|february|march|april|june|july|august|september|october|november"
     r"|december)\b",
-    re.IGNORECASE,
-)
-_MOST_SCRIPT: Final = 300_000
-_IN_SCRIPT: Final = re.compile(
-    r"""["'](?:date|datePublished|date_published|publish(?:ed)?_?(?:date|at|on|time)|publicationDate|firstPublished"""
-    r"""|created_?(?:at|date))\\?["']\s*:\s*\\?["']((?:19[89]|20)\d\d-[^"'\\]{5,30})""",
     re.IGNORECASE,
 )
 _ABOUT_PAGE: Final = frozenset(("WebPage", "Product", "Recipe", "Event", "ItemPage", "AboutPage", "CollectionPage"))
@@ -263,7 +258,7 @@ def _marked(tree: Tree, hidden: set[Node]) -> Iterator[Node]:
                 wanted[0].append(node)
             elif _says(attributes, _OF_AUTHORS, may_name):
                 said = f"{attributes.get('class', '')} {attributes.get('id', '')}".lower()
-                if _BYLINE.search(said):
+                if _BYLINE.search(said) and not _OF_COMMENTS.search(said):
                     wanted[2 if _NOT_BYLINE.search(said) else 1].append(node)
     for nodes in wanted:
         yield from nodes[:30]
@@ -352,9 +347,6 @@ def _date(
     for text in _short_texts(tree, hidden):
         if (that := day(text)) and len(_LETTERS.findall(_WORDS_OF_DATES.sub("", text))) <= _FEW_LETTERS:
             return Field(that, "text")
-    for node in tree.named.get("script", ())[:60]:
-        if (match := _IN_SCRIPT.search(node.text()[:_MOST_SCRIPT])) and (that := day(match[1])):
-            return Field(that, "markup")
     for name in ("article:modified_time", "og:updated_time"):
         if (value := metas.get(name)) and (that := day(value)):
             return Field(that, "meta")

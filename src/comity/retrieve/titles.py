@@ -95,9 +95,8 @@ def _without_site(title: str, sites: tuple[str, ...]) -> str:
 
 def _first_part(title: str) -> str:
     """A title up to a bar, or up to the last dash with a few words after it."""
-    parts = _bars(title)
-    if len(parts) > 1:
-        return parts[0].strip() or title
+    if _BAR.search(title):
+        return _bars(title)[0].strip() or title
     for dash in (" - ", " – "):
         head, mark, tail = title.rpartition(dash)
         if mark:
