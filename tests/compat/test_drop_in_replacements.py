@@ -213,7 +213,7 @@ def test_read_forgets_a_refusal_once_the_file_is_there(site: Site) -> None:
 
 
 def test_read_raises_what_programs_catch_already(site: Site) -> None:
-    with pytest.raises(URLError, match="not public"):
+    with pytest.raises(URLError, match="not a public address"):
         RobotFileParser(site.url("/robots.txt")).read()  # no policy allows loopback
     with pytest.raises(URLError):
         RobotFileParser("http://127.0.0.1:1/robots.txt", policy=HERE).read()

@@ -228,7 +228,7 @@ def test_llms_txt_is_no_way_to_a_private_address(site: Site, mode: Any, outcome:
         result = got_by_name(site, "/room", QUICK.with_changes(mode=mode, allow_addresses=("127.0.0.1/32",)))
         assert private.seen == []
         assert outcomes(result)[0] == ("llms_loose", outcome)
-        assert "not public" in result.evidence.considered[0].why
+        assert "not a public address" in result.evidence.considered[0].why
         assert result.url == f"http://library.example:{site.port}/room"
 
 
@@ -327,7 +327,7 @@ def test_a_redirect_to_a_private_address_is_refused(site: Site, mode: Any, error
     with Site("127.0.0.2") as private:
         private.set("/secret", "secret")
         site.set("/room", status=302, headers={"Location": private.url("/secret")})
-        with pytest.raises(error, match="not public"):
+        with pytest.raises(error, match="not a public address"):
             got(site.url("/room"), QUICK.with_changes(mode=mode, allow_addresses=("127.0.0.1/32",)))
         assert private.seen == []
 
@@ -507,7 +507,7 @@ def test_a_fetcher_is_handed_no_address_that_is_not_public_whatever_the_policy(h
         result = got(page, anything, fetcher=fetcher, strategy="disabled", **options)
         assert outcomes(result) == [("chooser", "address_blocked"), ("original", "chosen")]
     else:
-        with pytest.raises(AddressBlocked, match="not public"):
+        with pytest.raises(AddressBlocked, match="not a public address"):
             got(page, anything, fetcher=fetcher, strategy="disabled")
     assert asked == [page]
 

@@ -118,9 +118,7 @@ async def _require(client: Asker, url: str) -> None:
     host = urls.host(url)
     guard = AddressGuard(client.policy.allow_addresses, client.policy.allow_hosts)
     if (why := guard.refusal_by_name(host)) is not None:
-        raise AddressBlocked(
-            f"{host} is refused: {why}", url=url, hint="allow_addresses names networks that may be reached"
-        )
+        raise AddressBlocked(f"{host}: {why}", url=url)
     require(await client.check(url))
 
 
