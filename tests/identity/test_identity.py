@@ -1,6 +1,7 @@
 """An identity is made, published, checked and rotated; requests signed in its name are verified by the site."""
 
 import asyncio
+import gc
 import gzip
 import json
 import ssl
@@ -363,7 +364,9 @@ def test_the_command_makes_rotates_and_verifies(tmp_path: Path, bot: Bot) -> Non
     assert old.returncode == 3  # the directory's host is none that DNS knows
 
 
-def test_a_client_whose_identity_is_not_there_says_so(tmp_path: Path, site: Site) -> None:
+def test_a_client_whose_identity_is_not_there_says_so_and_leaves_nothing_open(
+    tmp_path: Path, site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
     policy = Policy(allow_addresses=("127.0.0.0/8",))
     with (
         pytest.raises(InvalidSetting, match="comity identity new"),
@@ -371,6 +374,8 @@ def test_a_client_whose_identity_is_not_there_says_so(tmp_path: Path, site: Site
     ):
         client.get(site.url("/"))
     assert not site.seen
+    gc.collect()
+    assert "Unclosed" not in caplog.text
 
 
 def test_the_practices_for_crawlers_are_listed_with_what_keeps_them(tmp_path: Path) -> None:

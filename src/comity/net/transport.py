@@ -246,6 +246,12 @@ class Transport:
         policy: Policy,
         holder: Holder,
     ) -> None:
+        self.signing: Signing | None = None
+        if settings.identity is not None and settings.sign != "never":  # first: it may raise, and nothing is open yet
+            from comity.signatures import folder  # late: few clients sign
+
+            self.signing = folder.Signing(Path(settings.identity), time.time(), always=settings.sign == "always")
+
         self.loop = asyncio.get_running_loop()
         self._settings = settings
         self._guard = guard
@@ -273,12 +279,6 @@ class Transport:
             trust_env=False,
             proxy=settings.proxy,
         )
-
-        self.signing: Signing | None = None
-        if settings.identity is not None and settings.sign != "never":
-            from comity.signatures import folder  # late: few clients sign
-
-            self.signing = folder.Signing(Path(settings.identity), time.time(), always=settings.sign == "always")
 
         # aiohttp would send a GET a second time at once when the server drops the connection: a request without a turn.
         self._session._retry_connection = False
