@@ -7,7 +7,7 @@ link. A chunk's URL has a text fragment (WICG, URL Fragment Text Directives), by
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -416,7 +416,8 @@ class _Cutter:
         self._url = url.partition("#")[0]
         self._headings = {block.start: (block, title, name) for block, title, name in page.headings(ids)}
         words = [(match[0].lower(), match.start()) for match in _WORD.finditer(self._text)]
-        self._flat = " ".join(word for word, _ in words)
+        self._flat = f" {' '.join(word for word, _ in words)} "
+        self._starts = [run.start for run in page.runs]
         self._at = [start for _, start in words]
         self._in_flat: list[int] = []
         size = 0
@@ -536,7 +537,10 @@ class _Cutter:
         """The page's address with a fragment by which the passage is found: of a PDF `page=N` (RFC 8118, 3)."""
         if self._page_starts:
             return f"{self._url}#page={bisect_right(self._page_starts, start)}"
-        found = [run for run in self._page.runs if run.start < end and run.end > start]
+        first = bisect_right(self._starts, start)
+        while first > 0 and self._page.runs[first - 1].end > start:
+            first -= 1
+        found = self._page.runs[first : bisect_left(self._starts, end)]
         words: list[tuple[int, list[str]]] = []  # how good to begin with, and the words
         for run in (*found[:_TRIED], *found[-2:]) if len(found) > _TRIED else found:
             for each in self._words(run, start, end):
@@ -572,7 +576,7 @@ class _Cutter:
         """The first words, as few as are enough, where they are not found earlier on the page."""
         for number in (_WORDS, 2 * _WORDS, 4 * _WORDS):
             key = " ".join(_WORD.findall(" ".join(words[:number]).lower()))
-            at = f" {self._flat} ".find(f" {key} ")
+            at = self._flat.find(f" {key} ")
             if at < 0 or self._at[bisect_right(self._in_flat, at) - 1] >= start:
                 return words[:number]
             if number >= len(words):
