@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -307,6 +308,22 @@ def test_what_is_no_text_is_refused_by_name(site: Site, kind: str) -> None:
     site.set("/file", b"PK-1.7", content_type=kind)
     with pytest.raises(UnsupportedContent, match=kind):
         got(site.url("/file"))
+
+
+# covers: W14
+@pytest.mark.parametrize("kind", ["text/plain", "text/markdown"])
+def test_octets_that_are_no_text_are_refused_whatever_they_are_served_as(site: Site, kind: str) -> None:
+    inventory = b"# Sphinx inventory version 2\n# Project: Lamp\n" + zlib.compress(
+        b"lamp py:class 1 lamp.html#$ -\n" * 99
+    )
+    site.set("/objects.inv", inventory, content_type=kind)
+    with pytest.raises(UnsupportedContent, match="holds no text"):
+        got(site.url("/objects.inv"), strategy="disabled")
+
+
+def test_text_of_two_octets_a_letter_is_text(site: Site) -> None:
+    site.set("/lamp", "Lamp".encode("utf-16-le"), content_type="text/plain; charset=utf-16le")
+    assert got(site.url("/lamp"), strategy="disabled").markdown.strip() == "Lamp"
 
 
 # covers: W15

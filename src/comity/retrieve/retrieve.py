@@ -51,6 +51,9 @@ from comity.signals.payment import bad_status
 Why = CandidateReason | Literal["chooser"]
 
 _PDF: Final = "to read PDF: pip install 'comity[pdf]'"
+_HEADER: Final = 1445
+"""Octets of a body that say whether it is text."""
+_NO_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _TITLE: Final = re.compile(r"^ {0,3}#[ \t]+([^\n]*)", re.MULTILINE)
 # A guessed URL that answers with a page of HTML is most often a site's "not found" with status 200.
 _GUESSED: Final = ("markdown_variant", "index_markdown")
@@ -314,9 +317,23 @@ def _usable(answer: Fetched, why: Why) -> Form:
             url=url,
             hint=_PDF if media_type == "application/pdf" else "client.get fetches it as it is",
         )
+    if kind in ("markdown", "text") and _is_binary(answer.body[:_HEADER], answer.header("content-type") or ""):
+        raise UnsupportedContent(
+            f"{url} is served as {media_type} and holds no text: octets in it stand for none",
+            url=url,
+            hint="client.get fetches it as it is",
+        )
     if kind == "html" and why in _GUESSED:
         raise UnsupportedContent(f"{url} is HTML, where Markdown was expected", url=url)
     return kind
+
+
+def _is_binary(header: bytes, content_type: str) -> bool:
+    """Whether what says that it is text begins with octets that no text has (WHATWG MIME Sniffing, 7.2)."""
+    stated = content_type.lower()
+    if header.startswith((b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")) or "utf-16" in stated or "utf-32" in stated:
+        return False
+    return _NO_TEXT.search(header) is not None
 
 
 def _heading(markdown: str) -> str | None:
