@@ -127,8 +127,71 @@ BODY = "".join(f"<p>{n}. {SENTENCE * 4}</p>" for n in range(5))
             '<sup><a href="#f1" id="r1">*</a></sup>',
             '<p id="f1"><a href="#r1">*</a> Oil of whales.</p>',
         ),
+        (
+            '<sup id="fnref:1"><a href="#fn:1" class="footnote" rel="footnote" role="doc-noteref">1</a></sup>',
+            '<div class="footnotes" role="doc-endnotes"><ol><li id="fn:1"><p>Oil of whales. <a href="#fnref:1" class="reversefootnote" role="doc-backlink">&#8617;</a></p></li></ol></div>',
+        ),
+        (
+            '<sup data-fn="ab-1" class="fn"><a href="#ab-1" id="ab-1-link">1</a></sup>',
+            '<ol class="wp-block-footnotes"><li id="ab-1">Oil of whales. <a href="#ab-1-link" aria-label="Jump to footnote reference 1">↩︎</a></li></ol>',
+        ),
+        (
+            '<sup><a href="#user-content-fn-1" id="user-content-fnref-1" data-footnote-ref aria-describedby="footnote-label">1</a></sup>',
+            '<section data-footnotes class="footnotes"><h2 id="footnote-label" class="sr-only">Footnotes</h2><ol><li id="user-content-fn-1"><p>Oil of whales. <a href="#user-content-fnref-1" data-footnote-backref aria-label="Back to reference 1" class="data-footnote-backref">↩</a></p></li></ol></section>',
+        ),
+        (
+            '<sup class="footnote">[<a id="_footnoteref_1" class="footnote" href="#_footnotedef_1" title="View footnote.">1</a>]</sup>',
+            '<div id="footnotes"><hr><div class="footnote" id="_footnotedef_1"><a href="#_footnoteref_1">1</a>. Oil of whales.</div></div>',
+        ),
+        (
+            '<span class="ltx_note ltx_role_footnote" id="fn1"><sup class="ltx_note_mark">1</sup><span class="ltx_note_outer"><span class="ltx_note_content"><sup class="ltx_note_mark">1</sup>Oil of whales.</span></span></span>',
+            "",
+        ),
+        (
+            '<label for="sn-1" class="margin-toggle sidenote-number"></label><input type="checkbox" id="sn-1" class="margin-toggle"><span class="sidenote">Oil of whales.</span>',
+            "",
+        ),
+        (
+            "<d-footnote>Oil of whales.</d-footnote>",
+            "",
+        ),
+        (
+            '<a href="#_ftn1" name="_ftnref1" title="">[1]</a>',
+            '<div><hr size=1><div id=ftn1><p class=MsoFootnoteText><a href="#_ftnref1" name="_ftn1" title="">[1]</a> Oil of whales.</p></div></div>',
+        ),
+        (
+            '<a href="#ftn.i1" class="footnote" name="i1"><sup class="footnote">[1]</sup></a>',
+            '<div class="footnotes"><br><hr><div id="ftn.i1" class="footnote"><p><a href="#i1" class="para"><sup class="para">[1] </sup></a>Oil of whales.</p></div></div>',
+        ),
+        (
+            '<sup class="footnote-reference" id="fr-1-1"><a href="#footnote-1">1</a></sup>',
+            '<hr><ol class="footnote-definition"><li id="footnote-1"><p>Oil of whales. <a href="#fr-1-1">↩</a></p></li></ol>',
+        ),
+        (
+            '<sup><a href="#ftnt1" id="ftnt_ref1">[1]</a></sup>',
+            '<hr><div><p><a href="#ftnt_ref1" id="ftnt1">[1]</a><span>&nbsp;Oil of whales.</span></p></div>',
+        ),
+        (
+            '<a epub:type="noteref" href="#n1">1</a>',
+            '<aside epub:type="footnote" id="n1"><p>Oil of whales.</p></aside>',
+        ),
+        (
+            '<sup><a href="https://example.com/dir/page#n1" id="r1">1</a></sup>',
+            '<p id="n1"><a href="https://example.com/dir/page#r1">1</a>. Oil of whales.</p>',
+        ),
+        (
+            '<a class="footnote-reference" href="#f1" id="r1">[1]</a>',
+            '<dl class="footnote brackets"><dt class="label" id="f1"><span class="brackets"><a class="fn-backref" href="#r1">1</a></span></dt><dd><p>Oil of whales.</p></dd></dl>',
+        ),
+        (
+            '<a class="footnote-reference" href="#id2" id="id1">[1]</a>',
+            '<table class="docutils footnote" frame="void" id="id2" rules="none"><colgroup><col class="label"><col></colgroup><tbody><tr><td class="label"><a class="fn-backref" href="#id1">[1]</a></td><td>Oil of whales.</td></tr></tbody></table>',
+        ),
     ],
-    ids="Python-Markdown Sphinx pandoc MediaWiki Substack plain".split(),
+    ids=(
+        "Python-Markdown Sphinx pandoc MediaWiki Substack plain kramdown WordPress GitHub Asciidoctor LaTeXML Tufte Distill"
+        " Word DocBook mdBook Google-Docs EPUB absolute dl docutils-table"
+    ).split(),
 )
 def test_a_note_goes_with_the_text_that_refers_to_it(mark: str, note: str) -> None:
     text = markdown(f"<main><h1>Lamps</h1>{BODY}<p>{SENTENCE}The oil{mark} burns.</p>{note}</main>")

@@ -89,7 +89,7 @@ def read(
         base = _base(tree, url)
         found, removed = hidden.in_page(tree)
         cut = blocks.cut(tree, removed)
-        notes = footnotes.found(tree)
+        notes = footnotes.found(tree, url)
         judgement = judge(tree, cut, html)
         text = ""
         agreement: float | None = None

@@ -5,7 +5,7 @@ to it, wherever on the page it stands; in the Markdown both are `[^1]`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final
 
 from comity.retrieve.blocks import Block
@@ -17,6 +17,7 @@ _BACK: Final = re.compile(
     r"[\s\[(]*(?:[↩↑⤴^⇑⏎]\N{VARIATION SELECTOR-15}?\s*|back|return|\d{1,3}|[a-z]\b)*[\s\])]*", re.IGNORECASE
 )
 _HOLDS_NOTE: Final = frozenset("li p div aside dd section blockquote".split())
+_INLINE: Final = frozenset(("sidenote", "marginnote", "ltx_role_footnote"))
 _MOST: Final = 2_000
 
 
@@ -27,12 +28,14 @@ class Footnotes:
         marks: the number of the note that a link refers to.
         notes: the number of the note that an element is.
         backs: the links in notes that lead back.
+        inline: the number of a note that stands where it is referred to.
     """
 
     def __init__(self) -> None:
         self.marks: dict[Node, int] = {}
         self.notes: dict[Node, int] = {}
         self.backs: set[Node] = set()
+        self.inline: dict[Node, int] = {}
 
     def keep(self, blocks: Sequence[Block]) -> None:
         """Keep the notes that kept text refers to, and leave out marks of notes that are not there."""
@@ -61,49 +64,68 @@ def _texts(node: Node) -> list[int]:
     return found
 
 
-def found(tree: Tree) -> Footnotes:
-    """The notes of a page, numbered as they are first referred to."""
+def found(tree: Tree, url: str) -> Footnotes:
+    """The notes of a page served at `url`, numbered as they are first referred to."""
     notes = Footnotes()
-    marks = [(node, node.attributes.get("href", "")) for node in tree.named.get("a", ())[: _MOST * 10]]
-    marks = [(node, href[1:]) for node, href in marks if href[:1] == "#" and len(href) > 1 and _is_mark(node)][:_MOST]
+    numbers: dict[Node, int] = {}
+    _fill(notes, numbers, tree, url)
+    for node in [*tree.named.get("span", ()), *tree.named.get("d-footnote", ())]:
+        if node.name == "d-footnote" or not _INLINE.isdisjoint(node.attributes.get("class", "").split()):
+            notes.inline[node] = len(numbers) + len(notes.inline) + 1
+            for mark in _inside(node, "sup"):
+                mark.skipped |= "ltx_note_mark" in mark.attributes.get("class", "")
+    return notes
+
+
+def _fill(notes: Footnotes, numbers: dict[Node, int], tree: Tree, url: str) -> None:
+    """The notes that links refer to."""
+    links = [
+        (node, node.attributes.get("href", "").removeprefix(url)) for node in tree.named.get("a", ())[: _MOST * 10]
+    ]
+    places = {node: number for number, (node, _) in enumerate(links)}
+    links = [(node, href[1:]) for node, href in links if href[:1] == "#" and len(href) > 1]
+    leading = {target for _, target in links}  # a link that another one leads to may be a mark, however it looks
+    marks = [(node, target) for node, target in links if _is_mark(node, leading)][:_MOST]
     if not marks:
-        return notes
+        return
     by_id: dict[str, Node] = {}
     for node in tree.named_nodes():
         for name in ("id", "name"):
             if identity := node.attributes.get(name):
                 by_id.setdefault(identity, node)
-    numbers: dict[Node, int] = {}
-    places: dict[str, Node] = {}
+    named: dict[str, Node] = {}
     referring: set[Node] = set()
     for mark, target in marks:
         note = _note(by_id.get(target), mark)
         if note is None or note in referring:  # what leads to a mark leads back
             continue
+        if note not in numbers and any(places.get(link, 0) < places[mark] for link in _inside(note, "a")):
+            continue  # a note stands below its mark
         if note not in numbers:
             numbers[note] = len(numbers) + 1
         notes.marks[mark] = numbers[note]
-        places[_identity(mark)] = mark
+        named[_identity(mark)] = mark
         around: Node | None = mark.parent
         while around is not None:
             referring.add(around)
             around = around.parent
     notes.notes = numbers
     for note in numbers:
-        for link in _links(note):
-            back = link.attributes.get("href", "")
-            if back[:1] == "#" and (back[1:] in places or _BACK.fullmatch(link.text())):
+        for link in _inside(note, "a"):
+            back = link.attributes.get("href", "").removeprefix(url)
+            if back[:1] == "#" and (back[1:] in named or _BACK.fullmatch(link.text())):
                 notes.backs.add(link)
                 notes.marks.pop(link, None)
-    return notes
 
 
-def _is_mark(node: Node) -> bool:
-    """Whether a link within the page is the mark of a note: by its role, its class, or its look."""
+def _is_mark(node: Node, leading: Set[str]) -> bool:
+    """Whether a link within the page is the mark of a note: by its role, its class, its look, or a link back to it."""
     words = node.text().strip()
     if not words or len(words) > 12:
         return False
-    if node.attributes.get("role") == "doc-noteref" or _NAMED.search(node.attributes.get("class", "")):
+    if "noteref" in (node.attributes.get("role", "")[4:], node.attributes.get("epub:type")) or _NAMED.search(
+        node.attributes.get("class", "")
+    ):
         return True
     raised = node.name == "sup" or any(isinstance(child, Node) and child.name == "sup" for child in node.children)
     around: Node | None = node.parent
@@ -112,13 +134,20 @@ def _is_mark(node: Node) -> bool:
             break
         raised = raised or around.name == "sup" or bool(_NAMED.search(around.attributes.get("class", "")))
         around = around.parent
+    raised = raised or (words[0] in "[(" and not leading.isdisjoint((node.attributes.get("name"), _identity(node))))
     return raised and _MARK.fullmatch(words) is not None
 
 
 def _note(target: Node | None, mark: Node) -> Node | None:
     """The element that is the note: what the fragment names, or what stands around an anchor that it names."""
     node = target
-    while node is not None and node.name not in _HOLDS_NOTE:
+    while node is not None and node.name not in _HOLDS_NOTE and not (node is target and node.name == "table"):
+        if node.name == "dt" and node.parent is not None:  # the label of a note, which is what follows
+            siblings = node.parent.children
+            at = next(number for number, each in enumerate(siblings) if each is node)
+            node.skipped = True
+            node = next((each for each in siblings[at:] if isinstance(each, Node) and each.name == "dd"), None)
+            break
         node = node.parent
     if node is None or node.name == "body":
         return None
@@ -140,12 +169,12 @@ def _identity(mark: Node) -> str:
     return ""
 
 
-def _links(node: Node) -> list[Node]:
-    links, stack = [], [node]
+def _inside(node: Node, name: str) -> list[Node]:
+    found, stack = [], [node]
     while stack:
         for child in stack.pop().children:
             if isinstance(child, Node):
-                if child.name == "a":
-                    links.append(child)
+                if child.name == name:
+                    found.append(child)
                 stack.append(child)
-    return links
+    return found

@@ -43,7 +43,7 @@ _NO_LANGUAGE: Final = frozenset(
 _UNSEEN: Final = re.compile("[\\s\\u200b-\\u200f\\u2060\\ufeff\\ue000-\\uf8ff]+")
 """What a reader does not see, and glyphs of icon fonts."""
 _NOTE_MARK: Final = re.compile(r"\s*(?:\\\[|\()?(\[\^\d+\])(?:\\\]|\))?\s*")
-_NOTE_LABEL: Final = re.compile(r"^(?:\\\[\d*\\?\]|\d{1,3}\\?[.):]?|\^|\*|†|‡)(?:\s+|$)")
+_NOTE_LABEL: Final = re.compile(r"^(?:[.:)]|\\\[\d*\\?\]|\d{1,3}\\?[.):]?|\^|\*|†|‡)(?:\s+|$)")
 _PERMALINKS: Final = frozenset(("¶", "#", "§", "\N{LINK SYMBOL}"))  # beside a heading, for people to copy
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _WRAPS: Final = {"b": "b", "strong": "b", "i": "i", "em": "i", "cite": "i", "del": "s", "s": "s", "strike": "s"}
@@ -75,6 +75,7 @@ def written(tree: Tree, base: urls.Base, notes: Footnotes, *, without: set[Node]
     writer = Writer(base, notes, without, deadline, url)
     blocks: list[Block] = []
     writer.container(tree.first("body") or tree.root, blocks)
+    writer.inline_notes(blocks)
     text = joined(blocks)
     return text + "\n" if text else ""
 
@@ -146,7 +147,9 @@ class Writer:
                     run.append(" ")
                 continue
             self._tick()
-            if is_block(child):
+            if child in self._notes.inline:
+                run.append(f"[^{self._notes.inline[child]}]")
+            elif is_block(child):
                 self._flush(run, out)
                 self.block(child, out)
             else:
@@ -230,7 +233,9 @@ class Writer:
             child = each
             if not self.is_left_out(child):
                 self._tick()
-                if is_block(child):  # only where a table or a heading stands inside of a run
+                if child in self._notes.inline:
+                    run.append(f"[^{self._notes.inline[child]}]")
+                elif is_block(child):  # only where a table or a heading stands inside of a run
                     run.append(" ")
                     self._into(child, run, inside)
                     run.append(" ")
@@ -322,7 +327,7 @@ class Writer:
         for child in node.children:
             if isinstance(child, Node) and not self.is_left_out(child):
                 blocks: list[Block] = []
-                self.container(child, blocks)
+                self.block(child, blocks)
                 parts.append((child.name, blocks))
         simple = all([kind for kind, _ in blocks] in ([], ["text"]) for _, blocks in parts)
         for name, blocks in parts:
@@ -331,12 +336,18 @@ class Writer:
             else:
                 out += [("term", text) for _, text in blocks] if simple and name == "dt" else blocks
 
-    def _note(self, node: Node, out: list[Block]) -> None:
+    def inline_notes(self, out: list[Block]) -> None:
+        """The notes that stand in the text, below it."""
+        for node in self._notes.inline:
+            if not self.is_left_out(node):
+                self._note(node, out, self._notes.inline[node])
+
+    def _note(self, node: Node, out: list[Block], number: int = 0) -> None:
         blocks: list[Block] = []
         self.container(node, blocks)
         text = _NOTE_LABEL.sub("", joined(blocks)).strip()
         if text:
-            out.append(("note", f"[^{self._notes.notes[node]}]: {indented(text, '    ')}"))
+            out.append(("note", f"[^{number or self._notes.notes[node]}]: {indented(text, '    ')}"))
 
     def _quote(self, node: Node, out: list[Block]) -> None:
         blocks: list[Block] = []

@@ -256,7 +256,7 @@ def _fill(
                 tree.styled.append(element)
                 if not sort.apart and "style" in attributes and _IS_BLOCK.search(attributes["style"]):
                     element.apart = True
-            if sort.name == "button" and parent.name == "p":  # a word of a sentence
+            if parent.name == "p" and (sort.name == "button" or sort.name == "label"):  # a word of a sentence
                 element.apart = False
             if element.apart and not parent.blocky:
                 around: Node | None = parent
