@@ -134,7 +134,7 @@ def _is_mark(node: Node, leading: Set[str]) -> bool:
             break
         raised = raised or around.name == "sup" or bool(_NAMED.search(around.attributes.get("class", "")))
         around = around.parent
-    raised = raised or (words[0] in "[(" and not leading.isdisjoint((node.attributes.get("name"), _identity(node))))
+    raised = raised or not leading.isdisjoint((node.attributes.get("name"), _identity(node)))
     return raised and _MARK.fullmatch(words) is not None
 
 
