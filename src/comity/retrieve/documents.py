@@ -1,5 +1,6 @@
 """The body of an answer becomes Markdown: which reader takes which media type."""
 
+import re
 from typing import Final, Literal
 
 from comity.retrieve import extraction, hidden, pdf, served
@@ -20,13 +21,28 @@ FORMS: Final[dict[str, Form]] = {
 _ANY: Final = ("", "application/octet-stream", "binary/octet-stream", "application/x-pdf")
 
 
-def form_of(body: bytes, media_type: str) -> Form | None:
-    """What a body is; None for what is no text to be read."""
+_HEADER: Final = 1445
+"""Octets of a body that say whether it is text (WHATWG MIME Sniffing, 5.2)."""
+_NO_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+_BOMS: Final = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
+
+
+def form_of(body: bytes, content_type: str) -> Form | None:
+    """What a body is; None for what is no text to be read, also where it is said to be plain text.
+
+    Args:
+        content_type: the header, with its charset.
+    """
+    media_type, _, parameters = content_type.lower().partition(";")
+    media_type = media_type.strip()
     if not media_type and body[:1024].lstrip().lower().startswith((b"<!doctype html", b"<html")):
         return "html"
     if media_type == "application/pdf" or (media_type in _ANY and body[:5] == b"%PDF-"):
         return "pdf" if pdf.available() else None
-    return FORMS.get(media_type)
+    form = FORMS.get(media_type)
+    if form not in ("text", "markdown") or body.startswith(_BOMS) or "utf-16" in parameters or "utf-32" in parameters:
+        return form
+    return None if _NO_TEXT.search(body, 0, _HEADER) else form  # "binary data byte", as above, 7.2
 
 
 def read_body(
@@ -49,7 +65,7 @@ def read_body(
     Raises:
         ExtractionFailed: it is built to exhaust a parser; a PDF that is encrypted or damaged.
     """
-    form = form_of(body, content_type.partition(";")[0].strip().lower())
+    form = form_of(body, content_type)
     if form is None:
         return None
     if form == "pdf":

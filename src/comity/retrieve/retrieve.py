@@ -26,7 +26,7 @@ from comity.errors import (
 )
 from comity.policy import Decision
 from comity.retrieve import extraction
-from comity.retrieve.documents import Form, form_of, read_body
+from comity.retrieve.documents import FORMS, Form, form_of, read_body
 from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved, sha256
 from comity.retrieve.extraction import Content
 from comity.retrieve.llms_txt import llms_txt
@@ -51,9 +51,6 @@ from comity.signals.payment import bad_status
 Why = CandidateReason | Literal["chooser"]
 
 _PDF: Final = "to read PDF: pip install 'comity[pdf]'"
-_HEADER: Final = 1445
-"""Octets of a body that say whether it is text."""
-_NO_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _TITLE: Final = re.compile(r"^ {0,3}#[ \t]+([^\n]*)", re.MULTILINE)
 # A guessed URL that answers with a page of HTML is most often a site's "not found" with status 200.
 _GUESSED: Final = ("markdown_variant", "index_markdown")
@@ -310,30 +307,22 @@ def _usable(answer: Fetched, why: Why) -> Form:
     if not 200 <= answer.status < 300:
         raise bad_status(url, answer.status, answer.headers)
     media_type = answer.content_type
-    kind = form_of(answer.body, media_type)
+    kind = form_of(answer.body, answer.header("content-type") or media_type)
+    if kind is None and media_type in FORMS:
+        raise UnsupportedContent(
+            f"{url} is served as {media_type}, and its first octets are those of no text",
+            url=url,
+            hint="client.get fetches it as it is",
+        )
     if kind is None:
         raise UnsupportedContent(
             f"{url} is {media_type or 'of no stated type'}: only HTML, Markdown and plain text can be retrieved",
             url=url,
             hint=_PDF if media_type == "application/pdf" else "client.get fetches it as it is",
         )
-    if kind in ("markdown", "text") and _is_binary(answer.body[:_HEADER], answer.header("content-type") or ""):
-        raise UnsupportedContent(
-            f"{url} is served as {media_type} and holds no text: octets in it stand for none",
-            url=url,
-            hint="client.get fetches it as it is",
-        )
     if kind == "html" and why in _GUESSED:
         raise UnsupportedContent(f"{url} is HTML, where Markdown was expected", url=url)
     return kind
-
-
-def _is_binary(header: bytes, content_type: str) -> bool:
-    """Whether what says that it is text begins with octets that no text has (WHATWG MIME Sniffing, 7.2)."""
-    stated = content_type.lower()
-    if header.startswith((b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")) or "utf-16" in stated or "utf-32" in stated:
-        return False
-    return _NO_TEXT.search(header) is not None
 
 
 def _heading(markdown: str) -> str | None:
