@@ -18,7 +18,7 @@ import uvloop
 
 from comity.cli.process import tune
 from comity.crawler import Crawler, CrawlSettings
-from comity.crawler.commit import Commit
+from comity.crawler.commits import Commits
 from comity.policy import Policy
 
 PARTS = (
@@ -32,7 +32,7 @@ PARTS = (
     ),
     (
         "records and ledger",
-        tuple(f"comity.crawler.{name}" for name in ("records", "ledger", "commit", "duplicates")),
+        tuple(f"comity.crawler.{name}" for name in ("records", "ledger", "outcomes", "book", "commits", "duplicates")),
     ),
     ("the queue and what was met before", ("comity.frontier",)),
     ("the gate and the client", ("comity.gate", "comity.net")),
@@ -56,15 +56,16 @@ def part_of(frame: FrameType | None) -> str:
 def main(pages: int) -> None:
     samples: Counter[str] = Counter()
     commits = 0.0
-    carry_out = Commit.carry_out
+    carry_out = Commits._carry_out
 
-    def timed(self: Commit, *args: object, **named: object) -> None:
+    def timed(self: Commits, *args: object, **named: object) -> object:
         nonlocal commits
         started = time.thread_time()
-        carry_out(self, *args, **named)  # type: ignore[arg-type]
+        done = carry_out(self, *args, **named)  # type: ignore[arg-type]
         commits += time.thread_time() - started
+        return done
 
-    Commit.carry_out = timed  # type: ignore[method-assign]
+    Commits._carry_out = timed  # type: ignore[method-assign]
     tune()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

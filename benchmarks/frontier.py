@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from comity.frontier import Batch, EntryKind, Found, Frontier, State
 
@@ -43,10 +42,6 @@ def batches(total: int, hosts: int) -> Iterator[Batch]:
     for start in range(0, total, BATCH):
         repeated = [found((start * 31 + n * 4057) % start, hosts) for n in range(REPEATS)] if start else []
         yield Batch(found=[found(n, hosts) for n in range(start, min(start + BATCH, total))] + repeated)
-
-
-def nothing(_new: int, _refusals: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"lengths": {"pages": 0}}
 
 
 def size(folder: Path) -> int:
@@ -101,7 +96,8 @@ def main(total: int, hosts: int, folder: Path) -> None:
         spent, busy, taken = 0.0, 0.0, 0
         for number, batch in enumerate(batches(total, hosts), 1):
             started, began = time.perf_counter(), time.process_time()
-            frontier.commit(batch, nothing)
+            with frontier.commit(batch):
+                pass
             took = time.perf_counter() - started
             busy += time.process_time() - began
             slowest, spent, taken = max(slowest, took), spent + took, taken + BATCH
@@ -131,7 +127,8 @@ def main(total: int, hosts: int, folder: Path) -> None:
         for host in islice(frontier.hosts(), BATCH):
             batch.settled.extend((State.DONE, entry.id) for entry in frontier.waiting(host, but_not=(), most=1))
         started = time.perf_counter()
-        frontier.commit(batch, nothing)
+        with frontier.commit(batch):
+            pass
         settling = (time.perf_counter() - started) / len(batch.settled)
     at_rest = size(folder)
     started = time.perf_counter()

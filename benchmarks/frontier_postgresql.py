@@ -18,7 +18,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
-from frontier import BATCH, batches, found, nothing, size  # noqa: E402
+from frontier import BATCH, batches, found, size  # noqa: E402
 from postgres import Server, programs, serve  # noqa: E402
 from stores import PostgresStore  # noqa: E402
 
@@ -45,7 +45,8 @@ class Taker:
         some = list(islice(self._batches, TURN))
         for batch in some:
             started, began = time.perf_counter(), time.process_time()
-            self.frontier.commit(batch, nothing)
+            with self.frontier.commit(batch):
+                pass
             took = time.perf_counter() - started
             self.busy += time.process_time() - began
             self.spent, self.all, self.slowest = self.spent + took, self.all + took, max(self.slowest, took)
@@ -78,7 +79,8 @@ def settle(frontier: Any) -> float:
     for host in islice(frontier.hosts(), BATCH):
         batch.settled.extend((State.DONE, entry.id) for entry in frontier.waiting(host, but_not=(), most=1))
     started = time.perf_counter()
-    frontier.commit(batch, nothing)
+    with frontier.commit(batch):
+        pass
     return len(batch.settled) / (time.perf_counter() - started)
 
 

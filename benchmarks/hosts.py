@@ -71,7 +71,6 @@ def crawl(folder: Path, port: int, requests: int, at_least: int) -> dict[str, fl
     tune()  # as the command does
     policy = Policy(agent="Bench/1.0", allow_addresses=("127.0.0.0/8",))
     settings = CrawlSettings(concurrency=64, scope="any", sitemaps=False)
-    crawler = Crawler([f"http://{address(0)}:{port}/"], folder, policy=policy, settings=settings)
     figures: dict[str, float] = {}
     before: list[int] = []  # requests of earlier runs
 
@@ -85,6 +84,9 @@ def crawl(folder: Path, port: int, requests: int, at_least: int) -> dict[str, fl
         before.append(answered())
         figures["cpu"] = time.process_time()
 
+    seed = f"http://{address(0)}:{port}/"
+    crawler = Crawler([seed], folder, policy=policy, settings=settings, on_begin=begins)
+
     async def watch() -> None:
         while not (before and answered() >= before[0] + requests and met() >= at_least):
             await asyncio.sleep(0.05)
@@ -92,7 +94,6 @@ def crawl(folder: Path, port: int, requests: int, at_least: int) -> dict[str, fl
         crawler.stop()
 
     async def run() -> None:
-        crawler.on_begin = begins
         watching = asyncio.create_task(watch())
         await crawler.run()
         await watching
@@ -108,7 +109,8 @@ def meet(folder: Path, port: int, hosts: int) -> None:
         for start in range(NAMED + 1, hosts + 1, NAMED):
             names = [address(number) for number in range(start, min(start + NAMED, hosts + 1))]
             found = [Found(f"http://{name}:{port}/", name, 1, EntryKind.PAGE, State.UNASKED) for name in names]
-            frontier.commit(Batch(found=found), lambda _, __: {})
+            with frontier.commit(Batch(found=found)):
+                pass
 
 
 def measured(folder: Path, port: int, requests: int, hosts: int) -> dict[str, float]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 MILESTONES = {
-    "CommitBuffer.found": "the URL is let into the queue",
+    "Book.found": "the URL is let into the queue",
     "Frontier._queue": "it is durable",
     "FrontierTables.queue": "it is read back in its turn",
     "Throttle.started": "its host's turn is taken",
@@ -28,11 +28,11 @@ MILESTONES = {
     "read_page": "the page is parsed",
     "Gate.finished": "its turn is over",
     "page": "the record is made",
-    "CommitBuffer._write": "it waits for the commit",
+    "Book._write": "it waits for the commit",
     "AppendedFile.add": "the line is written",
     "AppendedFile._write": "it is on the disk",
 }
-ASIDE = ("Fetcher.learn", "PageProcessor._follow", "Ledger.commit", "CommitBuffer.robots")  # ways of something else
+ASIDE = ("Fetcher.learn", "Discovery.take_up", "Ledger.commit", "Book.robots")  # ways of something else
 
 Hop = tuple[str, str]  # file and function
 

@@ -328,3 +328,109 @@ def test_programs_beside_the_package_import_what_is_there() -> None:
 def test_no_module_at_the_top_hides_one_of_the_standard_library() -> None:
     """Whoever runs a script from the package's folder has that folder first on the path."""
     assert not {path.stem for path in ROOT.iterdir()} & sys.stdlib_module_names
+
+
+MOST_OF_A_CLASS = 20
+"""Attributes, and methods, of a class of a crawl."""
+VALUES = ("Protocol", "NamedTuple", "TypedDict", "StrEnum", "IntEnum")
+"""Classes that say what values look like."""
+
+
+def set_on_self(function: ast.AST) -> set[str]:
+    """The attributes of `self` to which a method gives a value."""
+    given = {
+        part.attr
+        for node in ast.walk(function)
+        if not (isinstance(node, ast.AnnAssign) and node.value is None)
+        for target in (getattr(node, "targets", None) or [getattr(node, "target", None)])
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.withitem | ast.For)
+        for part in ast.walk(target or ast.Pass())
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
+    }
+    with_ = {
+        part.attr
+        for node in ast.walk(function)
+        if isinstance(node, ast.withitem) and node.optional_vars is not None
+        for part in ast.walk(node.optional_vars)
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
+    }
+    return given | with_
+
+
+def faults(tree: ast.AST) -> Iterator[str]:
+    """Classes that are too large or not whole once they are made, and callbacks that are given to another object."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield from faults_of(node)
+        for target in getattr(node, "targets", ()):
+            for part in ast.walk(target):
+                if (
+                    isinstance(part, ast.Attribute)
+                    and part.attr.startswith("on_")
+                    and ast.unparse(part.value) != "self"
+                ):
+                    yield f"line {part.lineno}: {ast.unparse(part)} is assigned from outside"
+
+
+def faults_of(made: ast.ClassDef) -> Iterator[str]:
+    if {ast.unparse(base).partition("[")[0] for base in made.bases} & set(VALUES) or made.decorator_list:
+        return
+    methods = {each.name: each for each in made.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+    constructing, found = [methods[name] for name in ("__init__", "__new__") if name in methods], set()
+    for method in constructing:  # and what is called by it
+        found |= set_on_self(method)
+        called = {ast.unparse(each.func) for each in ast.walk(method) if isinstance(each, ast.Call)}
+        constructing += [
+            each for name, each in methods.items() if f"self.{name}" in called and each not in constructing
+        ]
+    every = {name for method in methods.values() for name in set_on_self(method)}
+    slots = {name for each in made.body if isinstance(each, ast.Assign) for name in map(ast.unparse, each.targets)}
+    inherited = bool(made.bases)
+    announced = {
+        ast.unparse(each.target).removeprefix("self.")
+        for each in (*made.body, *(node for node in ast.walk(made) if hasattr(node, "target")))
+        if isinstance(each, ast.AnnAssign) and each.value is None and "ClassVar" not in ast.unparse(each.annotation)
+        if each in made.body or ast.unparse(each.target).startswith("self.")
+    }
+    late = announced - found if inherited else (announced | every) - found - slots
+    if late:
+        yield f"{made.name}: {', '.join(sorted(late))} has no value once it is made"
+    for count, what in ((len(every), "attributes"), (len(methods), "methods")):
+        if count > MOST_OF_A_CLASS:
+            yield f"{made.name} has {count} {what}"
+
+
+def whole_rooms() -> Iterator[Path]:
+    return (path for path in FILES if path.relative_to(ROOT).parts[:1] == ("crawler",) and "workers" not in path.parts)
+
+
+def test_a_part_of_a_crawl_is_whole_when_it_is_made_and_small() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {what}"
+        for path in whole_rooms()
+        for what in faults(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("class A:\n    def __init__(self):\n        self.a: int", ["A: a has no value once it is made"]),
+        ("class A:\n    a: int\n    def b(self):\n        self.a = 1", ["A: a has no value once it is made"]),
+        ("class A:\n    def begin(self):\n        self.a = 1", ["A: a has no value once it is made"]),
+        ("class A:\n    def __init__(self):\n        self._b()\n    def _b(self):\n        self.a = 1", []),
+        ("class A(B):\n    def __init__(self):\n        self.a: int", ["A: a has no value once it is made"]),
+        ("a.on_page = print", ["line 1: a.on_page is assigned from outside"]),
+        ("b, a.b.on_page = 1, print", ["line 1: a.b.on_page is assigned from outside"]),
+        ("class A:" + "".join(f"\n    def a{n}(self): ..." for n in range(21)), ["A has 21 methods"]),
+        (
+            "class A:\n    def __init__(self):" + "".join(f"\n        self.a{n} = {n}" for n in range(21)),
+            ["A has 21 attributes"],
+        ),
+        ("@dataclass\nclass A:\n    a: int", []),
+        ("class A(Protocol):\n    a: int", []),
+    ],
+)
+def test_what_is_not_whole_is_found(text: str, found: list[str]) -> None:
+    assert list(faults(ast.parse(text))) == found

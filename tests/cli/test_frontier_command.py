@@ -29,8 +29,10 @@ def folder(tmp_path: Path) -> Path:
     found.append(Found("https://b.example/no", "b.example", 0, EntryKind.PAGE, State.REFUSED, refusal={}))
     with Frontier(tmp_path / "frontier.sqlite") as frontier:
         frontier.save_state("seeds", ["https://a.example/"])
-        frontier.commit(Batch(found=found), lambda _new, _refusals: {})
-        frontier.commit(Batch(settled=[(State.FAILED, 1)], retried=[2]), lambda _new, _refusals: {})
+        with frontier.commit(Batch(found=found)):
+            pass
+        with frontier.commit(Batch(settled=[(State.FAILED, 1)], retried=[2])):
+            pass
     return tmp_path
 
 
@@ -83,9 +85,11 @@ def test_one_host_is_shown_in_its_order_up_to_the_limit(folder: Path) -> None:
 
 def test_it_reads_beside_a_crawl_that_runs(folder: Path) -> None:
     with Frontier(folder / "frontier.sqlite") as frontier:
-        frontier.commit(Batch(settled=[(State.DONE, 2)]), lambda _new, _refusals: {})
+        with frontier.commit(Batch(settled=[(State.DONE, 2)])):
+            pass
         assert json.loads(process("frontier", str(folder), "--json").stdout)["counts"]["done"] == 1
-        frontier.commit(Batch(settled=[(State.DONE, 3)]), lambda _new, _refusals: {})
+        with frontier.commit(Batch(settled=[(State.DONE, 3)])):
+            pass
 
 
 def test_it_says_of_each_host_of_all_shards_until_when_it_is_left_alone_and_why(tmp_path: Path) -> None:

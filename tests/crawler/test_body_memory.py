@@ -181,6 +181,7 @@ def test_sites_that_hold_back_the_ends_of_large_bodies_hold_up_no_page_of_modera
             for site in sites:
                 site.__exit__()
     assert (crawler.stats.pages, crawler.stats.failed) == (31 + 8, 0)
-    books = crawler._memory
+    assert crawler.running is not None
+    books = crawler.running.commits._memory
     assert books.held == books.kept == 0
     assert books.most_held < len(sites) * len(body) // 2, "of all but one body there is only a first part"

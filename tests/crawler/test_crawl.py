@@ -72,13 +72,13 @@ def test_a_run_ends_and_says_so_when_what_is_left_must_wait_for_too_long(
         other.link("/1")
         crawler = crawl(tmp_path, site.url(), other.url(), clock=clock)
         assert other.paths().count("/1") == 1
-    assert crawler.put_off is not None
-    assert crawler.put_off.startswith("127.0.0.1 must rest for another ")
-    assert crawler.limit_reached == crawler.put_off
-    assert crawler.left > 0
+    assert crawler.end.put_off is not None
+    assert crawler.end.put_off.startswith("127.0.0.1 must rest for another ")
+    assert crawler.end.limit_reached == crawler.end.put_off
+    assert crawler.end.left > 0
     assert clock.now < 1_000 + 3600
     again = crawl(tmp_path, clock=clock)
-    assert again.put_off is not None
+    assert again.end.put_off is not None
     assert site.paths().count("/robots.txt") <= 2
     assert prove(tmp_path).holds
 
@@ -88,7 +88,7 @@ def test_a_run_waits_for_as_long_as_its_settings_say(site: Site, clock: FakeCloc
     site.link("/", "/a")
     site.link("/a", "/")
     crawler = crawl(tmp_path, site.url(), clock=clock, longest_wait=None, sitemaps=False)
-    assert (crawler.stats.pages, crawler.left, crawler.put_off) == (2, 0, None)
+    assert (crawler.stats.pages, crawler.end.left, crawler.end.put_off) == (2, 0, None)
 
 
 def test_a_site_that_asks_for_too_much_holds_no_run_open_when_nothing_of_it_is_left(
@@ -97,7 +97,7 @@ def test_a_site_that_asks_for_too_much_holds_no_run_open_when_nothing_of_it_is_l
     site.set("/robots.txt", "User-agent: *\nCrawl-delay: 3000\n")
     site.link("/", "/")
     crawler = crawl(tmp_path, site.url(), clock=clock, sitemaps=False, longest_wait=3500)
-    assert (crawler.stats.pages, crawler.left, crawler.put_off, crawler.limit_reached) == (1, 0, None, None)
+    assert (crawler.stats.pages, crawler.end.left, crawler.end.put_off, crawler.end.limit_reached) == (1, 0, None, None)
 
 
 def test_requests_at_hours_with_another_rate_are_proved_by_it(site: Site, clock: FakeClock, tmp_path: Path) -> None:
@@ -200,8 +200,8 @@ def test_a_site_whose_robots_txt_fails_is_left_alone(site: Site, tmp_path: Path)
     crawler = crawl(tmp_path, site.url("/"))
     assert crawler.stats.pages == 0
     assert set(site.paths()) == {"/robots.txt"}
-    assert crawler.trouble is not None
-    assert "503" in crawler.trouble
+    assert crawler.end.trouble is not None
+    assert "503" in crawler.end.trouble
 
 
 def test_what_fails_for_now_is_tried_again(site: Site, tmp_path: Path, clock: FakeClock) -> None:
@@ -240,7 +240,7 @@ def test_what_is_of_an_unwanted_type_is_asked_for_once_and_left_out(
     assert Counter(site.paths()) == dict.fromkeys(
         ("/robots.txt", "/map.xml", "/", "/1.gif", "/2.gif", "/none", "/b"), 1
     ), "a sitemap is read whatever its type, for it is no page"
-    assert (stats.pages, stats.unwanted, stats.failed, crawler.trouble) == (2, 3, 0, None)
+    assert (stats.pages, stats.unwanted, stats.failed, crawler.end.trouble) == (2, 3, 0, None)
     assert paths(tmp_path, "unwanted", site) == {"/1.gif", "/2.gif", "/none"}
     (first, *_) = sorted(records(tmp_path, "unwanted"), key=lambda record: record["url"])
     why = f"{site.url('/1.gif')} is image/gif, which is not wanted (content_types)"

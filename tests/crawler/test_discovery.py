@@ -314,7 +314,7 @@ def test_a_limit_on_pages_is_one_on_sitemaps_too(site: Site, tmp_path: Path) -> 
     crawler = crawl(tmp_path, site.url("/"), max_pages=10)
     assert crawler.stats.pages == 6
     assert len([path for path in site.paths() if path.endswith(".xml")]) <= 10
-    assert crawler.left == 51, "of which the summary tells"
+    assert crawler.end.left == 51, "of which the summary tells"
     crawl(tmp_path, max_pages=None)
     assert len(site.paths()) == 2 + 61 + 6, "a higher limit takes them up"
 

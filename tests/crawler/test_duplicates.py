@@ -235,7 +235,7 @@ def test_a_killed_crawl_marks_and_counts_as_if_it_had_not_been_killed(site: Site
 def test_a_slow_disk_lets_no_duplicate_slip_through(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawler.crawler.COMMIT_SIZE", 2)
+    monkeypatch.setattr("comity.crawler.commits.SIZE", 2)
 
     class Slow(JsonLines):
         def flush(self, *, final: bool) -> dict[str, int]:

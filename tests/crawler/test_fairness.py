@@ -14,9 +14,10 @@ from sites import HANGS, Site
 from comity import ClientSettings, Crawler, CrawlSettings, Policy, parse
 from comity._compiled import engine
 from comity.audit.prove import prove
-from comity.crawler import page_processor
-from comity.crawler.commit import CommitBuffer
+from comity.crawler import discovery, reading
+from comity.crawler.book import Book
 from comity.frontier import Batch, Frontier
+from comity.net.loop_slices import LoopSlices
 from comity.policy import OriginPolicy, RobotsResult, origin_policy
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -51,14 +52,14 @@ def records(folder: Path, channel: str) -> list[dict[str, Any]]:
 def found_at(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """In which turn of the loop each URL was found, from now on. A slice takes no time at all."""
     at: list[int] = []
-    found = CommitBuffer.found
+    found = Book.found
 
-    def noting(self: CommitBuffer, *args: Any) -> None:
+    def noting(self: Book, *args: Any) -> None:
         at.append(turns.number)
         found(self, *args)
 
-    monkeypatch.setattr(CommitBuffer, "found", noting)
-    monkeypatch.setattr(page_processor, "LONGEST", 0.0)
+    monkeypatch.setattr(Book, "found", noting)
+    monkeypatch.setattr(discovery, "LONGEST", 0.0)
     return at
 
 
@@ -76,7 +77,7 @@ def test_others_have_their_turn_while_many_urls_are_taken_up(
     at = found_at(turns, monkeypatch)
     asyncio.run(turns.crawl(tmp_path, site.url("/"), max_depth=1, max_pages=1 if where == "page" else None))
     assert len(at) >= 400
-    assert max(map(at.count, at)) <= 2 * page_processor.FEW
+    assert max(map(at.count, at)) <= 2 * discovery.FEW
 
 
 def test_a_commit_takes_up_what_a_long_sitemap_has_named_so_far(
@@ -93,9 +94,9 @@ def test_a_commit_takes_up_what_a_long_sitemap_has_named_so_far(
         return commit(self, batch, *args)
 
     monkeypatch.setattr(Frontier, "commit", noting)
-    monkeypatch.setattr(page_processor, "LONGEST", 0.0)
-    monkeypatch.setattr(page_processor, "MOST_FOUND", 50)
-    monkeypatch.setattr("comity.crawler.crawler.COMMIT_SIZE", 50)
+    monkeypatch.setattr(discovery, "LONGEST", 0.0)
+    monkeypatch.setattr(discovery, "MOST_FOUND", 50)
+    monkeypatch.setattr("comity.crawler.commits.SIZE", 50)
     crawler = asyncio.run(Turns().crawl(tmp_path, site.url("/")))
     assert sum(batches) >= 500
     assert max(batches) <= 60
@@ -239,29 +240,30 @@ def test_of_large_pages_that_came_together_one_is_read_at_each_turn_of_the_loop(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def at_once(size: int) -> list[int]:
-        turns, work, at = Turns(), page_processor.LongWork(), []
+        turns, slices, at = Turns(), LoopSlices(reading.LARGE), []
         counting = asyncio.create_task(turns._count())
 
         async def one() -> None:
-            await work.turn(size)
+            await slices.take(size + reading.SMALL)
             at.append(turns.number)
 
         await asyncio.gather(*(one() for _ in range(12)))
         counting.cancel()
         return at
 
-    assert len(set(asyncio.run(at_once(page_processor.LARGE)))) == 12
+    assert len(set(asyncio.run(at_once(reading.LARGE)))) == 12
     assert 1 < len(set(asyncio.run(at_once(100)))) <= 3, "of small ones a few"
 
     asked: list[int] = []
-    turn = page_processor.LongWork.turn
+    take = LoopSlices.take
 
-    async def noting(self: page_processor.LongWork, size: int) -> None:
-        asked.append(size)
-        await turn(self, size)
+    async def noting(self: LoopSlices, size: int) -> None:
+        if self._most == reading.LARGE:
+            asked.append(size)
+        await take(self, size)
 
-    monkeypatch.setattr(page_processor.LongWork, "turn", noting)
+    monkeypatch.setattr(LoopSlices, "take", noting)
     site.link("/", "/large")
-    site.set("/large", "<p>" + "a" * page_processor.LARGE)
+    site.set("/large", "<p>" + "a" * reading.LARGE)
     asyncio.run(Turns().crawl(tmp_path, site.url("/")))
-    assert [size > page_processor.LARGE for size in asked] == [False, True]
+    assert [size > reading.LARGE for size in asked].count(True) == 1 < len(asked), "the small page comes along"

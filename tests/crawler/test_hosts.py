@@ -2,7 +2,7 @@
 
 import asyncio
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from comity.audit.prove import prove
 from comity.crawler import hosts as room
 from comity.crawler.fetcher import Fetcher
 from comity.crawler.hosts import FAR, Hosts
+from comity.crawler.scheduler import Scheduler
 from comity.frontier import Entry, View
 from comity.net import ClientSettings
 
@@ -27,8 +28,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def begun(names: list[str], ready: dict[str, float] | None = None) -> Hosts:
-    hosts = Hosts()
-    hosts.begin(lambda: iter(list(names)), lambda name: (ready or {}).get(name, 0.0))
+    hosts = Hosts(lambda: iter(list(names)), lambda name: (ready or {}).get(name, 0.0))
+    hosts.look_again()
     return hosts
 
 
@@ -118,8 +119,8 @@ def test_a_crawl_begun_again_reads_no_more_hosts_than_it_has_room_for() -> None:
             read.append(number)
             yield f"h{number}.example"
 
-    hosts = Hosts()
-    hosts.begin(names, lambda _: 0.0)
+    hosts = Hosts(names, lambda _: 0.0)
+    hosts.look_again()
     hosts.fill(1.0)
     assert hosts.pop_ready(1.0) is not None
     assert len(read) == ROOM
@@ -146,7 +147,14 @@ def test_a_host_that_is_not_in_memory_costs_no_memory() -> None:
 
 
 def crawl_of(
-    site: Site, names: list[str], folder: Path, clock: FakeClock, *, interval: float = 1.0, **settings: Any
+    site: Site,
+    names: list[str],
+    folder: Path,
+    clock: FakeClock,
+    *,
+    interval: float = 1.0,
+    on_page: Callable[[object], None] | None = None,
+    **settings: Any,
 ) -> Crawler:
     """A crawl from the first page of many hosts, all of them one site."""
     return Crawler(
@@ -156,6 +164,7 @@ def crawl_of(
         client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
         settings=CrawlSettings(sitemaps=False, **settings),
         clock=clock,
+        on_page=on_page,
     )
 
 
@@ -169,14 +178,14 @@ def test_a_crawl_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_page
         site.link("/", *(f"/{number}" for number in range(5)))
         for number in range(5):
             site.link(f"/{number}")
-        crawl = crawl_of(site, names, tmp_path, clock)
         most = 0
 
         def page(_: object) -> None:
             nonlocal most
-            most = max(most, len(crawl._scheduler.hosts))
+            assert crawl.running is not None
+            most = max(most, len(crawl.running.scheduler.hosts))
 
-        crawl.on_page = page
+        crawl = crawl_of(site, names, tmp_path, clock, on_page=page)
         stats = asyncio.run(crawl.run())
         assert stats.pages == 6 * len(names)
         assert most <= ROOM + 1
@@ -197,13 +206,14 @@ def test_what_is_counted_and_remembered_by_host_is_bounded_and_limits_for_each_h
         site.link("/", *(f"/{number}" for number in range(9)))
         for number in range(9):
             site.link(f"/{number}")
-        crawl = crawl_of(site, names, tmp_path, clock, max_pages_per_host=3)
         held: list[int] = []
 
         def page(_: object) -> None:
-            held.append(max(len(crawl._ledger._answered), len(crawl._filter._sitemaps)))
+            run = crawl.running
+            assert run is not None
+            held.append(max(len(run.opened.ledger._answered), len(run.filter._sitemaps)))
 
-        crawl.on_page = page
+        crawl = crawl_of(site, names, tmp_path, clock, on_page=page, max_pages_per_host=3)
         stats = asyncio.run(crawl.run())
         assert stats.pages == 3 * len(names)
         assert max(held) <= ROOM
@@ -218,9 +228,13 @@ def test_while_a_crawl_runs_only_longer_waits_than_the_policys_interval_are_writ
     site.link("/", "/a", "/b")
     site.link("/a")
     site.link("/b")
-    crawl = crawl_of(site, names, tmp_path, clock, interval=5.0)
     waits: list[object] = []
-    crawl.on_page = lambda _: waits.append(crawl._frontier.load_state("waits"))
+
+    def page(_: object) -> None:
+        assert crawl.running is not None
+        waits.append(crawl.running.frontier.load_state("waits"))
+
+    crawl = crawl_of(site, names, tmp_path, clock, on_page=page, interval=5.0)
     assert asyncio.run(crawl.run()).pages == 15
     assert all(each == {} for each in waits)
     with View(tmp_path / "frontier.sqlite") as view:
@@ -290,14 +304,14 @@ def test_hosts_that_share_a_pace_take_no_more_than_half_of_the_places_though_the
             clock=clock,
         )
         parked: list[int] = []
-        takes = crawl._scheduler._takes_pace
+        takes = Scheduler._takes_pace
 
-        def counted(host: room.Host) -> bool:
-            taken = takes(host)
-            parked.append(sum(map(len, crawl._scheduler._parked.values())))
+        def counted(scheduler: Scheduler, host: room.Host) -> bool:
+            taken = takes(scheduler, host)
+            parked.append(sum(map(len, scheduler._parked.values())))
             return taken
 
-        monkeypatch.setattr(crawl._scheduler, "_takes_pace", counted)
+        monkeypatch.setattr(Scheduler, "_takes_pace", counted)
         assert asyncio.run(crawl.run()).pages == 2 + 4 * len(blogs + others)
     assert 2 < max(parked) <= ROOM
 
@@ -333,7 +347,8 @@ def test_what_was_met_lately_has_the_same_places_however_much_is_met(
         crawl = Crawler(site.url("/"), tmp_path, policy=policy, clock=clock)
         asyncio.run(crawl.run())
         assert sorted(path for path in site.paths() if path in pages) == sorted(pages), "each once all the same"
-    assert len(crawl._filter._recent) == 4
+    assert crawl.running is not None
+    assert len(crawl.running.filter._recent) == 4
 
 
 def test_a_link_is_looked_for_in_one_place_of_what_was_met_lately(tmp_path: Path, clock: FakeClock) -> None:
@@ -350,5 +365,6 @@ def test_a_link_is_looked_for_in_one_place_of_what_was_met_lately(tmp_path: Path
         crawl = Crawler(site.url("/"), tmp_path, policy=Policy(allow_addresses=("127.0.0.0/8",)), clock=clock)
         asyncio.run(crawl.run())
         links = [Counted(site.url(f"/{number}")) for number in range(100)]
-        assert len(crawl._filter.unmet(links)) == len(links)
+        assert crawl.running is not None
+        assert len(crawl.running.filter.unmet(links)) == len(links)
     assert len(compared) <= len(links)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,16 @@ def chain(site: Site, pages: int) -> None:
     site.link(f"/{pages}")
 
 
-def crawler(folder: Path, *seeds: str, interval: float = 0.0, clock: FakeClock | None = None, **more: Any) -> Crawler:
+def crawler(
+    folder: Path,
+    *seeds: str,
+    interval: float = 0.0,
+    clock: FakeClock | None = None,
+    on_page: Callable[[object], None] | None = None,
+    **more: Any,
+) -> Crawler:
     policy = Policy(min_interval=interval, allow_addresses=LOCAL)
-    return Crawler(seeds, folder, policy=policy, settings={"sitemaps": False, **more}, clock=clock)
+    return Crawler(seeds, folder, policy=policy, settings={"sitemaps": False, **more}, clock=clock, on_page=on_page)
 
 
 def ledger(folder: Path) -> list[dict[str, Any]]:
@@ -41,7 +49,6 @@ def test_a_host_that_is_slowed_down_keeps_the_interval_from_then_on(
     site: Site, tmp_path: Path, clock: FakeClock
 ) -> None:
     chain(site, 400)
-    crawl = crawler(tmp_path, site.url("/0"), interval=1.0, clock=clock)
     at: list[float] = []
 
     def page(_: object) -> None:
@@ -51,7 +58,7 @@ def test_a_host_that_is_slowed_down_keeps_the_interval_from_then_on(
         if len(at) > 3 and at[-1] - at[-4] >= 90:
             crawl.stop()
 
-    crawl.on_page = page
+    crawl = crawler(tmp_path, site.url("/0"), interval=1.0, clock=clock, on_page=page)
     asyncio.run(crawl.run())
     assert crawl.stopped, "it was never slowed down"
     records = ledger(tmp_path)
@@ -62,8 +69,7 @@ def test_a_host_that_is_slowed_down_keeps_the_interval_from_then_on(
     assert min(kept) >= 30
     assert prove(tmp_path).findings == []
 
-    resumed = crawler(tmp_path, interval=1.0, clock=clock)
-    resumed.on_page = lambda _: resumed.stop()
+    resumed = crawler(tmp_path, interval=1.0, clock=clock, on_page=lambda _: resumed.stop())
     asyncio.run(resumed.run())
     first, *later = (each for each in ledger(tmp_path)[len(records) :] if each["kind"] == "request")
     assert first["sent"] >= clock.wall() - clock.now + at[-1] + 30 - 1e-3, "an order holds in later runs too"
@@ -91,13 +97,12 @@ def test_a_host_that_is_stopped_is_asked_for_nothing_until_it_may_go_on(site: Si
 
         for number in range(5000):
             site.set(f"/e{number}", endless)
-        crawl = crawler(tmp_path, site.url("/e0"), other.url("/0"), interval=0.01)
 
         def page(_: object) -> None:
             if crawl.stats.pages == 3:
                 assert comity("frontier", "stop", str(tmp_path), "127.0.0.1").returncode == 0
 
-        crawl.on_page = page
+        crawl = crawler(tmp_path, site.url("/e0"), other.url("/0"), interval=0.01, on_page=page)
         heed = crawl._collector.ordered
 
         def heeded(host: str, words: str) -> None:
@@ -107,8 +112,8 @@ def test_a_host_that_is_stopped_is_asked_for_nothing_until_it_may_go_on(site: Si
         crawl._collector.ordered = heeded  # type: ignore[method-assign]
         asyncio.run(crawl.run())
         assert not crawl.stopped
-        assert crawl.left == 1
-        assert crawl.put_off == "127.0.0.1 was stopped by the operator, and so were all other hosts with work"
+        assert crawl.end.left == 1
+        assert crawl.end.put_off == "127.0.0.1 was stopped by the operator, and so were all other hosts with work"
         (order,) = (record for record in ledger(tmp_path) if record["kind"] == "order")
         late = [
             each
@@ -124,8 +129,7 @@ def test_a_host_that_is_stopped_is_asked_for_nothing_until_it_may_go_on(site: Si
         assert len(site.seen) == before, "the order holds in the next run"
 
         assert comity("frontier", "go", str(tmp_path), site.url("/e0")).returncode == 0
-        going = crawler(tmp_path)
-        going.on_page = lambda _: going.stop()
+        going = crawler(tmp_path, on_page=lambda _: going.stop())
         asyncio.run(going.run())
         assert len(site.seen) > before
         assert prove(tmp_path).findings == []
@@ -146,17 +150,17 @@ def test_a_host_whose_robots_txt_leads_to_a_stopped_one_goes_on_together_with_it
             for number in range(5000):
                 busy.set(f"/e{number}", endless)
             orders.give(tmp_path, "127.0.0.2", "stop")
-            crawl = crawler(tmp_path, site.url("/"), busy.url("/e0"), interval=0.01)
 
             def page(_: object) -> None:
-                held = [host for host in crawl._scheduler.hosts.all() if host.held_by == "stopped"]
+                assert crawl.running is not None
+                held = [host for host in crawl.running.scheduler.hosts.all() if host.held_by == "stopped"]
                 if held and not held_back.is_set():
                     held_back.set()
                     orders.give(tmp_path, "127.0.0.2", "go")
                 if "/" in site.paths():
                     crawl.stop()
 
-            crawl.on_page = page
+            crawl = crawler(tmp_path, site.url("/"), busy.url("/e0"), interval=0.01, on_page=page)
             asyncio.run(crawl.run())
         assert held_back.is_set(), "nothing was held back"
         assert "/" in site.paths()
@@ -169,9 +173,8 @@ def test_an_order_that_is_lifted_holds_nobody_back_any_more(site: Site, tmp_path
 
     for number in range(20_000):
         site.set(f"/{number}", endless)
-    crawl = crawler(tmp_path, site.url("/0"))
     began = threading.Event()
-    crawl.on_page = lambda _: began.set()
+    crawl = crawler(tmp_path, site.url("/0"), on_page=lambda _: began.set())
     running = threading.Thread(target=lambda: asyncio.run(crawl.run()))
     running.start()
 

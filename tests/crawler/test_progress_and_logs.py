@@ -137,11 +137,17 @@ def test_durations_are_short(seconds: float, words: str) -> None:
 
 
 def crawler(
-    seeds: list[str], folder: Path, clock: FakeClock | None = None, *, policy: Policy = QUICK, **settings: object
+    seeds: list[str],
+    folder: Path,
+    clock: FakeClock | None = None,
+    *,
+    policy: Policy = QUICK,
+    on_page: Callable[[object], None] | None = None,
+    **settings: object,
 ) -> Crawler:
     client = ClientSettings(jitter=False)
     limits = CrawlSettings(**settings)  # type: ignore[arg-type]
-    return Crawler(seeds, folder, policy=policy, settings=limits, client_settings=client, clock=clock)
+    return Crawler(seeds, folder, policy=policy, settings=limits, client_settings=client, clock=clock, on_page=on_page)
 
 
 class Looking(FakeClock):
@@ -175,7 +181,7 @@ def test_a_snapshot_may_be_asked_for_before_while_and_after(tmp_path: Path, site
     before = crawl.snapshot()
     assert (before.phase, before.seconds, before.hosts, before.pages_per_second) == ("new", 0.0, (), 0.0)
     seen: list[Snapshot] = []
-    crawl.on_page = lambda _: seen.append(crawl.snapshot())
+    crawl = crawler([site.url("/")], tmp_path, on_page=lambda _: seen.append(crawl.snapshot()))
     asyncio.run(crawl.run())
     assert [now.phase for now in seen] == ["running"] * 6
     after = crawl.snapshot()
@@ -337,9 +343,16 @@ def test_a_snapshot_knows_visiting_hours_and_limits(tmp_path: Path, site: Site) 
 
 def test_the_pace_is_that_of_the_last_ten_seconds(tmp_path: Path, site: Site, clock: FakeClock) -> None:
     site_of(site, pages=40)
-    crawl = crawler([site.url("/")], tmp_path, clock, policy=QUICK.with_changes(min_interval=0.5), sitemaps=False)
     paces: list[float] = []
-    crawl.on_page = lambda _: paces.append(crawl.snapshot().pages_per_second)
+    policy = QUICK.with_changes(min_interval=0.5)
+    crawl = crawler(
+        [site.url("/")],
+        tmp_path,
+        clock,
+        policy=policy,
+        on_page=lambda _: paces.append(crawl.snapshot().pages_per_second),
+        sitemaps=False,
+    )
     asyncio.run(crawl.run())
     assert paces[-1] == pytest.approx(2.0, rel=0.2)
     now = crawl.snapshot()
@@ -439,14 +452,13 @@ def on_terminal(words: list[str], environment: dict[str, str], look: Callable[[s
 
 def test_while_it_stops_the_picture_says_so(tmp_path: Path, site: Site) -> None:
     site_of(site)
-    crawl = crawler([site.url("/")], tmp_path)
     seen: list[str] = []
 
     def stop(_: object) -> None:
         crawl.stop()
         seen.append(progress.line(crawl.snapshot()).plain)
 
-    crawl.on_page = stop
+    crawl = crawler([site.url("/")], tmp_path, on_page=stop)
     asyncio.run(crawl.run())
     assert "stopping, " in seen[0]
 

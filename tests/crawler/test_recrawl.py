@@ -333,7 +333,7 @@ def test_counts_and_limits_are_those_of_the_refresh(site: Site, tmp_path: Path) 
     crawl(tmp_path, site.url("/"), max_pages=6)
     refreshed = crawl(tmp_path, refresh=True, max_pages=4)
     assert (refreshed.stats.unchanged, refreshed.stats.new) == (2, 2)
-    assert refreshed.limit_reached == "the limit of 4 pages is reached"
+    assert refreshed.end.limit_reached == "the limit of 4 pages is reached"
     again = crawl(tmp_path, max_pages=20)
     assert again.refreshes
     assert Counter(change for change, _ in changes(tmp_path, site).values()) == {"unchanged": 6, "new": 5}
@@ -364,7 +364,7 @@ def test_known_pages_and_new_ones_have_their_shares_of_a_limit(site: Site, tmp_p
         told = Counter(change for change, _ in changes(tmp_path, site, refresh).values())
         assert told.total() == 12
         assert 4 <= told["new"] <= 8, "neither those that are known nor the others alone"
-        assert refreshed.unasked == {1: 6, 2: 18 - (12 - told["new"])}.get(refresh, refreshed.unasked)
+        assert refreshed.end.unasked == {1: 6, 2: 18 - (12 - told["new"])}.get(refresh, refreshed.end.unasked)
     assert proved(tmp_path)
 
 
@@ -389,8 +389,7 @@ def test_only_pages_with_news_are_handed_out(site: Site, tmp_path: Path) -> None
     crawl(tmp_path, site.url("/"))
     site.set("/a", "another")
     handed: list[str] = []
-    crawler = Crawler((), tmp_path, policy=QUICK, refresh=True)
-    crawler.on_page = lambda page: handed.append(page.url)
+    crawler = Crawler((), tmp_path, policy=QUICK, refresh=True, on_page=lambda page: handed.append(page.url))
     asyncio.run(crawler.run())
     assert handed == [site.url("/a")]
 
@@ -400,8 +399,7 @@ def test_what_has_not_ended_cannot_be_refreshed(site: Site, tmp_path: Path) -> N
     with pytest.raises(StorageError, match=r"no crawl in .* to refresh"):
         crawl(tmp_path / "nothing", refresh=True)
     assert not (tmp_path / "nothing").exists()
-    crawler = Crawler([site.url("/")], tmp_path, policy=QUICK)
-    crawler.on_page = lambda page: crawler.stop()
+    crawler = Crawler([site.url("/")], tmp_path, policy=QUICK, on_page=lambda page: crawler.stop())
     asyncio.run(crawler.run())
     with pytest.raises(StorageError, match=r"is not finished.*--resume"):
         crawl(tmp_path, refresh=True)

@@ -373,7 +373,6 @@ def gone(browser: str) -> bool:
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
 def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path, browser: str) -> None:
-    crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=RENDER)
     killed: set[int] = set()
 
     def kill(_: CrawledPage) -> None:
@@ -383,7 +382,7 @@ def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path, 
                 with suppress(ProcessLookupError):
                     os.kill(one, signal.SIGKILL)
 
-    crawler.on_page = kill
+    crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=RENDER, on_page=kill)
     asyncio.run(crawler.run())
     assert killed
     pages = rows(tmp_path, "pages")
@@ -418,8 +417,13 @@ def test_a_driver_that_was_killed_leaves_no_folder_and_no_complaint(
     site.set("/robots.txt", "")
     site.set("/", "<script src=/kill.js></script>")
     site.set("/kill.js", kill)
-    crawler = Crawler([site.url("/")], tmp_path / "out", policy=POLICY, settings=RENDER)
-    crawler.on_page = lambda _: collected.append(gc.collect())  # asyncio complains of tasks that nothing refers to
+    crawler = Crawler(
+        [site.url("/")],
+        tmp_path / "out",
+        policy=POLICY,
+        settings=RENDER,
+        on_page=lambda _: collected.append(gc.collect()),  # asyncio complains of tasks that nothing refers to
+    )
     asyncio.run(crawler.run())
     [page] = rows(tmp_path / "out", "pages")
     assert killed
@@ -778,9 +782,14 @@ def test_a_page_without_scripts_stays_out_of_the_browser(site: Site, tmp_path: P
     site.set("/robots.txt", "")
     site.set("/", '<link rel=stylesheet href=/s.css><p id="x">plain <a href=/text>x</a>')
     site.set("/text", "<script>", content_type="text/plain")
-    crawler = Crawler([site.url("/")], tmp_path, policy=POLICY, settings=RENDER)
-    crawler.on_page = lambda _: started.update(processes(browser))
     started: set[int] = set()
+    crawler = Crawler(
+        [site.url("/")],
+        tmp_path,
+        policy=POLICY,
+        settings=RENDER,
+        on_page=lambda _: started.update(processes(browser)),
+    )
     asyncio.run(crawler.run())
     assert site.paths() == ["/robots.txt", "/", "/text"]
     assert not started
@@ -797,8 +806,9 @@ def test_programs_get_the_page_as_it_is_after_its_scripts(shop: Site, tmp_path: 
             return Expanded([{"length": len(response.body)}])
 
     pages: list[CrawledPage] = []
-    crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=RENDER, expander=Titles())
-    crawler.on_page = pages.append
+    crawler = Crawler(
+        [shop.url("/")], tmp_path, policy=POLICY, settings=RENDER, expander=Titles(), on_page=pages.append
+    )
     asyncio.run(crawler.run())
     assert sorted(page.title or "" for page in pages) == ["Page a", "Page b", "Page c", "Page home"]
     assert sorted(page.body for page in pages) == sorted(seen)

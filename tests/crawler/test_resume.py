@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def test_an_exclusion_of_the_beginning_holds_whatever_is_said_when_the_crawl_goe
     assert paths(tmp_path, site) == ["/", "/public/0", "/public/1", "/public/2"]
     assert went_on.settings.exclude == ("/private/", "/old/")
     assert not [path for path in site.paths() if path.startswith(("/private", "/old"))]
-    assert went_on.left == 0, "what stands aside is no longer left by a limit"
+    assert went_on.end.left == 0, "what stands aside is no longer left by a limit"
     assert went_on.stats.outside == 6
 
 
@@ -255,7 +256,7 @@ def test_an_order_that_is_lifted_between_two_runs_takes_no_wait_away_that_a_site
     if crashes:
         crashed(tmp_path, site.url("/"), QUICK, clock, when=lambda: bool(asked.times))
     else:
-        assert crawl(tmp_path, site.url("/"), clock=clock, longest_wait=10).left == 1
+        assert crawl(tmp_path, site.url("/"), clock=clock, longest_wait=10).end.left == 1
     orders.give(tmp_path, "127.0.0.1", "slow", 5)
     orders.give(tmp_path, "127.0.0.1", "go")
     asked._clock = FakeClock(clock.now + 1)
@@ -270,7 +271,7 @@ def test_an_order_that_is_lifted_between_two_runs_holds_nobody_back_in_the_secon
     asked = Asked(clock)
     site.set("/", asked)
     orders.give(tmp_path, "127.0.0.1", "slow", 3000)
-    assert crawl(tmp_path, site.url("/"), clock=clock, longest_wait=10).left == 1, "its robots.txt was asked for"
+    assert crawl(tmp_path, site.url("/"), clock=clock, longest_wait=10).end.left == 1, "its robots.txt was asked for"
     orders.give(tmp_path, "127.0.0.1", "go")
     before = clock.now
     assert crawl(tmp_path, clock=clock).stats.pages == 1
@@ -311,9 +312,8 @@ def test_a_wait_outlives_a_crash_though_the_runs_after_it_are_to_leave_less_betw
 
 async def _begun(folder: Path, clock: FakeClock, *, stops: bool) -> None:
     """A run that has begun, and was stopped or cut off before its first request."""
-    crawler = Crawler([], folder, policy=QUICK, clock=clock)
     begun = asyncio.Event()
-    crawler.on_begin = crawler.stop if stops else begun.set
+    crawler = Crawler([], folder, policy=QUICK, clock=clock, on_begin=lambda: crawler.stop() if stops else begun.set())
     running = asyncio.ensure_future(crawler.run())
     if not stops:
         await begun.wait()
@@ -372,22 +372,23 @@ def test_an_interval_that_commits_know_no_more_is_written_down_when_it_is_met_ag
         throttles.sweep(clock.now)
 
     committed: dict[str, Any] = {}
-    with Waits(journal, session, clock, lambda _, default: default) as waits:
+    with closing(journal):
+        waits = Waits(journal, session, clock, lambda _, default: default)
         asked(waits)
         assert len(journal.lines()) == 1
-        committed |= waits.save_state(at_rest=False)
+        committed |= waits.save_state()
         waits.committed()
         asked(waits)
         assert journal.lines() == [], "the commit has it"
         forgotten()
-        committed |= waits.save_state(at_rest=False)
+        committed |= waits.save_state()
         asked(waits)  # while that commit is under way
         waits.committed()
         for number in range(100):
             asked(waits, f"{number}.test")
         assert len(journal.lines()) == 101
         forgotten()
-        after = waits.save_state(at_rest=False)
+        after = waits.save_state()
         waits.committed()
         assert after["intervals"] == waits._remembered == waits._written_down == {}, "nothing grows with all hosts met"
         asked(waits)
@@ -395,7 +396,8 @@ def test_an_interval_that_commits_know_no_more_is_written_down_when_it_is_met_ag
         committed |= after
     clock.now += 1
     later = Session(QUICK, ClientSettings(), clock=clock)
-    with Waits(WaitJournalFile(tmp_path / "waits"), later, clock, lambda name, default: committed.get(name, default)):
+    with closing(WaitJournalFile(tmp_path / "waits")) as journal:
+        Waits(journal, later, clock, lambda name, default: committed.get(name, default))
         assert later.driver.ready_at("a.test") >= clock.now + 29
 
 

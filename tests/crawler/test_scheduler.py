@@ -6,6 +6,8 @@ import time
 from collections.abc import Collection
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from aiohttp import web
@@ -14,8 +16,10 @@ from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Policy
 from comity.crawler import scheduler
+from comity.crawler.control import Control
+from comity.crawler.stats import Stats
 from comity.frontier import Entry, EntryKind, Frontier
-from comity.net import ClientSettings
+from comity.net import ClientSettings, Session
 
 LOOPBACK = Policy(allow_addresses=("127.0.0.0/8",))
 
@@ -39,7 +43,7 @@ def crawler(
 
 
 def test_a_host_that_had_its_turn_comes_after_those_that_are_ready() -> None:
-    hosts = scheduler.Hosts()
+    hosts = scheduler.Hosts(lambda: iter(()), lambda _: 0.0)
     first, second = hosts.found("first.example"), hosts.found("second.example")
     hosts.push(first, 1.0)
     hosts.push(second, 2.0)
@@ -54,13 +58,21 @@ def test_a_host_that_had_its_turn_comes_after_those_that_are_ready() -> None:
 
 def test_a_shard_that_waits_for_its_first_fetch_comes_before_the_busy_one_beside_it() -> None:
     async def turns() -> None:
-        settings, clock, woken = CrawlSettings(concurrency=4), FakeClock(), asyncio.Event()
-        busy = scheduler.Scheduler(settings, clock, lambda: None)
-        other = scheduler.Scheduler(settings, clock, woken.set)
-        busy.peers, other.peers = [other], [busy]
+        beside: list[scheduler.Scheduler] = []
+        clock, settings = FakeClock(), CrawlSettings(concurrency=4)
+        session = Session(LOOPBACK, ClientSettings(), clock=clock)
+        both = []
+        for _ in range(2):
+            control, rest = Control(clock), Mock()
+            both.append(
+                scheduler.Scheduler(
+                    settings, clock, control, rest, session, rest, rest, rest, rest, Stats(), None, beside
+                )
+            )
+        busy, other = both
         host, entry = busy.hosts.found("busy.example"), Entry(1, "http://busy.example/", 0, EntryKind.PAGE, 0, 0)
         for _ in range(4):
-            task: asyncio.Task[Entry | None] = asyncio.ensure_future(asyncio.sleep(0, None))
+            task: asyncio.Task[Any] = asyncio.ensure_future(asyncio.sleep(0, None))
             busy.tasks.add(task)
             busy._quick[task] = 0.0
         task.cancel()
@@ -69,7 +81,7 @@ def test_a_shard_that_waits_for_its_first_fetch_comes_before_the_busy_one_beside
         assert other._is_full_beside(1.0, 8)
         host.under_way.append(entry.id)
         busy._fetched(task, host, entry)
-        assert woken.is_set()
+        assert other._control.alarm._event.is_set()
         assert busy._is_full_beside(1.0, 8), "it has its part of two"
         assert not other._is_full_beside(1.0, 8)
         assert not busy._is_full_beside(1.0, 8), "the other one was asked and started nothing"

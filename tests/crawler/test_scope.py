@@ -256,7 +256,7 @@ def test_bytes_and_seconds_end_a_crawl_and_leave_the_rest_for_later(site: Site, 
         site.set(f"/{number}", b"x" * 1000, content_type="text/plain")
     crawler = crawl(tmp_path / "bytes", site.url("/"), max_bytes=5_000, concurrency=1)
     assert 5_000 <= crawler.stats.body_bytes < 6_000
-    assert crawler.limit_reached == "the limit of 5000 bytes is reached"
+    assert crawler.end.limit_reached == "the limit of 5000 bytes is reached"
     crawl(tmp_path / "bytes", max_bytes=None)
     assert len(pages(tmp_path / "bytes", site)) == 21
     slow = QUICK.with_changes(min_interval=0.3)

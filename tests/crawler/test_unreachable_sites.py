@@ -7,9 +7,9 @@ from typing import Any
 from clocks import FakeClock
 
 from comity.crawler.checkpoint import UnreachableHosts
+from comity.crawler.facts import Facts
 from comity.crawler.stats import UNREACHABLE
-from comity.frontier import Batch, Entry, EntryKind, Frontier
-from comity.policy import Policy, RobotsResult, decide
+from comity.frontier import Batch, Frontier
 
 HOSTS = 2_000
 
@@ -18,11 +18,8 @@ class Told:
     """Notes what is said of hosts and URLs."""
 
     def __init__(self) -> None:
-        self.waiting = 0
+        self.facts = Facts()
         self.back: list[tuple[str, int]] = []
-
-    def postponed(self, entry: Entry, why: str) -> None:
-        self.waiting += 1
 
     def resumed(self, host: str, number: int) -> None:
         self.back.append((host, number))
@@ -30,24 +27,22 @@ class Told:
 
 def unreachable(clock: FakeClock, recalled: dict[str, Any] | None = None) -> tuple[UnreachableHosts, Told]:
     told = Told()
-    return UnreachableHosts(told, clock, 300.0, recalled or {}), told  # type: ignore[arg-type]
+    return UnreachableHosts(told, clock, 300.0, told.facts, recalled or {}), told  # type: ignore[arg-type]
 
 
 def postpone(silent: UnreachableHosts, number: int, until: float) -> None:
     origin = f"http://h{number}.example"
-    result = RobotsResult.unreachable(origin, f"{origin}/robots.txt", "no answer", policy=Policy(), fetched_at=0.0)
-    entry = Entry(number, f"{origin}/", 0, EntryKind.PAGE, 0, 0)
-    silent.postpone(entry, f"h{number}.example", origin, decide(Policy(), entry.url, result), until=until)
+    silent.postpone(f"h{number}.example", origin, until)
 
 
 def test_only_hosts_of_which_something_changed_are_written(clock: FakeClock) -> None:
-    silent, _ = unreachable(clock)
+    silent, told = unreachable(clock)
     for number in range(HOSTS):
         postpone(silent, number, clock.now + 100)
-    assert len(silent.save_state()) == HOSTS
-    assert silent.save_state() == {}
+    assert len(told.facts.take()) == HOSTS
+    assert told.facts.take() == {}
     postpone(silent, 7, clock.now + 100)
-    facts = silent.save_state()
+    facts = told.facts.take()
     assert list(facts) == [f"{UNREACHABLE}h7.example"]
     assert facts[f"{UNREACHABLE}h7.example"][0] == 2
     assert len(json.dumps(facts)) < 200
@@ -58,12 +53,12 @@ def test_hosts_come_up_each_in_its_time_and_are_forgotten_then(clock: FakeClock)
     for number in range(5):
         postpone(silent, number, clock.now + 10 * (5 - number))
     postpone(silent, 4, clock.now + 45)  # put off again
-    silent.save_state()
+    told.facts.take()
     assert silent.resume_due() == 20
     clock.now += 31
     assert silent.resume_due() == 9
     assert told.back == [("h3.example", 1), ("h2.example", 1)]
-    assert silent.save_state() == {f"{UNREACHABLE}h3.example": None, f"{UNREACHABLE}h2.example": None}
+    assert told.facts.take() == {f"{UNREACHABLE}h3.example": None, f"{UNREACHABLE}h2.example": None}
     clock.now += 30
     assert silent.resume_due() is None
     assert sorted(told.back[2:]) == [("h0.example", 1), ("h1.example", 1), ("h4.example", 2)]
@@ -71,12 +66,13 @@ def test_hosts_come_up_each_in_its_time_and_are_forgotten_then(clock: FakeClock)
 
 
 def test_a_later_run_knows_what_the_frontier_remembers(tmp_path: Path, clock: FakeClock) -> None:
-    silent, _ = unreachable(clock)
+    silent, early = unreachable(clock)
     for number in range(3):
         postpone(silent, number, clock.now + 10 * (1 + number))
 
     def commit(frontier: Frontier) -> None:
-        frontier.commit(Batch(), lambda new, refusals: silent.save_state() | {"unreachably": 1})
+        with frontier.commit(Batch()) as made:
+            made.facts |= early.facts.take() | {"unreachably": 1}
 
     with Frontier(tmp_path / "frontier.sqlite") as frontier:
         commit(frontier)
@@ -90,7 +86,7 @@ def test_a_later_run_knows_what_the_frontier_remembers(tmp_path: Path, clock: Fa
     later, told = unreachable(clock, known)
     assert later.holds("h1.example", "http://h1.example")
     assert not later.holds("h0.example", "http://h0.example")
-    assert later.save_state() == {}
+    assert told.facts.take() == {}
     assert later.resume_due() == 5
     clock.now += 5
     later.resume_due()

@@ -62,16 +62,14 @@ def work(folder: Path, log: Path | None = None, store: str | None = None) -> Non
             batch = Batch(found=found(step) if step < STEPS else [])
             for host in frontier.hosts():
                 for entry in frontier.waiting(host, but_not=(), most=FETCHED // HOSTS):
-                    sink.add("pages", {"url": entry.url})
+                    sink.add([("pages", {"url": entry.url}, None)])
                     batch.settled.append((State.DONE, entry.id))
             if not batch:
                 return
             step += 1
 
-            def write(_new: int, _refusals: list[dict[str, Any]], step: int = step) -> dict[str, Any]:
-                return {"sink": sink.flush(), "step": step}
-
-            frontier.commit(batch, write)
+            with frontier.commit(batch) as commit:
+                commit.facts |= {"sink": sink.flush(), "step": step}
             if log is not None:
                 descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
                 os.write(descriptor, b"C %d\n" % step)

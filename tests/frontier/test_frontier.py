@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import threading
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     made.remove()
 
 
+Write = Callable[[int, list[dict[str, Any]]], dict[str, Any]]
+
+
 @pytest.fixture
 def frontier(store: Store) -> Iterator[DurableFrontier]:
     with store.open() as opened:
@@ -81,12 +84,19 @@ def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seen, "SLICE", 1)
 
 
+def commit(frontier: DurableFrontier, batch: Batch, write: Write) -> None:
+    """Commit a batch; what `write` makes of the number of new URLs and the refusals among them is saved with it."""
+    with frontier.commit(batch) as made:
+        made.facts |= write(made.new, made.refusals)
+
+
 def urls(entries: list[Entry]) -> list[str]:
     return [entry.url for entry in entries]
 
 
 def test_a_host_is_served_by_priority_then_sitemaps_then_in_the_order_found(frontier: DurableFrontier) -> None:
-    frontier.commit(
+    commit(
+        frontier,
         Batch(
             found=[
                 found("late", priority=5),
@@ -99,7 +109,7 @@ def test_a_host_is_served_by_priority_then_sitemaps_then_in_the_order_found(fron
         ),
         nothing,
     )
-    frontier.commit(Batch(found=[found("third")]), nothing)
+    commit(frontier, Batch(found=[found("third")]), nothing)
     entries = frontier.waiting("a.example", but_not=(), most=10)
     assert [url.rpartition("/")[2] for url in urls(entries)] == ["urgent", "map", "first", "second", "third", "late"]
     assert [entry.priority for entry in entries] == [-1, 0, 0, 0, 0, 5]
@@ -112,7 +122,7 @@ def test_a_host_is_served_by_priority_then_sitemaps_then_in_the_order_found(fron
     "url", ["http://a.example/", "https://a.example:8443/x?y", "http://user@a.example/x", "http://a.example.org/"]
 )
 def test_a_url_comes_out_as_it_went_in(frontier: DurableFrontier, url: str) -> None:
-    frontier.commit(Batch(found=[found("", url=url, depth=7, hops=3, state=State.UNASKED)]), nothing)
+    commit(frontier, Batch(found=[found("", url=url, depth=7, hops=3, state=State.UNASKED)]), nothing)
     (entry,) = frontier.waiting("a.example", but_not=(), most=10)
     assert (entry.url, entry.depth, entry.hops, entry.attempts, entry.kind) == (url, 7, 3, 0, EntryKind.PAGE)
 
@@ -126,13 +136,13 @@ def test_what_became_of_urls_is_counted(frontier: DurableFrontier) -> None:
         return {"lengths": {"pages": new}}
 
     batch = Batch(found=[found("1"), found("2"), found("3", state=State.UNASKED), found("1"), refused, refused])
-    frontier.commit(batch, write)
-    frontier.commit(batch, write)
+    commit(frontier, batch, write)
+    commit(frontier, batch, write)
     assert said == [(4, [{"url": "no"}]), (0, [])]
     assert frontier.load_state("lengths") == {"pages": 0}
     first, second, third = frontier.waiting("a.example", but_not=(), most=10)
-    frontier.commit(Batch(settled=[(State.DONE, first.id), (State.FAILED, third.id)], retried=[second.id]), nothing)
-    frontier.commit(Batch(settled=[(State.DONE, first.id)]), nothing)  # said twice, counted once
+    commit(frontier, Batch(settled=[(State.DONE, first.id), (State.FAILED, third.id)], retried=[second.id]), nothing)
+    commit(frontier, Batch(settled=[(State.DONE, first.id)]), nothing)  # said twice, counted once
     assert frontier.counts() == {
         State.UNASKED: 0,
         State.QUEUED: 1,
@@ -147,10 +157,10 @@ def test_what_became_of_urls_is_counted(frontier: DurableFrontier) -> None:
 def test_the_id_of_a_settled_url_is_not_given_to_another(store: Store) -> None:
     for path in ("1", "2"):
         with store.open() as frontier:
-            frontier.commit(Batch(found=[found(path)]), nothing)
+            commit(frontier, Batch(found=[found(path)]), nothing)
             (entry,) = frontier.waiting("a.example", but_not=(), most=10)
             assert entry.id == int(path)
-            frontier.commit(Batch(settled=[(State.DONE, entry.id)]), nothing)
+            commit(frontier, Batch(settled=[(State.DONE, entry.id)]), nothing)
             assert list(frontier.hosts()) == []
 
 
@@ -162,9 +172,9 @@ def test_a_failing_write_leaves_everything_as_it_was(frontier: DurableFrontier) 
     for start in range(0, 100, 10):
         batch = Batch(found=[found(str(n)) for n in range(start, start + 10)])
         with pytest.raises(StorageError, match="no room"):
-            frontier.commit(batch, fail)
+            commit(frontier, batch, fail)
         assert sum(frontier.counts().values()) == start
-        frontier.commit(batch, nothing)
+        commit(frontier, batch, nothing)
     assert len(frontier.waiting("a.example", but_not=(), most=1000)) == 100
 
 
@@ -214,7 +224,7 @@ def test_a_damaged_run_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "frontier.sqlite"
     with Frontier(path) as frontier:
         for start in range(0, 30, 10):
-            frontier.commit(Batch(found=[found(str(n)) for n in range(start, start + 10)]), nothing)
+            commit(frontier, Batch(found=[found(str(n)) for n in range(start, start + 10)]), nothing)
     run = next((tmp_path / "frontier.seen").glob("*.run"))
     run.write_bytes(run.read_bytes()[:-8])
     with pytest.raises(StorageError, match="damaged"):
@@ -235,7 +245,7 @@ def test_runs_stay_few_and_nothing_lies_around(request: pytest.FixtureRequest) -
         assert list(folder.iterdir()) == []
         most = 0
         for start in range(0, 3000, 10):
-            frontier.commit(Batch(found=[found(str(n)) for n in range(start, start + 10)]), nothing)
+            commit(frontier, Batch(found=[found(str(n)) for n in range(start, start + 10)]), nothing)
             most = max(most, *frontier._db.execute("SELECT count(*) FROM sorted_run").fetchone())
         assert 2 < most <= 10
         (fresh,) = frontier._db.execute("SELECT sum(length(fingerprints)) / 8 FROM fresh").fetchone()
@@ -290,10 +300,10 @@ def test_a_full_database_says_so_and_goes_on_once_there_is_room(in_sqlite: Front
     frontier._db.execute(f"PRAGMA max_page_count = {pages + 5}")
     batch = Batch(found=[found(f"{n}/{'x' * 100}") for n in range(1000)])
     with pytest.raises(StorageError, match="no room"):
-        frontier.commit(batch, nothing)
+        commit(frontier, batch, nothing)
     assert sum(frontier.counts().values()) == 0
     frontier._db.execute("PRAGMA max_page_count = 1000000")
-    frontier.commit(batch, nothing)
+    commit(frontier, batch, nothing)
     assert frontier.counts()[State.QUEUED] == 1000
 
 
@@ -316,7 +326,7 @@ def test_to_open_a_view_costs_the_same_however_many_hosts_were_met(
     monkeypatch.setattr(tables, "open_for_reading", counted)
     costs = []
     for hosts in (range(10), range(10, 3_000)):
-        in_sqlite.commit(Batch(found=[found("", f"h{number}.example") for number in hosts]), nothing)
+        commit(in_sqlite, Batch(found=[found("", f"h{number}.example") for number in hosts]), nothing)
         with View(tmp_path / "frontier.sqlite") as view:
             assert view.load_state("seeds", "none") == "none"
             costs.append(work)
@@ -333,9 +343,9 @@ def test_few_fingerprints_in_memory_are_objects_of_their_own(
     most = in_memory = 0
     for start in range(0, 3_000, 60):
         batch = Batch(found=[found(f"{number}") for number in range(start, start + 60)])
-        in_sqlite.commit(batch, lambda new, _: {"new": new})
+        commit(in_sqlite, batch, lambda new, _: {"new": new})
         assert in_sqlite.load_state("new") == 60
-        in_sqlite.commit(batch, lambda new, _: {"new": new})
+        commit(in_sqlite, batch, lambda new, _: {"new": new})
         assert in_sqlite.load_state("new") == 0, "each is known, wherever it is kept"
         most = max(most, len(in_sqlite._seen._newest))
         in_memory = max(in_memory, len(in_sqlite._seen._fresh))
@@ -344,10 +354,10 @@ def test_few_fingerprints_in_memory_are_objects_of_their_own(
 
 
 def test_others_may_look_while_the_crawl_writes(frontier: DurableFrontier, store: Store) -> None:
-    frontier.commit(Batch(found=[found("1"), found("2"), found("1", "b.example")]), nothing)
+    commit(frontier, Batch(found=[found("1"), found("2"), found("1", "b.example")]), nothing)
     with store.view() as view:
         (entry,) = frontier.waiting("b.example", but_not=(), most=1)
-        frontier.commit(Batch(settled=[(State.DONE, entry.id)]), nothing)
+        commit(frontier, Batch(settled=[(State.DONE, entry.id)]), nothing)
         assert view.counts()[State.QUEUED] == 3, "the view is of one instant"
     with store.view() as view:
         assert [(each.host, each.waiting, each.done) for each in view.busiest(10)] == [
@@ -377,11 +387,11 @@ def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(store: 
             Found(url, url.split("/")[2].rpartition("@")[2].partition(":")[0], 3, EntryKind.PAGE, State.QUEUED)
             for url in waits
         ]
-        frontier.commit(Batch(found=first), nothing)
+        commit(frontier, Batch(found=first), nothing)
         ids = {entry.url: entry.id for entry in frontier.waiting("a.example", but_not=(), most=9)}
         settled = [(State.DONE, ids[first[0].url]), (State.FAILED, ids[first[1].url])]
         visits = [visit("1", etag='"e"', modified="then")]
-        frontier.commit(Batch(settled=settled, visits=visits, owed=[(first[1].url, 2, None)]), nothing)
+        commit(frontier, Batch(settled=settled, visits=visits, owed=[(first[1].url, 2, None)]), nothing)
         for name in ("spent", "spent a.example", "page x"):
             frontier.save_state(name, 1)
 
@@ -391,7 +401,7 @@ def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(store: 
         with pytest.raises(RuntimeError):
             frontier.begin_again(forget=("spent", "spent *"), save=fails)
         assert (frontier.load_state("spent"), frontier.counts()[State.DONE]) == (1, 1)
-        frontier.commit(Batch(found=first), lambda new, _: {"new": new})
+        commit(frontier, Batch(found=first), lambda new, _: {"new": new})
         assert frontier.load_state("new") == 0
 
         frontier.begin_again(forget=("spent", "spent *"), save=lambda last: {"last": last})
@@ -408,20 +418,20 @@ def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(store: 
         assert (before.url, before.depth) == (first[0].url, 1)
         assert frontier.visits.of(first[0].url) == visits[0]
         assert frontier.visits.of(waits[0]) == Visit(waits[0], 3)
-        frontier.commit(Batch(found=first), lambda new, _: {"new": new})
+        commit(frontier, Batch(found=first), lambda new, _: {"new": new})
         assert frontier.load_state("new") == len(first)
         assert min(entry.id for entry in frontier.waiting("a.example", but_not=(), most=9)) > max(ids.values())
 
 
 def test_what_was_visited_again_is_no_longer_before_a_refresh(store: Store) -> None:
     with store.open() as frontier:
-        frontier.commit(Batch(visits=[visit("1"), visit("2"), visit("3")]), nothing)
+        commit(frontier, Batch(visits=[visit("1"), visit("2"), visit("3")]), nothing)
         frontier.begin_again(forget=(), save=lambda last: {"last": last})
         last = frontier.load_state("last")
-        frontier.commit(Batch(stated=[(7.5, visit("2").url), (8.5, "https://a.example/unknown")]), nothing)
+        commit(frontier, Batch(stated=[(7.5, visit("2").url), (8.5, "https://a.example/unknown")]), nothing)
         assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5)
         assert frontier.visits.of("https://a.example/unknown") is None
-        frontier.commit(Batch(visits=[visit("3")], gone=[visit("1").url], owed=[(visit("2").url, 9, None)]), nothing)
+        commit(frontier, Batch(visits=[visit("3")], gone=[visit("1").url], owed=[(visit("2").url, 9, None)]), nothing)
         assert [each.url for each in frontier.visits.until(last)] == [visit("2").url]
         assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5), "a failure leaves what is known"
         frontier.begin_again(forget=(), save=lambda last: {"last": last})
@@ -434,7 +444,7 @@ def test_what_was_visited_again_is_no_longer_before_a_refresh(store: Store) -> N
 
 def test_what_was_met_before_a_new_beginning_is_new_again(frontier: DurableFrontier) -> None:
     for _ in range(2):
-        frontier.commit(Batch(found=[found("1"), found("2")]), lambda new, _: {"new": new})
+        commit(frontier, Batch(found=[found("1"), found("2")]), lambda new, _: {"new": new})
         assert frontier.load_state("new") == 2
         assert [entry.url for entry in frontier.waiting("a.example", but_not=(), most=9)] == [
             "http://a.example/1",
@@ -547,7 +557,7 @@ class Crashes(RuleBasedStateMachine):
 
         db = self.frontier._db
         db.set_trace_callback(cut)
-        self.frontier.commit(batch, write_and_cut)
+        commit(self.frontier, batch, write_and_cut)
         db.set_trace_callback(None)
         if image:
             self.frontier.__exit__()
@@ -571,7 +581,7 @@ class Crashes(RuleBasedStateMachine):
 
         numbers = data.draw(st.lists(st.integers(0, 300), max_size=20))
         with pytest.raises(StorageError):
-            self.frontier.commit(Batch(found=[found(str(n), HOSTS[n % 3]) for n in numbers]), write)
+            commit(self.frontier, Batch(found=[found(str(n), HOSTS[n % 3]) for n in numbers]), write)
 
     @invariant()
     def agrees(self) -> None:
@@ -630,14 +640,14 @@ class PostgresCrashes(Crashes):
             for name in ("execute", "cursor"):
                 patch.setattr(zombie._db, name, counted(getattr(zombie._db, name)))
             try:
-                zombie.commit(batch, write_and_cut)
+                commit(zombie, batch, write_and_cut)
             except Cut:
                 pass
             else:
                 return False
         self.frontier = self.opened()
         with pytest.raises(Displaced):
-            zombie.commit(Batch(found=[found("zombie")]), nothing)
+            commit(zombie, Batch(found=[found("zombie")]), nothing)
         with pytest.raises(Displaced):
             zombie.save_state("commits", -1)
         PostgresFrontier.__exit__(zombie)

@@ -33,12 +33,13 @@ def sum_up(
         resumable: whether the site is there for a later run.
         ok_if_some_failed: whether pages that failed leave the exit code at 0, as long as anything was fetched.
     """
+    end = crawler.end
     if as_json:
         limits = checkpoint.changed_settings(crawler.settings)
         print(
             json.dumps(
-                {"folder": str(crawler.folder), **stats.to_dict(), "left": crawler.left, "ended": _ended(crawler)}
-                | ({"unasked": crawler.unasked} if crawler.refreshes else {})
+                {"folder": str(crawler.folder), **stats.to_dict(), "left": end.left, "ended": _ended(crawler)}
+                | ({"unasked": end.unasked} if crawler.refreshes else {})
                 | {"limits": limits}
             )
         )
@@ -58,8 +59,14 @@ def sum_up(
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
             *((("want payment", f"{stats.unpaid:,}", "of those that failed; comity never pays"),) * bool(stats.unpaid)),
             *((("waiting", f"{stats.postponed:,}", "for a robots.txt that is unreachable"),) * bool(stats.postponed)),
-            *((("left in queue", f"{crawler.left:,}", _more(crawler) if resumable else ""),) * bool(crawler.left)),
-            *((("known, not fetched", f"{crawler.unasked:,}", "first in the next refresh"),) * bool(crawler.unasked)),
+            *(
+                (("left in queue", f"{crawler.end.left:,}", _more(crawler) if resumable else ""),)
+                * bool(crawler.end.left)
+            ),
+            *(
+                (("known, not fetched", f"{crawler.end.unasked:,}", "first in the next refresh"),)
+                * bool(crawler.end.unasked)
+            ),
             *((("out of scope", f"{stats.outside:,}", "links, by scope, patterns or depth"),) * bool(stats.outside)),
             *((("nofollow", f"{stats.nofollow:,}", "links that were not followed"),) * bool(stats.nofollow)),
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
@@ -92,9 +99,9 @@ def _ended(crawler: AnyCrawl) -> str:
     """Why the run ended, as half a sentence."""
     if crawler.stopped:
         return "stopped"
-    if crawler.limit_reached or not crawler.left:
+    if crawler.end.limit_reached or not crawler.end.left:
         waits = "; the rest waits for robots.txt" if crawler.stats.postponed else ""
-        return crawler.limit_reached or f"the queue is empty{waits}"
+        return crawler.end.limit_reached or f"the queue is empty{waits}"
     return "hosts have reached their limits" if _more(crawler) else "nothing more can be fetched now"
 
 
@@ -112,10 +119,10 @@ def _broken(crawler: AnyCrawl, stats: Stats) -> Iterator[str]:
 
 def _more(crawler: AnyCrawl) -> str:
     """How to go on with what is left in the queue, where a limit ended the run."""
-    if crawler.stopped or crawler.put_off:
+    if crawler.stopped or crawler.end.put_off:
         return ""
-    names = [f"max_{what}s" for what in ("page", "byte", "second") if what in (crawler.limit_reached or "")]
-    if not crawler.limit_reached:
+    names = [f"max_{what}s" for what in ("page", "byte", "second") if what in (crawler.end.limit_reached or "")]
+    if not crawler.end.limit_reached:
         names = [f"max_{what}_per_host" for what in ("pages", "bytes", "seconds")]
         names = [name for name in names if getattr(crawler.settings, name) is not None]
     raised = "".join(f" --{name.replace('_', '-')} none" for name in names)
@@ -136,14 +143,15 @@ def _conclude(crawler: AnyCrawl, stats: Stats, *, resumable: bool) -> Exit:
         how = f"; continue with: {_again(crawler)}"
         complain(f"stopped early{how * resumable}")
         return Exit.INTERRUPTED
-    if not stats.reached and crawler.trouble:
-        complain(f"{'nothing was fetched' if crawler.passing else 'no page was kept'}: {crawler.trouble}")
-        return Exit.NOT_READY if crawler.passing else Exit.PARTLY
-    if not stats.reached and crawler.refusal:
-        complain(f"nothing was fetched: {crawler.refusal}")
-    if crawler.put_off:
+    if not stats.reached and crawler.end.trouble:
+        complain(f"{'nothing was fetched' if crawler.end.passing else 'no page was kept'}: {crawler.end.trouble}")
+        return Exit.NOT_READY if crawler.end.passing else Exit.PARTLY
+    if not stats.reached and crawler.end.refusal:
+        complain(f"nothing was fetched: {crawler.end.refusal}")
+    if crawler.end.put_off:
         how = f"; continue later with: {_again(crawler)}"
-        complain(f"left in queue, because their hosts must rest: {crawler.left:,} ({crawler.put_off}){how * resumable}")
+        end = crawler.end
+        complain(f"left in queue, because their hosts must rest: {end.left:,} ({end.put_off}){how * resumable}")
         if not stats.reached:
             return Exit.NOT_READY
     if stats.postponed:

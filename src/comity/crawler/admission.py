@@ -13,16 +13,17 @@ from typing import Any, Final, TypeVar
 
 from comity import urls
 from comity.crawler import records
+from comity.crawler.book import Book
 from comity.crawler.canonicalize import Canonicalizer
-from comity.crawler.commit import CommitBuffer
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.facts import Facts
 from comity.crawler.met import MetLately
+from comity.crawler.outcomes import NoURL
 from comity.crawler.scope import Scope
 from comity.crawler.shards import ShardPlace
 from comity.crawler.traps import Trap, Traps, redirect_trap
 from comity.errors import InvalidURL
-from comity.frontier import EntryKind, Found, Message, State, Visit
+from comity.frontier import Entry, EntryKind, Found, Message, State, Visit
 from comity.policy import OriginPolicy, RobotsResult
 from comity.robots import Robots
 from comity.signals import sitemaps
@@ -185,7 +186,7 @@ class URLFilter:
         self,
         settings: CrawlSettings,
         seeds: Iterable[str],
-        buffer: CommitBuffer,
+        book: Book,
         *,
         today: date,
         facts: Facts,
@@ -193,7 +194,7 @@ class URLFilter:
         place: ShardPlace | None = None,
     ) -> None:
         self._settings = settings
-        self._buffer = buffer
+        self._book = book
         self._origin_policy = origin_policy
         self._place = place
         self._recent = MetLately(RECENT)
@@ -218,11 +219,11 @@ class URLFilter:
 
     def too_deep(self, found: Iterable[str]) -> None:
         """Count links that are left out because their page is too deep: they can still be found nearer to the start."""
-        self._buffer.stats.outside += self._left_out(found)
+        self._book.stats.outside += self._left_out(found)
 
     def unfollowed(self, found: Iterable[str]) -> None:
         """Count links that are left out because their page asks not to follow them; another may lead there."""
-        self._buffer.stats.nofollow += self._left_out(found)
+        self._book.stats.nofollow += self._left_out(found)
 
     def _left_out(self, found: Iterable[str]) -> int:
         """How many of some URLs were not met lately, and not left out lately either."""
@@ -242,14 +243,14 @@ class URLFilter:
         try:
             url = urls.normalise(url)
         except InvalidURL as error:
-            self._buffer.no_url(url, str(error))
+            self._book.enter(NoURL(entry=Entry(0, url, 0, EntryKind.PAGE, 0, 0), why=str(error)), "")
         else:
             self._given.append(url)  # the scope covers it once many are there, see `save_state`
             self.discover(url, depth=0, given=True)
 
     def revisit(self, visit: Visit) -> None:
         """Take up what was visited in an earlier crawl: it was cleaned then, and was no trap."""
-        if self._covers(visit.url, depth=visit.depth, kind=EntryKind.PAGE):
+        if self._scope.holds(visit.url, depth=visit.depth):
             self.discover(visit.url, depth=visit.depth, given=True, found_on=visit.found_on)
 
     def discover(
@@ -270,13 +271,13 @@ class URLFilter:
             if clean is not url and self._recent.meet(clean):
                 return
             url = clean
-            if not self._covers(url, depth=depth, kind=kind):
-                self._buffer.stats.outside += 1
+            if not self._scope.covers(url, depth=depth, lists=kind is EntryKind.SITEMAP):
+                self._book.stats.outside += 1
                 return
         host = urls.host(url)
         if self._place is not None and (shard := self._place.elsewhere(host)) is not None:
             message = Message(url, depth, kind, hops, found_on, given)
-            self._buffer.message(shard, self._place.addressed(message, host))
+            self._book.message(shard, self._place.addressed(message, host))
             return
         trap = self._trap(url, depth=depth, hops=hops, given=given)
         origin_policy = self._origin_policy(url) if trap is None else None
@@ -293,7 +294,7 @@ class URLFilter:
         else:
             state, refusal = State.REFUSED, records.refusal(decision, depth=depth, found_on=found_on)
             by_policy = decision.by_policy
-        self._buffer.found(Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy, found_on=found_on))
+        self._book.found(Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy, found_on=found_on))
 
     def robots_seen(self, result: RobotsResult) -> None:
         """Take note of what a robots.txt says of sitemaps and parameters."""
@@ -342,7 +343,7 @@ class URLFilter:
         """A URL given by hand redirected: example.com to www.example.com, for instance."""
         if self._widen(self._scope.moved(origin, target)) and self._place is not None:
             for shard in self._place.others:
-                self._buffer.message(shard, Message(target, found_on=origin, widens=True))
+                self._book.message(shard, Message(target, found_on=origin, widens=True))
 
     def sitemaps_of(self, url: str) -> Iterator[DiscoveredURL]:
         """The sitemaps of a URL's site, or the first place to look for one."""
@@ -377,10 +378,6 @@ class URLFilter:
         self._scope = scope
         self._recent.clear()
         return True
-
-    def _covers(self, url: str, *, depth: int, kind: EntryKind) -> bool:
-        """Whether a URL is in scope. Sitemaps and feeds only name URLs: for them the host is enough."""
-        return self._scope.holds(url, depth=depth) if kind is EntryKind.PAGE else self._scope.reaches(url)
 
     def _trap(self, url: str, *, depth: int, hops: int, given: bool) -> Trap | None:
         """Whether a URL leads nowhere. One given by hand is taken as it is, except after too many redirects."""

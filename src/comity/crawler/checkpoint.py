@@ -18,18 +18,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.facts import Facts
 from comity.crawler.shards import CrawlManifest, manifest_of, run_in
 from comity.crawler.stats import UNREACHABLE
 from comity.errors import InvalidSetting
 from comity.fields import settings_of
-from comity.frontier import Entry, EntryKind, Judged, Run, Superseded, View
+from comity.frontier import EntryKind, Judged, Run, Superseded, View
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.tables import TablesView
-from comity.policy import Decision, Policy
+from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
-    from comity.crawler.commit import CommitBuffer
+    from comity.crawler.book import Book
     from comity.net import Clock
 
 POLICY: Final = "policy"
@@ -209,9 +210,8 @@ def judge_again(frontier: DurableFrontier, settings: CrawlSettings, policy: Poli
 
     def inside(url: str, depth: int, kind: EntryKind) -> bool:
         assert covers is not None
-        if kind is EntryKind.SITEMAP:
-            return covers.reaches(url)
-        return depth == 0 or covers.holds(url, depth=depth)  # what was given is crawled whatever the patterns say
+        lists = kind is EntryKind.SITEMAP  # what was given is crawled whatever the patterns say
+        return (depth == 0 and not lists) or covers.covers(url, depth=depth, lists=lists)
 
     def save(by_policy: Judged, by_scope: Judged) -> dict[str, Any]:
         state: dict[str, Any] = {SETTINGS: kept, POLICY: policy_to_dict(policy)}
@@ -237,24 +237,24 @@ class UnreachableHosts:
 
     Args:
         longest: seconds that a failure is remembered at most, whatever was done to the wall clock.
-        saved: what `save_state` gave in earlier runs, by name.
+        facts: what the crawl remembers, and `saved` what it does of these, by name.
     """
 
-    def __init__(self, buffer: "CommitBuffer", clock: "Clock", longest: float, saved: Mapping[str, Any]) -> None:
-        self._buffer = buffer
+    def __init__(self, book: "Book", clock: "Clock", longest: float, facts: Facts, saved: Mapping[str, Any]) -> None:
+        self._book = book
+        self._facts = facts
         self._clock = clock
         self._longest = longest
         self._counts: dict[str, int] = {}  # URLs by host
         self._until: dict[str, dict[str, float]] = {}  # by host and origin
         self._due: list[tuple[float, str]] = []  # a heap; a host whose time was put off stands in it more than once
-        self._changed: set[str] = set()
         now, wall = clock.monotonic(), clock.wall()
         for name, (count, times) in saved.items():
             host = name.removeprefix(UNREACHABLE)
             self._counts[host] = count
             self._until[host] = {origin: now + min(until - wall, longest) for origin, until in times.items()}
             if any(until - wall > longest for until in times.values()):
-                self._changed.add(host)  # a time that was too far off must not be so for the next run again
+                self._remember(host)  # a time that was too far off must not be so for the next run again
             heapq.heappush(self._due, (_last(self._until[host]), host))
 
     def __bool__(self) -> bool:
@@ -264,23 +264,15 @@ class UnreachableHosts:
         """Whether an origin's robots.txt may not be asked for yet."""
         return self._until.get(host, {}).get(origin, -math.inf) > self._clock.monotonic()
 
-    def postpone(
-        self, entry: Entry, host: str, origin: str, decision: Decision | None = None, *, until: float = 0.0
-    ) -> None:
-        """A URL has to wait.
-
-        Args:
-            decision: what says so; None where `holds` does.
-            until: when its robots.txt may be asked for again.
-        """
-        if decision is not None:
+    def postpone(self, host: str, origin: str, until: float | None = None) -> None:
+        """A URL has to wait; `until`: when its robots.txt may be asked for again, None where `holds` knows it."""
+        if until is not None:
             now = self._clock.monotonic()
             times = self._until.setdefault(host, {})
             times[origin] = min(max(until, now), now + self._longest)
             heapq.heappush(self._due, (_last(times), host))
-        self._changed.add(host)
         self._counts[host] = self._counts.get(host, 0) + 1
-        self._buffer.postponed(entry, decision.why if decision else f"{origin}/robots.txt is unreachable")
+        self._remember(host)
 
     def resume_due(self) -> float | None:
         """Have URLs come up again whose time has come. Gives the seconds until that of the next, None if there is none.
@@ -294,21 +286,16 @@ class UnreachableHosts:
                 if at > now:
                     return at - now
                 del self._until[host]
-                self._changed.add(host)
-                self._buffer.resumed(host, self._counts.pop(host, 0))
+                self._remember(host)
+                self._book.resumed(host, self._counts.pop(host, 0))
             heapq.heappop(self._due)
         return None
 
-    def save_state(self) -> dict[str, Any]:
-        """What a later run has to know, of the hosts of which something changed; None where they wait no more."""
-        to_wall = self._clock.wall() - self._clock.monotonic()
-        state: dict[str, Any] = {}
-        for host in self._changed:
-            times = self._until.get(host)
-            until = None if times is None else {origin: at + to_wall for origin, at in times.items()}
-            state[UNREACHABLE + host] = None if until is None else [self._counts[host], until]
-        self._changed.clear()
-        return state
+    def _remember(self, host: str) -> None:
+        """Have a later run know of a host, if it waits."""
+        to_wall, times = self._clock.wall() - self._clock.monotonic(), self._until.get(host)
+        until = None if times is None else {origin: at + to_wall for origin, at in times.items()}
+        self._facts.put(UNREACHABLE + host, None if until is None else [self._counts[host], until])
 
 
 def _last(times: dict[str, float]) -> float:

@@ -38,9 +38,16 @@ class Host:
 
 
 class Hosts:
-    """The hosts of one run."""
+    """The hosts of one run.
 
-    def __init__(self) -> None:
+    Args:
+        names: gives the hosts that have work in the frontier.
+        ready_at: says when a host may be asked.
+    """
+
+    def __init__(self, names: Callable[[], Iterator[str]], ready_at: Callable[[str], float]) -> None:
+        self._names = names
+        self._ready_at = ready_at
         self._hosts: dict[str, Host] = {}
         self._heap: list[tuple[float, int, Host]] = []
         self._order = 0
@@ -50,21 +57,9 @@ class Hosts:
         self._missed = False  # whether some have work there that the round may not come to
         self._aside: tuple[float, str] | None = None  # the first of those that are left alone: until when, and who
         self._look_at = 0.0  # when to look again who is left alone for long
-        # Known when the crawl starts:
-        self._names: Callable[[], Iterator[str]]
-        self._ready_at: Callable[[str], float]
 
     def __len__(self) -> int:
         return len(self._hosts)
-
-    def begin(self, names: Callable[[], Iterator[str]], ready_at: Callable[[str], float]) -> None:
-        """The crawl starts: hosts that have work are to have their turn.
-
-        Args:
-            names: gives the hosts that have work in the frontier.
-            ready_at: says when a host may be asked.
-        """
-        self._names, self._ready_at, self._missed = names, ready_at, True
 
     # Which hosts are in memory
 
@@ -95,13 +90,7 @@ class Hosts:
                 self._missed = True
                 return None
             host = self._add(name)
-        host.drained = False
         return host
-
-    def is_drained(self, name: str) -> bool:
-        """Whether a host is in memory, and all that waits of it too."""
-        host = self._hosts.get(name)
-        return host is not None and host.drained
 
     def fill(self, now: float) -> None:
         """Have hosts that wait in the frontier come up, where there is room: a few at a time."""
@@ -144,7 +133,7 @@ class Hosts:
             self._note_aside(host.name, until)
 
     def look_again(self) -> None:
-        """What holds hosts back that are not in memory was lifted, perhaps."""
+        """Hosts that are not in memory may have their turn: the crawl starts, or what held them back was lifted."""
         self._missed = True
 
     def _add(self, name: str) -> Host:

@@ -224,9 +224,9 @@ class Ledger:
         """A URL that was not requested because of robots.txt or policy; `record` as it goes to the output."""
         self._add(_refusal(record, self._now()))
 
-    def unsent(self, url: str, why: str) -> None:
-        """A URL that was given up before any request for it."""
-        self._add({"kind": "unsent", "at": self._now(), "url": url, "why": why})
+    def unsent(self, record: Mapping[str, Any]) -> None:
+        """A URL that was given up before any request for it; `record` as it goes to the output."""
+        self._add({"kind": "unsent", "at": self._now(), "url": record["url"], "why": record["why"]})
 
     def order(self, order: Order, pace: str) -> None:
         """An order of the operator, which holds from now on; `pace` names what shares the host's."""

@@ -6,7 +6,10 @@ used up; the number of pages is kept exactly. Time is an argument.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what reads settings needs no network
+    from comity.crawler.control import Control
 
 MOST_HOSTS = 20_000  # counted in memory
 
@@ -59,15 +62,15 @@ class Quota:
     Args:
         load_state: gives back what `save_state` gave under a name in an earlier run, or None. Of hosts only those that
             come up in this run are held in memory, and only where they have limits of their own.
-
-    Attributes:
-        granted: pages that may be kept until more are granted, where several share the limit; None where they do not.
+        control: says how many pages are granted, where several share the limit.
     """
 
-    def __init__(self, total: Budget, each: Budget, load_state: Callable[[str], Any]) -> None:
+    def __init__(
+        self, total: Budget, each: Budget, load_state: Callable[[str], Any], control: "Control | None" = None
+    ) -> None:
         self._total = total
         self._each = each
-        self.granted: int | None = None
+        self._control = control
         self._by_host = bool(each)  # asked at every step
         self._load_state = load_state
         self._all = self._loaded("spent")
@@ -103,7 +106,7 @@ class Quota:
 
     def used_up(self, now: float, *, under_way: int = 0) -> str | None:
         """Why nothing more may be started anywhere, or None."""
-        if self.granted is not None and self._all.pages + under_way >= self.granted:
+        if not self._is_granted(under_way):
             return "all granted pages are used"
         return self._total.used_up(self._all, now, under_way=under_way)
 
@@ -113,9 +116,15 @@ class Quota:
 
     def has_room(self, host: str) -> bool:
         """Whether one more page may be kept."""
-        if self.granted is not None and self._all.pages >= self.granted:
-            return False
-        return not _full(self._total, self._all) and not (self._by_host and _full(self._each, self._of(host)))
+        return (
+            self._is_granted(0)
+            and not _full(self._total, self._all)
+            and not (self._by_host and _full(self._each, self._of(host)))
+        )
+
+    def _is_granted(self, under_way: int) -> bool:
+        granted = None if self._control is None else self._control.granted
+        return granted is None or self._all.pages + under_way < granted
 
     def room(self, host: str) -> int | None:
         """How many pages more may be kept of a host; None without a limit."""

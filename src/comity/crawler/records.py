@@ -357,9 +357,9 @@ def link(page: str, link: Link, text: str | None) -> dict[str, Any]:
 
 
 def change(
-    entry: Entry, change: PageChange, by: Grounds, *, refresh: int, before: Visit | None, response: "Response | None"
+    entry: Entry, change: PageChange, by: Grounds, *, before: Visit | None, response: "Response | None"
 ) -> dict[str, Any]:
-    """What a refresh, by its number, found out about a page.
+    """What a refresh found out about a page.
 
     Args:
         by: what says so: the `content` compared, a `validator` confirmed (304), the `status`, a sitemap's `lastmod`.
@@ -375,7 +375,7 @@ def change(
         "found_on": entry.found_on,
         "change": change,
         "by": by,
-        "refresh": refresh,
+        "refresh": 0,
         "status": response.status if response is not None else None,
         "fetched_at": times.iso(response.fetched_at) if response is not None else None,
         "sha256": now,

@@ -13,42 +13,22 @@ fails.
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
-from comity.crawler.commit import CommitBuffer
+from comity.crawler.book import Book
+from comity.crawler.control import Control
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.fetcher import Fetcher
 from comity.crawler.hosts import FAR, Host, Hosts
 from comity.crawler.limits import Quota
 from comity.crawler.orders import Order
+from comity.crawler.outcomes import Again, Known, Outcome, Retried
 from comity.crawler.recrawl import RefreshRun
 from comity.crawler.stats import Stats, span
+from comity.crawler.turns import Turns
 from comity.frontier import Entry, EntryKind, Found
 from comity.frontier.rules import DurableFrontier
 from comity.net import Clock, Session
-
-
-class Alarm:
-    """What wakes one loop. `set` may be called at any time, before the sleep too."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._event = asyncio.Event()
-        self.set = self._event.set
-
-    async def sleep(self, seconds: float) -> None:
-        """Until something happens, at most `seconds`."""
-        if not self._event.is_set() and seconds > 0:
-            waking = asyncio.ensure_future(self._event.wait())
-            sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
-            try:
-                await asyncio.wait((waking, sleeping), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                waking.cancel()
-                sleeping.cancel()
-        elif not self._event.is_set():
-            await asyncio.sleep(0)
-        self._event.clear()
 
 
 def in_turn(refresh: RefreshRun, host: Host, waiting: list[Entry], *, unread: bool) -> list[Entry]:
@@ -97,57 +77,48 @@ class Scheduler:
 
     Attributes:
         tasks: fetches under way.
+        has_begun: whether hosts may have their turn.
         held_up: whether only others, of those beside it, keep it from its first fetch.
-        broken: the first error that ends the crawl.
 
     Args:
-        wake: called when a fetch is over.
+        beside: this and others that share the requests there may be at once; it adds itself.
     """
 
-    def __init__(self, settings: CrawlSettings, clock: Clock, wake: Callable[[], None]) -> None:
-        self.hosts = Hosts()
-        self.tasks: set[asyncio.Task[Entry | None]] = set()
-        self.broken: BaseException | None = None
-        self._quick: dict[asyncio.Task[Entry | None], float] = {}  # fetches that count, the oldest first: when begun
-        self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a fetch
-        self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
-        self._left: set[str] = set()  # of these paces, those of which others wait in the frontier alone
-        self.peers: list[Scheduler] = []  # others that share the requests there may be at once
-        self.held_up = False  # by them
-        self._is_shared = False  # whether hosts may share a pace at all
-        self._settings = settings
-        self._clock = clock
-        self._wake = wake
-        # Known when the crawl starts:
-        self._frontier: DurableFrontier
-        self._client: Session
-        self._fetcher: Fetcher
-        self._quota: Quota
-        self._buffer: CommitBuffer
-        self._stats: Stats
-        self._refresh: RefreshRun | None
-
-    def began(
+    def __init__(
         self,
+        settings: CrawlSettings,
+        clock: Clock,
+        control: Control,
         frontier: DurableFrontier,
         client: Session,
         fetcher: Fetcher,
         quota: Quota,
-        buffer: CommitBuffer,
+        turns: Turns,
+        book: Book,
         stats: Stats,
         refresh: RefreshRun | None,
+        beside: "list[Scheduler]",
     ) -> None:
-        """The crawl starts with these."""
+        self.hosts = Hosts(frontier.hosts, client.driver.ready_at)
+        self.tasks: set[asyncio.Task[Outcome]] = set()
+        self._quick: dict[asyncio.Task[Outcome], float] = {}  # fetches that count, the oldest first: when begun
+        self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a fetch
+        self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
+        self._left: set[str] = set()  # of these paces, those of which others wait in the frontier alone
+        self.held_up = self.has_begun = False
+        self._settings = settings
+        self._clock = clock
+        self._control = control
         self._frontier = frontier
         self._client = client
         self._fetcher = fetcher
         self._quota = quota
-        self._buffer = buffer
+        self._turns = turns
+        self._book = book
         self._stats = stats
         self._refresh = refresh
-        self._is_shared = client.policy.pace_by != "host"
-        if self._is_shared:
-            client.driver.on_report = self._release
+        self._beside = beside
+        beside.append(self)
 
     def is_full(self, now: float) -> bool:
         """Whether no fetch may be started now.
@@ -159,16 +130,16 @@ class Scheduler:
         while self._quick and (oldest := next(iter(self._quick.items())))[1] < now - SLOW:
             del self._quick[oldest[0]]
         most = max(self._settings.concurrency, self._client.settings.connections)
-        if self.peers:
+        if len(self._beside) > 1:
             return self._is_full_beside(now, most)
         return len(self._quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= most
 
     def _is_full_beside(self, now: float, most: int) -> bool:
         """The same where others share what there may be: each that is at work has as large a part."""
-        quick, tasks, at_work = len(self._quick), len(self.tasks), 1
-        for other in self.peers:
+        quick = tasks = at_work = 0
+        for other in self._beside:
             quick, tasks = quick + len(other._quick), tasks + len(other.tasks)
-            at_work += bool(other.tasks) or other.held_up
+            at_work += other is self or bool(other.tasks) or other.held_up
         share = -(-self._settings.concurrency // at_work)
         full = quick >= self._settings.concurrency or tasks >= most or len(self._quick) >= share
         # One that has fetches of its own looks again when they end; another one has to be woken.
@@ -193,7 +164,12 @@ class Scheduler:
 
     def go_on(self) -> None:
         """Give every host of which URLs wait its turn."""
-        self.hosts.begin(self._frontier.hosts, self._client.driver.ready_at)
+        self.has_begun = True
+        self.hosts.look_again()
+
+    def leave(self) -> None:
+        """Share no requests any more: the run is over."""
+        self._beside.remove(self)
 
     def found(self, name: str, queued: Sequence[tuple[int, Found]] = ()) -> None:
         """More of a host's URLs wait in the frontier.
@@ -201,10 +177,10 @@ class Scheduler:
         Args:
             queued: ids and URLs, where these are all that was added to the host's queue.
         """
-        was_drained = self.hosts.is_drained(name)
         host = self.hosts.found(name)
         if host is None:
             return
+        was_drained, host.drained = host.drained, False
         if queued and was_drained and not host.queue:
             self._take_over(host, queued)
         self.reschedule(host)
@@ -213,7 +189,7 @@ class Scheduler:
         """Of a host of which nothing else waits, what was just added need not be read from the frontier."""
         if len(queued) > self._most_paced() or self._refresh is not None or self._quota.room(host.name) is not None:
             return  # only the frontier can tell what of it has its turn, or there is too much
-        taken = self._buffer.settled(host.name).union(host.under_way)  # read since they were committed
+        taken = self._book.settled(host.name).union(host.under_way)  # read since they were committed
         entries = [found.queued(id_) for id_, found in queued if id_ not in taken]
         host.queue.extend(sorted(entries, key=lambda entry: (entry.priority, entry.kind is EntryKind.PAGE, entry.id)))
         host.drained = True
@@ -230,15 +206,14 @@ class Scheduler:
             if self._parked:
                 self._next(self._client.driver.gate.pace_of(host.name) or host.name)
             return
-        if self._is_shared and not self._takes_pace(host):
+        if self._client.policy.pace_by != "host" and not self._takes_pace(host):
             return
         entry = host.queue.pop(0)
         known = self._fetcher.knows(host, entry)
         host.under_way.append(entry.id)
         host.sitemaps += entry.kind is EntryKind.SITEMAP
         self._quota.started(host.name, now, lists=known and entry.kind is EntryKind.SITEMAP)
-        work = self._fetcher.fetch if known else self._fetcher.learn
-        task = asyncio.get_running_loop().create_task(work(host, entry))
+        task = asyncio.get_running_loop().create_task(self._turns.take(host, entry, known=known))
         self.tasks.add(task)
         if not host.failing:
             self._quick[task] = now
@@ -248,10 +223,10 @@ class Scheduler:
     def _refill(self, host: Host) -> bool:
         if host.drained:
             return False
-        taken = self._buffer.settled(host.name).union(host.under_way)
+        taken = self._book.settled(host.name).union(host.under_way)
         most = self._most_paced() if self._is_paced(host) else REFILL
         room, lists = self._quota.room(host.name), self._quota.lists_left(host.name)
-        unread = host.sitemaps > 0 or self._buffer.unread(host.name)
+        unread = host.sitemaps > 0 or self._book.unread(host.name)
         if room is not None and lists is not None and self._refresh is None:
             waiting, host.drained = needed(
                 self._frontier, host, taken, room=room, most=most, lists=lists, unread=unread
@@ -289,9 +264,9 @@ class Scheduler:
         parked.append(host)
         return False
 
-    def _release(self, pace: str) -> None:
-        """The next of those that share a pace may have its turn: a request was answered, or there will be none."""
-        if self._holders.pop(pace, None) is not None:
+    def answered(self, pace: str) -> None:
+        """A request was answered, or never will be: the next of those that share its pace may have its turn."""
+        if self._client.policy.pace_by != "host" and self._holders.pop(pace, None) is not None:
             self._next(pace)
 
     def _next(self, pace: str) -> None:
@@ -329,7 +304,7 @@ class Scheduler:
                     host.not_before = 0.0 if host.held_by in ("stopped", "interval") else host.not_before
                     self.hosts.restart(host)
             self.hosts.look_again()
-        self._wake()
+        self._control.wake()
         return pace
 
     def _is_paced(self, host: Host) -> bool:
@@ -360,10 +335,10 @@ class Scheduler:
 
     def _rest(self, host: Host) -> None:
         """A host has nothing to do until more is found. One that waits for a commit keeps its place: that finds it."""
-        if not host.under_way and not self._buffer.unread(host.name):
+        if not host.under_way and not self._book.unread(host.name):
             self.hosts.rest(host)
 
-    def _fetched(self, task: asyncio.Task[Entry | None], host: Host, entry: Entry) -> None:
+    def _fetched(self, task: asyncio.Task[Outcome], host: Host, entry: Entry) -> None:
         self.tasks.discard(task)
         self._quick.pop(task, None)
         host.under_way.remove(entry.id)
@@ -372,27 +347,28 @@ class Scheduler:
             self._holders
             and self._holders.get(pace := self._client.driver.gate.pace_of(host.name) or host.name) is host
         ):
-            self._release(pace)
-        self._wake()
-        for other in self.peers:
+            self.answered(pace)
+        self._control.wake()
+        for other in self._beside:
             if other.held_up:  # and stays so until it has looked, so that this one leaves it its part
-                other._wake()
+                other._control.wake()
         if task.cancelled():
             return
         if (error := task.exception()) is not None:
-            self.broken = self.broken or error
+            self._control.fail(error)
             return
         # Only now may the URL be taken again: before, it would have been under way twice.
-        if (left := task.result()) is not None:
-            if left.attempts > entry.attempts:
-                host.queue.append(left)
-            elif self._refresh is None:
-                host.queue.insert(0, left)
-            else:
-                host.drained = False  # it waits in the frontier, behind the sitemaps just found
+        outcome = task.result()
+        comes_again = isinstance(outcome, Retried | Known | Again)
+        if isinstance(outcome, Retried):
+            host.queue.append(outcome.entry)
+        elif comes_again and self._refresh is None:
+            host.queue.insert(0, outcome.entry)
+        elif comes_again:
+            host.drained = False  # it waits in the frontier, behind the sitemaps just found
         # What only robots.txt was asked for has not had its turn: it would come back to the same place for ever.
-        has_had_turn = left is None and not (host.under_way or host.in_heap or host.queue or host.drained)
-        if has_had_turn and self.hosts.is_crowded:
+        is_idle = not (host.under_way or host.in_heap or host.queue or host.drained)
+        if is_idle and not comes_again and self.hosts.is_crowded:
             ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
             self.hosts.leave(host, until=ready_at if ready_at > self._clock.monotonic() else None)
         else:

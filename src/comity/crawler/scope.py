@@ -93,6 +93,10 @@ class Scope:
             return any(anchor.startswith(authority) for anchor in self._anchors)
         return self._place(url) is not None
 
+    def covers(self, url: str, *, depth: int, lists: bool) -> bool:
+        """Whether a URL is in scope; `lists`: what only names URLs may be anywhere on a host of the scope."""
+        return self.reaches(url) if lists else self.holds(url, depth=depth)
+
     def around(self, *given: str) -> Self:
         """The scope that covers these URLs too."""
         new = frozenset(given)

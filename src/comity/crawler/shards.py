@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -71,6 +71,17 @@ class ShardPlace:
         """The shard that a host belongs to; None where it is this one."""
         number = shard_of(host, self.count, self.by)
         return None if number == self.number else number
+
+    def began(self, load_state: Callable[[str], Any]) -> None:
+        """Go on with what earlier runs settled."""
+
+    def key(self, host: str) -> str | None:
+        """What a host is known here to share its pace by; None where that is to be found out."""
+        return None
+
+    def save_state(self) -> dict[str, Any]:
+        """What was settled since the last call."""
+        return {}
 
     def addressed(self, message: Message, host: str) -> Message:
         """A message about a URL of a host of another shard, with what the receiver has to know."""

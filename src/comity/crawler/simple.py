@@ -358,9 +358,6 @@ async def _crawl(
     with ExitStack() as stack:
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="comity-")))
-        crawler = Crawler(
-            seeds, folder, policy=policy, settings=settings, client_settings=client_settings, refresh=refresh
-        )
         pages: deque[CrawledPage] = deque()
         news = asyncio.Event()
 
@@ -370,8 +367,16 @@ async def _crawl(
             if len(pages) >= MOST_AHEAD:
                 crawler.hold()
 
-        crawler.on_page = arrived
-        crawler.on_record, told.crawler = told.record, crawler
+        crawler = told.crawler = Crawler(
+            seeds,
+            folder,
+            policy=policy,
+            settings=settings,
+            client_settings=client_settings,
+            refresh=refresh,
+            on_page=arrived,
+            on_record=told.record,
+        )
         running = asyncio.ensure_future(crawler.run())
         running.add_done_callback(lambda _: news.set())
         try:
@@ -387,7 +392,7 @@ async def _crawl(
                 await news.wait()
                 news.clear()
             stats = told.summary = await running
-            if not stats.reached and (why := crawler.trouble or crawler.refusal):
+            if not stats.reached and (why := crawler.end.trouble or crawler.end.refusal):
                 _log.warning("nothing was fetched: %s", why)
         finally:
             running.cancel()

@@ -345,10 +345,10 @@ class StatsCollector:
         if log.isEnabledFor(logging.DEBUG):
             log.debug("refused %s: %s", shown(record["url"]), shown(record["why"]))
 
-    def failed(self, url: str, why: str) -> None:
-        """A URL is given up."""
+    def failed(self, record: Mapping[str, Any]) -> None:
+        """A URL is given up; `record` as it goes to the output."""
         if log.isEnabledFor(logging.INFO):
-            log.info("failed %s: %s", shown(url), shown(why))
+            log.info("failed %s: %s", shown(record["url"]), shown(record["why"]))
 
     def postponed(self, host: str, why: str, seconds: float) -> None:
         """Nothing is sent to a host for a while, though its turn had come."""

@@ -11,7 +11,7 @@ again with what was committed.
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 from comity.frontier.durable import explained_files
 
@@ -74,23 +74,28 @@ class WaitJournalFile:
 
 
 class Waits:
-    """The waits of one run. Use it as a context manager, before the first request and until after the last commit.
-
-    Attributes:
-        then: called with a pace after `after_request`.
+    """The waits of one run, made before its first request.
 
     Args:
-        journal: for what no commit has remembered yet; closed at the end.
+        journal: for what no commit has remembered yet.
         load_state: gives back a fact by its name, or the default.
+        keeps_clock: whether a later run has the same clock; if not, it leaves hosts alone as after a crash.
 
     Raises:
         StorageError: what was heard cannot be read.
     """
 
     def __init__(
-        self, journal: WaitJournal, client: "Session", clock: "Clock", load_state: Callable[[str, Any], Any]
+        self,
+        journal: WaitJournal,
+        client: "Session",
+        clock: "Clock",
+        load_state: Callable[[str, Any], Any],
+        *,
+        keeps_clock: bool = True,
     ) -> None:
-        self.then: Callable[[str], None] | None = None
+        self._keeps_clock = keeps_clock
+        self._at_rest = False
         self._journal = journal
         self._client = client
         self._clock = clock
@@ -106,11 +111,9 @@ class Waits:
         self._taken = 0  # of them, those that the commit under way makes superfluous
         self._keep(load_state, lines)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._journal.close()
+    def rest(self) -> None:
+        """This run sends nothing more."""
+        self._at_rest = True
 
     def after_request(self, pace: str) -> None:
         """A request was answered, or never will be: what came of it for its host is remembered at once if need be."""
@@ -124,14 +127,9 @@ class Waits:
             self._journal.add(line.encode("ascii"))
             self._written += 1
             self._written_down[pace] = max(known, interval)
-        if self.then is not None:
-            self.then(pace)
 
-    def save_state(self, *, at_rest: bool) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What a later run has to know.
-
-        Args:
-            at_rest: whether this run sends nothing more.
 
         Raises:
             StorageError: what was heard could not be written.
@@ -139,7 +137,7 @@ class Waits:
         self._journal.check()
         (wall, *walls), now = self._clock.walls(), self._clock.monotonic()  # once: a wait and its reason end together
         throttles = self._client.driver.gate.throttles
-        least = 0.0 if at_rest else self._least  # a run that was cut off leaves every host alone for so long
+        least = 0.0 if self._at_rest else self._least  # a run that was cut off leaves every host alone for so long
         waits = {
             key: (wall + seconds, seconds, *(other + seconds for other in walls))
             for key, seconds in throttles.delays(now).items()
@@ -153,7 +151,8 @@ class Waits:
             "unordered": throttles.unordered(now),
             "intervals": self._on_their_way,
             "reasons": {key: (wall + left, why) for key, (left, why) in throttles.reasons(now).items()},
-            "at_rest": at_rest and self._others_until <= now,  # else the run before, cut off, still counts
+            # The run before, if it was cut off, still counts.
+            "at_rest": self._at_rest and self._keeps_clock and self._others_until <= now,
             "least": max(self._least, self._others_until - now),
         }
 

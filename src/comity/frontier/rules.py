@@ -12,8 +12,9 @@ for many rows.
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from comity.frontier import messages
@@ -28,9 +29,26 @@ _MOST_HOST_IDS: Final = 1 << 16  # ids of hosts held in memory
 
 Queued = dict[str, list[tuple[int, Found]]]
 """By host, what a commit added to its queue, in the order found: ids, and what was found."""
-Write = Callable[[int, list[dict[str, Any]]], dict[str, Any]]
 Row = tuple[int, int, int, int, str, int, int, int, int, int | None]
 """A URL as it is queued: id, host, rank, prefix, rest, depth, kind, state, hops, source."""
+
+
+@dataclass(slots=True)
+class Commit:
+    """What a batch comes to, while it is made durable.
+
+    Attributes:
+        new: URLs among those found that were new.
+        refusals: the records of those of them that are refused.
+        queued: see Queued.
+        facts: what is to be saved in the same transaction, by name (None forgets one): the lengths of the output files
+            above all.
+    """
+
+    new: int
+    refusals: list[dict[str, Any]]
+    queued: Queued
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 class DurableFrontier(CommittedFrontier, ABC):
@@ -68,13 +86,10 @@ class DurableFrontier(CommittedFrontier, ABC):
         with self._tables.explained():  # a full disk can refuse even this; the journal is replayed on resume
             self._close()
 
-    def commit(self, batch: Batch, write: Write) -> Queued:
-        """Apply a batch, all of it or, where an error is raised, nothing.
-
-        Args:
-            write: is given the number of URLs that turned out to be new and the refusals among them, makes all
-                output durable and returns what to save in the same transaction (None forgets one), the lengths of
-                the output files above all.
+    @contextmanager
+    def commit(self, batch: Batch) -> Iterator[Commit]:
+        """Apply a batch, all of it or, where an error is raised, in the block too, nothing. In the block all output is
+        made durable, and what is to be saved with it is put into `Commit.facts`.
 
         Raises:
             StorageError: the disk is full or fails; the batch can be handed in again, now or after a restart.
@@ -95,15 +110,16 @@ class DurableFrontier(CommittedFrontier, ABC):
                     self._write_visits(batch)
                     exchanged = self._exchange(batch, met) if batch.exchanges else {}
                     refusals = [found.refusal for found in new if found.refusal is not None]
+                    commit = Commit(len(new), refusals, queued)
+                    yield commit
                     ids = {NEXT_ID: self._next_id, NEXT_SOURCE: self._next_source}
-                    self._save(write(len(new), refusals) | ids | exchanged)
+                    self._save(commit.facts | ids | exchanged)
             self._stale = False
             self._committed(met)
             if exchanged:
                 self.sent, self.taken = exchanged[messages.SENT], exchanged[messages.TAKEN]
                 self._sent_chain = exchanged[messages.SENT_CHAIN]
             self.totals = {state: self.totals[state] + changes.of(state) for state in State}
-            return queued
 
     def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
         """Forget which URLs were met and what waits, but not which pages were visited: all or nothing.

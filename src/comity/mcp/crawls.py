@@ -10,6 +10,7 @@ import shutil
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -119,7 +120,7 @@ class CrawlTask:
             stats = self.crawler.stats.to_dict()
             names = ("pages", "refused", "failed", "found", "outside", "body_bytes")
             self.counts = {name: stats[name] for name in names}
-            self.left = self.crawler.left
+            self.left = self.crawler.end.left
 
 
 class Crawls:
@@ -193,6 +194,7 @@ class Crawls:
         )
         handle = secrets.token_urlsafe(16)
         folder = self._folder / f"crawl-{handle}"
+        pages: list[dict[str, Any]] = []
         crawler = Crawler(
             seeds,
             folder,
@@ -201,9 +203,9 @@ class Crawls:
             client_settings=self._settings,
             sink="jsonl",
             pace_with=self._client,
+            on_page=partial(self._arrived, pages),
         )
-        crawl = CrawlTask(handle, folder, seeds, crawler, time.time())
-        crawler.on_page = lambda page: self._arrived(crawl, page)
+        crawl = CrawlTask(handle, folder, seeds, crawler, time.time(), pages=pages)
         self._crawls[handle] = crawl
         crawl.task = asyncio.ensure_future(self._run(crawl))
         return crawl
@@ -246,13 +248,11 @@ class Crawls:
         await asyncio.gather(*(self.cancel(each) for each in self._crawls.values()))
         await asyncio.gather(*self._removing)
 
-    def _arrived(self, crawl: CrawlTask, page: CrawledPage) -> None:
+    def _arrived(self, pages: list[dict[str, Any]], page: CrawledPage) -> None:
         key = hash_of(page.body)
         self._store.crawled.put(key, page, len(page.body))
-        if len(crawl.pages) < MOST_PAGES:
-            crawl.pages.append(
-                {"url": page.url, "title": short(page.title or "", 200), "resource": f"comity://page/{key}"}
-            )
+        if len(pages) < MOST_PAGES:
+            pages.append({"url": page.url, "title": short(page.title or "", 200), "resource": f"comity://page/{key}"})
 
     async def _run(self, crawl: CrawlTask) -> None:
         crawler = crawl.crawler
@@ -268,10 +268,10 @@ class Crawls:
         else:
             if crawl.cancelled:
                 crawl.state, crawl.ended = "cancelled", "It was cancelled; what was under way is kept."
-            elif crawler.limit_reached:
+            elif crawler.end.limit_reached:
                 crawl.state, crawl.ended = "limit", "A limit was reached."
-                crawl.why = short(crawler.limit_reached)
-            elif not stats.reached and (why := crawler.trouble or crawler.refusal):
+                crawl.why = short(crawler.end.limit_reached)
+            elif not stats.reached and (why := crawler.end.trouble or crawler.end.refusal):
                 crawl.state, crawl.ended, crawl.why = "finished", "Nothing could be fetched.", short(why)
             else:
                 crawl.state, crawl.ended = "finished", "Nothing in scope is left to fetch."

@@ -7,8 +7,10 @@ import asyncio
 import hashlib
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -22,6 +24,7 @@ from comity.net.client_settings import ClientSettings
 from comity.net.clock import Clock
 from comity.net.deadlines import within
 from comity.net.driver import AsyncDriver
+from comity.net.needs import GiveBack
 from comity.net.request_record import RequestRecord
 from comity.net.response import Head, Response
 from comity.net.robots_fetch import RobotsAnswer
@@ -43,6 +46,28 @@ class ClientClosed(RuntimeError):
         super().__init__("the client is closed; to open it again, use the client as a context manager")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """What who drives a session is told and asked.
+
+    Attributes:
+        on_robots: told of each robots.txt as it arrives.
+        on_request: told of each request when it is over.
+        on_report: told of a pace when a request that it counts was answered, or never will be.
+        may_send: asked right before each request goes out, over a connection that is there; where it says no, nothing
+            is sent. For who holds its hosts for a time only.
+        borrow: gives the turn of a host that a redirected robots.txt needs and another has; None where it is ours.
+        address_of: says what a host shares its pace by, given what looks its address up.
+    """
+
+    on_robots: Callable[[RobotsResult], None] | None = None
+    on_request: Callable[[RequestRecord], None] | None = None
+    on_report: Callable[[str], None] | None = None
+    may_send: Callable[[], bool] | None = None
+    borrow: Callable[[str], Awaitable[GiveBack | None]] | None = None
+    address_of: Callable[[Callable[[str], Awaitable[str]], str], Awaitable[str]] | None = None
+
+
 class Session:
     """Opens when it is first used; one that is closed can be opened again, by `async with`.
 
@@ -52,10 +77,7 @@ class Session:
 
     Attributes:
         driver: waits for turns and asks the gate.
-        on_robots: told of each robots.txt as it arrives.
-        on_request: told of each request when it is over.
-        may_send: asked right before each request goes out, over a connection that is there; where it says no, nothing
-            is sent. For who holds its hosts for a time only.
+        on_robots, on_request, may_send: as of Hooks.
     """
 
     def __init__(
@@ -65,16 +87,19 @@ class Session:
         *,
         clock: Clock | None = None,
         pace_with: "Session | None" = None,
+        hooks: Hooks | None = None,
     ) -> None:
         self.policy = policy
         self.settings = settings
-        self.on_robots: Callable[[RobotsResult], None] | None = None
-        self.on_request: Callable[[RequestRecord], None] | None = None
-        self.may_send: Callable[[], bool] | None = None
+        self._hooks = hooks = hooks or Hooks()
+        self.on_robots = hooks.on_robots
+        self.on_request = hooks.on_request
+        self.may_send = hooks.may_send
         self.clock = clock or Clock()
         self.driver: AsyncDriver = AsyncDriver(
             policy, settings.max_wait, self.clock, None if pace_with is None else pace_with.driver
         )
+        self.driver.on_report, self.driver.borrow = hooks.on_report, hooks.borrow
         self.driver.on_robots = self._robots_in_force
         self.driver.at_hand = self._robots_at_hand
         self.driver.robots_timeout = settings.robots_timeout or settings.timeout
@@ -121,7 +146,8 @@ class Session:
             guard = AddressGuard(self.policy.allow_addresses, self.policy.allow_hosts)
             self._open_cache()
             self._transport = Transport(self.settings, guard, self.policy, self)
-            self.driver.address_of = self._transport.address_of
+            look_up, placed = self._transport.address_of, self._hooks.address_of
+            self.driver.address_of = look_up if placed is None else partial(placed, look_up)
         return self._transport
 
     def _open_cache(self) -> None:

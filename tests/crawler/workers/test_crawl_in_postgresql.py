@@ -36,6 +36,7 @@ from comity.frontier.postgresql.crawl import CrawlStore
 from comity.frontier.postgresql.leases import Leases
 from comity.frontier.postgresql.queue import Displaced
 from comity.net import ClientSettings, Session
+from comity.net.session import Hooks
 from comity.policy.policy import policy_to_dict
 
 HOSTS = 6
@@ -240,8 +241,7 @@ def test_nothing_goes_out_over_a_connection_that_is_there_once_the_lease_is_over
 
     async def work() -> None:
         ours = True
-        async with Session(QUICK, ClientSettings(max_wait=None)) as session:
-            session.may_send = lambda: ours
+        async with Session(QUICK, ClientSettings(max_wait=None), hooks=Hooks(may_send=lambda: ours)) as session:
             assert (await session.fetch(site.url("/1"))).status == 200
             ours = False
             with pytest.raises(Postponed, match="another process's by now"):
@@ -345,17 +345,14 @@ def test_a_new_holder_waits_for_a_commit_that_is_under_way(server: Server) -> No
     with closing(database.connect(store.where)) as db:
         taken: list[int | None] = []
 
-        def write(_new: int, _refusals: list[dict[str, Any]]) -> dict[str, Any]:
+        with frontier.commit(Batch(found=[found])):
             over = db.execute("SELECT token, renewal FROM shard").fetchone()  # it lasts too long
             taken.append(Leases(store.where, "other", 600.0).take(db, 0, over))
-            return {}
-
-        frontier.commit(Batch(found=[found]), write)
         assert taken == [None], "the commit was there first"
         over = db.execute("SELECT token, renewal FROM shard").fetchone()
         assert Leases(store.where, "other", 600.0).take(db, 0, over) is not None
-        with pytest.raises(Displaced, match="in use by another"):
-            frontier.commit(Batch(found=[found]), write)
+        with pytest.raises(Displaced, match="in use by another"), frontier.commit(Batch(found=[found])):
+            pass
     assert frontier.counts()[State.QUEUED] == 1
     frontier.__exit__()
     store.remove()

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,11 @@ from comity import Policy, Postponed
 from comity.audit.paces import TOLERANCE, Paces
 from comity.audit.prove import prove
 from comity.crawler import orders
+from comity.crawler.control import Control
 from comity.crawler.orders import Order
 from comity.crawler.shards import ShardPlace, part, shard_of
 from comity.crawler.workers.processes import LentTurns, WorkerProcess
-from comity.crawler.workers.shard import ORDERS_REST, ShardCrawler
+from comity.crawler.workers.shard import ORDERS_REST, Borrow, Shard
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.worker import Word
 from comity.net import ClientSettings, Session
@@ -39,14 +42,24 @@ class Told(WorkerProcess):
         self.told.append(word)
 
 
-def shard(folder: Path, policy: Policy = POLICY) -> ShardCrawler:
-    """The shard that has one of two hosts."""
+@contextmanager
+def shard(folder: Path, policy: Policy = POLICY, borrow: Borrow | None = None) -> Iterator[Shard]:
+    """The shard that has one of two hosts, as it is when its run is made."""
     place = ShardPlace(shard_of(HERE, SHARDS), SHARDS)
     assert place.elsewhere(THERE) is not None
-    clock = FakeClock()
-    crawler = ShardCrawler([], folder, place, policy=policy, settings={}, client_settings=ClientSettings(), clock=clock)
-    crawler._client = crawler._scheduler._client = Session(policy, ClientSettings(), clock=clock)  # as in `run`
-    return crawler
+    shard = Shard(
+        [f"http://{HERE}/"],
+        folder,
+        place,
+        policy=policy,
+        settings={},
+        client_settings=ClientSettings(),
+        clock=FakeClock(),
+        borrow=borrow,
+    )
+    shard.crawler.folder.mkdir(parents=True)
+    with shard.crawler._opened(None):
+        yield shard
 
 
 def test_two_robots_txt_that_redirect_to_each_others_shard_are_both_read(tmp_path: Path) -> None:
@@ -169,31 +182,31 @@ def test_a_proof_finds_what_was_sent_too_early_before_or_after_a_lent_turn(
 
 
 def test_a_turn_that_comes_too_late_is_not_waited_for(tmp_path: Path) -> None:
-    crawler = shard(tmp_path)
-    gate = crawler._client.driver.gate
-    gate.throttles.restore_delays({HERE: 3000.0}, 1000.0)
-    assert asyncio.run(crawler.lend(HERE)) == 3000.0
-    gate.stopped.add(HERE)
-    assert asyncio.run(crawler.lend(HERE)) == math.inf
-    gate.stopped.clear()
-    del gate.throttles.all[HERE]
-    gate.throttles.of(HERE).not_before(1500.0)
-    assert asyncio.run(crawler.lend(HERE)) is None
-    assert gate.throttles.of(HERE).under_way == 1
+    with shard(tmp_path) as crawler:
+        gate = crawler.running.client.driver.gate
+        gate.throttles.restore_delays({HERE: 3000.0}, 1000.0)
+        assert asyncio.run(crawler.lend(HERE)) == 3000.0
+        gate.stopped.add(HERE)
+        assert asyncio.run(crawler.lend(HERE)) == math.inf
+        gate.stopped.clear()
+        del gate.throttles.all[HERE]
+        gate.throttles.of(HERE).not_before(1500.0)
+        assert asyncio.run(crawler.lend(HERE)) is None
+        assert gate.throttles.of(HERE).under_way == 1
 
 
 @pytest.mark.parametrize("seconds", [3000.0, math.inf])
 def test_a_url_whose_robots_txt_needs_a_turn_that_is_not_given_is_put_off(tmp_path: Path, seconds: float) -> None:
-    crawler = shard(tmp_path)
     returned = []
 
     async def use() -> None:
-        crawler._client.driver.gate.stopped |= {THERE} if seconds == math.inf else set()
         turn: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
         turn.set_result(seconds)
-        crawler.borrow = lambda shard, host, pace: (turn, lambda *answer: returned.append(answer))
-        with pytest.raises(Postponed) as caught:
-            await crawler._borrow(THERE)
+        given = (turn, lambda *answer: returned.append(answer))
+        with shard(tmp_path, borrow=lambda shard, host, pace: given) as crawler:
+            crawler.running.client.driver.gate.stopped |= {THERE} if seconds == math.inf else set()
+            with pytest.raises(Postponed) as caught:
+                await crawler.borrow(THERE)
         assert caught.value.seconds == seconds
 
     asyncio.run(use())
@@ -201,41 +214,40 @@ def test_a_url_whose_robots_txt_needs_a_turn_that_is_not_given_is_put_off(tmp_pa
 
 
 def test_a_host_that_only_its_own_shard_still_takes_for_stopped_is_asked_for_again_soon(tmp_path: Path) -> None:
-    crawler = shard(tmp_path)
-
     async def use() -> None:
         turn: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
         turn.set_result(math.inf)
-        crawler.borrow = lambda shard, host, pace: (turn, lambda *answer: None)
-        with pytest.raises(Postponed) as caught:
-            await crawler._borrow(THERE)
+        given = (turn, lambda *answer: None)
+        with shard(tmp_path, borrow=lambda shard, host, pace: given) as crawler:
+            with pytest.raises(Postponed) as caught:
+                await crawler.borrow(THERE)
         assert caught.value.seconds == ORDERS_REST
 
     asyncio.run(use())
 
 
 def test_a_host_whose_robots_txt_leads_to_a_stopped_one_of_another_shard_goes_on_with_it(tmp_path: Path) -> None:
-    crawler = shard(tmp_path)
-    host = crawler._scheduler.hosts._add(HERE)
-    crawler._apply_order(Order(THERE, "stop"))
-    host.held_by, host.not_before = "stopped", math.inf
-    crawler._apply_order(Order(THERE, "go"))
-    assert host.not_before == 0.0
+    with shard(tmp_path) as crawler:
+        run = crawler.running
+        host = run.scheduler.hosts._add(HERE)
+        run.order(Order(THERE, "stop"))
+        host.held_by, host.not_before = "stopped", math.inf
+        run.order(Order(THERE, "go"))
+        assert host.not_before == 0.0
 
 
-@pytest.mark.parametrize("end", [ShardCrawler.end, ShardCrawler.stop])
+@pytest.mark.parametrize("end", [Control.end, Control.stop])
 def test_a_shard_that_ends_asks_for_no_turn(tmp_path: Path, end: Any) -> None:
-    crawler = shard(tmp_path)
     asked: list[str] = []
 
-    def borrow(shard: int, host: str) -> Any:
+    def borrow(shard: int, host: str, pace: str | None) -> Any:
         asked.append(host)
         raise AssertionError(host)
 
-    crawler.borrow = borrow
-    end(crawler)
-    with pytest.raises(Postponed, match="the crawl ends"):
-        asyncio.run(crawler._borrow(THERE))
+    with shard(tmp_path, borrow=borrow) as crawler:
+        end(crawler.control)
+        with pytest.raises(Postponed, match="the crawl ends"):
+            asyncio.run(crawler.borrow(THERE))
     assert asked == []
 
 
@@ -271,10 +283,10 @@ def test_a_worker_that_is_started_again_is_told_which_turns_its_predecessor_has_
 
 def test_an_order_to_stop_a_host_holds_in_all_shards(tmp_path: Path) -> None:
     policy = POLICY.with_changes(robots_fetch_counts=False)
-    crawler = shard(tmp_path / "alone", policy)
-    for order, stopped in (("stop", {THERE}), ("slow", {THERE}), ("go", set())):
-        crawler._apply_order(Order(THERE, order, 5.0))  # type: ignore[arg-type]
-        assert crawler._client.driver.gate.stopped == stopped
+    with shard(tmp_path / "alone", policy) as crawler:
+        for order, stopped in (("stop", {THERE}), ("slow", {THERE}), ("go", set())):
+            crawler.running.order(Order(THERE, order, 5.0))  # type: ignore[arg-type]
+            assert crawler.running.client.driver.gate.stopped == stopped
     with Site(HERE) as one, Site(THERE) as other:
         one.set("/robots.txt", status=301, headers={"Location": other.url("/1")})
         other.set("/1", "")
@@ -286,5 +298,5 @@ def test_an_order_to_stop_a_host_holds_in_all_shards(tmp_path: Path) -> None:
         asyncio.run(crawl.run())
         assert one.paths() == ["/robots.txt"]
         assert other.paths() == []
-    assert crawl.left == 1
+    assert crawl.end.left == 1
     assert prove(folder).findings == []

@@ -24,6 +24,7 @@ class Shard:
     has_begun = True
 
     def __init__(self, token: int) -> None:
+        self.shard = self
         self.token = token
         self.its_time = asyncio.Event()
         self.said: list[Any] = []

@@ -83,7 +83,7 @@ def see_that_all_is_well(sites: dict[str, Site], folder: Path) -> None:
 def test_hosts_of_one_address_keep_one_pace_over_all_shards(sites: dict[str, Site], tmp_path: Path) -> None:
     done = crawl(sites, tmp_path)
     asyncio.run(done.run())
-    assert (done.left, done.limit_reached) == (0, None)
+    assert (done.end.left, done.end.limit_reached) == (0, None)
     see_that_all_is_well(sites, tmp_path)
     fate = fate_of(tmp_path, url(sites, "h5.test", "/2"))
     assert (fate.fate, fate.found_on) == ("kept", url(sites, "h5.test", "/1"))
@@ -140,7 +140,7 @@ def test_a_name_without_an_address_is_its_own_shard_s(sites: dict[str, Site], tm
     done = crawl(sites, tmp_path, seeds=[f"http://{lost}/"])
     asyncio.run(done.run())
     assert done.stats.pages == 0
-    assert (done.stats.postponed, done.left) == (1, 0)
+    assert (done.stats.postponed, done.end.left) == (1, 0)
     assert crawl_at(tmp_path).shard_of(lost) == shard_of(lost, SHARDS)
 
 

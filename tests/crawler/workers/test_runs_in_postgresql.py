@@ -311,12 +311,15 @@ class Failover:
 
 def test_a_shard_whose_commits_the_database_has_lost_is_its_holder_s_no_more(store: PostgresStore) -> None:
     frontier = store.open()
-    frontier.commit(Batch(found=[found(1)]), lambda *_: {"sink": 1})
+    with frontier.commit(Batch(found=[found(1)])) as commit:
+        commit.facts |= {"sink": 1}
     failover = Failover(store.where)
-    frontier.commit(Batch(found=[found(2)]), lambda *_: {"sink": 2})
+    with frontier.commit(Batch(found=[found(2)])) as commit:
+        commit.facts |= {"sink": 2}
     failover.happens()
     with pytest.raises(Displaced):
-        frontier.commit(Batch(found=[found(3)]), lambda *_: {"sink": 3})
+        with frontier.commit(Batch(found=[found(3)])) as commit:
+            commit.facts |= {"sink": 3}
     frontier._open.close()
     with closing(database.connect(store.where)) as db:
         assert db.execute("SELECT value FROM fact WHERE key = 'sink'").fetchone() == ("1",)
@@ -347,13 +350,17 @@ def test_a_lease_that_the_database_has_lost_is_given_out_to_nobody_again(store: 
 def test_no_parcel_is_forgotten_that_a_receiver_has_taken_and_the_database_has_lost(store: PostgresStore) -> None:
     sender, receiver = store.open(shard=0), store.open(shard=1)
     message = Message("http://b.example/", 1, EntryKind.PAGE)
-    sender.commit(Batch(messages=[(1, message)]), lambda *_: {})
+    with sender.commit(Batch(messages=[(1, message)])):
+        pass
     with closing(CrawlStore(store.where)) as looking:
         ((_, parcel),) = looking.parcels([1], {}, 10)
-        sender.commit(Batch(delivered={1: parcel.number}), lambda *_: {})
+        with sender.commit(Batch(delivered={1: parcel.number})):
+            pass
         assert looking.parcels([1], {}, 10), "it is not taken by what the database knows"
-        receiver.commit(Batch(taken={0: parcel.number}), lambda *_: {})
-        sender.commit(Batch(delivered={1: parcel.number}), lambda *_: {})
+        with receiver.commit(Batch(taken={0: parcel.number})):
+            pass
+        with sender.commit(Batch(delivered={1: parcel.number})):
+            pass
         assert looking.parcels([1], {}, 10) == []
     for each in (sender, receiver):
         each.__exit__(None, None, None)

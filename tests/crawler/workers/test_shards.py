@@ -24,11 +24,12 @@ from comity import Crawler, CrawlSettings, Policy
 from comity.audit.prove import prove
 from comity.cli.progress import picture
 from comity.crawler import orders
+from comity.crawler.commits import Commits
 from comity.crawler.shards import CrawlManifest, ShardPlace, is_running, manifest_of, parts_of, shard_of
 from comity.crawler.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
 from comity.crawler.stats import RefusingRule, Stats
 from comity.crawler.workers.processes import files_of
-from comity.crawler.workers.shard import ShardCrawler
+from comity.crawler.workers.shard import Shard
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.status import in_words
 from comity.crawler.workers.worker import AT_ONCE, MessageExchange
@@ -124,7 +125,7 @@ def test_a_worker_of_an_earlier_run_takes_no_shard(sites: list[Site], tmp_path: 
         (ShardPlace(0, 2, run=Run("c", 1)), "run 2 of the crawl in .* has begun, and this is run 1"),
         (ShardPlace(0, 2, run=Run("other", 2)), "is a shard of another crawl"),
     ):
-        crawler = ShardCrawler(
+        crawler = Shard(
             manifest.seeds, tmp_path, place, policy=QUICK, settings=CrawlSettings(), client_settings=ClientSettings()
         )
         with pytest.raises(Superseded, match=said):
@@ -592,19 +593,17 @@ def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -
     path = paths[0]
     with Frontier(path) as sender, Frontier(paths[1]) as receiver:
 
-        def full(_new: int, _refusals: object) -> dict[str, Any]:
-            raise OSError(28, "No space left on device")
-
-        def fine(_new: int, _refusals: object) -> dict[str, Any]:
-            return {}
+        def commit(frontier: Frontier, batch: Batch) -> None:
+            with frontier.commit(batch):
+                pass
 
         batch = Batch(messages=[message(1), message(2), message(1)])
-        with pytest.raises(OSError, match="No space"):
-            sender.commit(batch, full)
+        with pytest.raises(OSError, match="No space"), sender.commit(batch):
+            raise OSError(28, "No space left on device")
         assert pending(paths) == {0: 0, 1: 0}
-        sender.commit(batch, fine)
-        sender.commit(Batch(messages=[message(2), message(3)]), fine)  # 2 was sent before
-        sender.commit(Batch(messages=[message(3)]), fine)
+        commit(sender, batch)
+        commit(sender, Batch(messages=[message(2), message(3)]))  # 2 was sent before
+        commit(sender, Batch(messages=[message(3)]))
         neighbour = Neighbour(path)
         parcels = neighbour.parcels([1], after=0, most=10)
         assert pending(paths) == {0: 3, 1: 0}
@@ -618,18 +617,18 @@ def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -
             for each in parcel.messages
         ]
         taking = Batch(found=found, taken={0: parcels[-1].number})
-        with pytest.raises(OSError, match="No space"):
-            receiver.commit(taking, full)
+        with pytest.raises(OSError, match="No space"), receiver.commit(taking):
+            raise OSError(28, "No space left on device")
         assert receiver.taken == {}
-        receiver.commit(taking, fine)
-        receiver.commit(taking, fine)  # again, as after a crash at the worst moment
+        commit(receiver, taking)
+        commit(receiver, taking)  # again, as after a crash at the worst moment
         assert receiver.taken == {0: parcels[-1].number} == {0: sender.sent[1]}
         assert receiver.counts()[State.UNASKED] == 3
         assert pending(paths) == {0: 0, 1: 0}, "what was taken is not pending, though it is not forgotten yet"
 
-        sender.commit(Batch(delivered={1: receiver.taken[0]}), fine)
+        commit(sender, Batch(delivered={1: receiver.taken[0]}))
         assert neighbour.parcels([1], after=0, most=10) == []
-        sender.commit(Batch(messages=[message(4)]), fine)
+        commit(sender, Batch(messages=[message(4)]))
         (last,) = neighbour.parcels([1], after=receiver.taken[0], most=10)
         assert last.number > parcels[-1].number
         neighbour.close()
@@ -637,7 +636,9 @@ def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -
         assert sender.sent == {1: last.number}
 
 
-def test_what_comes_after_a_run_was_sealed_waits_for_the_next_run(tmp_path: Path) -> None:
+def test_what_comes_after_a_run_was_sealed_waits_for_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     taken = []
     with Site() as site:
         site.set("/robots.txt", "User-agent: *\nDisallow: /private/\n")
@@ -646,17 +647,18 @@ def test_what_comes_after_a_run_was_sealed_waits_for_the_next_run(tmp_path: Path
         (sender,) = place.others
         parcel = Parcel(1, place.number, *parcels_of([], [(place.number, Message(site.url("/private/x"), 1))]).values())
 
-        class Told(ShardCrawler):
+        commit = Commits.commit
+
+        async def committing(self: Commits, *, final: bool = False) -> None:
             """Another shard's message comes while its last commit is made; it ends once it has nothing to do."""
+            await commit(self, final=final)
+            if final:
+                taken.append(shard.mailbox.take_in(sender, parcel))
+            elif not shard.control.ending and shard.crawler.stats.pages == 1:
+                shard.control.end()
 
-            async def _commit(self, *, final: bool = False) -> None:
-                await super()._commit(final=final)
-                if final:
-                    taken.append(self.take_in(sender, parcel))
-                elif not self._ending and self.stats.pages == 1:
-                    self.end()
-
-        shard = Told(
+        monkeypatch.setattr(Commits, "commit", committing)
+        shard = Shard(
             [site.url("/")],
             tmp_path,
             place,
@@ -665,7 +667,7 @@ def test_what_comes_after_a_run_was_sealed_waits_for_the_next_run(tmp_path: Path
             client_settings=ClientSettings(),
         )
         asyncio.run(shard.run())
-    assert prove(shard.folder).findings == [], "the seal is the last record"
+    assert prove(shard.crawler.folder).findings == [], "the seal is the last record"
     assert taken == [False]
 
 
@@ -675,6 +677,7 @@ class Receiver:
     has_room, unacknowledged = True, False
 
     def __init__(self) -> None:
+        self.mailbox = self
         self.got: list[tuple[int, int]] = []
 
     def taken(self, shard: int) -> int:
@@ -697,7 +700,8 @@ def test_messages_are_looked_for_where_something_was_sent_and_everywhere_now_and
         stack.callback(exchange.close)
 
         def send(number: int) -> None:
-            frontiers[0].commit(Batch(messages=[message(number)]), lambda _new, _refusals: {})
+            with frontiers[0].commit(Batch(messages=[message(number)])):
+                pass
 
         send(1)
         assert not exchange.carry()

@@ -241,7 +241,7 @@ def crawl(
         if engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
             shards = shards_for(workers)  # one worker is placed as several are
         how |= {"policy": policy, "client_settings": client_settings, "refresh": refresh}
-        how |= {"sink": sink or form, "expander": expander}
+        how |= {"sink": sink or form, "expander": expander, "on_begin": partial(_told, goes_on, limits)}
         crawler: AnyCrawl
         if store is None and not is_sharded(folder, workers, shards):
             crawler = Crawler(seeds, folder, source=source, begun=begun, **how)
@@ -252,13 +252,13 @@ def crawl(
                 how["start"] = stack.enter_context(_on_ray(address, workers, verbose, log, anywhere=store is not None))
             if store is not None:
                 for_lease = LEASE if lease is None else _LEASE.checked(_LEASE.read(lease))
-                crawler = JoinedCrawl(seeds, folder, store, join=join, resume=resume, lease=for_lease, **how)
-                crawler.on_word = complain
+                crawler = JoinedCrawl(
+                    seeds, folder, store, join=join, resume=resume, lease=for_lease, on_word=complain, **how
+                )
             elif source is not None:
                 raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
             else:
                 crawler = ShardedCrawl(seeds, folder, **how)
-        crawler.on_begin = partial(_told, goes_on, limits)
         if report is not None:
             _check_writable(report, folder)
         stack.enter_context(logging_to(log, console if verbose else None, level=process.level_of(verbose)))

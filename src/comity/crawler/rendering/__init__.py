@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity import urls
-from comity.crawler.commit import CommitBuffer
+from comity.crawler.book import Book
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.ledger import Ledger
+from comity.crawler.outcomes import PartRefused
 from comity.crawler.records import HTML, read_response
 from comity.crawler.rendering.browser import Browser
 from comity.crawler.rendering.page_requests import MOST_SEEN, PageRequests, Scripts
@@ -119,12 +119,11 @@ class Renderer:
         MissingExtra, InvalidSetting: see Browser.
     """
 
-    def __init__(self, client: Session, settings: CrawlSettings, buffer: CommitBuffer, ledger: Ledger) -> None:
+    def __init__(self, client: Session, settings: CrawlSettings, book: Book) -> None:
         self.pages = 0
         self._client = client
         self._settings = settings
-        self._buffer = buffer
-        self._ledger = ledger
+        self._book = book
         self._browser = Browser(settings.render_browser)
         self._slots = asyncio.Semaphore(settings.render_pages)
         self._scripts = Scripts()
@@ -159,7 +158,7 @@ class Renderer:
             client=self._client,
             scripts=self._scripts,
             refused=lambda decision: self._refused(decision, entry),
-            copied=self._ledger.copy,
+            copied=self._book.copied,
         )
         body, url, note = None, response.url, None
         for _ in range(2):  # once more where the browser went down: another page may have done it
@@ -286,7 +285,7 @@ class Renderer:
             if len(self._refusals) >= MOST_REFUSALS:
                 self._refusals.clear()
             self._refusals.add(decision.url)
-            self._buffer.part_refused(entry, decision)
+            self._book.enter(PartRefused(entry=entry, decision=decision), urls.host(entry.url))
 
 
 def _is_shell(response: Response) -> bool:

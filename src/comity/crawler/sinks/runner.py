@@ -4,7 +4,7 @@ It keeps the sink's name beside its marker, so that a crawl begun in one format 
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -175,14 +175,16 @@ class SinkRunner:
             raise
         there("close its output", self._sink.close)
 
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
-        try:  # as `_explaining`, which costs as much as a record does
-            self._sink.add(channel, record, answer)
-            self.pending = self._sink.pending
-        except StorageError:
-            raise
-        except Exception as error:
-            raise self._explained(error, "take a record") from error
+    def add(self, records: Iterable[tuple[Channel, Mapping[str, Any], Received | None]]) -> None:
+        """Take records, one after the other as they come."""
+        for channel, record, answer in records:
+            try:  # as `_explaining`, which costs as much as a record does
+                self._sink.add(channel, record, answer)
+                self.pending = self._sink.pending
+            except StorageError:
+                raise
+            except Exception as error:
+                raise self._explained(error, "take a record") from error
 
     def flush(self, *, final: bool = False) -> dict[str, Any]:
         with self._explaining("write"):

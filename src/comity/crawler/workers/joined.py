@@ -58,6 +58,7 @@ class JoinedCrawl(Supervisor):
         refresh: whether to crawl what a finished one covers again: see Crawler.
         lease: seconds after which a process that is not heard of has lost its shards; settled when the crawl begins.
         start: what starts workers in another way than as children of this process.
+        on_word: told when the database is away, and there again; and where workers are.
         Others as of ShardedCrawl.
 
     Raises:
@@ -87,6 +88,8 @@ class JoinedCrawl(Supervisor):
         command: Sequence[str] = COMMAND,
         start: Start | None = None,
         stalled: float = STALLED,
+        on_begin: Callable[[], None] | None = None,
+        on_word: Callable[[str], None] | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.where = address(store)
@@ -133,8 +136,8 @@ class JoinedCrawl(Supervisor):
             raise InvalidSetting("pace_by: it says what the shards' hosts are, so it stays what it was")
         self._manifest.policy, self._manifest.settings = policy_to_dict(self.policy), settings_to_dict(self.settings)
         self._join = join
-        super().__init__(client_settings, [()] * workers, start or children(command), stalled)
-        self.on_word: Callable[[str], None] | None = None  # told when the database is away, and there again; and where
+        super().__init__(client_settings, [()] * workers, start or children(command), stalled, on_begin)
+        self._on_word_of_store = on_word
         self._elsewhere: set[str] = set()  # machines that Ray placed workers on, but this one
         self._names: set[str] = set()  # of all processes started
         self._name = name_of_process("command")
@@ -172,8 +175,8 @@ class JoinedCrawl(Supervisor):
             self._in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
             await self._in_thread(self._begin)
             try:
-                if self.on_begin is not None:
-                    self.on_begin()
+                if self._on_begin is not None:
+                    self._on_begin()
                 if any(now.state != "ended" for now in self._now.values()):  # else what lies here is tidied up
                     await self._work()
                 if self._error is not None:
@@ -215,14 +218,16 @@ class JoinedCrawl(Supervisor):
         self._see(self._store.rows())
         ended = self._store.crawl().ended
         self._over = ended is not None and all(now.state == "ended" for now in self._now.values())
-        self.limit_reached = None if ended in (None, recrawl.FINISHED) else ended
-        if self.limit_reached is None and any(now.state == "pages" for now in self._now.values()):
-            self.limit_reached = self.settings.budget.used_up(Spent(pages=self._kept()), 0.0)
-        self._take_ends()
+        limit = None if ended in (None, recrawl.FINISHED) else ended
+        if limit is None and any(now.state == "pages" for now in self._now.values()):
+            limit = self.settings.budget.used_up(Spent(pages=self._kept()), 0.0)
+        self.end = replace(self.end, limit_reached=limit)
         with self._store.open() as db:
             (waiting,) = db.execute("SELECT coalesce(sum(unasked + queued), 0) FROM host").fetchone()
-        self.left = max(int(waiting) - self.stats.postponed, 0) + sum(self._store.pending().values())
-        self.unasked = self._store.unasked() if self.refreshes else 0
+        self.end = self._ended(
+            left=max(int(waiting) - self.stats.postponed, 0) + sum(self._store.pending().values()),
+            unasked=self._store.unasked() if self.refreshes else 0,
+        )
 
     def _kept(self) -> int:
         return sum(now.kept for now in self._now.values())
@@ -261,8 +266,8 @@ class JoinedCrawl(Supervisor):
             self._tell(text if not self._away else f"{text}; no requests until it is back")
 
     def _tell(self, text: str) -> None:
-        if self.on_word is not None:
-            self.on_word(text)
+        if self._on_word_of_store is not None:
+            self._on_word_of_store(text)
 
     def _has_enough(self) -> bool:
         return self._stopping or all(now.state == "ended" for now in self._now.values())

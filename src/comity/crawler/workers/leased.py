@@ -15,7 +15,7 @@ from comity.crawler.shards import ShardPlace, part
 from comity.crawler.snapshot import ShardNow
 from comity.crawler.stats import Stats
 from comity.crawler.waits import WaitJournal
-from comity.crawler.workers.shard import ShardCrawler
+from comity.crawler.workers.shard import Shard
 from comity.errors import StorageError
 from comity.frontier.postgresql.crawl import CrawlStore, Row
 from comity.frontier.postgresql.database import Address, Unreachable
@@ -136,12 +136,51 @@ class WaitJournalRows:
             self._trouble = self._trouble or future.exception()
 
 
-class LeasedShard(ShardCrawler):
+class LeasedStorage:
+    """A shard that keeps all in the store, but for its output, for as long as its lease.
+
+    Attributes:
+        orders: what the operator orders, as it comes out of the store.
+        opened: the frontier, once it is.
+
+    Args:
+        journal_writer: a connection for delays that no commit has remembered yet, and the thread that uses it.
+    """
+
+    keeps_clock = False  # who has the shard next counts the intervals by its own clock, which differs from ours
+
+    def __init__(
+        self,
+        where: Address,
+        shard: int,
+        token: int,
+        leases: Leases,
+        journal_writer: tuple[CrawlStore, ThreadPoolExecutor],
+    ) -> None:
+        self.orders = StoredOrders()
+        self.opened: PostgresFrontier | None = None
+        self._where = where
+        self._lease = shard, token
+        self._leases = leases
+        self._journal_writer = journal_writer
+
+    def frontier(self) -> DurableFrontier:
+        self.opened = PostgresFrontier(self._where, *self._lease, patience=self._leases.seconds)
+        return self.opened
+
+    def journal(self) -> WaitJournal:
+        return WaitJournalRows(*self._journal_writer, *self._lease)
+
+    def is_ours(self) -> bool:
+        return self._leases.holds(*self._lease)
+
+
+class LeasedShard:
     """A shard for as long as its lease.
 
     Args:
         folder: of this machine; the shard's part is made in it, for this lease alone.
-        journal_writer: a connection for delays that no commit has remembered yet, and the thread that uses it.
+        journal_writer: see LeasedStorage.
     """
 
     def __init__(
@@ -156,56 +195,25 @@ class LeasedShard(ShardCrawler):
         journal_writer: tuple[CrawlStore, ThreadPoolExecutor],
         **values: Any,
     ) -> None:
-        super().__init__(seeds, folder, place, own=folder / part_of(place.number, token), **values)
         self.token = token
-        self._where = where
-        self._leases = leases
-        self._journal_writer = journal_writer
-        self._orders = StoredOrders()  # type: ignore[assignment]
-
-    def order(self, text: str) -> None:
-        """An order was given."""
-        self._orders.came(text)  # type: ignore[attr-defined]
+        self.storage = LeasedStorage(where, place.number, token, leases, journal_writer)
+        own = folder / part_of(place.number, token)
+        self.shard = Shard(seeds, folder, place, own=own, storage=self.storage, **values)
 
     @property
-    def is_ours(self) -> bool:
-        """Whether the lease holds."""
-        return self._leases.holds(self.place.number, self.token)
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether its frontier is open, so that it can be told and asked."""
-        return self._begun
+    def number(self) -> int:
+        return self.shard.place.number
 
     @property
     def progress(self) -> Any:
         """What differs once anything more was committed; None before its frontier is open."""
-        return (self._frontier.totals, self._frontier.sent, self._frontier.taken) if self._begun else None
+        opened = self.storage.opened
+        return None if opened is None else (opened.totals, opened.sent, opened.taken)
 
     def abandon(self) -> None:
         """Have nothing wait for the database any longer: from any thread."""
-        if isinstance(opened := getattr(self, "_frontier", None), PostgresFrontier):
+        if (opened := self.storage.opened) is not None:
             opened.abandon()
-
-    def _open_frontier(self) -> DurableFrontier:
-        return PostgresFrontier(self._where, self.place.number, self.token, patience=self._leases.seconds)
-
-    def _open_journal(self) -> WaitJournal:
-        return WaitJournalRows(*self._journal_writer, self.place.number, self.token)
-
-    def _begin(self) -> None:
-        self._client.may_send = self._may_send
-        super()._begin()
-
-    def _may_send(self) -> bool:
-        return self.is_ours
-
-    def _state_to_save(self) -> dict[str, Any]:
-        """As after a crash: who has the shard next counts the intervals by its own clock, which differs from ours."""
-        return super()._state_to_save() | {"at_rest": False}
-
-    def _full(self) -> bool:
-        return not self.is_ours or super()._full()
 
 
 def part_of(shard: int, token: int) -> str:

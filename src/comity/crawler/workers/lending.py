@@ -84,23 +84,23 @@ class Lending:
             if not wanted.done():
                 wanted.set_result(turn.seconds)
         crawler = self._crawlers.get(turn.shard)
-        if crawler is None or not crawler.has_begun:
+        if crawler is None or not crawler.shard.has_begun:
             return
         self._leave_out_earlier(turn.id, crawler)
         if turn.state == "returned" or not turn.alive:
             if turn.id in self._lent:
                 lender, host = self._lent.pop(turn.id)
-                lender.returned(host, turn.good, turn.retry_after)
+                lender.shard.returned(host, turn.good, turn.retry_after)
             elif turn.id in self._lending:
                 self._lending.pop(turn.id)[1].cancel()
             elif turn.state != "asked" and turn.seconds is None:  # lent by who had the shard before us
-                crawler.has_lent(turn.host, turn.pace)
-                crawler.returned(turn.host, turn.good, turn.retry_after)
+                crawler.shard.has_lent(turn.host, turn.pace)
+                crawler.shard.returned(turn.host, turn.good, turn.retry_after)
             self._do(partial(self._store.forget_turn, turn.id))
         elif turn.state == "asked" and turn.id not in self._lending and turn.id not in self._lent:
             self._lending[turn.id] = crawler, asyncio.ensure_future(self._lend(turn, crawler))
         elif turn.state == "lent" and turn.seconds is None and turn.id not in self._lent:  # by who had it before us
-            crawler.has_lent(turn.host, turn.pace)
+            crawler.shard.has_lent(turn.host, turn.pace)
             self._lent[turn.id] = crawler, turn.host
 
     def _leave_out_earlier(self, id_: int, crawler: LeasedShard) -> None:
@@ -112,7 +112,7 @@ class Lending:
 
     async def _lend(self, turn: Turn, crawler: LeasedShard) -> None:
         try:
-            seconds = await crawler.lend(turn.host, turn.pace)
+            seconds = await crawler.shard.lend(turn.host, turn.pace)
             if seconds is None:
                 self._lent[turn.id] = crawler, turn.host
             self._do(partial(self._store.lend_turn, turn.id, crawler.token, seconds))

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.placement import place_in
+from comity.crawler.scheduler import Scheduler
 from comity.crawler.shards import CrawlManifest
 from comity.crawler.snapshot import ShardNow
 from comity.crawler.workers.board import gives_back, is_needy, over, settings_of_shard, taken
@@ -110,6 +111,7 @@ class Member:
         self._thread = ThreadPoolExecutor(1, "comity-store")
         self._journal_writer = CrawlStore(self._where), ThreadPoolExecutor(1, "comity-journal")
         self._crawlers: dict[int, LeasedShard] = {}
+        self._beside: list[Scheduler] = []  # of these shards
         self._running: dict[int, asyncio.Task[Any]] = {}
         self._said: dict[int, tuple[str, float]] = {}
         self._order = 0  # the last one read
@@ -242,7 +244,7 @@ class Member:
                 self._apply_answer(look)
                 if all(row.state == "ended" for row in look.rows):
                     return
-            self._say("report", [self._now(crawler) for crawler in self._crawlers.values() if crawler.has_begun])
+            self._say("report", [self._now(crawler) for crawler in self._crawlers.values() if crawler.shard.has_begun])
             await self._pause(pause)
             await asyncio.sleep(TICK / 10)  # what comes at the same time comes along
 
@@ -253,7 +255,7 @@ class Member:
         self._trouble = trouble
 
     def _now(self, crawler: LeasedShard) -> ShardNow:
-        return crawler.now(os.getpid())
+        return crawler.shard.now(os.getpid())
 
     def _asking(self) -> RoundRequest:
         """What is to be asked and said, as of now."""
@@ -261,7 +263,7 @@ class Member:
         put_off = {number for number, vain in self._in_vain.items() if now < vain.until}
         asked = RoundRequest(take=not self._stopping, at_work=frozenset(self._running.keys() | put_off))
         for number, crawler in self._crawlers.items():
-            if not crawler.has_begun or not crawler.is_ours:
+            if not crawler.shard.has_begun or not crawler.storage.is_ours():
                 continue
             stands = self._now(crawler)
             text = as_text(stands)
@@ -272,12 +274,16 @@ class Member:
                 asked.stands[number] = crawler.token, stands.state, text
             if self._most is not None and is_needy(stands, self._job.settings.concurrency):
                 asked.needy.append((number, crawler.token))
-            if crawler.has_room:
-                asked.after |= {(sender, number): crawler.taken(sender) for sender in range(crawler.place.count)}
+            mailbox = crawler.shard.mailbox
+            if mailbox.has_room:
+                senders = range(self._job.manifest.shards)
+                asked.after |= {(sender, number): mailbox.taken(sender) for sender in senders}
         asked.given_back, self._given_back = self._given_back, []
         if now >= self._acknowledge_at:
             self._acknowledge_at = now + ACKNOWLEDGED_EVERY
-            asked.acknowledge = any(crawler.has_begun and crawler.unacknowledged for crawler in self._crawlers.values())
+            asked.acknowledge = any(
+                crawler.shard.has_begun and crawler.shard.mailbox.unacknowledged for crawler in self._crawlers.values()
+            )
         return asked
 
     def _apply_answer(self, look: RoundAnswer) -> None:
@@ -286,25 +292,25 @@ class Member:
             self._order = number
             self._orders_so_far.append(text)
             for crawler in self._crawlers.values():
-                crawler.order(text)
+                crawler.storage.orders.came(text)
         not_yet = set()  # senders and receivers: parcels are taken in their order
         for sender, parcel in look.parcels:
             taker = self._crawlers.get(parcel.shard)
-            if taker is None or not taker.has_begun or (sender, parcel.shard) in not_yet:
+            if taker is None or not taker.shard.has_begun or (sender, parcel.shard) in not_yet:
                 continue
-            if not taker.take_in(sender, parcel):
+            if not taker.shard.mailbox.take_in(sender, parcel):
                 not_yet.add((sender, parcel.shard))
         for (sender, receiver), number in look.delivered.items():
-            if (teller := self._crawlers.get(sender)) is not None and teller.has_begun:
-                teller.delivered({receiver: number})
+            if (teller := self._crawlers.get(sender)) is not None and teller.shard.has_begun:
+                teller.shard.mailbox.delivered({receiver: number})
         for row in look.rows:
             ours = self._crawlers.get(row.number)
             if ours is not None and ours.token == row.token and row.granted is not None:
-                ours.grant(row.granted)
+                ours.shard.control.grant(row.granted)
         if look.crawl.ended is not None and not self._ending:
             self._ending = True
             for crawler in self._crawlers.values():
-                crawler.end()
+                crawler.shard.control.end()
         if look.taken is not None:
             granted = next(row.granted for row in look.rows if row.number == look.taken[0])
             self._begin(*look.taken, granted)
@@ -327,15 +333,15 @@ class Member:
         if len(held) > share and served < look.members:
             number = max(held)
             self._leaving.add(number)
-            self._crawlers[number].stop()
+            self._crawlers[number].shard.control.stop()
 
     def _give_back(self, stands: Mapping[int, ShardNow]) -> None:
         """Where others need pages of the limit and none is left, give back what ours do not need."""
         if not any(now.state == "pages" for now in stands.values()):
             return
         for number, crawler in self._crawlers.items():
-            if crawler.has_begun and gives_back(self._now(crawler), self._job.settings.concurrency):
-                self._given_back = [*self._given_back, (number, crawler.token, crawler.give_back())]
+            if crawler.shard.has_begun and gives_back(self._now(crawler), self._job.settings.concurrency):
+                self._given_back = [*self._given_back, (number, crawler.token, crawler.shard.give_back())]
 
     def _over(self, stands: Mapping[int, ShardNow], look: RoundAnswer) -> str | None:
         """Why all shards are to end."""
@@ -361,27 +367,27 @@ class Member:
             clock=self._clock,
             sink=manifest.sink,
             expander=manifest.expander,
+            beside=self._beside,
+            on_sent=self._wake.set,
+            borrow=partial(self._lending.borrow, number, token),
         )
+        control = crawler.shard.control
         if self._most is not None:
-            crawler.grant(granted or 0)
-        crawler.on_sent = self._wake.set
-        crawler.borrow = partial(self._lending.borrow, number, token)
+            control.grant(granted or 0)
         for text in self._orders_so_far:
-            crawler.order(text)
+            crawler.storage.orders.came(text)
         if self._ending:
-            crawler.end()
+            control.end()
         if self._stopping:  # it was told so while the shard was being taken
-            crawler.stop()
+            control.stop()
         self._crawlers[number] = crawler
-        self._running[number] = asyncio.ensure_future(crawler.run())
+        self._running[number] = asyncio.ensure_future(crawler.shard.run())
         self._running[number].add_done_callback(lambda _: self._wake.set())
-        for each in self._crawlers.values():
-            each.share(list(self._crawlers.values()))
 
     def _lost(self, number: int, token: int) -> None:
         """A lease is over: nothing of that shard goes on."""
         crawler = self._crawlers.get(number)
-        if crawler is not None and crawler.token == token and not crawler.is_ours:
+        if crawler is not None and crawler.token == token and not crawler.storage.is_ours():
             self._leases.forget(number)
             _cancel(self._running[number])
             self._wake.set()
@@ -395,8 +401,6 @@ class Member:
             del self._running[number]
             self._said.pop(number, None)
             self._leaving.discard(number)
-            for each in self._crawlers.values():
-                each.share(list(self._crawlers.values()))
             error = None if task.cancelled() else task.exception()
             if task.cancelled() or isinstance(error, Displaced | Unreachable):
                 self._leases.forget(number)  # taken again, by whomever, as after a crash
@@ -408,9 +412,9 @@ class Member:
             elif error is not None:
                 raise error
             else:
-                end = crawler.result(os.getpid())
+                end = crawler.shard.result(os.getpid())
                 self._ends.append(end)
-                over = self._ending and not crawler.stopped
+                over = self._ending and not crawler.shard.control.stopping
                 try:
                     await self._in_thread(self._let_go, crawler, "ended" if over else "stopped")
                 except StorageError as failure:
@@ -419,32 +423,32 @@ class Member:
 
     def _broke_off(self, crawler: LeasedShard, error: Unreachable) -> None:
         """A shard ended because of the database: it is taken again, but not for ever where nothing comes of it."""
-        vain = self._in_vain.setdefault(crawler.place.number, _InVain())
+        vain = self._in_vain.setdefault(crawler.number, _InVain())
         if crawler.progress is not None and crawler.progress != vain.progress:
             vain.progress, vain.times = crawler.progress, 0
         vain.times += 1
         vain.until = time.monotonic() + min(TICK * 2**vain.times, LONGEST_REST)
         if vain.times >= MOST_IN_VAIN:
             self._error = self._error or StorageError(
-                f"shard {crawler.place.number} was begun {vain.times} times and kept nothing: {error}",
+                f"shard {crawler.number} was begun {vain.times} times and kept nothing: {error}",
                 hint="what was written is safe; fix that, then continue with --join",
             )
 
     def _let_go(self, crawler: LeasedShard, state: str) -> None:
-        number = crawler.place.number
-        self._store.say({number: (crawler.token, state, as_text(crawler.now(os.getpid())))})
+        number = crawler.number
+        self._store.say({number: (crawler.token, state, as_text(self._now(crawler)))})
         with self._store.open() as db:
             self._leases.release(db, [number], state)
 
     def _told(self, word: Word) -> None:
         match word:
             case ("picture", hosts, rules):
-                pictures = {n: c.snapshot(hosts=hosts, rules=rules) for n, c in self._crawlers.items()}
+                pictures = {n: c.shard.crawler.snapshot(hosts=hosts, rules=rules) for n, c in self._crawlers.items()}
                 self._say("pictures", pictures)
             case ("stop",) | ("end",):
                 self._stopping = True
                 for crawler in self._crawlers.values():
-                    crawler.stop()
+                    crawler.shard.control.stop()
                 self._wake.set()
 
 

@@ -6,7 +6,7 @@ process only when the one that had it is known to be dead.
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -72,6 +72,7 @@ class ShardedCrawl(Supervisor):
         command: Sequence[str] = COMMAND,
         start: Start | None = None,
         stalled: float = STALLED,
+        on_begin: Callable[[], None] | None = None,
     ) -> None:
         self.folder = Path(folder)
         before = manifest_of(self.folder)
@@ -106,6 +107,7 @@ class ShardedCrawl(Supervisor):
             [tuple(range(number, count, workers)) for number in range(workers)],
             start or children(command),
             stalled,
+            on_begin,
         )
         self._grants: Grants | None = None
         self._ending = False
@@ -131,8 +133,8 @@ class ShardedCrawl(Supervisor):
             held = lock(self.folder / LOCK)
         with closing(held):
             self._begin()
-            if self.on_begin is not None:
-                self.on_begin()
+            if self._on_begin is not None:
+                self._on_begin()
             await self._work()
             if self._error is not None:
                 raise self._error
@@ -173,10 +175,11 @@ class ShardedCrawl(Supervisor):
     def _sum_up(self) -> None:
         self._manifest.seconds = self._taken().seconds
         self._now = {end.now.number: end.now for end in self._ends}
-        self._take_ends()
         untaken = pending({number: self._database(number) for number in self._now})
-        self.left = sum(end.left for end in self._ends) + sum(untaken.values())
-        self.unasked = sum(end.unasked for end in self._ends)
+        self.end = self._ended(
+            left=sum(each.end.left for each in self._ends) + sum(untaken.values()),
+            unasked=sum(each.end.unasked for each in self._ends),
+        )
         self._manifest.ended = "stopped" if self._stopping else FINISHED
         self._manifest.records = [self._now[number].records for number in range(self._manifest.shards)]
         self._manifest.write(self.folder)
@@ -252,7 +255,7 @@ class ShardedCrawl(Supervisor):
         free = grants is not None and (grants.pool > 0 or bool(grants.asked_back))
         if (why := over(self._now, self.settings, self._taken(), granted, free=free)) is None:
             return
-        self.limit_reached = None if why == FINISHED else why
+        self.end = replace(self.end, limit_reached=None if why == FINISHED else why)
         self._ending = True
         self._tell_begun(("end",))
 

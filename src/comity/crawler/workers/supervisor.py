@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.run import End
 from comity.crawler.shards import CrawlManifest
 from comity.crawler.snapshot import ShardNow, Snapshot, merged
 from comity.crawler.stats import Pace, Stats, summed
@@ -39,6 +40,10 @@ class Supervisor:
         assigned: for each process the shards that it is given; none where the processes take them by themselves.
         start: what starts one.
         stalled: seconds of silence after which a worker is killed and started again.
+        on_begin: told when nothing refuses the crawl any more.
+
+    Attributes:
+        end: how the last run ended.
     """
 
     GO_ON: ClassVar[str]
@@ -50,15 +55,15 @@ class Supervisor:
     _manifest: CrawlManifest
 
     def __init__(
-        self, client_settings: ClientSettings | None, assigned: Sequence[tuple[int, ...]], start: Start, stalled: float
+        self,
+        client_settings: ClientSettings | None,
+        assigned: Sequence[tuple[int, ...]],
+        start: Start,
+        stalled: float,
+        on_begin: Callable[[], None] | None,
     ) -> None:
-        self.trouble: str | None = None
-        self.passing = True
-        self.refusal: str | None = None
-        self.limit_reached: str | None = None
-        self.put_off: str | None = None
-        self.left = self.unasked = 0
-        self.on_begin: Callable[[], None] | None = None
+        self.end = End()
+        self._on_begin = on_begin
         self._client_settings = client_settings or ClientSettings()
         self._stalled = stalled
         self._wake = asyncio.Event()
@@ -194,13 +199,19 @@ class Supervisor:
             if worker.begun:
                 worker.say(word)
 
-    def _take_ends(self) -> None:
-        """Say of the crawl what its shards said at their end."""
-        self.trouble = next((end.trouble for end in self._ends if end.trouble), None)
-        self.passing = all(end.passing for end in self._ends)
-        self.refusal = next((end.refusal for end in self._ends if end.refusal), None)
-        if self.limit_reached is None and not self.stopped:
-            self.put_off = self.limit_reached = next((end.put_off for end in self._ends if end.put_off), None)
+    def _ended(self, *, left: int, unasked: int) -> End:
+        """How the crawl ended, by what its shards said at their end."""
+        ends, limit = [each.end for each in self._ends], self.end.limit_reached
+        put_off = None if limit or self.stopped else next((end.put_off for end in ends if end.put_off), None)
+        return End(
+            trouble=next((end.trouble for end in ends if end.trouble), None),
+            passing=all(end.passing for end in ends),
+            refusal=next((end.refusal for end in ends if end.refusal), None),
+            limit_reached=limit or put_off,
+            put_off=put_off,
+            left=left,
+            unasked=unasked,
+        )
 
     # What the two kinds do in their own way
 

@@ -18,9 +18,10 @@ from typing import Any, BinaryIO, Final, Protocol
 
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.placement import place_in
+from comity.crawler.scheduler import Scheduler
 from comity.crawler.shards import CrawlManifest, part
 from comity.crawler.workers.board import settings_of_shard
-from comity.crawler.workers.shard import ShardCrawler
+from comity.crawler.workers.shard import Shard
 from comity.errors import ComityError
 from comity.frontier import has_begun
 from comity.frontier.messages import Neighbour
@@ -38,7 +39,7 @@ Word = tuple[Any, ...]
 
 To a worker: `grant` {shard: pages}, `give back` shard, `mail` sender, `picture`, `stop`, `end`. From it: `begun`,
 `report` [ShardNow], `gave` shard, pages; `mail` shard, `pictures` {shard: Snapshot}, `ended` [ShardEnd], `failed`
-error. From one to another: `turn` key, shard, host, pace (see `ShardCrawler.lend`), answered by `lent` key, None or the
+error. From one to another: `turn` key, shard, host, pace (see `Shard.lend`), answered by `lent` key, None or the
 seconds for which it is not given; and `returned` key, good, retry_after once it is over. A worker is told `held` key,
 shard, host, pace of what its predecessor has lent.
 """
@@ -165,7 +166,7 @@ class Pipe:
 class MessageExchange:
     """Brings what other shards have for those of this process, and tells these what was taken of theirs."""
 
-    def __init__(self, folder: Path, count: int, crawlers: Mapping[int, ShardCrawler]) -> None:
+    def __init__(self, folder: Path, count: int, crawlers: Mapping[int, Shard]) -> None:
         self._folder = folder
         self._count = count
         self._crawlers = crawlers
@@ -173,7 +174,7 @@ class MessageExchange:
         self._to_look_at = set(range(count))  # shards that may have something for ours
         self._look_at = 0.0  # when all are looked at again, and asked what they have taken
         self._read = {
-            sender: min(crawler.taken(sender) for crawler in crawlers.values()) for sender in range(count)
+            sender: min(crawler.mailbox.taken(sender) for crawler in crawlers.values()) for sender in range(count)
         }  # the last parcel that none of ours needs any more
 
     def close(self) -> None:
@@ -190,14 +191,14 @@ class MessageExchange:
             self._look_at = time.monotonic() + LOOK_EVERY
             self._to_look_at = set(range(self._count))
         for sender in sorted(self._to_look_at):
-            if not all(crawler.has_room for crawler in self._crawlers.values()):
+            if not all(crawler.mailbox.has_room for crawler in self._crawlers.values()):
                 break
             self._to_look_at.discard(sender)
             if (neighbour := self._neighbour(sender)) is None:
                 continue
             parcels = neighbour.parcels(self._crawlers, after=self._read[sender], most=AT_ONCE)
             for parcel in parcels:
-                if not self._crawlers[parcel.shard].take_in(sender, parcel):
+                if not self._crawlers[parcel.shard].mailbox.take_in(sender, parcel):
                     self._to_look_at.add(sender)
                     break
                 self._read[sender] = parcel.number
@@ -208,7 +209,7 @@ class MessageExchange:
         return bool(self._to_look_at)
 
     def _acknowledge(self) -> None:
-        sending = {number: crawler for number, crawler in self._crawlers.items() if crawler.unacknowledged}
+        sending = {number: crawler for number, crawler in self._crawlers.items() if crawler.mailbox.unacknowledged}
         if not sending:
             return
         for receiver in range(self._count):
@@ -216,7 +217,7 @@ class MessageExchange:
             taken = {} if neighbour is None else neighbour.taken()
             for number, crawler in sending.items():
                 if number in taken:
-                    crawler.delivered({receiver: taken[number]})
+                    crawler.mailbox.delivered({receiver: taken[number]})
 
     def _neighbour(self, number: int) -> Neighbour | None:
         """A shard's database, once it is there."""
@@ -239,8 +240,10 @@ class Worker:
         self._say = say
         self._job = job
         manifest = job.manifest
+        beside: list[Scheduler] = []
+        self._begun = {number: asyncio.Event() for number in job.shards}
         self._crawlers = {
-            number: ShardCrawler(
+            number: Shard(
                 manifest.seeds,
                 job.folder,
                 place_in(manifest, number),
@@ -250,6 +253,10 @@ class Worker:
                 sink=manifest.sink,
                 expander=manifest.expander,
                 refresh=manifest.refresh,
+                beside=beside,
+                on_begin=self._begun[number].set,
+                on_sent=partial(self._sent, number),
+                borrow=self._borrow,
             )
             for number in job.shards
         }
@@ -269,13 +276,10 @@ class Worker:
         crawlers = self._crawlers
         for number, crawler in crawlers.items():
             if self._job.granted is not None:
-                crawler.grant(self._job.granted[number])
-            crawler.on_sent, crawler.borrow = partial(self._sent, number), self._borrow
-            crawler.share(list(crawlers.values()))
-        begun = [self._begin(crawler) for crawler in crawlers.values()]
-        running = [task for task, _ in begun]
+                crawler.control.grant(self._job.granted[number])
+        running = [asyncio.ensure_future(crawler.run()) for crawler in crawlers.values()]
         try:
-            await self._first(running, asyncio.gather(*(event.wait() for _, event in begun)))
+            await self._first(running, asyncio.gather(*(event.wait() for event in self._begun.values())))
             exchange = self._exchange = MessageExchange(self._job.folder, self._job.manifest.shards, crawlers)
             self._say("begun")
             listen(self._on_word)
@@ -290,11 +294,6 @@ class Worker:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
         self._say("ended", [crawler.result(os.getpid()) for crawler in crawlers.values()])
-
-    def _begin(self, crawler: ShardCrawler) -> tuple["asyncio.Task[Any]", asyncio.Event]:
-        event = asyncio.Event()
-        crawler.on_begin = event.set
-        return asyncio.ensure_future(crawler.run()), event
 
     async def _first(self, others: Iterable["asyncio.Task[Any]"], wanted: "asyncio.Future[Any]") -> None:
         """Wait for something, or the first error beside it."""
@@ -322,7 +321,7 @@ class Worker:
                     await self._mail.wait()
             except TimeoutError:
                 continue
-            busy = all(crawler.is_at_work for crawler in self._crawlers.values())
+            busy = all(crawler.running.scheduler.tasks for crawler in self._crawlers.values())
             await asyncio.sleep(TICK if busy else TICK / 10)  # what is sent at the same time comes along
 
     def _borrow(self, shard: int, host: str, pace: str | None) -> tuple["asyncio.Future[float | None]", GiveBack]:
@@ -367,7 +366,7 @@ class Worker:
         match word:
             case ("grant", granted):
                 for number, pages in granted.items():
-                    crawlers[number].grant(pages)
+                    crawlers[number].control.grant(pages)
                 self._mail.set()
             case ("give back", number):
                 self._say("gave", number, crawlers[number].give_back())
@@ -386,14 +385,16 @@ class Worker:
             case ("returned", key, good, retry_after):
                 self._returned(key, good, retry_after)
             case ("picture", hosts, rules):
-                pictures = {number: each.snapshot(hosts=hosts, rules=rules) for number, each in crawlers.items()}
+                pictures = {
+                    number: each.crawler.snapshot(hosts=hosts, rules=rules) for number, each in crawlers.items()
+                }
                 self._say("pictures", pictures)
             case ("stop",):
                 for crawler in crawlers.values():
-                    crawler.stop()
+                    crawler.control.stop()
             case ("end",):
                 for crawler in crawlers.values():
-                    crawler.end()
+                    crawler.control.end()
 
 
 class AnyJob(Protocol):

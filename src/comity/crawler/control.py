@@ -1,0 +1,82 @@
+"""What a crawl is told from outside: to stop, to hold, to come to its end, how many pages it may keep.
+
+It may be told before it runs. Whatever changes wakes the loop of the crawl.
+"""
+
+import asyncio
+
+from comity.net import Clock
+
+
+class Alarm:
+    """What wakes one loop. `set` may be called at any time, before the sleep too."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._event = asyncio.Event()
+        self.set = self._event.set
+
+    async def sleep(self, seconds: float) -> None:
+        """Until something happens, at most `seconds`."""
+        if not self._event.is_set() and seconds > 0:
+            waking = asyncio.ensure_future(self._event.wait())
+            sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
+            try:
+                await asyncio.wait((waking, sleeping), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waking.cancel()
+                sleeping.cancel()
+        elif not self._event.is_set():
+            await asyncio.sleep(0)
+        self._event.clear()
+
+
+class Control:
+    """What one crawl was told, and what woke it.
+
+    Attributes:
+        stopping: nothing new is started: what waits is for a later run.
+        held: nothing is started for now.
+        ending: nothing new is started, since all shards of the crawl are at rest or a limit is reached.
+        granted: pages that may be kept, over all runs, where several shards share the limit; None where they do not.
+        broken: the first error that ends the crawl.
+        alarm: wakes the crawl's loop.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.stopping = self.held = self.ending = False
+        self.granted: int | None = None
+        self.broken: BaseException | None = None
+        self.alarm = Alarm(clock)
+        self.wake = self.alarm.set
+
+    def stop(self) -> None:
+        self.stopping = True
+        self.wake()
+
+    def hold(self) -> None:
+        self.held = True
+
+    def go_on(self) -> None:
+        """Start requests again after `hold`."""
+        if self.held:
+            self.held = False
+            self.wake()
+
+    def end(self) -> None:
+        self.ending = True
+        self.wake()
+
+    def grant(self, pages: int) -> None:
+        self.granted = pages
+        self.wake()
+
+    def fail(self, error: BaseException) -> None:
+        """The crawl cannot go on."""
+        self.broken = self.broken or error
+        self.wake()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing new is to be started in this run."""
+        return self.stopping or self.ending

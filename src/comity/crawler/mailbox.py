@@ -1,0 +1,125 @@
+"""What one shard of a crawl and the others tell each other: parcels that came are taken up, each once and in order.
+
+Where hosts share their pace by address, what depends on an address that is not known here waits until it was looked up.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from comity import urls
+from comity.crawler.admission import URLFilter
+from comity.crawler.book import Book
+from comity.crawler.control import Control
+from comity.crawler.facts import Facts
+from comity.crawler.placement import PlaceByAddress
+from comity.crawler.shards import ShardPlace
+from comity.frontier.messages import TAKEN_CHAIN, Parcel, chained, numbers
+from comity.frontier.rules import DurableFrontier
+from comity.net.driver import AsyncDriver
+
+MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is taken in
+
+
+class Mailbox:
+    """The parcels of one shard, in one run.
+
+    Args:
+        place: which shard it is; None for a crawl by itself, to which nothing is sent.
+        driver: looks addresses up.
+    """
+
+    def __init__(
+        self,
+        place: ShardPlace | None,
+        driver: AsyncDriver,
+        frontier: DurableFrontier,
+        facts: Facts,
+        book: Book,
+        url_filter: URLFilter,
+        control: Control,
+    ) -> None:
+        self._by_address = place if isinstance(place, PlaceByAddress) else None
+        self._frontier = frontier
+        self._facts = facts
+        self._book = book
+        self._filter = url_filter
+        self._control = control
+        self._driver = driver
+        self._taken: dict[int, int] = dict(frontier.taken)  # committed or not
+        self._chain: dict[int, str] = numbers(facts.get(TAKEN_CHAIN))
+        self._delivered: dict[int, int] = {}  # what others are known to have taken
+        self._lookups: dict[str, asyncio.Task[None]] = {}  # by host
+        self._sealed = False
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more may be taken in now."""
+        return self._book.size < MOST_TAKEN
+
+    @property
+    def unacknowledged(self) -> bool:
+        """Whether anything was sent of which it is not known here that it was taken."""
+        return any(number > self._delivered.get(shard, 0) for shard, number in self._frontier.sent.items())
+
+    def taken(self, shard: int) -> int:
+        """The last parcel of another shard that was taken up."""
+        return self._taken.get(shard, 0)
+
+    def take_in(self, sender: int, parcel: Parcel) -> bool:
+        """Take up what another shard sent, if the addresses on which that depends are known; they are looked up.
+
+        Returns:
+            Whether it was taken up, now or before. If not, nothing later of the same sender may be.
+        """
+        if parcel.number <= self.taken(sender):
+            return True
+        if self._sealed or not self._are_settled(parcel):
+            return False
+        for message in parcel.messages:
+            self._filter.arrived(message)
+        self._taken[sender] = parcel.number
+        self._chain[sender] = chained(self._chain.get(sender), parcel.text)
+        self._book.taken(sender, parcel.number)
+        self._facts.put(TAKEN_CHAIN, dict(self._chain))
+        self._control.wake()
+        return True
+
+    def delivered(self, last: Mapping[int, int]) -> None:
+        """Other shards have taken what was sent up to these parcels: it is forgotten with the next commit."""
+        new = {shard: number for shard, number in last.items() if number > self._delivered.get(shard, 0)}
+        if new:
+            self._delivered.update(new)
+            self._book.delivered(new)
+
+    def seal(self) -> None:
+        """Take in nothing more: the seal is the last record of a run, and what comes waits for the next one."""
+        self._sealed = True
+        for task in self._lookups.values():
+            task.cancel()
+
+    async def settle(self, host: str) -> None:
+        """Find out where a host belongs, which it is for this shard to settle."""
+        if self._by_address is not None and self._by_address.has_to_settle(host):
+            self._by_address.settle(host, await self._driver.address_of(host))
+
+    def _are_settled(self, parcel: Parcel) -> bool:
+        unsettled = False
+        for message in parcel.messages if self._by_address is not None else ():
+            assert self._by_address is not None
+            if message.widens:
+                continue
+            host = urls.host(message.url)
+            if message.pace is not None:
+                self._by_address.settle(host, message.pace)
+            elif self._by_address.has_to_settle(host):
+                unsettled = True
+                if host not in self._lookups:
+                    self._lookups[host] = asyncio.ensure_future(self._find(host))
+        return not unsettled
+
+    async def _find(self, host: str) -> None:
+        try:
+            await self.settle(host)
+        finally:
+            self._lookups.pop(host, None)
