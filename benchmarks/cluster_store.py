@@ -38,9 +38,8 @@ from ray_nodes import Node  # noqa: E402
 
 from comity._ray import joined  # noqa: E402
 from comity.crawler.sinks.files import JsonLines  # noqa: E402
-from comity.crawler.workers.leased import as_said  # noqa: E402
+from comity.crawler.workers.store import CrawlStore  # noqa: E402
 from comity.errors import StorageError  # noqa: E402
-from comity.frontier.postgresql.crawl import CrawlStore  # noqa: E402
 from comity.frontier.postgresql.database import address  # noqa: E402
 
 LEASE = 4.0  # seconds
@@ -134,7 +133,7 @@ class Machine:
             pid = str(self.process.pid)
             with suppress(StorageError):
                 rows = [row for row in self.store.rows() if row.holder and row.holder.split(":")[1] == pid]
-                return sorted({worker for row in rows if row.state != "starting" and (worker := as_said(row).worker)})
+                return sorted({worker for row in rows if row.now.state != "starting" and (worker := row.now.worker)})
             return []
         with suppress(OSError):
             path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
@@ -243,7 +242,7 @@ def crawled(
         time.sleep(0.1)
     machines.append(Machine(store, urls[1], folder / "second", ["--join"], ray))
     with closing(store):
-        while not any(row.stands for row in store.rows()):
+        while not any(row.now.worker for row in store.rows()):
             time.sleep(0.1)
         for number in range(BLOWS):
             time.sleep(rng.uniform(*PAUSE))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from postgres import Server
 
+from comity.crawler.workers.leases import Leases
 from comity.errors import StorageError
 from comity.frontier import Frontier, View
 from comity.frontier.postgresql import database
-from comity.frontier.postgresql.leases import Leases
 from comity.frontier.postgresql.queue import PostgresFrontier
 from comity.frontier.postgresql.view import PostgresView
 

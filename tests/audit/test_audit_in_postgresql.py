@@ -27,10 +27,11 @@ from comity.audit.prove import prove
 from comity.crawler.checkpoint import settings_to_dict
 from comity.crawler.ledger import START, canonical
 from comity.crawler.shards import CrawlManifest, StoreMark, shard_of
-from comity.crawler.workers.member import Member, StoreJob
+from comity.crawler.workers.jobs import Job
+from comity.crawler.workers.leases import NEXT_TOKEN
+from comity.crawler.workers.member import Member, worker_of
+from comity.crawler.workers.store import CrawlStore, PartRow
 from comity.frontier.postgresql import database
-from comity.frontier.postgresql.crawl import CrawlStore, PartRow
-from comity.frontier.postgresql.leases import NEXT_TOKEN
 from comity.net import ClientSettings
 from comity.policy.policy import policy_to_dict
 
@@ -60,10 +61,10 @@ class Crawl:
         folder.mkdir()
         StoreMark(str(self.store.where), self.store.crawl().run.crawl, self.store.where.without_password).write(folder)
         name = f"{folder.name}:{time.monotonic_ns()}"
-        job = StoreJob(
-            self.url, folder, name, self.store.crawl().run, self.manifest, self.policy, self.settings, ClientSettings()
-        )
-        return Member(job, lambda *_: None)
+        run = self.store.crawl().run
+        manifest = replace(self.manifest, crawl=run.crawl, run=run.number)
+        job = Job(folder, name, manifest, self.policy, self.settings, ClientSettings(), self.url)
+        return worker_of(job, lambda *_: None)
 
     def remove(self) -> None:
         with closing(self.store), self.store.open() as db:

@@ -30,9 +30,10 @@ from comity.errors import StorageError
 from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, State, View, Visit, queue, seen, tables
 from comity.frontier.database import open_for_reading
 from comity.frontier.postgresql.database import address
-from comity.frontier.postgresql.queue import Displaced, PostgresFrontier
+from comity.frontier.postgresql.queue import PostgresFrontier
 from comity.frontier.postgresql.view import PostgresView
 from comity.frontier.rules import DurableFrontier
+from comity.frontier.values import Displaced
 
 pytestmark = pytest.mark.both_forms
 

@@ -12,6 +12,7 @@ from comity.gate.machine import diagram
 from comity.gate.throttle import Throttles
 from comity.http_rules import retry_after
 from comity.policy import Policy, RobotsResult
+from comity.urls import Url
 
 URL = "http://a.example/page"
 
@@ -394,35 +395,17 @@ def test_a_host_that_is_stopped_waits_without_end_for_robots_txt_too() -> None:
     assert isinstance(gate.ask("http://b.example/", 100.0), FetchRobots)
 
 
-def test_a_turn_that_is_lent_to_another_gate_counts_like_a_request() -> None:
-    gate = opened(Policy(min_interval=3))
-    assert gate.reserve("a.example", 1.0) == 3.0
-    assert gate.reserve("a.example", 3.0) is None
+def test_a_robots_txt_that_another_gate_asks_a_host_of_ours_for_takes_its_turn_and_its_answer_counts() -> None:
+    gate = opened(Policy(min_interval=3, backoff=10))
+    asked = FetchRobots("https://b.example", Url("https://a.example/theirs.txt"))
+    assert gate.robots_redirected(asked, asked.url, 1.0) == Wait(3.0, "a.example")
+    assert gate.robots_redirected(asked, asked.url, 3.0) == asked
     assert gate.ask(URL, 4.0) == Wait(None, "a.example")
-    assert (gate.reserve("a.example", 4.0) or 0.0) > 4.0
-    gate.release("a.example", 10.0, good=True)
-    assert gate.ask(URL, 10.0) == Wait(13.0, "a.example")
+    assert gate.robots_let_go(asked, 10.0, good=False, retry_after=60.0) == "a.example"
+    assert gate.ask(URL, 10.0) == Wait(70.0, "a.example")
+    assert gate.throttles.of("a.example").backoff == 10.0
     gate.stopped.add("a.example")
-    assert gate.reserve("a.example", 20.0) == math.inf
-
-
-def test_the_answer_in_a_turn_that_was_lent_counts_for_its_host() -> None:
-    gate = opened(Policy(min_interval=1, backoff=10))
-    throttle = gate.throttles.of("a.example")
-    assert gate.reserve("a.example", 100.0) is None
-    gate.release("a.example", 100.0, good=False, retry_after=60.0)
-    assert gate.ask(URL, 100.0) == Wait(160.0, "a.example")
-    assert gate.reserve("a.example", 100.0) == 160.0
-    assert throttle.backoff == 10.0
-    assert gate.reserve("a.example", 160.0) is None
-    gate.release("a.example", 160.0)
-    assert throttle.backoff == 10.0, "nobody knows what the host answered"
-    assert gate.ask(URL, 160.0) == Wait(170.0, "a.example")
-    gate.occupy("a.example", 170.0)
-    assert gate.ask(URL, 180.0) == Wait(None, "a.example")
-    gate.release("a.example", 190.0, good=True)
-    assert throttle.backoff == 0.0
-    assert isinstance(gate.ask(URL, 191.0), Go)
+    assert gate.robots_redirected(asked, asked.url, 100.0) == Wait(math.inf, "a.example")
 
 
 # covers: L2

@@ -115,7 +115,7 @@ _SHAPES: Final = {
     "copy": shape("at:number url:text host:text status:count sha256:text " + _EVIDENCE),
     "refusal": shape("at:number url:text host:text " + _EVIDENCE),
     "order": shape("at:number given_at:number host:text pace:text order:text seconds:number?"),
-    "lent": shape("at:number host:text pace:text sent:number? interval:number retry_after:number?"),
+    "relayed": shape("at:number shard:count origin:text url:text status:count? sha256:text? error:text?"),
     "unsent": shape("at:number url:text why:text"),
     "seal": shape("at:number ended:text count:count final:text written:object"),
 }

@@ -100,8 +100,7 @@ class DecisionProof:
     def asked(self, record: JsonObject) -> Iterator[str]:
         """A request for a robots.txt."""
         origin, url = record["origin"], record["url"]
-        before = self._asked.get(origin or "")
-        if url != f"{origin}/robots.txt" and (before is None or before["status"] not in REDIRECTS):
+        if url != f"{origin}/robots.txt" and not self.leads_on(origin or ""):
             yield f"{url[:200]} is not a robots.txt of {origin}"
             return
         if record["verdict"] is not None:
@@ -113,6 +112,10 @@ class DecisionProof:
         late = self._late.pop(origin, [])
         if rest := [(number, sent) for number, sent in late if sent < record["sent"] - TOLERANCE]:
             self._late[origin] = rest
+
+    def leads_on(self, origin: str) -> bool:
+        """Whether the last answer of an origin's robots.txt was a redirect."""
+        return origin in self._asked and self._asked[origin]["status"] in REDIRECTS
 
     def arrived(self, line: JsonLine, ledger: Path, policy: Policy) -> Iterator[str]:
         """What is in force since a robots.txt was asked for, as a line of a ledger says."""

@@ -125,16 +125,6 @@ class Paces:
         heard = record["purpose"] == "content" or record["error"] is None
         host.answered(head, record["retry_after"] if heard else None, policy)
 
-    def lent(self, number: int, record: JsonObject, policy: Policy) -> Iterator[str]:
-        """The same of a turn that another shard had: it counts as a request from its start to its return."""
-        if record["sent"] is None:  # a process before this one gave it
-            self._hosts.setdefault(record["pace"], _PacedHost()).answered(record["at"], record["retry_after"], policy)
-            return
-        if record["interval"] < policy.min_interval:
-            yield f"it says interval {record['interval']}, the policy says at least {policy.min_interval:g} s"
-        about = {"head": None, "end": record["at"], "kept": None, "purpose": "robots", "error": None}
-        yield from self.check(number, {**record, **about}, policy)
-
 
 def _too_early(host: _PacedHost, sent: float, head: float) -> Iterator[str]:
     """Requests with records before, sent after the one at hand but too early after its answer."""

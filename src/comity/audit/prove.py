@@ -73,7 +73,7 @@ def prove(
         proofs |= _prove(parts, runs)
     proof = chain.together(proofs) if crawl.keeper else proofs[""]
     if crawl.keeper:
-        for what in _across(crawl):
+        for what in (*_across(crawl), *runs.unmatched()):
             proof.add(crawl.keeper, None, what)
         proof.unchecked += [
             f"{path.name}: its pages do not count, since the store does not know it" for path in crawl.lost
@@ -103,13 +103,19 @@ def _across(crawl: WrittenCrawl) -> Iterator[str]:
                 yield f"{name_of_part(number)} counts {kept:,} pages that it kept, and its parts hold {wrote:,}"
 
 
+Relayed = tuple[str, str, int | None, str | None]
+"""A robots.txt that one shard asked for and another was told of: origin, URL, status and hash."""
+
+
 class _Runs:
     """The runs of a crawl, as the ledgers of all its shards have them: each has a number, and one policy."""
 
     def __init__(self, crawl: WrittenCrawl) -> None:
         self._crawl = crawl
         self._id = None if crawl.run is None else crawl.run.crawl
-        self.hosts: set[str] = set()  # that any shard asked: one may be asked by another in a turn that is lent
+        self.hosts: set[str] = set()  # that any shard asked
+        self._asked_for_others: set[Relayed] = set()
+        self._relayed: dict[Relayed, str] = {}  # and the shard that was told of it
         self._policies: dict[int, Any] = {}
         if crawl.run is not None:
             self._policies[crawl.run.number] = crawl.policy
@@ -127,12 +133,30 @@ class _Runs:
         if self._policies.setdefault(number, record["policy"]) != record["policy"]:
             yield f"its policy differs from the policy of run {number}"
 
+    def asked_for_another(self, record: JsonObject) -> None:
+        """A shard asked one of its hosts for a robots.txt of an origin that belongs to another."""
+        self._asked_for_others.add(_relayed(record))
+
+    def relayed(self, record: JsonObject, place: ShardPlace) -> None:
+        """What another shard asked for is evidence in this one."""
+        self._relayed[_relayed(record)] = name_of_part(place.number)
+
+    def unmatched(self) -> Iterator[str]:
+        """What a shard was told by another whose ledger has no such request."""
+        for relayed, name in self._relayed.items():
+            if relayed not in self._asked_for_others:
+                yield f"{name} was told what {relayed[1][:200]} answered, and no shard's ledger has that request"
+
     def lacking(self, last: int) -> str | None:
         """What is wrong where the last run in the ledgers of a shard is this one."""
         run = self._crawl.run
         if run is None or not self._crawl.over or last == run.number:
             return None
         return f"its last run is {last}, and the crawl ended in run {run.number}"
+
+
+def _relayed(record: JsonObject) -> Relayed:
+    return record["origin"], record["url"], record["status"] if record["error"] is None else None, record["sha256"]
 
 
 def _prove(parts: Sequence[Part], runs: _Runs) -> dict[str, Proof]:
@@ -226,9 +250,11 @@ class _Walk:
             if (wrong := self._paces.orders.add(record)) is not None:
                 problems.append(wrong)
             return problems
-        if kind == "lent":
-            problems.extend(_wrong_pace(record, self._policy))
-            problems.extend(self._paces.lent(number, record, self._policy))
+        if kind == "relayed":
+            if self._place is None:
+                return [*problems, "the crawl has no shards that could have asked"]
+            self._runs.relayed(record, self._place)
+            problems.extend(self._evidence.asked({**record, "sent": record["at"], "verdict": None}))
             return problems
         if kind == "unsent":
             self._asked.add(number, record)
@@ -249,19 +275,30 @@ class _Walk:
         self._proof.requests += 1
         self._hosts.add(record["host"])
         placed_by = record["pace" if self._place is not None and self._place.by == "address" else "host"]
-        other = None if self._place is None or _is_hop(record) else self._place.elsewhere(placed_by)
+        other = None if self._place is None else self._place.elsewhere(placed_by)
         if other is not None:
             problems.append(f"{record['host'][:200]} belongs to {name_of_part(other)}, so nobody keeps its pace here")
         problems.extend(_wrong_method(record))
         problems.extend(_wrong_pace(record, self._policy))
         if record["purpose"] == "robots":
-            problems.extend(self._evidence.asked(record))
+            if self._is_for_another(record):
+                self._runs.asked_for_another(record)
+            else:
+                problems.extend(self._evidence.asked(record))
             problems.extend(_wrong_robots_interval(record, self._policy))
         else:
             problems.extend(self._judge(number, record, self._policy, must=True))
             self._asked.add(number, record)
         problems.extend(self._paces.check(number, record, self._policy))
         return problems
+
+    def _is_for_another(self, record: JsonObject) -> bool:
+        """Whether a robots.txt was asked for which an origin of another shard redirects to a host of this one."""
+        origin = record["origin"]
+        if self._place is None or origin is None or not urls.is_http(origin) or self._evidence.leads_on(origin):
+            return False
+        host = urls.host(f"{origin}/")
+        return host != record["host"] and (self._place.by == "address" or self._place.elsewhere(host) is not None)
 
     def _begin(self, record: JsonObject) -> list[str]:
         problems = list(self._runs.wrong(record, self.run))
@@ -314,12 +351,6 @@ class _Walk:
 def _less(wrote: JsonObject | None, name: str, count: object) -> bool:
     now = (wrote or {}).get(name)
     return type(now) is not int or type(count) is not int or now < count
-
-
-def _is_hop(record: JsonObject) -> bool:
-    """Whether a request follows the redirect of a robots.txt to another host, in a turn that its shard has given."""
-    origin = record["origin"]
-    return origin is not None and urls.is_http(origin) and urls.host(f"{origin}/") != record["host"]
 
 
 def _wrong_address(record: JsonObject) -> list[str]:

@@ -23,6 +23,7 @@ from comity.frontier import Run
 from comity.frontier.durable import AppendedFile
 from comity.net import Clock, Response
 from comity.net.request_record import RequestRecord
+from comity.net.robots_fetch import RobotsAnswer
 from comity.policy import Policy, RobotsResult
 from comity.policy.policy import policy_to_dict
 
@@ -108,7 +109,6 @@ class Ledger:
         self._policy = Policy()
         self._waiting: list[LedgerRecord] = []
         self._ended: str | None = None
-        self._sealed = False
         self._answered: OrderedDict[str, float] = OrderedDict()  # pace -> head of its last answer; the oldest first
         self._asked: dict[str, int | None] = {}  # origin -> status of a robots.txt of which no result came yet
         self._bodies: set[str] = set()
@@ -233,29 +233,28 @@ class Ledger:
         about = {"host": order.host, "pace": pace, "order": order.order, "seconds": order.seconds}
         self._add({"kind": "order", "at": self._now(), **about, "given_at": order.at})
 
-    def lent(
-        self, host: str, pace: str, sent: float | None, end: float, *, interval: float, retry_after: float | None
-    ) -> None:
-        """A turn of a host came back that another shard had, which has written its request into its own ledger.
-
-        Args:
-            sent: when the turn was given; None where a process before this one gave it.
-            end: when it came back.
-            interval: seconds that were to pass before it.
-            retry_after: seconds that the answer asked for.
-
-        One that comes back after the seal is not written down: nothing is sent to the host in this run any more.
+    def relayed(self, origin: str, url: str, shard: int, outcome: RobotsAnswer | Exception) -> None:
+        """What a host of another shard answered, to which an origin's robots.txt redirects: that shard's ledger has the
+        request.
         """
-        if self._sealed:
-            return
-        self._note_answer(pace, end)
-        about = {"host": host, "pace": pace, "sent": None if sent is None else self._wall(sent), "interval": interval}
-        self._add({"kind": "lent", "at": self._wall(end), **about, "retry_after": retry_after})
+        answer = outcome if isinstance(outcome, RobotsAnswer) else None
+        self._asked[origin] = None if answer is None else answer.status
+        self._add(
+            {
+                "kind": "relayed",
+                "at": self._now(),
+                "shard": shard,
+                "origin": origin,
+                "url": url,
+                "status": None if answer is None else answer.status,
+                "sha256": None if answer is None else hashlib.sha256(answer.body).hexdigest(),
+                "error": None if answer is not None else str(outcome),
+            }
+        )
 
     def seal(self, *, stopped: bool) -> None:
         """The next commit ends the run: the seal is its last record."""
         self._ended = "stopped" if stopped else "finished"
-        self._sealed = True
 
     def collect(self) -> Collected:
         """Hand out what came since the last time, for `commit`."""

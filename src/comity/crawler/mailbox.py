@@ -12,11 +12,13 @@ from comity.crawler.admission import URLFilter
 from comity.crawler.book import Book
 from comity.crawler.control import Control
 from comity.crawler.facts import Facts
-from comity.crawler.placement import PlaceByAddress
+from comity.crawler.relay import RobotsRelay
 from comity.crawler.shards import ShardPlace
 from comity.frontier.messages import TAKEN_CHAIN, Parcel, chained, numbers
 from comity.frontier.rules import DurableFrontier
 from comity.net.driver import AsyncDriver
+from comity.net.needs import Relay
+from comity.net.robots_fetch import RobotsAnswer
 
 MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is taken in
 
@@ -37,13 +39,15 @@ class Mailbox:
         facts: Facts,
         book: Book,
         url_filter: URLFilter,
+        relay: RobotsRelay | None,
         control: Control,
     ) -> None:
-        self._by_address = place if isinstance(place, PlaceByAddress) else None
+        self._place = place
         self._frontier = frontier
         self._facts = facts
         self._book = book
         self._filter = url_filter
+        self._relay = relay
         self._control = control
         self._driver = driver
         self._taken: dict[int, int] = dict(frontier.taken)  # committed or not
@@ -58,9 +62,9 @@ class Mailbox:
         return self._book.size < MOST_TAKEN
 
     @property
-    def unacknowledged(self) -> bool:
-        """Whether anything was sent of which it is not known here that it was taken."""
-        return any(number > self._delivered.get(shard, 0) for shard, number in self._frontier.sent.items())
+    def taken_up(self) -> dict[int, int]:
+        """By shard its last parcel that was taken up."""
+        return dict(self._taken)
 
     def taken(self, shard: int) -> int:
         """The last parcel of another shard that was taken up."""
@@ -77,13 +81,20 @@ class Mailbox:
         if self._sealed or not self._are_settled(parcel):
             return False
         for message in parcel.messages:
-            self._filter.arrived(message)
+            if message.about is None:
+                self._filter.arrived(message)
+            elif self._relay is not None:
+                self._relay.arrived(message)
         self._taken[sender] = parcel.number
         self._chain[sender] = chained(self._chain.get(sender), parcel.text)
         self._book.taken(sender, parcel.number)
         self._facts.put(TAKEN_CHAIN, dict(self._chain))
         self._control.wake()
         return True
+
+    async def ask(self, wanted: Relay) -> RobotsAnswer | Exception | None:
+        """See `Turns.relay`."""
+        return None if self._relay is None else await self._relay.ask(wanted)
 
     def delivered(self, last: Mapping[int, int]) -> None:
         """Other shards have taken what was sent up to these parcels: it is forgotten with the next commit."""
@@ -98,28 +109,22 @@ class Mailbox:
         for task in self._lookups.values():
             task.cancel()
 
-    async def settle(self, host: str) -> None:
-        """Find out where a host belongs, which it is for this shard to settle."""
-        if self._by_address is not None and self._by_address.has_to_settle(host):
-            self._by_address.settle(host, await self._driver.address_of(host))
-
     def _are_settled(self, parcel: Parcel) -> bool:
-        unsettled = False
-        for message in parcel.messages if self._by_address is not None else ():
-            assert self._by_address is not None
-            if message.widens:
+        unsettled, place = False, self._place
+        for message in parcel.messages:
+            if message.widens or place is None:
                 continue
             host = urls.host(message.url)
             if message.pace is not None:
-                self._by_address.settle(host, message.pace)
-            elif self._by_address.has_to_settle(host):
+                place.settle(host, message.pace)
+            elif place.has_to_settle(host) and message.about is None:
                 unsettled = True
                 if host not in self._lookups:
-                    self._lookups[host] = asyncio.ensure_future(self._find(host))
+                    self._lookups[host] = asyncio.ensure_future(self._find(place, host))
         return not unsettled
 
-    async def _find(self, host: str) -> None:
+    async def _find(self, place: ShardPlace, host: str) -> None:
         try:
-            await self.settle(host)
+            place.settle(host, await self._driver.address_of(host))
         finally:
             self._lookups.pop(host, None)

@@ -1,6 +1,6 @@
 """What a crawl is told of what is around it: where its frontier lies, and that it is one shard of a larger crawl."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -13,7 +13,6 @@ from comity.frontier.rules import DurableFrontier
 
 if TYPE_CHECKING:
     from comity.crawler.scheduler import Scheduler
-    from comity.net.needs import GiveBack
 
 
 class Given(Protocol):
@@ -79,10 +78,8 @@ class Membership:
         place: which shard it is.
         beside: the schedulers of this process's shards, which share the requests there may be at once.
         on_sent: told when something for other shards was committed.
-        borrow: see `net.session.Hooks`.
     """
 
     place: ShardPlace
     beside: "list[Scheduler]"
     on_sent: Callable[[], None]
-    borrow: "Callable[[str], Awaitable[GiveBack | None]]"

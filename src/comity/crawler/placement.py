@@ -60,11 +60,11 @@ class PlaceByAddress(ShardPlace):
         return replace(message, pace=pace, unplaced=pace is None)
 
     def has_to_settle(self, host: str) -> bool:
-        """Whether it is for this shard to settle a host, and it has not yet."""
+        """As of ShardPlace."""
         return self.elsewhere(host) == self.number
 
     def settle(self, host: str, key: str) -> None:
-        """Settle a host for good, unless it is."""
+        """As of ShardPlace."""
         if host not in self._keys:
             self._keys[host] = self._new[host] = key
 

@@ -34,6 +34,7 @@ from comity.crawler.orders import Order
 from comity.crawler.plugins import Plugins
 from comity.crawler.reading import Reader
 from comity.crawler.recrawl import ENDED, FINISHED, refresh_of
+from comity.crawler.relay import QUESTION, RobotsRelay
 from comity.crawler.scheduler import SLOW, Scheduler
 from comity.crawler.shards import ShardPlace
 from comity.crawler.sinks.runner import SinkRunner
@@ -125,7 +126,7 @@ class Run:
 
     Attributes:
         seeds: the URLs given, in all runs.
-        mailbox: for what other shards send; None where there are none.
+        mailbox: for what other shards send.
 
     Raises:
         StorageError: the folder is another crawl's, or its crawl has not ended and so cannot be refreshed.
@@ -232,7 +233,13 @@ class Run:
             beside=beside,
             is_shard=place is not None,
         )
-        self.mailbox = Mailbox(place, self.client.driver, frontier, self.facts, self.book, self.filter, control)
+        relay = None
+        if place is not None:
+            questions = frontier.load_states(QUESTION)
+            relay = RobotsRelay(
+                place, self.client, self.scheduler, self.book, self.facts, opened.ledger, control, questions
+            )
+        self.mailbox = Mailbox(place, self.client.driver, frontier, self.facts, self.book, self.filter, relay, control)
         self._feeding: asyncio.Task[None] | None = None
         self._apply_orders()
         for seed in self.seeds if place is None else place.own(self.seeds):
@@ -348,7 +355,7 @@ class Run:
             on_request=lambda request: self.book.request(request),
             on_report=report,
             may_send=given.storage.is_ours,
-            borrow=given.membership.borrow if given.membership else None,
+            relay=(lambda wanted: self.mailbox.ask(wanted)) if given.membership else None,
             address_of=address_of,
         )
 

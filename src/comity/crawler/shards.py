@@ -79,6 +79,13 @@ class ShardPlace:
         """What a host is known here to share its pace by; None where that is to be found out."""
         return None
 
+    def has_to_settle(self, host: str) -> bool:
+        """Whether it is for this shard to settle what a host shares its pace by, and it has not yet."""
+        return False
+
+    def settle(self, host: str, key: str) -> None:
+        """Settle that for good, unless it is."""
+
     def save_state(self) -> dict[str, Any]:
         """What was settled since the last call."""
         return {}

@@ -258,8 +258,9 @@ def store_of(held: StoreMark, store: str | None = None) -> str:
 
 
 def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: str | None) -> WrittenCrawl:
-    from comity.frontier.postgresql.crawl import CrawlStore
-    from comity.frontier.postgresql.database import Unreachable, address
+    from comity.crawler.workers.store import CrawlStore
+    from comity.frontier.postgresql.database import address
+    from comity.frontier.values import Unreachable
 
     if alone := [str(folder) for folder in folders if folder not in held]:
         raise InputError(f"{', '.join(alone)}: no part of a crawl in a store lies there", hint="leave it out")
@@ -267,7 +268,7 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: st
     opened = CrawlStore(address(url))
     try:
         with closing(opened):
-            crawl, rows, states = opened.crawl(), opened.parts(), {row.state for row in opened.rows()}
+            crawl, rows, states = opened.crawl(), opened.parts(), {row.now.state for row in opened.rows()}
             facts = {name: opened.state(name) for name in _FACTS}
             parcels = opened.parcels(range(len(opened.rows())), {}, None)
     except Unreachable as error:

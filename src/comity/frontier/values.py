@@ -103,6 +103,7 @@ class Message:
             that the scope lies around that too.
         pace: what its host shares its pace by, where that had to be looked up and was.
         unplaced: whether the receiver has yet to find out to which shard the URL belongs, which may be the sender's.
+        about: what else is asked or answered about the URL, as JSON can hold it: see crawler/relay.py.
     """
 
     url: str
@@ -114,11 +115,12 @@ class Message:
     widens: bool = False
     pace: str | None = None
     unplaced: bool = False
+    about: dict[str, Any] | None = None
 
     @property
     def settles(self) -> bool:
         """Whether the sender need not tell of this URL again."""
-        return not self.widens and not self.unplaced
+        return not self.widens and not self.unplaced and self.about is None
 
 
 @dataclass(slots=True)
@@ -178,3 +180,11 @@ class Run:
 
 class Superseded(StorageError):
     """Another run of the crawl has begun, or another crawl in its place: who belongs to this one is to end."""
+
+
+class Displaced(StorageError):
+    """The shard is another process's by now, or the store has lost commits: nothing of the commit was kept."""
+
+
+class Unreachable(StorageError):
+    """The store cannot be reached or written now, or has ended our connection; that may be otherwise later."""

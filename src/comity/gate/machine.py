@@ -34,7 +34,6 @@ from comity.http_rules import is_temporary, stay_away
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.urls import Url
 
-LENDING: Final = 0.05  # seconds until it is asked again for the turn of a host that has a request under way
 SWEEP: Final = 10_000  # throttles kept before idle ones are looked for
 
 End = Literal["done", "failed", "timed_out", "abandoned", "withdrawn"]
@@ -231,10 +230,18 @@ class Gate:
             return Resolve(url.host)
         return self._robots_turn(step.origin, url, step.cached, key or url.host, now)
 
-    def robots_let_go(self, step: FetchRobots, now: float) -> str | None:
-        """The answer to a FetchRobots step was a redirect: its turn is over. Gives what it was a turn of."""
+    def robots_let_go(
+        self, step: FetchRobots, now: float, *, good: bool = True, retry_after: float | None = None
+    ) -> str | None:
+        """The turn of a FetchRobots step is over, and its answer is no robots.txt of ours: a redirect, or what another
+        gate asked for. Gives what it was a turn of.
+
+        Args:
+            good: False for 429, 5xx and no answer at all.
+            retry_after: seconds that a 429 or 503 asked us to stay away.
+        """
         if (key := self._robots_at.pop(step.origin, None)) is not None:
-            self._throttle(key).answered(now)
+            self._throttle(key).answered(now, good=good, retry_after=retry_after)
         return key
 
     def robots_abandoned(self, step: FetchRobots, now: float) -> None:
@@ -326,39 +333,6 @@ class Gate:
             elif not again:
                 throttle.circuit.finished(now, good=end == "done" and (go.status or 500) < 500)
         return again
-
-    # Turns for another gate, which has a request to a host of ours: one that a robots.txt redirects to
-
-    def reserve(self, host: str, now: float) -> float | None:
-        """Give another gate the turn of a host; else the time to ask again, infinite for never. None: it is given.
-
-        `release` it once the request is over.
-        """
-        if host in self.stopped:
-            return inf
-        throttle = self._throttle(self.pace_of(host) or host)
-        ready = throttle.ready_at(max(self.policy.min_interval, throttle.longest))
-        if ready is None or ready > now:
-            return now + LENDING if ready is None else ready
-        self.occupy(host, now)
-        return None
-
-    def occupy(self, host: str, now: float) -> None:
-        """The same whether it is its time or not."""
-        self._throttle(self.pace_of(host) or host).started(now)
-
-    def release(self, host: str, now: float, *, good: bool | None = None, retry_after: float | None = None) -> None:
-        """The request for which a turn was lent is over.
-
-        Args:
-            good: False for 429, 5xx and no answer at all; None where that is not known, or it was perhaps never sent.
-            retry_after: seconds that a 429 or 503 asked us to stay away.
-        """
-        throttle = self._throttle(self.pace_of(host) or host)
-        if good is None:
-            throttle.abandoned(now)
-        else:
-            throttle.answered(now, good=good, retry_after=retry_after)
 
     # State
 

@@ -9,7 +9,7 @@ from comity.gate import FetchRobots, Go
 from comity.net import robots_fetch
 from comity.net.deadlines import within
 from comity.net.names import in_thread
-from comity.net.needs import Ask, Borrow, Find, Need, News, Sleep, T, Way
+from comity.net.needs import Ask, Find, Need, News, Relay, Sleep, T, Way
 from comity.net.robots_fetch import RobotsAnswer
 from comity.net.turns import NO_ANSWER, Turns
 from comity.policy import Decision
@@ -62,6 +62,10 @@ class AsyncDriver(Turns):
         """The decision about a URL. Errors as for `decision_on`."""
         return await self._run(self.decision_on(url), get)
 
+    async def relayed(self, asked: Relay, get: Get) -> RobotsAnswer | Exception:
+        """What a host of ours answers to who has us relay. Errors as for `relayed_robots`."""
+        return await self._run(self.relayed_robots(*asked), get)
+
     async def permission(self, url: Url, get: Get) -> Go:
         """A Go for a URL when its turn has come. Errors as for `permission_for`."""
         step = self.first_step(url) if self._lines else self.gate.ask(url, self.clock.monotonic())
@@ -105,8 +109,8 @@ class AsyncDriver(Turns):
                     return error
             case Find(host):
                 return await self.address_of(host)
-            case Borrow(host):
-                return await self.borrow(host) if self.borrow is not None else None
+            case Relay():
+                return await self.relay(need) if self.relay is not None else None
             case Sleep(seconds):
                 with self._waits():
                     return await self.clock.sleep(seconds)

@@ -1,6 +1,6 @@
 """What a way yields: what it needs, which a driver carries out. docs/decisions/0034-turns.md."""
 
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Generator, Hashable
 from typing import Any, NamedTuple, TypeVar
 
 from comity.gate import FetchRobots
@@ -36,15 +36,15 @@ class Find(NamedTuple):
     host: str
 
 
-class Borrow(NamedTuple):
-    """Get the turn of a host from who keeps its pace; give what to call when the request is over, or None where we keep
-    it ourselves.
+class Relay(NamedTuple):
+    """Have who keeps the pace of the URL's host ask it for a robots.txt that redirects there; give what `Ask` gives, or
+    None where we keep it ourselves.
     """
 
-    host: str
+    origin: str
+    url: str
+    conditions: dict[str, str]
 
 
-Need = Sleep | News | Ask | Find | Borrow
+Need = Sleep | News | Ask | Find | Relay
 Way = Generator[Need, Any, T]
-GiveBack = Callable[[bool | None, float | None], None]
-"""Is told that a borrowed turn is over: whether the answer was good, and its Retry-After; see `Gate.release`."""

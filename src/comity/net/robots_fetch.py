@@ -4,15 +4,14 @@ is a result. The content is not judged here, and nothing is sent: that is what a
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from comity.gate import FetchRobots, Gate, Resolve, Wait
-from comity.gate.machine import host_outcome
 from comity.http_caching import combined
-from comity.http_rules import REDIRECTS, next_hop
+from comity.http_rules import BUSY, REDIRECTS, is_temporary, next_hop, retry_after
 from comity.net.clock import Clock
 from comity.net.deadlines import timed_out
-from comity.net.needs import Ask, Borrow, GiveBack, Way
+from comity.net.needs import Ask, Relay, Way
 from comity.net.transport import MOST_GONE, ConnectionGone
 from comity.policy import Policy, RobotsResult
 from comity.urls import Url
@@ -106,7 +105,7 @@ class RobotsFetching:
         robots_timeout: seconds for a robots.txt and for each of its redirects; None: TIMEOUT.
         at_hand: completes a FetchRobots step with a copy kept from earlier; None where that copy is fresh, and in force
             already.
-        borrow: carries out `Borrow`; only a redirected robots.txt needs it, and only on an event loop.
+        relay: carries out `Relay`, on an event loop; None where all paces are kept here.
         on_robots: told of each robots.txt that is in force, as it arrives.
     """
 
@@ -115,7 +114,7 @@ class RobotsFetching:
     clock: Clock
     robots_timeout: float | None = None
     at_hand: Callable[[FetchRobots], FetchRobots | None] | None = None
-    borrow: Callable[[str], Awaitable[GiveBack | None]] | None = None
+    relay: Callable[[Relay], Awaitable[RobotsAnswer | Exception | None]] | None = None
     on_robots: Callable[[RobotsResult], None] | None = None
 
     def report(self, key: str) -> None:
@@ -123,6 +122,9 @@ class RobotsFetching:
         raise NotImplementedError
 
     def _take(self, step: Resolve | FetchRobots | Wait, url: Url, limit: float) -> Way[None]:
+        raise NotImplementedError
+
+    def _limit(self) -> float:
         raise NotImplementedError
 
     def _fetch_robots(self, step: FetchRobots, limit: float) -> Way[None]:
@@ -134,11 +136,12 @@ class RobotsFetching:
                 return
             step = fresh
         request, asked, gone = RobotsRequest(self.policy, step), step, 0
-        give_back: GiveBack | None = None
+        outcome: Any = None
         result: RobotsResult | None = None
         try:
             while True:
-                outcome = yield Ask(asked, request.headers)
+                if outcome is None:
+                    outcome = yield Ask(asked, request.headers)
                 wall = self.clock.wall()
                 if isinstance(outcome, RobotsAnswer):
                     status, headers, body, cut, address = outcome
@@ -152,13 +155,14 @@ class RobotsFetching:
                     result = request.failed(outcome, at=wall)
                 if result is not None:
                     break
-                if self.borrow is not None:
+                outcome = None
+                if self.relay is not None:
                     # Ours is over before another's is waited for: two that wait for each other would do so for ever.
                     if (key := self.gate.robots_let_go(asked, self.clock.monotonic())) is not None:
                         self.report(key)
-                    if give_back is not None:
-                        give_back(True, None)
-                    give_back = yield Borrow(request.url.host)
+                    outcome = yield Relay(step.origin, request.url, request.headers)
+                    if outcome is not None:
+                        continue
                 before = asked.key
                 while not isinstance(
                     taken := self.gate.robots_redirected(step, request.url, self.clock.monotonic()), FetchRobots
@@ -173,9 +177,35 @@ class RobotsFetching:
             self.gate.robots_abandoned(step, self.clock.monotonic())
             raise
         finally:
-            if give_back is not None:
-                give_back(*((None, None) if result is None else host_outcome(result)))
             for each in {step.key, asked.key}:
                 self.report(each)
         if self.on_robots is not None:
             self.on_robots(in_force)
+
+    def relayed_robots(self, origin: str, text: str, conditions: dict[str, str]) -> Way[RobotsAnswer | Exception]:
+        """To the answer of a host of ours, in its turn, to which an origin's robots.txt redirects that another gate
+        asks for; what is sent is recorded here. An error stands for no answer.
+
+        Raises:
+            Postponed
+        """
+        url, limit = Url(text), self._limit()
+        step = FetchRobots(origin, url)
+        for _ in range(1 + MOST_GONE):
+            while not isinstance(taken := self.gate.robots_redirected(step, url, self.clock.monotonic()), FetchRobots):
+                yield from self._take(taken, url, limit)
+            try:
+                outcome: RobotsAnswer | Exception = yield Ask(taken, conditions)
+            except BaseException:
+                self.gate.robots_abandoned(taken, self.clock.monotonic())
+                self.report(taken.key)
+                raise
+            good, asked_for = False, None
+            if isinstance(outcome, RobotsAnswer):
+                good, later = not is_temporary(outcome.status), combined(outcome.headers).get("retry-after")
+                asked_for = retry_after(later, self.clock.wall()) if outcome.status in BUSY else None
+            self.gate.robots_let_go(taken, self.clock.monotonic(), good=good, retry_after=asked_for)
+            self.report(taken.key)
+            if not isinstance(outcome, ConnectionGone):
+                break
+        return timed_out(url, self.robots_timeout or TIMEOUT) if isinstance(outcome, TimeoutError) else outcome

@@ -24,7 +24,7 @@ from comity.net.client_settings import ClientSettings
 from comity.net.clock import Clock
 from comity.net.deadlines import within
 from comity.net.driver import AsyncDriver
-from comity.net.needs import GiveBack
+from comity.net.needs import Relay
 from comity.net.request_record import RequestRecord
 from comity.net.response import Head, Response
 from comity.net.robots_fetch import RobotsAnswer
@@ -56,7 +56,7 @@ class Hooks:
         on_report: told of a pace when a request that it counts was answered, or never will be.
         may_send: asked right before each request goes out, over a connection that is there; where it says no, nothing
             is sent. For who holds its hosts for a time only.
-        borrow: gives the turn of a host that a redirected robots.txt needs and another has; None where it is ours.
+        relay: see `Turns.relay`.
         address_of: says what a host shares its pace by, given what looks its address up.
     """
 
@@ -64,7 +64,7 @@ class Hooks:
     on_request: Callable[[RequestRecord], None] | None = None
     on_report: Callable[[str], None] | None = None
     may_send: Callable[[], bool] | None = None
-    borrow: Callable[[str], Awaitable[GiveBack | None]] | None = None
+    relay: Callable[[Relay], Awaitable[RobotsAnswer | Exception | None]] | None = None
     address_of: Callable[[Callable[[str], Awaitable[str]], str], Awaitable[str]] | None = None
 
 
@@ -99,7 +99,7 @@ class Session:
         self.driver: AsyncDriver = AsyncDriver(
             policy, settings.max_wait, self.clock, None if pace_with is None else pace_with.driver
         )
-        self.driver.on_report, self.driver.borrow = hooks.on_report, hooks.borrow
+        self.driver.on_report, self.driver.relay = hooks.on_report, hooks.relay
         self.driver.on_robots = self._robots_in_force
         self.driver.at_hand = self._robots_at_hand
         self.driver.robots_timeout = settings.robots_timeout or settings.timeout
@@ -415,6 +415,15 @@ class Session:
             raise
         self._over(record, body=body)
         return RobotsAnswer(answer.status, answer.headers, body, answer.cut, answer.address)
+
+    async def relayed_robots(self, asked: Relay) -> RobotsAnswer | Exception:
+        """What a host of ours answers that another session is redirected to for a robots.txt; an error: nothing.
+
+        Raises:
+            Postponed
+        """
+        self.open()
+        return await self.driver.relayed(asked, self.get_robots)
 
     def _robots_in_force(self, result: RobotsResult) -> None:
         if self._cache is not None and not self.settings.credentials(result.origin):

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,18 +24,21 @@ from stores import PostgresStore
 
 from comity import CrawlSettings, Policy
 from comity.crawler.checkpoint import settings_to_dict
+from comity.crawler.orders import Order
 from comity.crawler.shards import CrawlManifest, placed_by, shard_of, stored_in
 from comity.crawler.stored import read_lines
-from comity.crawler.workers.leased import StoreClock
-from comity.crawler.workers.member import Member, StoreJob
+from comity.crawler.workers import leases
+from comity.crawler.workers.board import Look, RoundRequest, Row
+from comity.crawler.workers.in_store import StoreClock, StoredBoard
+from comity.crawler.workers.jobs import Job
+from comity.crawler.workers.leases import Leases
+from comity.crawler.workers.member import Member, worker_of
 from comity.crawler.workers.output_folder import cut_back, leave_folder, take_folder
-from comity.crawler.workers.rounds import Rounds
+from comity.crawler.workers.store import CrawlStore
 from comity.errors import Postponed, StorageError
 from comity.frontier import Batch, EntryKind, Found, State
-from comity.frontier.postgresql import database, leases
-from comity.frontier.postgresql.crawl import CrawlStore
-from comity.frontier.postgresql.leases import Leases
-from comity.frontier.postgresql.queue import Displaced
+from comity.frontier.postgresql import database
+from comity.frontier.values import Displaced, Unreachable
 from comity.net import ClientSettings, Session
 from comity.net.session import Hooks
 from comity.policy.policy import policy_to_dict
@@ -73,8 +77,6 @@ class Crawl:
         self.policy = policy
         self.manifest.by = placed_by(policy.pace_by)
         self.manifest.policy, self.manifest.settings = policy_to_dict(policy), settings_to_dict(self.settings)
-        from dataclasses import asdict
-
         with self.store.open() as db:
             database.make(db, self.store.where, SHARDS, asdict(self.manifest), lease=self.lease)
         self.run = self.store.go_on(asdict(self.manifest), self.settings.max_pages)
@@ -83,17 +85,10 @@ class Crawl:
         def say(kind: str, *values: Any) -> None:
             self.words.append((f"{name} {kind}", values))
 
-        job = StoreJob(
-            self.url,
-            folder,
-            f"{name}:{time.monotonic_ns()}",
-            self.run,
-            self.manifest,
-            self.policy,
-            self.settings,
-            ClientSettings(),
-        )
-        return Member(job, say)
+        manifest = replace(self.manifest, crawl=self.run.crawl, run=self.run.number)
+        its_name = f"{name}:{time.monotonic_ns()}"
+        job = Job(folder, its_name, manifest, self.policy, self.settings, ClientSettings(), self.url)
+        return worker_of(job, say)
 
     def said(self, word: str) -> list[Any]:
         return [values for kind, values in self.words if kind == word]
@@ -137,7 +132,7 @@ def test_processes_that_know_each_other_by_the_store_alone_crawl_as_one(
     assert pages(crawl, "refusals") == Counter(site.url("/private/x") for site in sites)
     assert not ["/private/x" in site.paths() for site in sites].count(True)
     assert all(site.paths().count("/robots.txt") == 1 for site in sites)
-    assert {row.state for row in crawl.store.rows()} == {"ended"}
+    assert {row.now.state for row in crawl.store.rows()} == {"ended"}
     assert crawl.store.pending() == {}
     crawl.store.close()
 
@@ -165,7 +160,7 @@ def test_who_comes_later_gets_its_share_and_nothing_is_there_twice(
     crawl.store.close()
 
 
-def test_a_robots_txt_that_redirects_is_followed_in_a_turn_that_another_process_lends(
+def test_a_robots_txt_that_redirects_is_asked_for_by_the_process_that_has_the_host(
     server: Server, sites: list[Site], tmp_path: Path
 ) -> None:
     asking = sites[0]
@@ -184,8 +179,6 @@ def test_a_robots_txt_that_redirects_is_followed_in_a_turn_that_another_process_
     assert min(lender.intervals()) > 0.09
     assert "/3" not in asking.paths()
     assert "/4" in asking.paths()
-    with crawl.store.open() as db:
-        assert db.execute("SELECT count(*) FROM turn WHERE state <> 'returned'").fetchone() == (0,)
     crawl.store.close()
 
 
@@ -213,7 +206,7 @@ def test_an_order_reaches_whoever_has_the_host(server: Server, sites: list[Site]
         assert "effective now" in told.stdout, told
         await until(lambda: _in_force(tmp_path, stopped.address))
         asked = len(stopped.paths())
-        await until(lambda: {row.state for row in crawl.store.rows()} == {"ended"} or working.done())
+        await until(lambda: {row.now.state for row in crawl.store.rows()} == {"ended"} or working.done())
         await working
         assert len(stopped.paths()) <= asked + 1, "one request may have been on its way"
 
@@ -280,15 +273,15 @@ def test_a_shard_taken_just_when_its_process_is_to_stop_is_let_go(
 
     async def work() -> None:
         told: list[Callable[[Any], None]] = []
-        loop, go_round = asyncio.get_running_loop(), Rounds.round
+        loop, go_round = asyncio.get_running_loop(), StoredBoard.round
 
-        def stopped_meanwhile(rounds: Rounds, order: int, asked: Any) -> Any:
-            look = go_round(rounds, order, asked)
-            if look.taken is not None:
+        def stopped_meanwhile(board: StoredBoard, asked: Any) -> Any:
+            answer = go_round(board, asked)
+            if answer.taken:
                 loop.call_soon_threadsafe(told[0], ("stop",))
-            return look
+            return answer
 
-        monkeypatch.setattr(Rounds, "round", stopped_meanwhile)
+        monkeypatch.setattr(StoredBoard, "round", stopped_meanwhile)
         async with asyncio.timeout(HANGS):
             await crawl.member("only", tmp_path / "only").run(told.append)
 
@@ -471,7 +464,7 @@ def test_a_lease_taken_just_when_the_connection_breaks_is_not_kept_in_vain(
         token = take(leases, db, *values)
         if token is not None and len(broken) < 3:
             broken.append(token)
-            raise database.Unreachable("the connection broke")
+            raise Unreachable("the connection broke")
         return token
 
     monkeypatch.setattr(Leases, "take", breaks)
@@ -684,12 +677,12 @@ def test_a_shard_whose_end_could_not_be_said_is_taken_again(
     crawl.begin()
     say, broken = CrawlStore.say, []
 
-    def breaks(store: CrawlStore, stands: Any) -> None:
-        if not broken and any(state == "ended" for _, state, _ in stands.values()):
+    def breaks(store: CrawlStore, stands: Any, state: str | None = None) -> None:
+        if not broken and state == "ended":
             broken.append(stands)
             store.close()
-            raise database.Unreachable("the connection broke")
-        say(store, stands)
+            raise Unreachable("the connection broke")
+        say(store, stands, state)
 
     monkeypatch.setattr(CrawlStore, "say", breaks)
 
@@ -700,7 +693,7 @@ def test_a_shard_whose_end_could_not_be_said_is_taken_again(
     asyncio.run(work())
     assert broken
     assert pages(crawl) == wanted(sites)
-    assert {row.state for row in crawl.store.rows()} == {"ended"}
+    assert {row.now.state for row in crawl.store.rows()} == {"ended"}
     crawl.store.close()
 
 
@@ -709,8 +702,8 @@ def test_no_order_is_missed_that_is_given_beside_another(server: Server) -> None
     crawl.begin()
     with closing(CrawlStore(crawl.store.where)) as one, closing(CrawlStore(crawl.store.where)) as other:
         with one.open() as db, db.transaction():
-            one.order("first")
-            second = threading.Thread(target=other.order, args=("second",))
+            one.order(Order("first.example", "stop"))
+            second = threading.Thread(target=other.order, args=(Order("second.example", "stop"),))
             second.start()
             deadline = time.monotonic() + HANGS
             while second.is_alive() and not crawl.store.orders(0) and time.monotonic() < deadline:
@@ -722,7 +715,7 @@ def test_no_order_is_missed_that_is_given_beside_another(server: Server) -> None
                 time.sleep(0.01)
             assert crawl.store.orders(0) == [], "who read the second now would never read the first"
         second.join()
-    assert [text for _, text in crawl.store.orders(0)] == ["first", "second"]
+    assert [order.host for _, order in crawl.store.orders(0)] == ["first.example", "second.example"]
     with crawl.store.open() as db:
         database.drop(db, crawl.store.where)
     crawl.store.close()
@@ -795,13 +788,20 @@ def test_no_interval_is_cut_short_where_a_shard_is_handed_on_and_the_clocks_of_t
 
 def test_a_shard_that_was_lost_makes_nobody_let_go_one_that_is_taken_again_at_once() -> None:
     stopped: list[int] = []
-    shards = {number: SimpleNamespace(stop=lambda number=number: stopped.append(number)) for number in (1, 2, 3)}
-    member: Any = SimpleNamespace(_leaving=set(), _running=dict(shards), _crawlers=shards)
-    rows = [SimpleNamespace(holder=holder) for holder in ("other", "other", "ours", "ours")]
-    look: Any = SimpleNamespace(rows=rows, members=3)
-    member._leases = SimpleNamespace(tokens={2: 7})  # of the others the end was not seen yet
-    Member._even_out(member, look)
+
+    def held(number: int) -> Any:
+        control = SimpleNamespace(stop=lambda: stopped.append(number))
+        return SimpleNamespace(token=7, leaving=False, shard=SimpleNamespace(control=control))
+
+    ours = {2}  # of the others the end was not seen yet
+    shards = SimpleNamespace(holds=lambda number, token: number in ours)
+    member: Any = SimpleNamespace(_held={number: held(number) for number in (1, 2, 3)}, _shards=shards)
+    rows = [Row(number, holder=holder) for number, holder in enumerate(("other", "other", "ours", "ours"))]
+    enough = Look(rows, 3, None, None, 0.0).answer("ours", RoundRequest()).enough
+    assert enough == 1
+    Member._even_out(member, enough)
     assert stopped == []
-    member._leases.tokens[3] = 8
-    Member._even_out(member, look)
-    assert stopped == [3]
+    ours.add(3)
+    Member._even_out(member, enough)
+    Member._even_out(member, enough)
+    assert stopped == [3], "one at a time"

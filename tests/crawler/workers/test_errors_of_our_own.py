@@ -21,9 +21,9 @@ from comity import Policy
 from comity.crawler import Crawler
 from comity.crawler.orders import FILE
 from comity.crawler.workers import member
+from comity.crawler.workers.store import CrawlStore
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
-from comity.frontier.postgresql.crawl import CrawlStore
 from comity.frontier.tables import FrontierTables
 
 
@@ -120,8 +120,8 @@ def test_a_worker_that_begins_while_the_database_is_away_waits_for_it(
         await until(lambda: crawl.said("one word") or working.done())
         assert not working.done(), working.exception()
         assert "cannot be reached" in crawl.said("one word")[0][0]
-        there = database.address(url)
-        beginning._where = beginning._store.where = beginning._journal_writer[0].where = there
+        shards: Any = beginning._shards
+        shards._address = shards._store.where = shards._journal_writer[0].where = database.address(url)
         await working
 
     asyncio.run(work())

@@ -16,8 +16,9 @@ from commands import ALLOW
 from postgres import Server
 from sites import HANGS, Site
 
-from comity.frontier.postgresql import database, leases
-from comity.frontier.postgresql.crawl import CrawlStore
+from comity.crawler.workers import leases
+from comity.crawler.workers.store import CrawlStore
+from comity.frontier.postgresql import database
 
 PAGES = 4000
 

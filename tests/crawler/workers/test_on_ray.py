@@ -31,12 +31,11 @@ from comity.bulk import part_files, sources, spread
 from comity.crawler.shards import is_running
 from comity.crawler.stored import read_lines
 from comity.crawler.workers.joined import JoinedCrawl
-from comity.crawler.workers.leased import as_said
 from comity.crawler.workers.on_ray import Placed, placing
 from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.workers.store import CrawlStore
 from comity.errors import ComityError, EngineFailed
 from comity.frontier.postgresql import database
-from comity.frontier.postgresql.crawl import CrawlStore
 from comity.policy import Policy
 
 pytestmark = pytest.mark.long
@@ -292,7 +291,7 @@ def test_actors_join_a_crawl_in_a_store_and_leave_it_while_it_runs_and_one_that_
 def workers_of(command: "subprocess.Popen[str]", store: CrawlStore) -> set[tuple[str, int]]:
     """What a command's workers that have shards are called, and their processes, once these have said so."""
     rows = [row for row in store.rows() if row.holder is not None and row.holder.split(":")[1] == str(command.pid)]
-    said = [(row.holder, as_said(row).worker) for row in rows]
+    said = [(row.holder, row.now.worker) for row in rows]
     return {(holder, pid) for holder, pid in said if holder is not None and pid}
 
 

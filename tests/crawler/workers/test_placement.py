@@ -114,7 +114,7 @@ def test_what_was_settled_outlives_the_process_that_settled_it(sites: dict[str, 
     see_that_all_is_well(sites, tmp_path)
 
 
-def test_a_redirect_of_robots_txt_is_followed_in_a_turn_of_the_shard_of_the_address(
+def test_a_redirect_of_robots_txt_is_followed_by_the_shard_of_the_address(
     sites: dict[str, Site], tmp_path: Path
 ) -> None:
     here, there = (
@@ -131,8 +131,8 @@ def test_a_redirect_of_robots_txt_is_followed_in_a_turn_of_the_shard_of_the_addr
     assert prove(tmp_path).findings == []
     ledger = tmp_path / part(shard_of(ADDRESSES[1], SHARDS)) / "ledger.jsonl"
     records = [json.loads(line) for line in ledger.read_text().splitlines()]
-    (lent,) = (record for record in records if record["kind"] == "lent")
-    assert (lent["host"], lent["pace"]) == (there, ADDRESSES[1])
+    (sent,) = (record for record in records if record["kind"] == "request")
+    assert (sent["host"], sent["pace"]) == (there, ADDRESSES[1])
 
 
 def test_a_name_without_an_address_is_its_own_shard_s(sites: dict[str, Site], tmp_path: Path) -> None:

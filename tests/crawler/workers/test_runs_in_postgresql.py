@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +26,18 @@ from stores import PostgresStore
 from comity import CrawlSettings, Policy
 from comity.crawler.checkpoint import settings_to_dict
 from comity.crawler.shards import LOST, CrawlManifest
-from comity.crawler.workers.leased import StoreClock
-from comity.crawler.workers.member import Member, StoreJob
+from comity.crawler.snapshot import ShardNow
+from comity.crawler.workers import leases
+from comity.crawler.workers.in_store import StoreClock
+from comity.crawler.workers.jobs import Job
+from comity.crawler.workers.leases import Leases, number_of
+from comity.crawler.workers.member import Member, worker_of
 from comity.crawler.workers.output_folder import cut_back, take_folder
+from comity.crawler.workers.store import CrawlStore
 from comity.errors import StorageError
 from comity.frontier import Batch, EntryKind, Found, Message, State
-from comity.frontier.postgresql import database, leases
-from comity.frontier.postgresql.crawl import CrawlStore
-from comity.frontier.postgresql.leases import Leases, number_of
-from comity.frontier.postgresql.queue import Displaced
-from comity.frontier.values import Run, Superseded
+from comity.frontier.postgresql import database
+from comity.frontier.values import Displaced, Run, Superseded
 from comity.net import ClientSettings
 from comity.policy.policy import policy_to_dict
 
@@ -69,10 +71,9 @@ class Crawl:
         return self.store.go_on(asdict(self.manifest), None)
 
     def member(self, run: Run, folder: Path) -> Member:
-        job = StoreJob(
-            self.url, folder, f"m:{time.monotonic_ns()}", run, self.manifest, QUICK, self.settings, ClientSettings()
-        )
-        return Member(job, lambda *_: None)
+        manifest = replace(self.manifest, crawl=run.crawl, run=run.number)
+        name = f"m:{time.monotonic_ns()}"
+        return worker_of(Job(folder, name, manifest, QUICK, self.settings, ClientSettings(), self.url), lambda *_: None)
 
     async def works(self, run: Run, folder: Path) -> None:
         """A worker, from its beginning to its end."""
@@ -119,7 +120,7 @@ def test_a_worker_of_an_earlier_run_takes_nothing_and_says_why_it_ends(
     assert crawl.store.parts() == []
     assert all(row.holder is None for row in crawl.store.rows())
     asyncio.run(crawl.works(now, tmp_path / "new"))
-    assert {row.state for row in crawl.store.rows()} == {"ended"}
+    assert {row.now.state for row in crawl.store.rows()} == {"ended"}
 
 
 def test_a_crawl_that_is_begun_anew_under_one_name_is_another(crawl: Crawl, site: Site, tmp_path: Path) -> None:
@@ -144,10 +145,10 @@ def test_no_lease_of_an_earlier_run_keeps_anything(crawl: Crawl) -> None:
         assert old.tokens == {}
         with pytest.raises(Superseded):
             old.take(db, 1)
-        crawl.store.say({0: (token, "working", "{}")})
-        assert crawl.store.grant(0, token, 100) is None
+        crawl.store.say({0: (token, ShardNow(0, state="working"))})
+        assert crawl.store.grant(0, token) is None
     (row, *_) = crawl.store.rows()
-    assert (row.state, row.holder) == (None, None)
+    assert (row.now.state, row.holder) == ("down", None)
 
 
 def test_of_two_that_begin_a_run_at_once_one_is_refused(crawl: Crawl) -> None:
@@ -199,7 +200,7 @@ def test_a_lease_is_over_by_the_clock_of_who_looks_and_by_no_other(
 ) -> None:
     at = [1000.0]
     monkeypatch.setattr(leases, "now", lambda: at[0])
-    monkeypatch.setattr("comity.frontier.postgresql.crawl.now", lambda: at[0])
+    monkeypatch.setattr("comity.crawler.workers.store.now", lambda: at[0])
     with closing(database.connect(store.where)) as db, closing(CrawlStore(store.where)) as looking:
         mine, theirs = Leases(store.where, "mine", 1.0), Leases(store.where, "theirs", 1.0)
         assert mine.take(db, 0) is not None
@@ -247,7 +248,7 @@ def test_a_lease_is_there_with_its_part_of_the_output_or_not_at_all(store: Postg
 def test_who_is_suspended_while_taking_a_shard_keeps_it_from_nobody(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.frontier.postgresql.crawl.STOPPED", 0.2)
+    monkeypatch.setattr("comity.crawler.workers.store.STOPPED", 0.2)
 
     def suspended(_shard: int, _token: int) -> tuple[str, str]:
         until = time.monotonic() + HANGS

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 import os
 import shutil
 import signal
@@ -28,11 +27,12 @@ from comity.crawler.commits import Commits
 from comity.crawler.shards import CrawlManifest, ShardPlace, is_running, manifest_of, parts_of, shard_of
 from comity.crawler.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
 from comity.crawler.stats import RefusingRule, Stats
+from comity.crawler.workers.board import RoundAnswer, RoundRequest
+from comity.crawler.workers.in_folder import AT_ONCE, Neighbours
 from comity.crawler.workers.processes import files_of
 from comity.crawler.workers.shard import Shard
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.status import in_words
-from comity.crawler.workers.worker import AT_ONCE, MessageExchange
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, Run, State, Superseded
 from comity.frontier.messages import Neighbour, Parcel, parcels_of, pending
@@ -368,19 +368,22 @@ def test_a_worker_that_cannot_be_started_is_given_up_with_an_error(tmp_path: Pat
 
 
 DIES = """
-import os, sys
+import sys
 from pathlib import Path
 from comity.crawler.snapshot import ShardNow
 from comity.crawler.stats import Stats
-from comity.crawler.workers.worker import Pipe
+from comity.crawler.workers.board import RoundRequest
+from comity.crawler.workers.pipe import Pipe
 from comity.errors import StorageError
 pipe, starts = Pipe(), Path(sys.argv[1])
-number = pipe.job().shards[0]
+pipe.job()
 starts.write_text(starts.read_text() + "x" if starts.exists() else "x")
 count = len(starts.read_text())
 if count > 20:
     pipe.say("failed", StorageError("it was started for ever"))
-pipe.say("report", [ShardNow(number, state="fetching", stats=Stats(pages=count))])
+pipe.say("round", RoundRequest())
+pipe.say("round", RoundRequest({0: (count, ShardNow(0, state="working", stats=Stats(pages=count)))}))
+pipe.close()
 """
 
 
@@ -671,61 +674,26 @@ def test_what_comes_after_a_run_was_sealed_waits_for_the_next_run(
     assert taken == [False]
 
 
-class Receiver:
-    """What the exchange brings messages to."""
-
-    has_room, unacknowledged = True, False
-
-    def __init__(self) -> None:
-        self.mailbox = self
-        self.got: list[tuple[int, int]] = []
-
-    def taken(self, shard: int) -> int:
-        return max((number for sender, number in self.got if sender == shard), default=0)
-
-    def take_in(self, sender: int, parcel: Parcel) -> bool:
-        self.got.append((sender, parcel.number))
-        return True
-
-
-def test_messages_are_looked_for_where_something_was_sent_and_everywhere_now_and_then(tmp_path: Path) -> None:
+def test_parcels_are_read_of_those_who_say_that_they_sent_some_and_no_more_at_once_than_is_good(tmp_path: Path) -> None:
     with ExitStack() as stack:
         frontiers = []
         for number in range(2):
             (tmp_path / f"shard-{number:03}").mkdir()
             frontiers.append(stack.enter_context(Frontier(tmp_path / f"shard-{number:03}" / "frontier.sqlite")))
-            frontiers[number].save_state("seeds", [])
-        receiver: Any = Receiver()
-        exchange = MessageExchange(tmp_path, 2, {1: receiver})
-        stack.callback(exchange.close)
+        neighbours = Neighbours(tmp_path)
+        stack.callback(neighbours.close)
 
-        def send(number: int) -> None:
+        def read(after: int, *mail: tuple[int, int]) -> list[int]:
+            answer = RoundAnswer(mail=list(mail))
+            neighbours.parcels(answer, RoundRequest(taken_up={1: {0: after}}))
+            return [parcel.number for sender, parcel in answer.parcels if sender == 0 and parcel.shard == 1]
+
+        for number in range(AT_ONCE + 2):
             with frontiers[0].commit(Batch(messages=[message(number)])):
                 pass
-
-        send(1)
-        assert not exchange.carry()
-        assert receiver.got == [(0, 1)], "at first everywhere"
-        send(2)
-        exchange._look_at = math.inf
-        exchange.carry()
-        exchange.sent(1)
-        exchange.carry()
-        assert receiver.got == [(0, 1)]
-        exchange.sent(0)
-        exchange.carry()
-        assert receiver.got == [(0, 1), (0, 2)]
-        send(3)  # by one that dies before it says so
-        exchange._look_at = -math.inf
-        exchange.carry()
-        assert receiver.got == [(0, 1), (0, 2), (0, 3)]
-        for number in range(4, 4 + AT_ONCE + 1):
-            send(number)
-        exchange.sent(0)
-        exchange._look_at = math.inf
-        assert exchange.carry(), "there is more"
-        assert not exchange.carry()
-        assert len(receiver.got) == 3 + AT_ONCE + 1
+        assert read(0) == [], "nobody says that there are any"
+        assert read(0, (0, 1)) == list(range(1, AT_ONCE + 1))
+        assert read(AT_ONCE, (0, 1)) == [AT_ONCE + 1, AT_ONCE + 2]
 
 
 def test_a_proof_finds_a_host_that_was_asked_by_two_shards(sites: list[Site], tmp_path: Path) -> None:

@@ -292,7 +292,7 @@ _TAKE = {
     "copy": _other,
     "unsent": _other,
     "order": _other,
-    "lent": _other,
+    "relayed": _other,
     "run": _run,
     "request": _request,
     "refusal": _refusal,

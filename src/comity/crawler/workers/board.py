@@ -1,24 +1,26 @@
-"""What is decided of all shards of a crawl together, in a folder or in a store: who is granted pages of the limit, who
-gives some back, and when the crawl is over.
+"""The board of a crawl of several shards: who has which, how many pages each may keep, and when the crawl is over.
+
+Its rules are here, and they are the same wherever it is kept: in the process that started the workers (Board), or in a
+store (in_store.py). A worker says a few times a second how its shards stand and what they need, and is answered.
 
 A shard keeps no more pages than it was granted, so the limit is exact over all of them. What it does not need it gives
-back, when another asks; what one had whose worker died comes back too, but for the pages that it has committed.
+back, when another asks; what one had whose worker died is granted to who has the shard next.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from pathlib import Path
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.limits import Spent
 from comity.crawler.recrawl import FINISHED
-from comity.crawler.snapshot import ShardNow
-from comity.frontier import View
+from comity.crawler.snapshot import ShardNow, ShardState
+from comity.frontier.messages import Parcel
 
-_NONE: Final[Mapping[str, int]] = {"number": 0}
 LARGEST: Final = 500  # pages granted at once
 LEAST_MEMORY: Final = 4 * 1024 * 1024  # bytes of bodies that a shard may hold
+_AT_REST: Final = ("resting", "robots", "pages", "ended")
 
 
 def settings_of_shard(settings: CrawlSettings, shards: int) -> dict[str, Any]:
@@ -26,6 +28,171 @@ def settings_of_shard(settings: CrawlSettings, shards: int) -> dict[str, Any]:
     memory = min(max(settings.body_memory // shards, LEAST_MEMORY), settings.body_memory)
     its = replace(settings, body_memory=memory)
     return {name: getattr(its, name) for name in CrawlSettings.__dataclass_fields__}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One shard, as everybody sees it.
+
+    Attributes:
+        token: of whoever had it last: each time another.
+        holder: who has it; None where nobody has.
+        renewal: of a lease, how often it was taken and renewed.
+        granted: pages that it may keep over all runs; None without a limit.
+        now: what its holder said of it last.
+    """
+
+    number: int
+    token: int = 0
+    holder: str | None = None
+    renewal: int = 0
+    granted: int | None = None
+    now: ShardNow = field(default_factory=lambda: ShardNow(0))
+
+
+@dataclass(slots=True)
+class RoundRequest:
+    """What a worker says of its shards and asks.
+
+    Attributes:
+        stands: by shard its token, and how it stands.
+        needy: shards and tokens of those that are to be granted more pages.
+        given_back: shards and tokens, and the pages that they may keep from now on.
+        taken_up: by receiver of ours that has room for more, and sender, the parcel taken up last.
+        busy: shards that are not to be had now.
+        take: whether to take shards.
+    """
+
+    stands: dict[int, tuple[int, ShardNow]] = field(default_factory=dict)
+    needy: list[tuple[int, int]] = field(default_factory=list)
+    given_back: list[tuple[int, int, int]] = field(default_factory=list)
+    taken_up: dict[int, Mapping[int, int]] = field(default_factory=dict)
+    busy: frozenset[int] = frozenset()
+    take: bool = True
+
+
+@dataclass(slots=True)
+class RoundAnswer:
+    """What a worker is told.
+
+    Attributes:
+        granted: by shard of ours the pages that it may keep over all runs.
+        lacking: whether others need pages of the limit, and none is left.
+        enough: how many shards to keep, where others have fewer than their share and none is free; else None.
+        ended: why all shards are to end; None where they are not.
+        over: whether all have.
+        taken: shards that are ours from now on, and their tokens.
+        mail: senders and receivers of ours between which parcels wait.
+        delivered: by sender of ours and receiver, the parcel taken last.
+        parcels: what waits, with its sender, of each sender the oldest first.
+    """
+
+    granted: dict[int, int] = field(default_factory=dict)
+    lacking: bool = False
+    enough: int | None = None
+    ended: str | None = None
+    over: bool = False
+    taken: list[tuple[int, int]] = field(default_factory=list)
+    mail: list[tuple[int, int]] = field(default_factory=list)
+    delivered: dict[tuple[int, int], int] = field(default_factory=dict)
+    parcels: list[tuple[int, Parcel]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """All shards at one instant.
+
+    Attributes:
+        members: how many workers there are.
+        pool: pages that are granted to no shard; None without a limit.
+        seconds: that the crawl took.
+    """
+
+    rows: Sequence[Row]
+    members: int
+    pool: int | None
+    ended: str | None
+    seconds: float
+
+    def why_over(self, settings: CrawlSettings) -> str | None:
+        """Why all shards are to end: a limit is reached, or nothing is left in any of them and nothing between them."""
+        spent = Spent(seconds=self.seconds)
+        spent.pages = sum(row.now.kept for row in self.rows)
+        spent.bytes = sum(row.now.bytes for row in self.rows)
+        if (limit := settings.budget.used_up(spent, 0.0)) is not None:
+            return limit
+        if not self._all_rest():
+            return None
+        wanted = any(row.now.state == "pages" for row in self.rows)
+        if wanted and (self.pool or any(row.now.spare for row in self.rows)):
+            return None  # they are on their way
+        return FINISHED
+
+    def _all_rest(self) -> bool:
+        """Whether no shard does anything, and none has sent what another has not taken.
+
+        What each says was so at one moment of its own. If it did anything later, it had taken something later, which
+        somebody had sent before it said how it stood; and then these numbers would not agree. What one says that does
+        not know yet how many pages it may keep does not count.
+        """
+        if not all(row.now.rests and (self.pool is None or row.now.granted == row.granted) for row in self.rows):
+            return False
+        now = {row.number: row.now for row in self.rows}
+        return all(
+            now[receiver].taken.get(row.number, 0) == number
+            for row in self.rows
+            for receiver, number in row.now.sent.items()
+        )
+
+    def answer(self, holder: str, asked: RoundRequest) -> RoundAnswer:
+        """What one worker is told of that."""
+        ours = {row.number: row for row in self.rows if row.number in asked.stands}
+        told = RoundAnswer(ended=self.ended, over=all(row.now.state == "ended" for row in self.rows))
+        if self.pool is not None:
+            told.granted = {
+                number: row.granted or 0 for number, row in ours.items() if row.token == asked.stands[number][0]
+            }
+            told.lacking = self.pool == 0 and any(row.now.state == "pages" for row in self.rows)
+        told.enough = self._enough() if self.ended is None else None
+        told.mail = [
+            (row.number, receiver)
+            for row in self.rows
+            for receiver, number in row.now.sent.items()
+            if receiver in asked.taken_up and number > asked.taken_up[receiver].get(row.number, 0)
+        ]
+        told.delivered = {
+            (sender, row.number): number
+            for row in self.rows
+            for sender, number in row.now.taken.items()
+            if sender in ours
+        }
+        return told
+
+    def room(self, held: int) -> int:
+        """How many shards more a worker may take that has some: up to its share, and one more than others once each of
+        them has its share. Else who lets one go would take it again before another does.
+        """
+        share = len(self.rows) // max(self.members, 1)
+        most = -(-len(self.rows) // max(self.members, 1)) if self._served(share) >= self.members else share
+        return max(most - held, 0)
+
+    def _served(self, share: int) -> int:
+        """How many workers have so many shards."""
+        if share == 0:
+            return self.members
+        return sum(number >= share for number in Counter(row.holder for row in self.rows if row.holder).values())
+
+    def _enough(self) -> int | None:
+        """How many shards are enough for a worker, where another has fewer and none is free."""
+        share = len(self.rows) // max(self.members, 1)
+        uneven = all(row.holder for row in self.rows) and self._served(share) < self.members
+        return share if uneven else None
+
+    def free(self, asked: RoundRequest) -> list[Row]:
+        """The shards that a worker might take."""
+        return [
+            row for row in self.rows if row.holder is None and row.now.state != "ended" and row.number not in asked.busy
+        ]
 
 
 def few(concurrency: int) -> int:
@@ -46,105 +213,92 @@ def gives_back(now: ShardNow, concurrency: int) -> bool:
     return now.spare > 0 and (now.state in ("resting", "robots") or now.spare > 2 * few(concurrency))
 
 
-def taken(shards: Mapping[int, ShardNow], seconds: float) -> Spent:
-    """What all shards have taken of the limits. `seconds`: that the crawl took."""
-    spent = Spent(seconds=seconds)
-    spent.pages = sum(now.kept for now in shards.values())
-    spent.bytes = sum(now.bytes for now in shards.values())
-    return spent
+def part_of_pool(pool: int, shards: int) -> int:
+    """Pages that are granted at once to one that needs some."""
+    return max(1, min(pool // (2 * shards), LARGEST))
 
 
-def over(
-    shards: Mapping[int, ShardNow], settings: CrawlSettings, spent: Spent, granted: Mapping[int, int], *, free: bool
-) -> str | None:
-    """Why all shards are to end: a limit is reached, or nothing is left in any of them and nothing between them.
-
-    Args:
-        granted: by shard the pages that it may keep, over all runs, where they are limited.
-        free: whether there are pages that no shard may keep yet.
-    """
-    limit = settings.budget.used_up(spent, 0.0)
-    if limit is not None:
-        return limit
-    if not all_at_rest(shards, granted):
-        return None
-    if any(now.state == "pages" for now in shards.values()) and (free or any(now.spare for now in shards.values())):
-        return None  # they are on their way
-    return FINISHED
+def left_alone(now: ShardNow) -> ShardNow:
+    """How a shard stands that nobody has: what its worker did nobody does."""
+    return now if now.state in _AT_REST else replace(now, state="down", until=0.0, spare=0)
 
 
-def all_at_rest(shards: Mapping[int, ShardNow], granted: Mapping[int, int]) -> bool:
-    """Whether no shard does anything, and none has sent what another has not taken.
-
-    What each says was so at one moment of its own. If it did anything later, it had taken something later, which
-    somebody had sent before it said how it stood; and then these numbers would not agree. What one says that does not
-    know yet how many pages it may keep does not count.
-    """
-    if not all(now.rests and now.granted == granted.get(number, now.granted) for number, now in shards.items()):
-        return False
-    return all(
-        shards[receiver].taken.get(sender, 0) == number
-        for sender, now in shards.items()
-        for receiver, number in now.sent.items()
-    )
-
-
-def spent_by(path: Path, *, refresh: int) -> Spent:
-    """What a shard has taken of the limits as it committed last, by its database; no process works it.
+class Board:
+    """The board of a crawl in a folder: no I/O, and one thread at a time.
 
     Args:
-        refresh: the number of the refresh that the crawl is in; one that the shard has not begun begins with nothing.
-    """
-    if (view := View.begun(path)) is None:
-        return Spent()
-    with view:
-        refreshed, values = (view.load_state("refresh") or _NONE)["number"], view.load_state("spent")
-    return Spent(*values) if values and refreshed == refresh else Spent()
-
-
-class Grants:
-    """What no shard may keep yet, and up to how many pages each may, over all runs.
-
-    Attributes:
-        pool: pages that are granted to nobody.
-        granted: by shard.
-        asked_back: shards that were asked to give back what they do not need, and have not answered yet.
-
-    Args:
-        most: pages of the whole crawl.
-        kept: by shard, in earlier runs.
+        members: workers that there are to be.
+        most: pages of the whole crawl; None without a limit.
+        spent: by shard what it has taken of the limits in earlier runs.
+        seconds: that these took.
     """
 
-    def __init__(self, most: int, kept: Mapping[int, int]) -> None:
-        self.pool = most - sum(kept.values())
-        first = max(self.pool, 0) // (2 * len(kept))
-        self.pool -= first * len(kept)
-        self.granted = {number: pages + first for number, pages in kept.items()}
-        self.asked_back: set[int] = set()
+    def __init__(
+        self, settings: CrawlSettings, members: int, most: int | None, spent: Mapping[int, Spent], seconds: float
+    ) -> None:
+        self._settings = settings
+        self._members = members
+        self._earlier = seconds
+        self._since = {number: its.seconds for number, its in spent.items()}
+        self._pool = None if most is None else max(most - sum(its.pages for its in spent.values()), 0)
+        self._rows = {
+            number: Row(number, granted=None if most is None else its.pages, now=ShardNow(number))
+            for number, its in spent.items()
+        }
+        self._ended: str | None = None
 
-    def gave(self, number: int, granted: int) -> None:
-        """A shard may keep so many pages from now on, and no more: the rest is free."""
-        self.pool += self.granted[number] - granted
-        self.granted[number] = granted
-        self.asked_back.discard(number)
+    def round(self, holder: str, asked: RoundRequest) -> RoundAnswer:
+        """A worker says how its shards stand, and is answered."""
+        for number, (token, now) in asked.stands.items():
+            if self._is(holder, number, token):
+                self._set(number, now=now)
+        for number, token, granted in asked.given_back:
+            if self._is(holder, number, token) and self._pool is not None:
+                self._pool += (self._rows[number].granted or 0) - granted
+                self._set(number, granted=granted)
+        for number, token in asked.needy:
+            if self._is(holder, number, token) and self._pool:
+                pages = part_of_pool(self._pool, len(self._rows))
+                self._pool -= pages
+                self._set(number, granted=(self._rows[number].granted or 0) + pages)
+        look = self.look()
+        self._ended = self._ended or look.why_over(self._settings)
+        answer = replace(look, ended=self._ended).answer(holder, asked)
+        if asked.take:
+            answer.taken = self._take(look, holder, asked)
+        return answer
 
-    def share_out(self, shards: Mapping[int, ShardNow], concurrency: int) -> Iterator[tuple[int, tuple[str, Any]]]:
-        """What to say to which shard: more is granted where some is needed, and where nothing is left, some asked
-        back."""
-        needy = [
-            now
-            for number, now in shards.items()
-            if now.granted == self.granted[number] and number not in self.asked_back and is_needy(now, concurrency)
-        ]
-        for now in needy:
-            if self.pool <= 0:
-                break
-            pages = max(1, min(self.pool // (2 * len(self.granted)), LARGEST))
-            self.pool -= pages
-            self.granted[now.number] += pages
-            yield now.number, ("grant", {now.number: self.granted[now.number]})
-        if self.pool <= 0 and not self.asked_back and any(now.state == "pages" for now in needy):
-            richest = max(shards.values(), key=lambda now: (now.state not in ("pages", "down"), now.spare))
-            if richest.spare > 0 and richest.state not in ("pages", "down"):
-                self.asked_back.add(richest.number)
-                yield richest.number, ("give back", richest.number)
+    def look(self) -> Look:
+        """All shards as they stand."""
+        ran = max(max(row.now.seconds - self._since[row.number], 0.0) for row in self._rows.values())
+        return Look(list(self._rows.values()), self._members, self._pool, self._ended, self._earlier + ran)
+
+    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:
+        """A worker has done with a shard."""
+        if self._is(holder, number, token):
+            self._set(number, holder=None, now=replace(now, state=state))
+
+    def gone(self, holder: str) -> None:
+        """A worker is dead: another may have its shards."""
+        for row in list(self._rows.values()):
+            if row.holder == holder:
+                self._set(row.number, holder=None, now=left_alone(row.now))
+
+    def who_has(self, numbers: Collection[int]) -> set[str | None]:
+        """The workers that have some shards."""
+        return {self._rows[number].holder for number in numbers}
+
+    def _take(self, look: Look, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
+        held = sum(row.holder == holder for row in look.rows)
+        taken = []
+        for row in look.free(asked)[: look.room(held)]:
+            self._set(row.number, holder=holder, token=row.token + 1, now=replace(row.now, state="starting"))
+            taken.append((row.number, row.token + 1))
+        return taken
+
+    def _is(self, holder: str, number: int, token: int) -> bool:
+        row = self._rows[number]
+        return row.holder == holder and row.token == token
+
+    def _set(self, number: int, **values: Any) -> None:
+        self._rows[number] = replace(self._rows[number], **values)

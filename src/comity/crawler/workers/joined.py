@@ -14,37 +14,74 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from comity import urls
 from comity.crawler import recrawl
-from comity.crawler.checkpoint import Begun, settings_in_force, settings_to_dict
+from comity.crawler.checkpoint import Begun
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
 from comity.crawler.limits import Spent
 from comity.crawler.plugins import Plugins
-from comity.crawler.shards import LOCK, CrawlManifest, checked, placed_by, shards_for
-from comity.crawler.sinks.runner import DEFAULT, named
+from comity.crawler.shards import LOCK, CrawlManifest, checked, shards_for
+from comity.crawler.sinks.runner import named
 from comity.crawler.stats import Stats
-from comity.crawler.workers.leased import as_said
-from comity.crawler.workers.member import StoreJob, name_of_process
+from comity.crawler.workers.board import Row
+from comity.crawler.workers.jobs import Job, Word, name_of_process
 from comity.crawler.workers.output_folder import check_free, cut_back, mark_of
 from comity.crawler.workers.processes import Start, WorkerProcess, children
 from comity.crawler.workers.sharded import ShardedCrawl
-from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
-from comity.crawler.workers.worker import Word
+from comity.crawler.workers.store import CrawlStore
+from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor, settled
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import database
 from comity.frontier.durable import make_folder
-from comity.frontier.postgresql.crawl import CrawlStore, Row
 from comity.frontier.postgresql.database import address, make, see_that_it_will_do
 from comity.frontier.values import Run, Superseded
 from comity.net import ClientSettings
 from comity.policy import Policy
-from comity.policy.policy import policy_to_dict
 
 LEASE: Final = 15.0  # seconds
 SHORTEST_LEASE: Final = 1.0
 LONGEST_LEASE: Final = 600.0
 LOOKS_IN_VAIN: Final = 20  # at a worker that has no place to run, after which it is said
+
+
+class _Told:
+    """What is told of the store and of where workers run, each thing once.
+
+    Args:
+        tell: told of it.
+        folder: of this machine.
+    """
+
+    def __init__(self, tell: Callable[[str], None], folder: Path) -> None:
+        self._tell = tell
+        self._folder = folder
+        self._machines = {platform.node()}  # that are known to have workers
+        self._away: set[int] = set()  # processes that cannot reach the database
+        self._in_vain = 0  # looks at which a worker had no place to run
+
+    def in_reach(self, number: int, text: str) -> None:
+        """A process says that the database is away, or that it is back; others may say the same."""
+        before = bool(self._away)
+        self._away ^= {number}
+        if bool(self._away) != before:
+            self._tell(text if not self._away else f"{text}; no requests until it is back")
+
+    def lost(self, number: int) -> None:
+        """A process died."""
+        self._away.discard(number)
+
+    def placed(self, machine: str) -> None:
+        """A worker runs on a machine."""
+        if machine not in self._machines:
+            self._machines.add(machine)
+            where = self._folder.absolute()
+            self._tell(f"a worker runs on {machine}: its part of the output is in {where} there")
+
+    def waiting(self, count: int, workers: int) -> None:
+        """So many of the workers have no place to run."""
+        self._in_vain = self._in_vain + 1 if count else 0
+        if self._in_vain == LOOKS_IN_VAIN:
+            self._tell(f"{count} of {workers} workers wait until Ray has a processor free for them")
 
 
 class JoinedCrawl(Supervisor):
@@ -109,40 +146,29 @@ class JoinedCrawl(Supervisor):
         if not SHORTEST_LEASE <= lease <= LONGEST_LEASE:
             raise InvalidSetting(f"lease: {lease!r} is not a number of seconds from {SHORTEST_LEASE:g} to 600")
         self._lease = lease
-        given = [urls.normalise(seed) for seed in seeds]
-        if self._begins:
-            self.policy = policy or Policy()
-            self.settings = settings_in_force(settings, {})
-            count = checked("shards", shards or max(shards_for(workers), 2), least=2)
-            self._manifest = CrawlManifest(count, placed_by(self.policy.pace_by), list(dict.fromkeys(given)))
-            self._manifest.sink, self._manifest.expander = sink or DEFAULT, expander
-        else:
+        before = None
+        if not self._begins:
             with closing(self._store):
                 stored = self._store.crawl()
-            self._run, self._manifest = stored.run, CrawlManifest.read(stored.manifest, self.where)
-            if join and (given or sink is not None or expander is not None):
+            self._run, before = stored.run, CrawlManifest.read(stored.manifest, self.where)
+            if join and (seeds or sink is not None or expander is not None):
                 raise InvalidSetting("join: what is crawled, and how it is written, was settled when the crawl began")
-            if shards is not None and shards != self._manifest.shards:
-                raise InvalidSetting(f"shards: the crawl was begun with {self._manifest.shards}, which stays so")
-            if sink is not None and sink != self._manifest.sink:
-                raise InvalidSetting(f"format: the crawl is written as {self._manifest.sink}")
-            begun = Begun.of(self._manifest)
-            self.policy = (begun.policy or Policy()) if join or policy is None else policy
-            self.settings = settings_in_force(None if join else settings, begun.settings, refresh=refresh)
-            self._manifest.seeds = list(dict.fromkeys((*self._manifest.seeds, *given)))
-        if self.settings.render:
-            raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl without --store")
-        if placed_by(self.policy.pace_by) != self._manifest.by:
-            raise InvalidSetting("pace_by: it says what the shards' hosts are, so it stays what it was")
-        self._manifest.policy, self._manifest.settings = policy_to_dict(self.policy), settings_to_dict(self.settings)
+        self._manifest, self.policy, self.settings = settled(
+            before,
+            seeds,
+            shards=shards,
+            fallback=max(shards_for(workers), 2),
+            policy=None if join else policy,
+            settings=None if join else settings,
+            sink=sink,
+            expander=expander,
+            refresh=refresh,
+        )
         self._join = join
-        super().__init__(client_settings, [()] * workers, start or children(command), stalled, on_begin)
-        self._on_word_of_store = on_word
-        self._elsewhere: set[str] = set()  # machines that Ray placed workers on, but this one
+        super().__init__(client_settings, workers, start or children(command), stalled, on_begin)
+        self._told = _Told(on_word or (lambda text: None), self.folder)
         self._names: set[str] = set()  # of all processes started
         self._name = name_of_process("command")
-        self._in_vain = 0  # looks at which a worker had no place to run
-        self._away: set[int] = set()  # processes that cannot reach the database
         self._over = False
         self._in_thread: Callable[[Callable[[], None]], asyncio.Future[None]]  # all that the database is asked
         self._looking: asyncio.Future[None] | None = None
@@ -234,57 +260,30 @@ class JoinedCrawl(Supervisor):
 
     # Processes
 
-    async def _start(self, worker: WorkerProcess) -> None:
-        name = name_of_process(worker.number)
-        self._names.add(name)
-        job = StoreJob(
-            self._url,
-            self.folder,
-            name,
-            self._run,
-            self._manifest,
-            self.policy,
-            replace(self.settings, concurrency=self._concurrency),
-            replace(self._client_settings, connections=self._connections),
-        )
-        await worker.start(job)
+    def _job(self, worker: WorkerProcess) -> Job:
+        manifest = replace(self._manifest, crawl=self._run.crawl, run=self._run.number)
+        job = self._job_of(worker, manifest, self._url)
+        self._names.add(job.name)
+        return job
 
     def _on_word(self, worker: WorkerProcess, word: Word) -> None:
         super()._on_word(worker, word)
         match word:
             case ("word", text):
-                self._pass_on(worker.number, text)
-            case ("placed", machine) if machine != platform.node() and machine not in self._elsewhere:
-                self._elsewhere.add(machine)
-                self._tell(f"a worker runs on {machine}: its part of the output is in {self.folder.absolute()} there")
-
-    def _pass_on(self, number: int, text: str) -> None:
-        """Tell once, whatever the number of processes, that the database is away, and that it is back."""
-        before = bool(self._away)
-        self._away ^= {number}
-        if bool(self._away) != before:
-            self._tell(text if not self._away else f"{text}; no requests until it is back")
-
-    def _tell(self, text: str) -> None:
-        if self._on_word_of_store is not None:
-            self._on_word_of_store(text)
+                self._told.in_reach(worker.number, text)
+            case ("placed", machine):
+                self._told.placed(machine)
 
     def _has_enough(self) -> bool:
         return self._stopping or all(now.state == "ended" for now in self._now.values())
 
-    def _kept_by(self, worker: WorkerProcess) -> int:
-        return self.stats.pages  # which shards it had is not known here
-
     def _worker_lost(self, worker: WorkerProcess) -> None:
-        self._away.discard(worker.number)
+        self._told.lost(worker.number)
 
     def _look(self) -> None:
         if self._looking is None or self._looking.done():
             self._looking = self._in_thread(self._see_again)
-        waiting = sum(each.process is not None and not each.process.is_placed for each in self._processes)
-        self._in_vain = self._in_vain + 1 if waiting else 0
-        if self._in_vain == LOOKS_IN_VAIN:
-            self._tell(f"{waiting} of {len(self._processes)} workers wait until Ray has a processor free for them")
+        self._told.waiting(sum(each.is_waiting for each in self._processes), len(self._processes))
 
     def _see_again(self) -> None:
         """See how all shards stand; while the database is away, what was seen last stays."""
@@ -298,7 +297,7 @@ class JoinedCrawl(Supervisor):
 
     def _see(self, rows: list[Row]) -> None:
         for row in rows:
-            self._now[row.number] = as_said(row)
+            self._now[row.number] = row.now
 
 
 def begun_in(store: str) -> Begun:

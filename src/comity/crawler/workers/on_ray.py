@@ -1,13 +1,14 @@
 """A worker that is an actor of Ray: a process that Ray places.
 
 The process above speaks with it through Ray instead of through pipes; the rest is as for a child process. What Ray says
-about a death is not enough: it may say so some seconds before the process ends. In a crawl in a folder each shard is
-locked by the process that has it, so a worker is taken to be dead only when the locks of its shards are free. In a
-crawl in PostgreSQL the leases say who has what, so a worker may run on any machine.
+about a death is not enough: it may say so some seconds before the process ends. So a worker of a crawl in a folder is
+taken to be dead only when its process is gone. In a crawl in PostgreSQL the leases say who has what, so a worker may
+run on any machine.
 """
 
 import asyncio
 import logging
+import math
 import os
 import platform
 import signal
@@ -21,14 +22,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity._ray import LOOKED, Head
-from comity.crawler.shards import part
-from comity.crawler.workers.member import StoreJob, on_machine
+from comity.crawler.workers.jobs import Job, Word, on_machine
+from comity.crawler.workers.member import worker_of
 from comity.crawler.workers.output_folder import leave_folder, take_folder
 from comity.crawler.workers.processes import Start
-from comity.crawler.workers.worker import AnyJob, Job, Word
+from comity.crawler.workers.store import CrawlStore
 from comity.errors import ComityError, EngineFailed, InvalidSetting
-from comity.frontier import database
-from comity.frontier.postgresql.crawl import CrawlStore
 from comity.frontier.postgresql.database import address
 
 ASKED_EVERY: Final = 5.0  # seconds: the longest that an actor takes to say that it has nothing to say
@@ -56,14 +55,14 @@ class Actor:
         """Its process, and its machine."""
         return os.getpid(), platform.node()
 
-    async def work(self, job: AnyJob, machine: str) -> None:
+    async def work(self, job: Job, machine: str) -> None:
         """Do a job to its end. `machine`: where the process above is."""
         watching = asyncio.ensure_future(self._watch())
         try:
-            if isinstance(job, StoreJob) and machine != platform.node():
+            if job.store is not None and machine != platform.node():
                 await self._work_here(job)
             else:
-                await job.worker(self._say).run(self._listen)
+                await worker_of(job, self._say).run(self._listen)
         except ComityError as error:
             self._say("failed", error)
         finally:
@@ -71,13 +70,15 @@ class Actor:
             self._over = True
             self._new.set()
 
-    async def _work_here(self, job: StoreJob) -> None:
+    async def _work_here(self, job: Job) -> None:
         """Work on a machine where the process above sees to no folder."""
+        assert job.store is not None
         store, loop = CrawlStore(address(job.store)), asyncio.get_running_loop()
         with closing(store):
             await loop.run_in_executor(None, take_folder, store, job.folder)
             store.close()
-            await replace(job, name=on_machine(job.name, platform.node())).worker(self._say).run(self._listen)
+            here = replace(job, name=on_machine(job.name, platform.node()))
+            await worker_of(here, self._say).run(self._listen)
             await loop.run_in_executor(None, leave_folder, store, job.folder, job.manifest.sink)
 
     async def words(self) -> list[Word] | None:
@@ -118,7 +119,7 @@ class Actor:
 class Placed:
     """An actor as the process above sees it. See Running."""
 
-    def __init__(self, ray: Any, head: Head, actor: Any, job: AnyJob) -> None:
+    def __init__(self, ray: Any, head: Head, actor: Any, job: Job) -> None:
         self.pid: int | None = None
         self.machine = ""
         self.returncode: int | None = None
@@ -164,7 +165,7 @@ class Placed:
     async def words(self) -> AsyncIterator[Word]:
         try:
             self.pid, self.machine = await self._answer(self._actor.place.remote())
-            if isinstance(self._job, Job) and self.machine != platform.node():
+            if self._job.store is None and self.machine != platform.node():
                 yield "failed", elsewhere(self.machine)
                 return
             yield "placed", self.machine
@@ -194,14 +195,10 @@ class Placed:
 
     async def wait(self) -> int:
         self.kill()
-        if isinstance(self._job, Job):
-            shards = [self._job.folder / part(number) for number in self._job.shards]
-            while any(map(database.is_running, shards)):
-                await asyncio.sleep(LOOKED_EVERY)
-        else:  # what it writes is not kept, but there should be no more of it when its files are cut back
-            deadline = time.monotonic() + LONGEST_END
-            while self._is_here() and time.monotonic() < deadline:
-                await asyncio.sleep(LOOKED_EVERY)
+        # In a store what it writes is not kept, but there should be no more of it when its files are cut back.
+        deadline = math.inf if self._job.store is None else time.monotonic() + LONGEST_END
+        while self._is_here() and time.monotonic() < deadline:
+            await asyncio.sleep(LOOKED_EVERY)
         self.returncode = self._ends
         return self._ends
 
@@ -287,8 +284,7 @@ def placing(ray: Any, *, prepare: Callable[[], None] | None = None, anywhere: bo
 
     head = Head(ray)
 
-    async def start(job: AnyJob) -> Placed:
-        assert isinstance(job, Job | StoreJob)
+    async def start(job: Job) -> Placed:
         try:
             actor = kind.remote(prepare)
         except ConnectionError as error:

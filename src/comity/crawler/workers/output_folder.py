@@ -9,11 +9,11 @@ from typing import Final
 
 from comity.crawler.shards import LOCK, LOST, StoreMark, is_part, manifest_of, stored_in
 from comity.crawler.sinks.runner import LEDGER, make
+from comity.crawler.workers.store import CrawlStore, PartRow
 from comity.errors import StorageError
 from comity.frontier import has_begun
 from comity.frontier.database import explained, lock
 from comity.frontier.durable import AppendedFile, explained_files, make_folder
-from comity.frontier.postgresql.crawl import CrawlStore, PartRow
 
 PATIENCE: Final = 10.0  # seconds that a worker waits for another that sees to the folder just now
 

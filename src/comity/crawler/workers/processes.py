@@ -9,7 +9,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Protocol
 
-from comity.crawler.workers.worker import AnyJob, LentKey, Word, pack
+from comity.crawler.workers.jobs import Job, Word
+from comity.crawler.workers.pipe import pack
 from comity.errors import InvalidSetting
 
 STARTING: Final = 10  # times as long as it may say nothing later it may take to begin
@@ -43,7 +44,7 @@ class Running(Protocol):
         """Until it is known to be dead."""
 
 
-Start = Callable[[AnyJob], Awaitable[Running]]
+Start = Callable[[Job], Awaitable[Running]]
 """Starts a worker with a job."""
 
 
@@ -58,7 +59,7 @@ class Child:
         self.kill, self.wait = process.kill, process.wait
 
     @classmethod
-    async def start(cls, command: Sequence[str], job: AnyJob) -> "Child":
+    async def start(cls, command: Sequence[str], job: Job) -> "Child":
         """Run a command that is a worker."""
         pipe = asyncio.subprocess.PIPE
         child = cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe))
@@ -98,11 +99,12 @@ def children(command: Sequence[str]) -> Start:
 
 
 class WorkerProcess:
-    """One worker, and those that came before it with the same shards.
+    """One worker, and those that came before it.
 
     Attributes:
-        begun: whether it has opened all of its shards; before that it sends nothing.
-        ended: whether all of them have come to their end.
+        begun: whether it can be told anything.
+        ended: whether it has come to its end.
+        name: of the one that runs now.
         deaths: of it and its predecessors since one of them kept a page, or lived for long.
 
     Args:
@@ -114,14 +116,13 @@ class WorkerProcess:
     def __init__(
         self,
         number: int,
-        shards: tuple[int, ...],
         start: Start,
         on_word: "Callable[[WorkerProcess, Word], None]",
         gone: Callable[[], None],
     ) -> None:
         self.number = number
-        self.shards = shards
         self.begun = self.ended = False
+        self.name = ""
         self.deaths = 0
         self.process: Running | None = None
         self._start = start
@@ -133,14 +134,19 @@ class WorkerProcess:
         self._pages = 0  # kept when it died last
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether it has no place to run yet."""
+        return self.process is not None and not self.process.is_placed
+
+    @property
     def is_dead(self) -> bool:
         """Whether it was waited for, and all that it said was heard."""
         dead = self.process is not None and self.process.returncode is not None
         return dead and (self._listening is None or self._listening.done())
 
-    async def start(self, job: AnyJob) -> None:
+    async def start(self, job: Job) -> None:
         """Start it, or another in its place; the one before is dead."""
-        self.process = await self._start(job)
+        self.process, self.name = await self._start(job), job.name
         self.begun = self.ended = False
         self._silent, self._started = 0.0, time.monotonic()
         self._listening = asyncio.ensure_future(self._listen(self.process))
@@ -157,7 +163,7 @@ class WorkerProcess:
             passed: seconds since the last call.
             longest: seconds that it may say nothing.
         """
-        if self.process is not None and not self.process.is_placed:
+        if self.is_waiting:
             return
         self._silent += passed
         if self._silent > (longest if self.begun else STARTING * longest):
@@ -178,7 +184,7 @@ class WorkerProcess:
 
     def dismiss(self) -> None:
         """Have it not begin at all, where it has no place to run yet."""
-        if self.process is not None and not self.process.is_placed and not self.ended:
+        if self.is_waiting and not self.ended:
             self.ended = True
             self.kill()
 
@@ -221,53 +227,3 @@ def check_files(shards: int, count: int, connections: int) -> None:
             f"open, and this process may have {most:,}",
             hint=f"raise its limit (ulimit -n {needed}), take more workers, or begin the crawl with fewer shards",
         )
-
-
-class LentTurns:
-    """The turns of hosts that workers ask each other for, and what they say about them (see shard.py)."""
-
-    def __init__(self, workers: Sequence[WorkerProcess]) -> None:
-        self._workers = workers
-        self._turns: dict[LentKey, tuple[WorkerProcess, int, Word]] = {}  # who asked, of whom, what this one is to know
-
-    def pass_on(self, worker: WorkerProcess, word: Word) -> None:
-        """Pass on what a worker said."""
-        key = word[1]
-        if word[0] == "turn":
-            if any(other.ended for other in self._workers if word[2] in other.shards):
-                worker.say(("lent", key, 0.0))
-                return
-            self._turns[key] = worker, word[2], word
-            self.tell(word[2], word)
-        elif key in self._turns and word[0] == "lent":
-            asked_by, shard, asked = self._turns[key]
-            self._turns[key] = asked_by, shard, ("held", *asked[1:])
-            if word[2] is not None:
-                del self._turns[key]
-            asked_by.say(word)
-        elif key in self._turns:
-            self.tell(self._turns.pop(key)[1], word)
-
-    def begun(self, worker: WorkerProcess) -> None:
-        """A worker has begun: it is asked for what its predecessor was asked for, and told what this one has lent."""
-        for _, shard, word in self._turns.values():
-            if shard in worker.shards:
-                worker.say(word)
-
-    def ended(self, worker: WorkerProcess) -> None:
-        """A worker has ended: nobody is lent a turn of its hosts any more."""
-        for key, (asked_by, shard, word) in list(self._turns.items()):
-            if word[0] == "turn" and shard in worker.shards:
-                del self._turns[key]
-                asked_by.say(("lent", key, 0.0))
-
-    def died(self, worker: WorkerProcess) -> None:
-        """A worker died: what it was lent is over."""
-        for key in [key for key, (asked_by, _, _) in self._turns.items() if asked_by is worker]:
-            self.tell(self._turns.pop(key)[1], ("returned", key, None, None))
-
-    def tell(self, shard: int, word: Word) -> None:
-        """Tell the worker that has a shard."""
-        for worker in self._workers:
-            if shard in worker.shards:
-                worker.say(word)

@@ -1,10 +1,9 @@
 """What commands beside a crawl do with it: read its queue, give an order about a host. In a folder or in PostgreSQL."""
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -124,7 +123,7 @@ class StoreReading:
     """A crawl in PostgreSQL, whoever works on it."""
 
     def __init__(self, url: str) -> None:
-        from comity.frontier.postgresql.crawl import CrawlStore
+        from comity.crawler.workers.store import CrawlStore
         from comity.frontier.postgresql.database import address
 
         self._where = address(url)
@@ -143,15 +142,13 @@ class StoreReading:
 
     def standing(self) -> list[ShardStatus]:
         """How its shards stand: by what their holders said last."""
-        from comity.crawler.workers.leased import as_said
-
         found = []
         with closing(self._store):
             pending, rows = self._store.pending(), self._store.rows()
             with self._store.open() as db:
                 waiting = dict(db.execute("SELECT shard, sum(unasked + queued)::bigint FROM host GROUP BY shard"))
         for row in rows:
-            now = as_said(row)
+            now = row.now
             words = "nobody has it" if row.holder is None and now.state != "ended" else in_words(now)
             whose = "" if row.holder is None else f", on {row.holder.partition(':')[0]}"
             number = row.number
@@ -187,7 +184,7 @@ class StoreReading:
         """Give an order to all who take part."""
         order = orders.checked_order(host, kind, seconds)
         with closing(self._store):
-            self._store.order(json.dumps(asdict(order)))
+            self._store.order(order)
         return order
 
     def is_running(self) -> bool:
@@ -200,8 +197,7 @@ class StoreReading:
         return shard_with(host, self._manifest, self._view)
 
     def _orders(self) -> list[Order]:
-        read = (orders.read_order(text.encode("ascii", "replace")) for _, text in self._store.orders(0))
-        return [order for order in read if order is not None]
+        return [order for _, order in self._store.orders()]
 
     def _view(self, number: int) -> TablesView:
         from comity.frontier.postgresql.view import PostgresView

@@ -9,32 +9,30 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from comity import urls
-from comity.crawler.checkpoint import Begun, settings_in_force, settings_to_dict
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.limits import Spent
 from comity.crawler.plugins import Plugins
 from comity.crawler.recrawl import ENDED, FINISHED
-from comity.crawler.shards import LOCK, CrawlManifest, checked, manifest_of, part, placed_by, run_in, shards_for
+from comity.crawler.shards import LOCK, checked, manifest_of, part, run_in, shards_for
 from comity.crawler.sinks.runner import named
 from comity.crawler.stats import Stats
-from comity.crawler.workers.board import Grants, over, spent_by, taken
-from comity.crawler.workers.processes import LentTurns, Start, WorkerProcess, check_files, children
+from comity.crawler.workers.board import Board, RoundRequest
+from comity.crawler.workers.jobs import Job, Word
+from comity.crawler.workers.processes import Start, WorkerProcess, check_files, children
 from comity.crawler.workers.status import remove_status, write_status
-from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor
-from comity.crawler.workers.worker import Job, Word
+from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor, settled
 from comity.crawler.written_crawl import displaced, written_crawl
-from comity.errors import InvalidSetting, StorageError
-from comity.frontier import Run, View
+from comity.errors import StorageError
+from comity.frontier import Run, State, View, has_begun
 from comity.frontier.database import explained, lock
 from comity.frontier.durable import make_folder
 from comity.frontier.messages import pending
 from comity.net import ClientSettings
 from comity.policy import Policy
-from comity.policy.policy import policy_to_dict
 
 
 class ShardedCrawl(Supervisor):
@@ -76,43 +74,22 @@ class ShardedCrawl(Supervisor):
     ) -> None:
         self.folder = Path(folder)
         before = manifest_of(self.folder)
-        count = shards if before is None else before.shards
-        self._manifest = before or CrawlManifest(checked("shards", count or shards_for(workers), least=2))
-        if shards is not None and shards != self._manifest.shards:
-            raise InvalidSetting(f"shards: the crawl in {folder} was begun with {count}, which cannot be changed")
-        if sink is not None and before is not None and sink != before.sink:
-            raise StorageError(
-                f"{folder} holds a crawl written as {before.sink}, not as {sink}",
-                hint=f"continue with {before.sink}, or choose another folder",
-            )
-        checked("workers", workers)
-        begun = Begun() if before is None else Begun.of(before)
-        self.policy = policy or begun.policy or Policy()
-        self.settings = settings_in_force(settings, begun.settings, refresh=refresh)
-        if self.settings.render:
-            raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl with --shards 1")
-        self._manifest.by = placed_by(self.policy.pace_by)
-        if before is not None and before.by != self._manifest.by:
-            raise InvalidSetting("pace_by: it says what the shards' hosts are, so it stays what it was")
-        given = [urls.normalise(seed) for seed in seeds]
-        self._manifest.seeds = list(dict.fromkeys((*self._manifest.seeds, *given)))
-        self._manifest.sink = sink or self._manifest.sink
-        self._manifest.expander = expander or self._manifest.expander
-        self._manifest.policy, self._manifest.settings = policy_to_dict(self.policy), settings_to_dict(self.settings)
-        self._begins_refresh = refresh
-        count = self._manifest.shards
-        workers = min(workers, count)
-        super().__init__(
-            client_settings,
-            [tuple(range(number, count, workers)) for number in range(workers)],
-            start or children(command),
-            stalled,
-            on_begin,
+        self._manifest, self.policy, self.settings = settled(
+            before,
+            seeds,
+            shards=shards,
+            fallback=shards_for(workers),
+            policy=policy,
+            settings=settings,
+            sink=sink,
+            expander=expander,
+            refresh=refresh,
         )
-        self._grants: Grants | None = None
-        self._ending = False
-        self._turns = LentTurns(self._processes)
-        self._seconds: dict[int, float] = {}  # of each shard when this run began
+        checked("workers", workers)
+        self._begins_refresh = refresh
+        workers = min(workers, self._manifest.shards)
+        super().__init__(client_settings, workers, start or children(command), stalled, on_begin)
+        self._board = self._new_board({number: Spent() for number in range(self._manifest.shards)})
 
     @property
     def refreshes(self) -> bool:
@@ -127,7 +104,8 @@ class ShardedCrawl(Supervisor):
         """
         named(self._manifest.sink)  # what lacks is said before anything is written
         Plugins(None, self._manifest.expander)
-        check_files(len(self._processes[0].shards), self._manifest.shards, self._connections)
+        count = self._manifest.shards
+        check_files(-(-count // len(self._processes)), count, self._connections)
         make_folder(self.folder)
         with explained(self.folder / LOCK):
             held = lock(self.folder / LOCK)
@@ -164,105 +142,85 @@ class ShardedCrawl(Supervisor):
             manifest.refresh += 1
             manifest.seconds = 0.0
         spent = {number: self._spent(number) for number in range(manifest.shards)}
-        self._seconds = {number: each.seconds for number, each in spent.items()}
-        manifest.seconds = max(manifest.seconds, *self._seconds.values())
+        manifest.seconds = max(manifest.seconds, *(each.seconds for each in spent.values()))
         self._pace.earlier = sum(each.pages for each in spent.values())
-        if (most := self.settings.max_pages) is not None:
-            self._grants = Grants(most, {number: each.pages for number, each in spent.items()})
+        self._board = self._new_board(spent)
         manifest.ended = None
         manifest.write(self.folder)
 
     def _sum_up(self) -> None:
-        self._manifest.seconds = self._taken().seconds
-        self._now = {end.now.number: end.now for end in self._ends}
-        untaken = pending({number: self._database(number) for number in self._now})
+        self._manifest.seconds = self._board.look().seconds
+        self._now |= {number: end.now for number, end in self._ends.items()}
+        begun = {number: path for number in self._now if has_begun(path := self._database(number))}
+        waiting = 0
+        for path in begun.values():
+            with View(path) as view:
+                counts = view.counts()
+                waiting += counts[State.UNASKED] + counts[State.QUEUED]
         self.end = self._ended(
-            left=sum(each.end.left for each in self._ends) + sum(untaken.values()),
-            unasked=sum(each.end.unasked for each in self._ends),
+            left=max(waiting - self.stats.postponed, 0) + sum(pending(begun).values()),
+            unasked=sum(each.end.unasked for each in self._ends.values()),
         )
         self._manifest.ended = "stopped" if self._stopping else FINISHED
-        self._manifest.records = [self._now[number].records for number in range(self._manifest.shards)]
+        records = [self._now[number].records for number in range(self._manifest.shards)]
+        self._manifest.records = [max(each) for each in zip_longest(self._manifest.records, records, fillvalue=0)]
         self._manifest.write(self.folder)
-        remove_status(self.folder, map(self._database, self._now))
+        remove_status(self.folder, begun.values())
+
+    def _new_board(self, spent: Mapping[int, Spent]) -> Board:
+        settings, seconds = self.settings, self._manifest.seconds
+        return Board(settings, len(self._processes), settings.max_pages, spent, seconds)
 
     def _spent(self, number: int) -> Spent:
-        """What a shard has taken of the limits; its worker, if it had one, is dead."""
-        return spent_by(self._database(number), refresh=self._manifest.refresh)
+        """What a shard has taken of the limits as it committed last; no process works it."""
+        if (view := View.begun(self._database(number))) is None:
+            return Spent()
+        with view:
+            refreshed, values = (view.load_state("refresh") or {"number": 0})["number"], view.load_state("spent")
+        return Spent(*values) if values and refreshed == self._manifest.refresh else Spent()
 
     def _database(self, number: int) -> Path:
         return self.folder / part(number) / "frontier.sqlite"
 
     # Processes
 
-    async def _start(self, worker: WorkerProcess) -> None:
-        granted = None if self._grants is None else {s: self._grants.granted[s] for s in worker.shards}
-        job = Job(
-            self.folder,
-            self._manifest,
-            worker.shards,
-            self.policy,
-            replace(self.settings, concurrency=self._concurrency),
-            replace(self._client_settings, connections=self._connections),
-            granted,
-        )
-        await worker.start(job)
+    def _job(self, worker: WorkerProcess) -> Job:
+        return self._job_of(worker, self._manifest)
 
     def _on_word(self, worker: WorkerProcess, word: Word) -> None:
         super()._on_word(worker, word)
         match word:
-            case ("begun",):
-                if self._ending:
-                    worker.say(("end",))
-                self._turns.begun(worker)
-            case ("report", stands):
-                self._now.update({now.number: now for now in stands})
-                self._wake.set()
-            case ("mail", _):
-                for other in self._processes:
-                    if other is not worker:
-                        other.say(word)
-            case ("turn" | "lent" | "returned", *_):
-                self._turns.pass_on(worker, word)
-            case ("gave", number, granted) if self._grants is not None:
-                self._grants.gave(number, granted)
-            case ("ended", _):
-                self._turns.ended(worker)
+            case ("round", asked):
+                worker.say(("answer", self._board.round(worker.name, asked)))
+                self._see(asked)
+            case ("let go", number, token, state, now):
+                self._board.let_go(worker.name, number, token, state, now)
+                self._see_all()
 
-    def _kept_by(self, worker: WorkerProcess) -> int:
-        return sum(self._spent(number).pages for number in worker.shards)  # it may have told of more
+    def _see(self, asked: RoundRequest) -> None:
+        """See how shards stand, and have the workers know that have mail from them."""
+        before = dict(self._now)
+        self._see_all()
+        receivers = {
+            receiver
+            for number in asked.stands
+            for receiver, last in self._now[number].sent.items()
+            if last > before[number].sent.get(receiver, 0)
+        }
+        told = self._board.who_has(receivers)
+        for other in self._processes:
+            if other.name in told:
+                other.say(("news",))
+
+    def _see_all(self) -> None:
+        look = self._board.look()
+        self._now = {row.number: row.now for row in look.rows}
+        if look.ended not in (None, FINISHED):
+            self.end = replace(self.end, limit_reached=look.ended)
 
     def _worker_lost(self, worker: WorkerProcess) -> None:
-        self._turns.died(worker)
-        for number in worker.shards:
-            self._now[number] = replace(self._now[number], state="down", until=0.0, spare=0)
-            if self._grants is not None:
-                self._grants.gave(number, self._spent(number).pages)
-
-    # While it runs
-
-    def _act_on_states(self) -> None:
-        if self._ending:
-            return
-        if self._grants is not None:
-            for number, word in self._grants.share_out(self._now, self.settings.concurrency):
-                self._turns.tell(number, word)
-        self._end_if_over()
-
-    def _end_if_over(self) -> None:
-        """End all shards where a limit is reached, or nothing is left in any of them and nothing between them."""
-        grants = self._grants
-        granted = {} if grants is None else grants.granted
-        free = grants is not None and (grants.pool > 0 or bool(grants.asked_back))
-        if (why := over(self._now, self.settings, self._taken(), granted, free=free)) is None:
-            return
-        self.end = replace(self.end, limit_reached=None if why == FINISHED else why)
-        self._ending = True
-        self._tell_begun(("end",))
-
-    def _taken(self) -> Spent:
-        """What was taken of the limits by all shards."""
-        ran = max(max(now.seconds - self._seconds[number], 0.0) for number, now in self._now.items())
-        return taken(self._now, self._manifest.seconds + ran)
+        self._board.gone(worker.name)
+        self._see_all()
 
     def _look(self) -> None:
         """Leave word of how the shards stand, for `comity frontier`."""

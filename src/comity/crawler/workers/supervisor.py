@@ -6,22 +6,27 @@ They are started, and again when they die; told to stop; killed when they are si
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
+from comity import urls
+from comity.crawler.checkpoint import Begun, settings_in_force, settings_to_dict
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.run import End
-from comity.crawler.shards import CrawlManifest
+from comity.crawler.shards import CrawlManifest, checked, placed_by
+from comity.crawler.sinks.runner import DEFAULT
 from comity.crawler.snapshot import ShardNow, Snapshot, merged
 from comity.crawler.stats import Pace, Stats, summed
+from comity.crawler.workers.jobs import Job, Word, name_of_process
 from comity.crawler.workers.processes import Start, WorkerProcess
 from comity.crawler.workers.shard import ShardEnd
-from comity.crawler.workers.worker import Word
-from comity.errors import StorageError
+from comity.errors import InvalidSetting, StorageError
 from comity.net import ClientSettings
 from comity.policy import Policy
+from comity.policy.policy import policy_to_dict
 
 STALLED: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
 MOST_DEATHS: Final = 5  # of one worker that kept no page in between
@@ -31,13 +36,59 @@ COMMAND: Final = (sys.executable, *_FLAGS, "-m", "comity", "worker")
 LOOK_EVERY: Final = 0.5  # seconds
 
 
+def settled(
+    before: CrawlManifest | None,
+    seeds: Iterable[str],
+    *,
+    shards: int | None,
+    fallback: int,
+    policy: Policy | None,
+    settings: CrawlSettings | Mapping[str, Any] | None,
+    sink: str | None,
+    expander: str | None,
+    refresh: bool,
+) -> tuple[CrawlManifest, Policy, CrawlSettings]:
+    """What holds for a crawl of several shards in the run that begins.
+
+    Args:
+        before: what held for it so far; None where it is new.
+        fallback: how many shards a new one has where nobody says it.
+        Others as of ShardedCrawl.
+
+    Raises:
+        InvalidURL, InvalidSetting
+        StorageError: it is written in another format.
+    """
+    begun = Begun() if before is None else Begun.of(before)
+    policy = policy or begun.policy or Policy()
+    its = settings_in_force(settings, begun.settings, refresh=refresh)
+    if its.render:
+        raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl with --shards 1")
+    by = placed_by(policy.pace_by)
+    manifest = before or CrawlManifest(checked("shards", shards or fallback, least=2), by, sink=sink or DEFAULT)
+    if shards is not None and shards != manifest.shards:
+        raise InvalidSetting(f"shards: the crawl was begun with {manifest.shards}, which cannot be changed")
+    if sink is not None and sink != manifest.sink:
+        raise StorageError(
+            f"the crawl is written as {manifest.sink}, not as {sink}",
+            hint=f"continue with {manifest.sink}, or choose another folder",
+        )
+    if by != manifest.by:
+        raise InvalidSetting("pace_by: it says what the shards' hosts are, so it stays what it was")
+    given = [urls.normalise(seed) for seed in seeds]
+    manifest.seeds = list(dict.fromkeys((*manifest.seeds, *given)))
+    manifest.expander = expander or manifest.expander
+    manifest.policy, manifest.settings = policy_to_dict(policy), settings_to_dict(its)
+    return manifest, policy, its
+
+
 class Supervisor:
     """What crawls by several processes have in common. It is used like a Crawler.
 
     It is made when folder, policy, settings and manifest are settled.
 
     Args:
-        assigned: for each process the shards that it is given; none where the processes take them by themselves.
+        workers: how many processes.
         start: what starts one.
         stalled: seconds of silence after which a worker is killed and started again.
         on_begin: told when nothing refuses the crawl any more.
@@ -57,7 +108,7 @@ class Supervisor:
     def __init__(
         self,
         client_settings: ClientSettings | None,
-        assigned: Sequence[tuple[int, ...]],
+        workers: int,
         start: Start,
         stalled: float,
         on_begin: Callable[[], None] | None,
@@ -67,16 +118,13 @@ class Supervisor:
         self._client_settings = client_settings or ClientSettings()
         self._stalled = stalled
         self._wake = asyncio.Event()
-        self._processes = [
-            WorkerProcess(number, shards, start, self._on_word, self._wake.set)
-            for number, shards in enumerate(assigned)
-        ]
+        self._processes = [WorkerProcess(number, start, self._on_word, self._wake.set) for number in range(workers)]
         self._concurrency = -(-self.settings.concurrency // len(self._processes))  # of each
         self._connections = max(self._concurrency, -(-self._client_settings.connections // len(self._processes)))
         self._now = {number: ShardNow(number) for number in range(self._manifest.shards)}
         self._pictures: dict[int, dict[int, Snapshot]] = {}  # by worker and shard
         self._shown: tuple[int, int] | None = None  # hosts and rules that a picture is to have; None: nobody has asked
-        self._ends: list[ShardEnd] = []
+        self._ends: dict[int, ShardEnd] = {}  # by shard, how it ended last
         self._stopping = False
         self._error: Exception | None = None
         self._pace = Pace(time.monotonic())
@@ -122,7 +170,7 @@ class Supervisor:
         """Have the processes work until all have ended. Whatever happens, none is left."""
         try:
             for worker in self._processes:
-                await self._start(worker)
+                await worker.start(self._job(worker))
             await self._watch_workers()
         finally:
             for worker in self._processes:
@@ -151,8 +199,6 @@ class Supervisor:
             if self._error is not None or self._has_enough():
                 for worker in self._processes:
                     worker.dismiss()
-            if not told_stop:
-                self._act_on_states()
             if now - looked >= LOOK_EVERY:
                 looked = now
                 self._pace.add(now, self.stats.pages)
@@ -167,7 +213,7 @@ class Supervisor:
     async def _died(self, worker: WorkerProcess) -> None:
         """A worker is dead: whoever has its shards next goes on as after a crash."""
         assert worker.process is not None
-        worker.died(self._kept_by(worker))
+        worker.died(sum(now.records for now in self._now.values()))
         if worker.deaths >= MOST_DEATHS:
             self._error = StorageError(
                 f"worker {worker.number} died {worker.deaths} times without keeping a page "
@@ -177,7 +223,7 @@ class Supervisor:
             return
         self._pictures.pop(worker.number, None)
         self._worker_lost(worker)
-        await self._start(worker)
+        await worker.start(self._job(worker))
 
     def _on_word(self, worker: WorkerProcess, word: Word) -> None:
         match word:
@@ -187,9 +233,10 @@ class Supervisor:
                     worker.say(("stop",))
             case ("pictures", pictures):
                 self._pictures[worker.number] = pictures
-            case ("ended", ends):
+            case ("shard ended", end):
+                self._ends[end.now.number] = end
+            case ("ended",):
                 worker.ended = True
-                self._ends += ends
             case ("failed", error):
                 self._error = self._error or error
                 self._wake.set()
@@ -201,7 +248,7 @@ class Supervisor:
 
     def _ended(self, *, left: int, unasked: int) -> End:
         """How the crawl ended, by what its shards said at their end."""
-        ends, limit = [each.end for each in self._ends], self.end.limit_reached
+        ends, limit = [each.end for each in self._ends.values()], self.end.limit_reached
         put_off = None if limit or self.stopped else next((end.put_off for end in ends if end.put_off), None)
         return End(
             trouble=next((end.trouble for end in ends if end.trouble), None),
@@ -215,12 +262,20 @@ class Supervisor:
 
     # What the two kinds do in their own way
 
-    async def _start(self, worker: WorkerProcess) -> None:
+    def _job(self, worker: WorkerProcess) -> Job:
+        """What a process that is to be started is to do."""
         raise NotImplementedError
 
-    def _kept_by(self, worker: WorkerProcess) -> int:
-        """Pages that say that a worker which died had got on."""
-        raise NotImplementedError
+    def _job_of(self, worker: WorkerProcess, manifest: CrawlManifest, store: str | None = None) -> Job:
+        return Job(
+            self.folder,
+            name_of_process(worker.number),
+            manifest,
+            self.policy,
+            replace(self.settings, concurrency=self._concurrency),
+            replace(self._client_settings, connections=self._connections),
+            store,
+        )
 
     def _worker_lost(self, worker: WorkerProcess) -> None:
         """A worker that died is about to be started again."""
@@ -228,9 +283,6 @@ class Supervisor:
     def _has_enough(self) -> bool:
         """Whether the crawl can end without the workers that have no place to run yet."""
         return False
-
-    def _act_on_states(self) -> None:
-        """Act on how the shards stand, while nothing has been told to stop."""
 
     def _look(self) -> None:
         """See, or say, how the shards stand: every half second."""

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from comity._extras import need
 from comity.errors import InputError, InvalidSetting, StorageError
+from comity.frontier.values import Unreachable
 
 _RIGHTS: Final = "who begins a crawl needs CREATE on the database, and who takes part is the same user"
 FORMAT: Final = 4
@@ -74,10 +75,9 @@ CREATE TABLE part (
     shard int NOT NULL, token bigint NOT NULL, run bigint NOT NULL, holder text NOT NULL, folder text NOT NULL,
     name text NOT NULL, sink text, ledger text, PRIMARY KEY (shard, token)
 ) WITH (fillfactor = 50);
-CREATE TABLE operator_order (id bigserial PRIMARY KEY, text text NOT NULL);
-CREATE TABLE turn (
-    id bigserial PRIMARY KEY, asked_by int NOT NULL, token bigint NOT NULL, shard int NOT NULL, host text NOT NULL,
-    pace text, state text NOT NULL DEFAULT 'asked', seconds double precision, good boolean, retry_after double precision
+CREATE TABLE operator_order (
+    id bigserial PRIMARY KEY, host text NOT NULL, kind text NOT NULL, seconds double precision,
+    at double precision NOT NULL
 );
 CREATE TABLE parcel (
     sender int NOT NULL, id bigint NOT NULL, receiver int NOT NULL, messages text NOT NULL, PRIMARY KEY (sender, id)
@@ -223,10 +223,6 @@ def explained(where: Address) -> Iterator[None]:
                 f"{where} cannot be reached: {_said(error)}", hint="check that it runs and lets this user in"
             ) from error
         raise StorageError(f"{where}: {_said(error)}") from error
-
-
-class Unreachable(StorageError):
-    """The database cannot be reached or written now, or has ended our connection; that may be otherwise later."""
 
 
 def _passes(error: Any) -> bool:
@@ -402,9 +398,6 @@ def make(
     try:
         with explained(where), db.transaction():
             db.execute(_SCHEMA.format(schema=where.schema))
-            db.execute(
-                "SELECT setval('turn_id_seq', 1 + floor(random() * (1::bigint << 40))::bigint)"
-            )  # no crawl's before
             for number in range(shards):
                 db.execute(_PARTITION.format(n=number))
             db.execute(

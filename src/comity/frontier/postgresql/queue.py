@@ -10,21 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from typing import Any, Final
 
-from comity.errors import StorageError
 from comity.frontier.messages import TAKEN
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained
 from comity.frontier.postgresql.seen import Fingerprints
 from comity.frontier.postgresql.view import CommittedTables, ShardTables
 from comity.frontier.rules import DurableFrontier, Row
-from comity.frontier.values import Batch
+from comity.frontier.values import Batch, Displaced
 
 _NULL: Final = r"\N"  # as COPY takes it
 _STATES: Final = ("unasked", "queued", "done", "refused", "failed")
-
-
-class Displaced(StorageError):
-    """The shard is another process's by now, or the database has lost commits: nothing of the commit was kept."""
 
 
 class PostgresFrontier(DurableFrontier):

@@ -9,9 +9,9 @@ from comity.errors import InputError
 from comity.frontier import messages
 from comity.frontier.database import LATER, entry_of
 from comity.frontier.messages import Parcel, numbers
-from comity.frontier.postgresql.database import Address, Unreachable, connect, cut_off, explained, is_made
+from comity.frontier.postgresql.database import Address, connect, cut_off, explained, is_made
 from comity.frontier.tables import FrontierTables, TablesView
-from comity.frontier.values import Entry, EntryKind
+from comity.frontier.values import Entry, EntryKind, Unreachable
 
 
 class ShardTables(FrontierTables):

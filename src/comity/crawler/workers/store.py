@@ -1,28 +1,34 @@
 """What those who work one crawl in PostgreSQL tell each other: through tables, over one connection for each.
 
-Who takes part, how each shard stands, pages granted, parts of the output, orders, turns of hosts that are lent. Nobody
-else is needed in between, and nobody need see another's files.
+Who takes part, how each shard stands, pages granted, parts of the output, orders. Nobody else is needed in between, and
+nobody need see another's files.
 """
 
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any, Final
 
+from comity.crawler.limits import Spent
+from comity.crawler.orders import Order
+from comity.crawler.snapshot import ShardNow
+from comity.crawler.stats import Stats
+from comity.crawler.workers.board import Row, left_alone, part_of_pool
+from comity.crawler.workers.leases import NEXT_TOKEN, StandsStill, now, see_run
 from comity.errors import InputError, StorageError
 from comity.frontier.later import Visits
 from comity.frontier.messages import Parcel
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
-from comity.frontier.postgresql.leases import NEXT_TOKEN, StandsStill, now, see_run
 from comity.frontier.postgresql.view import ShardTables, parcels, pending, taken_of
 from comity.frontier.values import Run
 
 LOOK_EVERY: Final = 0.25  # seconds between two looks at who takes part
 PATIENCE: Final = 10.0  # seconds that the database may be silent
 STOPPED: Final = 30.0  # seconds that a transaction may stand still: a suspended process holds no rows for ever
+_ORDERED: Final = ("host", "kind", "seconds", "at")  # columns, as the fields of Order
 _LONG: Final = 86_400.0  # the same while it does something to all that is in it
 
 
@@ -41,45 +47,6 @@ class StoredCrawl:
     ended: str | None
     pool: int | None
     at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One shard, as everybody sees it.
-
-    Attributes:
-        holder: who has it; None where nobody has, or the lease was seen to be over.
-        renewal: how often it was taken and renewed.
-        granted: pages that it may keep over all runs.
-        state: what it does; `starting` from when somebody takes it until that is said.
-        stands: what was said of it last, as text.
-    """
-
-    number: int
-    token: int
-    holder: str | None
-    renewal: int
-    granted: int | None
-    state: str | None
-    stands: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A turn of a host of `shard` that `asked_by` wants or has. `alive`: whether who asked still has its shard;
-    `pace`: see `ShardCrawler.lend`.
-    """
-
-    id: int
-    asked_by: int
-    shard: int
-    host: str
-    pace: str | None
-    state: str
-    seconds: float | None
-    good: bool | None
-    retry_after: float | None
-    alive: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +159,7 @@ class CrawlStore:
                     )
                 later.begin_refreshes(db, forget, save)
             kept = {
-                shard: json.loads(value)[0]
+                shard: Spent(*json.loads(value)).pages
                 for shard, value in db.execute("SELECT shard, value FROM fact WHERE key = 'spent'").fetchall()
             }
             db.execute(f"UPDATE fence SET token = {NEXT_TOKEN}, commits = 0")  # no earlier run keeps anything more
@@ -213,7 +180,6 @@ class CrawlStore:
                 "UPDATE crawl SET ended = NULL, run = run + 1, manifest = %s, pool = %s RETURNING run",
                 (json.dumps(manifest), pool),
             ).fetchone()
-            db.execute("DELETE FROM turn")
         return Run(id_, run)
 
     @contextmanager
@@ -289,41 +255,54 @@ class CrawlStore:
     # Shards
 
     def rows(self) -> list[Row]:
-        """All shards, as of one instant. That a lease is over is seen by who looks again and again."""
+        """All shards, as of one instant. That a lease is over is seen by who looks again and again.
+
+        Raises:
+            StorageError: another version says how one stands.
+        """
         asked = now()
         with self.open() as db:
             found = [
-                Row(*row)
-                for row in db.execute(
+                (Row(number, token, holder, renewal, granted, _as_said(number, granted, text)), state)
+                for number, token, holder, renewal, granted, state, text in db.execute(
                     "SELECT number, token, holder, renewal, granted, state, stands FROM shard ORDER BY number"
                 ).fetchall()
             ]
             if self._leases is None:
                 self._leases = StandsStill(*db.execute("SELECT lease FROM crawl").fetchone())
-        over = self._leases.look({row.number: (row.token, row.renewal) for row in found}, asked)
-        return [replace(row, holder=None) if row.number in over else row for row in found]
+        over = self._leases.look({row.number: (row.token, row.renewal) for row, _ in found}, asked)
+        rows = []
+        for row, state in found:
+            stands: Any = replace(row.now, state=state or "starting")
+            holder = None if row.number in over else row.holder
+            rows.append(replace(row, holder=holder, now=stands if holder is not None else left_alone(stands)))
+        return rows
 
-    def say(self, stands: Mapping[int, tuple[int, str, str]]) -> None:
-        """Say how shards stand: by number the token, the state, and the rest as text."""
+    def say(self, stands: Mapping[int, tuple[int, ShardNow]], state: str | None = None) -> None:
+        """Say how shards stand: by number the token, and that; `state`: in another than it says."""
         if stands:
-            tokens, states, texts = zip(*stands.values(), strict=True)
+            texts = [_as_text(now) for _, now in stands.values()]
             with self.open() as db:
                 db.execute(
                     "UPDATE shard SET state = new.state, stands = new.stands "
                     "FROM unnest(%s::int[], %s::bigint[], %s::text[], %s::text[]) "
                     "AS new (number, token, state, stands) "
                     "WHERE shard.number = new.number AND shard.token = new.token",
-                    (list(stands), list(tokens), list(states), list(texts)),
+                    (
+                        list(stands),
+                        [token for token, _ in stands.values()],
+                        [state or now.state for _, now in stands.values()],
+                        texts,
+                    ),
                 )
 
-    def grant(self, shard: int, token: int, most: int) -> int | None:
+    def grant(self, shard: int, token: int) -> int | None:
         """Grant a shard more pages, a part of those that are left; gives how many it may keep then."""
         with self.open() as db, db.transaction():
             (pool,) = db.execute("SELECT pool FROM crawl FOR NO KEY UPDATE").fetchone()
             if not pool:
                 return None
-            (count,) = db.execute("SELECT count(*) FROM shard").fetchone()
-            pages = max(1, min(pool // (2 * count), most))
+            pages = part_of_pool(pool, *db.execute("SELECT count(*) FROM shard").fetchone())
             row = db.execute(
                 "UPDATE shard SET granted = granted + %s WHERE number = %s AND token = %s RETURNING granted",
                 (pages, shard, token),
@@ -388,7 +367,7 @@ class CrawlStore:
         with self.open(_LONG) as db:
             return sum(Visits(ShardTables(db, self.where, shard)).unasked(number) for shard, number in last.items())
 
-    # Messages, orders, turns
+    # Messages, orders
 
     def parcels(
         self, mine: Collection[int], after: Mapping[tuple[int, int], int], most: int | None
@@ -407,61 +386,19 @@ class CrawlStore:
         with self.open() as db:
             return pending(db)
 
-    def order(self, text: str) -> None:
+    def order(self, order: Order) -> None:
         """Give an order to all who take part."""
         with self.open() as db, db.transaction():
             # One after the other: whoever reads a number must not miss a lower one that is there a moment later.
             db.execute("LOCK TABLE operator_order IN EXCLUSIVE MODE")
-            db.execute("INSERT INTO operator_order (text) VALUES (%s)", (text,))
+            names = ", ".join(_ORDERED)
+            db.execute(f"INSERT INTO operator_order ({names}) VALUES (%s, %s, %s, %s)", astuple(order))
 
-    def orders(self, after: int) -> list[tuple[int, str]]:
+    def orders(self, after: int = 0) -> list[tuple[int, Order]]:
         """Orders given since one, by number."""
         with self.open() as db:
-            rows: list[tuple[int, str]] = db.execute(
-                "SELECT id, text FROM operator_order WHERE id > %s ORDER BY id", (after,)
-            ).fetchall()
-            return rows
-
-    def turns(self, mine: Collection[int]) -> list[Turn]:
-        """Turns that concern some shards."""
-        with self.open() as db:
-            rows = db.execute(
-                "SELECT id, asked_by, shard, host, pace, turn.state, seconds, good, retry_after, "
-                "turn.token = asking.token FROM turn JOIN shard AS asking ON asking.number = asked_by "
-                "WHERE turn.shard = ANY(%s) OR asked_by = ANY(%s) ORDER BY id",
-                (list(mine), list(mine)),
-            ).fetchall()
-        return [Turn(*row) for row in rows]
-
-    def ask_turn(self, asked_by: int, token: int, shard: int, host: str, pace: str | None) -> int:
-        """Ask for the turn of a host of another shard; gives the number by which it is known."""
-        with self.open() as db:
-            row = db.execute(
-                "INSERT INTO turn (asked_by, token, shard, host, pace) SELECT %s, token, %s, %s, %s FROM fence "
-                "WHERE fence.shard = %s AND token = %s RETURNING id",
-                (asked_by, shard, host, pace, asked_by, token),
-            ).fetchone()
-        return 0 if row is None else int(row[0])  # there is no such turn: who asks has lost its shard
-
-    def lend_turn(self, id_: int, token: int, seconds: float | None) -> None:
-        """Answer: the turn is given, or not for so many seconds; nothing where `token` is not the lender's any more."""
-        with self.open() as db:
-            fence = "EXISTS (SELECT 1 FROM fence WHERE fence.shard = turn.shard AND fence.token = %s)"
-            statement = f"UPDATE turn SET state = 'lent', seconds = %s WHERE id = %s AND state = 'asked' AND {fence}"
-            db.execute(statement, (seconds, id_, token))
-
-    def return_turn(self, id_: int, good: bool | None, retry_after: float | None) -> None:
-        """The turn is over, or not wanted any more."""
-        with self.open() as db:
-            db.execute(
-                "UPDATE turn SET state = 'returned', good = %s, retry_after = %s WHERE id = %s",
-                (good, retry_after, id_),
-            )
-
-    def forget_turn(self, id_: int) -> None:
-        """All is done about a turn."""
-        with self.open() as db:
-            db.execute("DELETE FROM turn WHERE id = %s", (id_,))
+            query = f"SELECT id, {', '.join(_ORDERED)} FROM operator_order WHERE id > %s ORDER BY id"
+            return [(number, Order(*values)) for number, *values in db.execute(query, (after,)).fetchall()]
 
 
 class _Attendance:
@@ -484,3 +421,22 @@ class _Attendance:
         if len(self._still.look(there, asked)) == len(there):
             return False
         return True if renewed else None
+
+
+def _as_text(now: ShardNow) -> str:
+    """How a shard stands, for the others."""
+    return json.dumps(asdict(replace(now, until=round(now.until, 1), seconds=round(now.seconds, 1))))
+
+
+def _as_said(number: int, granted: int | None, text: str | None) -> ShardNow:
+    """How a shard stands by what was said of it last."""
+    if text is None:
+        return ShardNow(number, granted=granted)
+    try:
+        values = json.loads(text)
+        values["stats"] = Stats(**values["stats"])
+        for name in ("sent", "taken"):
+            values[name] = {int(shard): last for shard, last in values[name].items()}
+        return ShardNow(**values)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StorageError(f"shard {number}: another version of comity works on this crawl") from error

@@ -1,0 +1,398 @@
+"""The shards of a worker where the crawl lies in a store: board, parcels, orders and frontiers are there, and a lease
+says which shards are its own. Nothing is asked of a site and nothing is kept once that is over.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.orders import Order
+from comity.crawler.placement import place_in
+from comity.crawler.scheduler import Scheduler
+from comity.crawler.shards import part
+from comity.crawler.snapshot import ShardState
+from comity.crawler.waits import WaitJournal
+from comity.crawler.workers.board import Look, RoundAnswer, RoundRequest, settings_of_shard
+from comity.crawler.workers.jobs import Job, Watched, Word
+from comity.crawler.workers.leases import LeaseKeeper, Leases, number_of
+from comity.crawler.workers.shard import Shard
+from comity.crawler.workers.store import CrawlStore
+from comity.errors import StorageError
+from comity.frontier.postgresql.database import Address, address
+from comity.frontier.postgresql.queue import PostgresFrontier
+from comity.frontier.rules import DurableFrontier
+from comity.frontier.values import Displaced, Run, Unreachable
+from comity.net import Clock
+
+ASKED: Final = 3  # times that the database is asked for its time
+AT_ONCE: Final = 64  # parcels read in one round
+SAID_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
+
+
+class StoreClock(Clock):
+    """Wall time as the database has it, so that what one machine writes down another can wait for, and all ledgers
+    of a crawl have one time. It runs on the monotonic clock from when the database was asked, so two processes' clocks
+    differ by what its answers took.
+
+    Attributes:
+        within: seconds by which it may have been wrong when it was made.
+
+    Args:
+        at: the database's time, Unix, just now.
+        asked: when it was asked for it, by the monotonic clock; None: now.
+    """
+
+    def __init__(self, at: float, asked: float | None = None) -> None:
+        now = time.monotonic()
+        self.within = 0.0 if asked is None else (now - asked) / 2
+        self._offset = at - now + self.within
+
+    @classmethod
+    def of(cls, store: CrawlStore) -> "StoreClock":
+        """The clock of a store, by the quickest of some answers. Blocks; its connection should be there already."""
+        clocks = []
+        for _ in range(ASKED):
+            asked = time.monotonic()
+            clocks.append(cls(store.crawl().at, asked))
+        return min(clocks, key=lambda clock: clock.within)
+
+    def wall(self) -> float:
+        return time.monotonic() + self._offset
+
+    def walls(self) -> tuple[float, ...]:
+        """The database's clock, and this machine's: a wait is over once it is by both."""
+        return self.wall(), time.time()
+
+
+class StoredOrders:
+    """Orders as they come out of the store; used like Orders."""
+
+    def __init__(self, so_far: Sequence[Order]) -> None:
+        self._waiting = deque(so_far)
+        self.came = self._waiting.append
+
+    def new(self) -> Iterator[Order]:
+        """What came since the last call."""
+        while self._waiting:
+            yield self._waiting.popleft()
+
+
+class WaitJournalRows:
+    """What was heard of a shard's hosts, kept in the database: whoever has the shard next may be another machine.
+
+    The crawl's own thread does not wait for it; a line is there some milliseconds after it was added.
+    """
+
+    def __init__(self, store: CrawlStore, writer: ThreadPoolExecutor, shard: int, token: int) -> None:
+        self._store = store
+        self._writer = writer
+        self._shard = shard
+        self._token = token
+        self._trouble: BaseException | None = None
+
+    def add(self, line: bytes) -> None:
+        self._run(
+            "INSERT INTO heard_{0} (shard, line) SELECT {0}, %s "
+            "WHERE EXISTS (SELECT 1 FROM fence WHERE shard = {0} AND token = {1})",
+            line.decode("ascii").rstrip("\n"),
+        )
+
+    def check(self) -> None:
+        if self._trouble is not None:
+            raise self._trouble
+
+    def clear(self) -> None:
+        self._run("DELETE FROM heard_{0} WHERE EXISTS (SELECT 1 FROM fence WHERE shard = {0} AND token = {1})")
+
+    def lines(self) -> list[bytes]:
+        def read() -> list[bytes]:
+            with self._store.open() as db:
+                rows = db.execute(f"SELECT line FROM heard_{self._shard} ORDER BY id").fetchall()
+            return [line.encode("ascii", "replace") for (line,) in rows]
+
+        return self._writer.submit(read).result()
+
+    def close(self) -> None:
+        """The connection is for all shards of this process."""
+
+    def _run(self, statement: str, *values: str) -> None:
+        def run() -> None:
+            try:
+                self._execute(statement, values)
+            except Unreachable:  # once more, over a new connection: what a site asked for is not to be forgotten
+                self._execute(statement, values)
+
+        with suppress(RuntimeError):  # the process ends
+            self._writer.submit(run).add_done_callback(self._done)
+
+    def _execute(self, statement: str, values: Sequence[str]) -> None:
+        with self._store.open() as db:
+            db.execute(statement.format(self._shard, self._token), values)
+
+    def _done(self, future: "Future[None]") -> None:
+        if not future.cancelled():
+            self._trouble = self._trouble or future.exception()
+
+
+class LeasedStorage:
+    """A shard that keeps all in the store, but for its output, for as long as its lease.
+
+    Attributes:
+        orders: what the operator orders, as it comes out of the store.
+        opened: the frontier, once it is.
+
+    Args:
+        journal_writer: a connection for delays that no commit has remembered yet, and the thread that uses it.
+    """
+
+    keeps_clock = False  # who has the shard next counts the intervals by its own clock, which differs from ours
+
+    def __init__(
+        self,
+        where: Address,
+        shard: int,
+        token: int,
+        leases: Leases,
+        journal_writer: tuple[CrawlStore, ThreadPoolExecutor],
+        orders: Sequence[Order],
+    ) -> None:
+        self.orders = StoredOrders(orders)
+        self.opened: PostgresFrontier | None = None
+        self._where = where
+        self._lease = shard, token
+        self._leases = leases
+        self._journal_writer = journal_writer
+
+    def frontier(self) -> DurableFrontier:
+        self.opened = PostgresFrontier(self._where, *self._lease, patience=self._leases.seconds)
+        return self.opened
+
+    def journal(self) -> WaitJournal:
+        return WaitJournalRows(*self._journal_writer, *self._lease)
+
+    def is_ours(self) -> bool:
+        return self._leases.holds(*self._lease)
+
+
+class StoredBoard:
+    """The board of a crawl in a store: see board.py. Blocks; one thread at a time.
+
+    Args:
+        run: the one that the worker belongs to.
+        folder: of this machine, where its parts of the output lie.
+    """
+
+    def __init__(self, store: CrawlStore, leases: Leases, settings: CrawlSettings, run: Run, folder: str) -> None:
+        self._store = store
+        self._leases = leases
+        self._settings = settings
+        self._run = run
+        self._folder = folder
+        self._said: dict[int, tuple[object, float]] = {}
+
+    def round(self, asked: RoundRequest) -> RoundAnswer:
+        """Say how our shards stand, and be answered.
+
+        Raises:
+            Superseded: the run is not the crawl's any more.
+        """
+        store, leases = self._store, self._leases
+        members = store.here(self._run, leases.holder, self._folder)
+        self._say(asked)
+        for shard, token, granted in asked.given_back:
+            store.give_back(shard, token, granted)
+        for shard, token in asked.needy:
+            store.grant(shard, token)
+        with store.one_instant():  # pages of the limit are on their way between the two
+            crawl, rows = store.crawl(), store.rows()
+        look = Look(rows, members, crawl.pool, crawl.ended, max(row.now.seconds for row in rows))
+        if look.ended is None and (why := look.why_over(self._settings)) is not None:
+            store.end(self._run, why)
+        answer = look.answer(leases.holder, asked)
+        if answer.mail:
+            receivers = {receiver for _, receiver in answer.mail}
+            after = {(sender, each): asked.taken_up[each].get(sender, 0) for sender, each in answer.mail}
+            answer.parcels = store.parcels(receivers, after, AT_ONCE)
+        if asked.take:
+            answer.taken = self._take(look, asked)
+        return answer
+
+    def forget(self) -> None:
+        """What was said last may not have been heard."""
+        self._said.clear()
+
+    def _say(self, asked: RoundRequest) -> None:
+        """How our shards stand, where that is not what was said last."""
+        at, new = time.monotonic(), {}
+        for number, (token, now) in asked.stands.items():
+            key = token, now.state, dict(now.sent), dict(now.taken), now.granted, now.kept
+            said, since = self._said.get(number, (None, 0.0))
+            if key != said or at - since > SAID_EVERY:
+                self._said[number] = key, at
+                new[number] = token, now
+        self._store.say(new)
+
+    def _take(self, look: Look, asked: RoundRequest) -> list[tuple[int, int]]:
+        """Have one more shard, where one is free and it is our turn."""
+        leases = self._leases
+        for row in look.rows:
+            free = row.holder in (None, leases.holder) and row.now.state != "ended"
+            if not free or row.number in asked.busy or row.number in leases.tokens:
+                continue
+            if not look.room(len(leases.tokens)):
+                break
+            with self._store.open() as db:
+                token = leases.take(db, row.number, None if row.holder else (row.token, row.renewal))
+            if token is not None:
+                return [(row.number, token)]
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What there is once the store was reached."""
+
+    leases: Leases
+    board: StoredBoard
+    keeper: LeaseKeeper
+    clock: StoreClock
+
+
+class ShardsInStore:
+    """See member.Shards."""
+
+    def __init__(self, job: Job) -> None:
+        assert job.store is not None
+        self._job = job
+        self._address = address(job.store)
+        self.where = str(self._address)
+        self._run = Run(job.manifest.crawl, job.manifest.run)
+        self._store = CrawlStore(self._address)
+        self._thread = ThreadPoolExecutor(1, "comity-store")
+        self._journal_writer = CrawlStore(self._address), ThreadPoolExecutor(1, "comity-journal")
+        self._storages: dict[tuple[int, int], LeasedStorage] = {}  # by shard and token
+        self._orders: list[Order] = []
+        self._order = 0  # the last one read
+        self._open: _Opened | None = None
+
+    @property
+    def _opened(self) -> _Opened:
+        assert self._open is not None
+        return self._open
+
+    async def open(self, watched: Watched) -> None:
+        job, loop = self._job, asyncio.get_running_loop()
+        stored = await self._in_thread(self._store.crawl)
+        clock = await self._in_thread(StoreClock.of, self._store)
+        folder = str(job.folder.absolute())
+        leases = Leases(
+            self._address,
+            job.name,
+            stored.lease,
+            run=self._run,
+            part=lambda shard, token: (folder, part_of(shard, token)),
+        )
+
+        def over(shard: int, token: int) -> None:  # in another thread: the loop may wait for the database just now
+            storage = self._storages.get((shard, token))
+            if storage is not None:
+                if storage.opened is not None:
+                    storage.opened.abandon()
+                loop.call_soon_threadsafe(watched.lost, shard, token)
+
+        board = StoredBoard(self._store, leases, job.settings, self._run, folder)
+        keeper = LeaseKeeper(leases, self._address, over, watched.works)
+        keeper.start()
+        self._open = _Opened(leases, board, keeper, clock)
+
+    async def round(self, asked: RoundRequest) -> RoundAnswer:
+        leases, board = self._opened.leases, self._opened.board
+        try:
+            answer: RoundAnswer = await self._in_thread(board.round, asked)
+            orders: list[tuple[int, Order]] = await self._in_thread(self._store.orders, self._order)
+        except (Unreachable, Displaced):
+            board.forget()
+            for number in leases.tokens.keys() - asked.busy:
+                leases.forget(number)  # taken, and then the connection broke: it is taken once more
+            raise
+        for number, order in orders:
+            self._order = number
+            self._orders.append(order)
+            for storage in self._storages.values():
+                storage.orders.came(order)
+        return answer
+
+    def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
+        job, manifest = self._job, self._job.manifest
+        self._storages = {lease: storage for lease, storage in self._storages.items() if lease[0] != number}
+        storage = LeasedStorage(self._address, number, token, self._opened.leases, self._journal_writer, self._orders)
+        self._storages[number, token] = storage
+        return Shard(
+            manifest.seeds,
+            job.folder,
+            place_in(manifest, number),
+            own=job.folder / part_of(number, token),
+            policy=job.policy,
+            settings=settings_of_shard(job.settings, manifest.shards),
+            client_settings=job.client_settings,
+            clock=self._opened.clock,
+            sink=manifest.sink,
+            expander=manifest.expander,
+            storage=storage,
+            beside=beside,
+            on_sent=sent,
+        )
+
+    def holds(self, number: int, token: int) -> bool:
+        return self._opened.leases.holds(number, token)
+
+    def progress(self, number: int, token: int) -> Any:
+        storage = self._storages.get((number, token))
+        opened = None if storage is None else storage.opened
+        return None if opened is None else (opened.totals, opened.sent, opened.taken)
+
+    def forget(self, number: int) -> None:
+        self._opened.leases.forget(number)
+
+    async def let_go(self, shard: Shard, token: int, state: ShardState) -> None:
+        number, now = shard.place.number, shard.now(0)
+
+        def let_go() -> None:
+            self._store.say({number: (token, now)}, state)
+            with self._store.open() as db:
+                self._opened.leases.release(db, [number], state)
+
+        await self._in_thread(let_go)
+
+    def heard(self, word: Word) -> None:
+        """It says nothing about shards."""
+
+    async def close(self) -> None:
+        if self._open is not None:
+            self._open.keeper.close()
+            with suppress(StorageError):
+                await self._in_thread(self._leave, self._open.leases)
+        self._thread.shutdown(wait=False)
+        self._journal_writer[1].shutdown(wait=False)
+
+    def _leave(self, leases: Leases) -> None:
+        with self._store.open() as db:
+            leases.leave(db)
+        self._store.gone(self._job.name)
+        self._store.close()
+
+    async def _in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *values))
+
+
+def part_of(shard: int, token: int) -> str:
+    """The name of the folder in which a holder of a shard keeps its part of the output."""
+    number, lot = number_of(token)
+    return f"{part(shard)}-{number:06}-{lot:010x}"

@@ -1,0 +1,67 @@
+"""What a worker is to do, and what it and the process that started it say to each other."""
+
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.shards import CrawlManifest
+from comity.net import ClientSettings
+from comity.policy import Policy
+
+Word = tuple[Any, ...]
+"""What a worker and the process that started it say to each other: a name, and what belongs to it.
+
+To a worker: `picture` hosts, rules; `stop`; of a crawl in a folder `answer` RoundAnswer, and `news` where a round is
+worth while. From it: `begun`, `pictures` {shard: Snapshot}, `shard ended` ShardEnd, `ended`, `failed` error, `word`
+text; of a crawl in a folder `round` RoundRequest and `let go` shard, token, state, ShardNow.
+"""
+Say = Callable[..., None]
+Listen = Callable[[Callable[[Word], None]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a worker is to do.
+
+    Attributes:
+        folder: of its machine.
+        name: of the worker; no other has it.
+        manifest: with the crawl and the run that it belongs to.
+        store: the address of the store where the crawl lies, as typed; None for one in a folder.
+    """
+
+    folder: Path
+    name: str
+    manifest: CrawlManifest
+    policy: Policy
+    settings: CrawlSettings
+    client_settings: ClientSettings
+    store: str | None = None
+
+
+class Watched(Protocol):
+    """What where the shards lie asks of a worker and tells it, from any thread."""
+
+    def works(self) -> bool:
+        """Whether the loop that all work is done on goes round."""
+
+    def lost(self, number: int, token: int) -> None:
+        """A shard is ours no more."""
+
+    def wake(self) -> None:
+        """A round is worth while."""
+
+
+def name_of_process(number: int | str) -> str:
+    """A name for a process that this one starts, or for itself: the machine, and what no other process has."""
+    return f"{socket.gethostname()}:{os.getpid()}:{number}:{time.time_ns()}"
+
+
+def on_machine(name: str, machine: str) -> str:
+    """The name of a process that runs on another machine than the one that starts it."""
+    return f"{machine}:{name.partition(':')[2]}"

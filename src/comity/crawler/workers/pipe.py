@@ -1,0 +1,123 @@
+"""A worker that is a process of this machine, as it sees itself: it is told its job, and all else, through a pipe in
+the place of standard input, and says what it has to say through another.
+"""
+
+import asyncio
+import os
+import pickle
+import struct
+import threading
+from collections.abc import Callable
+from typing import Any, BinaryIO, Final
+
+from comity.crawler.workers.jobs import Job, Word
+from comity.crawler.workers.member import worker_of
+from comity.errors import ComityError
+
+_HEAD: Final = struct.Struct("!I")
+
+
+def pack(word: Any) -> bytes:
+    """A word as it goes through a pipe between two processes of one crawl."""
+    data = pickle.dumps(word)
+    return _HEAD.pack(len(data)) + data
+
+
+def read_word(file: BinaryIO) -> Any:
+    """The next word of a pipe.
+
+    Raises:
+        EOFError: the other side is gone.
+    """
+    head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        raise EOFError
+    (size,) = _HEAD.unpack(head)
+    data = file.read(size)
+    if len(data) < size:
+        raise EOFError
+    return pickle.loads(data)
+
+
+class Pipe:
+    """This process's end of the pipes to the one above, in the place of standard input and output.
+
+    Nothing waits for the process above: it may be stopped, and its worker goes on. A thread says what there is; of
+    pictures that were not heard yet the newest takes the place of older ones.
+    """
+
+    def __init__(self) -> None:
+        self._in = os.fdopen(os.dup(0), "rb")
+        self._out = os.fdopen(os.dup(1), "wb", buffering=0)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.close(null)
+        os.dup2(2, 1)  # what a plug-in prints must not be taken for a word
+        self._unsaid: dict[object, bytes] = {}  # by what it takes the place of
+        self._changed = threading.Condition()
+        threading.Thread(target=self._write, name="comity-pipe", daemon=True).start()
+
+    def job(self) -> Job:
+        job: Job = read_word(self._in)
+        return job
+
+    def say(self, *word: Any) -> None:
+        key = word[0] if word[0] == "pictures" else object()  # what comes later makes the earlier one needless
+        with self._changed:
+            self._unsaid.pop(key, None)
+            self._unsaid[key] = pack(word)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Come back once all is said."""
+        with self._changed:
+            while self._unsaid:
+                self._changed.wait()
+
+    def _write(self) -> None:
+        while True:
+            with self._changed:
+                while not self._unsaid:
+                    self._changed.wait()
+                words = list(self._unsaid.items())
+            for key, said in words:
+                data = said
+                try:
+                    while data:
+                        data = data[self._out.write(data) :]
+                except OSError:
+                    os._exit(1)
+                with self._changed:
+                    if self._unsaid.get(key) is said:
+                        del self._unsaid[key]
+                    self._changed.notify_all()
+
+    def listen(self, on_word: Callable[[Word], None]) -> None:
+        """Have each word heard on the loop that runs."""
+        loop = asyncio.get_running_loop()
+
+        def read() -> None:
+            while True:
+                try:
+                    word = read_word(self._in)
+                except (EOFError, OSError):
+                    os._exit(1)  # whoever has our shards next finds them as after a crash
+                try:
+                    loop.call_soon_threadsafe(on_word, word)
+                except RuntimeError:  # the loop has ended
+                    return
+
+        threading.Thread(target=read, daemon=True).start()
+
+
+def serve(pipe: Pipe, job: Job, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None) -> int:
+    """Do a job to its end; gives the exit code of this process."""
+    try:
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            runner.run(worker_of(job, pipe.say).run(pipe.listen))
+    except ComityError as error:
+        pipe.say("failed", error)
+        return 2
+    finally:
+        pipe.close()
+    return 0
