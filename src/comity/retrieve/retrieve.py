@@ -116,6 +116,7 @@ class _Retrieval:
         self.fetcher = fetcher
         self.extractor = extractor
         self.chooser = chooser
+        self.decisions: dict[str, Decision] = {}
         self.manifests: dict[tuple[str, str], Manifest] = {}
         self.considered: list[Considered] = []
         self.headers = dict(DEFAULT_HEADERS)
@@ -130,8 +131,10 @@ class _Retrieval:
         return await self.result(decision, answer, kind)
 
     async def decide(self, url: str) -> Decision:
-        """What robots.txt of the URL's own origin says, noted in the evidence."""
-        decision = await self.client.check(url)
+        """What robots.txt of the URL's own origin says, asked once and noted in the evidence."""
+        if url in self.decisions:
+            return self.decisions[url]
+        decision = self.decisions[url] = await self.client.check(url)
         source = decision.source
         if source is not None:
             self.manifests[("robots.txt", source.origin)] = Manifest(
