@@ -119,6 +119,11 @@ def test_the_address_of_a_chunk_leads_to_words_that_stand_on_the_page_one_after_
     assert words_of(chunks[1]) == "See a-b, c for more about all of"
 
 
+def test_space_in_code_that_is_wider_than_one_is_not_in_what_a_chunk_is_found_by() -> None:
+    (chunk,) = page("```\n  --db FILE   database file to be used here\n```\n").chunks()
+    assert words_of(chunk) == "database file to be used here"
+
+
 def test_words_that_stand_earlier_on_the_page_too_are_not_what_a_chunk_is_found_by() -> None:
     text = "# One\n\nThe same beginning of two long passages of a page, here the first.\n\n# Two\n\n"
     text += "The same beginning of two long passages of a page, here the second.\n"

@@ -35,6 +35,7 @@ _OTHERWISE: Final = re.compile(
     "[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎“”•·|»«\ue000-\uf8ff\ufffc]+|[\\^_]\\{[^}]*\\}|\\^\\w|\\[\\^\\w+\\]|\\$+[^$]*\\$+|</?su[bp]>|\\*\\*|~~"
 )
 _AROUND: Final = re.compile("\\S*\0\\S*")
+_WIDE: Final = re.compile(r"\s{2,}|[^\S ]")  # space that a browser does not take for one space everywhere
 _RUN: Final = 300  # characters of a run of text that are looked at
 _LONGEST: Final = 2000
 _WORDS: Final = 8  # words that a passage is found by
@@ -561,14 +562,15 @@ class _Cutter:
         """The words of a run that lie in a chunk, as far as they stand on the page one after the other."""
         if run.kind in ("fence", "code_block"):
             lines = self._text[max(run.start, start) : min(run.end, end)].split("\n")
-            yield from (line.split() for line in lines[:_TRIED] if any(map(str.isalnum, line)) and "```" not in line)
+            parts = [part for line in lines[:_TRIED] if "```" not in line for part in _WIDE.split(line.strip())]
+            yield from (part.split() for part in parts if any(map(str.isalnum, part)))
             return
         content = run.content
         if run.kind != "tr_open" and (run.start < start or run.end > end):
             content = self._text[max(run.start, start) : min(run.end, end)]
             content = _MARKERS.sub("", content, count=1) if run.start >= start else content
         plain = self._page.plain(content)
-        for part in _AROUND.sub("\n", plain.removeprefix("\0")).split("\n"):
+        for part in _WIDE.split(_AROUND.sub("\n", plain.removeprefix("\0"))):
             if (found := part[:_RUN].split()) and any(map(str.isalnum, part)):
                 yield found
 
