@@ -1,0 +1,120 @@
+"""A crawl as OpenTelemetry spans and metrics: a span for each request, by the semantic conventions of HTTP clients, and
+one for each URL that was fetched, of which the request is a child. Where they go is OpenTelemetry's to say (`OTEL_*`), or
+the program's, which may set providers of its own.
+
+The conventions want the server's address as an attribute of metrics; a crawl meets millions of servers, so only spans
+have it.
+"""
+
+import time
+from collections import OrderedDict
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from comity._extras import need
+from comity.gate import FetchRobots
+
+if TYPE_CHECKING:
+    from comity.net.request_record import RequestRecord
+
+NAME: Final = "comity"
+BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
+"""Seconds, as the conventions have them."""
+MOST_OPEN: Final = 10_000
+"""URLs that were fetched and of which it is not known yet what came."""
+
+
+class Telemetry:
+    """What is told to OpenTelemetry.
+
+    Raises:
+        MissingExtra: `opentelemetry-api` is not installed.
+    """
+
+    def __init__(self) -> None:
+        trace = self._trace = need("opentelemetry.trace", "telemetry", "telemetry")
+        meter = need("opentelemetry.metrics", "telemetry", "telemetry").get_meter(NAME, version(NAME))
+        self._tracer = trace.get_tracer(NAME, version(NAME))
+        self._seconds = meter.create_histogram(
+            "http.client.request.duration", "s", "Requests.", explicit_bucket_boundaries_advisory=BUCKETS
+        )
+        self._outcomes = meter.create_counter("comity.outcomes", "{url}", "URLs that were fetched, by what came.")
+        self._open: OrderedDict[str, Any] = OrderedDict()
+        self._wall = time.time_ns() - time.monotonic_ns()
+
+    def request(self, record: "RequestRecord") -> None:
+        """A request that is over."""
+        parts = urlsplit(record.url)
+        general: dict[str, Any] = {"http.request.method": record.method}
+        if record.status is not None:
+            general["http.response.status_code"] = record.status
+        failed = record.error is not None or (record.status or 0) >= 400
+        if failed:
+            general["error.type"] = "_OTHER" if record.status is None else str(record.status)
+        about = general | {
+            "url.full": record.url,
+            "server.address": parts.hostname or "",
+            "server.port": parts.port or (443 if parts.scheme == "https" else 80),
+            "comity.purpose": "robots.txt" if isinstance(record.cause, FetchRobots) else "content",
+        }
+        began, ended = self._at(record.sent), self._at(record.end)
+        context = None
+        if not isinstance(record.cause, FetchRobots):
+            whole = self._tracer.start_span("fetch", attributes={"url.full": record.url}, start_time=began)
+            context = self._trace.set_span_in_context(whole)
+            self._open[record.url] = whole
+            if len(self._open) > MOST_OPEN:
+                self._open.popitem(last=False)[1].end()
+        span = self._tracer.start_span(
+            record.method, context, self._trace.SpanKind.CLIENT, attributes=about, start_time=began
+        )
+        if failed:
+            span.set_status(self._trace.StatusCode.ERROR, record.error)
+        span.end(ended)
+        self._seconds.record(record.end - record.sent, general)
+
+    def outcome(self, url: str, kind: str) -> None:
+        """What came of a URL: `kept`, `redirected`, `failed` and so on."""
+        self._outcomes.add(1, {"comity.outcome": kind})
+        whole = self._open.pop(url, None)
+        if whole is not None:
+            whole.set_attribute("comity.outcome", kind)
+            whole.end()
+
+    def close(self) -> None:
+        """End what is open."""
+        for whole in self._open.values():
+            whole.end()
+        self._open.clear()
+
+    def _at(self, monotonic: float) -> int:
+        return self._wall + int(monotonic * 1e9)
+
+
+def exporting() -> Any:
+    """Sets providers that send what they are told by OTLP over HTTP to where `OTEL_EXPORTER_OTLP_ENDPOINT` says; gives
+    what is to be called at the end, so that all is sent.
+
+    Raises:
+        MissingExtra: `opentelemetry-sdk` and its exporter are not installed.
+    """
+    parts = [
+        need(f"opentelemetry.{name}", "telemetry", "--telemetry")
+        for name in (
+            "trace", "metrics", "sdk.trace", "sdk.trace.export", "sdk.metrics", "sdk.metrics.export",
+            "exporter.otlp.proto.http.trace_exporter", "exporter.otlp.proto.http.metric_exporter",
+        )
+    ]  # fmt: skip
+    trace, metrics, sdk_trace, batches, sdk_metrics, readers, spans, measures = parts
+    traced = sdk_trace.TracerProvider()
+    traced.add_span_processor(batches.BatchSpanProcessor(spans.OTLPSpanExporter()))
+    measured = sdk_metrics.MeterProvider([readers.PeriodicExportingMetricReader(measures.OTLPMetricExporter())])
+    trace.set_tracer_provider(traced)
+    metrics.set_meter_provider(measured)
+
+    def finish() -> None:
+        traced.shutdown()
+        measured.shutdown()
+
+    return finish
