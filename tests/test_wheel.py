@@ -172,6 +172,7 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "assert key.public.verifies(key.sign(b'words'), b'words')\n",
     "mcp": "import comity.mcp.server",
     "metrics": "import prometheus_client.core",
+    "telemetry": "from comity.crawler.telemetry import Telemetry; Telemetry().close()",
     "parquet": crawl_as("parquet"),
     "playwright": "import comity.middleware.playwright",
     "postgresql": "import psycopg, comity.frontier.postgresql.queue",

@@ -5,10 +5,12 @@ import hashlib
 import hmac
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from commands import ALLOW, process
 from sites import Site
 
 from comity import Policy
@@ -119,6 +121,24 @@ def test_a_server_that_never_answers_holds_up_neither_crawl_nor_end(
         hook.send("crawl.ended", {})
     hook.close()
     assert hook.dropped == 25
+
+
+@pytest.mark.parametrize("workers", [(), ("--workers", "2")])
+def test_a_crawl_tells_its_end_and_the_first_trouble_of_a_host(
+    site: Site, tmp_path: Path, workers: tuple[str, ...]
+) -> None:
+    taker = Taker(site)
+    site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
+    site.link("/", "/private/a", "/private/b", "/gone", "/hook")
+    options = ("-o", "out", "--delay", "0", "-q", "--exclude", "/hook", "--webhook", taker.url, *ALLOW, *workers)
+    done = process("crawl", site.url("/"), *options, cwd=tmp_path, variables={webhook.SECRET: SECRET})
+    assert done.returncode == 2, done.stderr
+    told = {each["type"]: each["data"] for each in taker.messages()}
+    assert set(told) == {"host.refused", "host.failed", "crawl.ended"}
+    assert len(taker.taken) == 3
+    assert told["crawl.ended"]["pages"] == 1
+    assert told["host.refused"]["url"].startswith(site.url("/private/"))
+    assert "404" in told["host.failed"]["why"]
 
 
 def test_without_a_secret_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

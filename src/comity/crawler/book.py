@@ -18,6 +18,7 @@ from comity.crawler.outcomes import TABLE, Again, Failed, Kept, Outcome, PutOff,
 from comity.crawler.records import CrawledPage
 from comity.crawler.sinks import Channel
 from comity.crawler.stats import StatsCollector
+from comity.crawler.telemetry import Telemetry
 from comity.frontier import Batch, EntryKind, Found, Message, State
 from comity.net import Response
 from comity.net.request_record import RequestRecord
@@ -67,6 +68,7 @@ class Book:
         duplicates: knows the pages kept before; None where nobody asks what a page repeats.
         refresh: number of the refresh that this is; 0 for a first crawl.
         hands_out: whether a program wants the pages.
+        telemetry: is told of requests and outcomes.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Book:
         *,
         refresh: int = 0,
         hands_out: bool = False,
+        telemetry: Telemetry | None = None,
     ) -> None:
         self.stats = collector.stats
         self.trouble: str | None = None
@@ -93,6 +96,7 @@ class Book:
         self._duplicates = duplicates
         self._refresh = refresh
         self._hands_out = hands_out
+        self._telemetry = telemetry
 
     @property
     def waiting(self) -> bool:
@@ -158,6 +162,8 @@ class Book:
                 self.enter(more, host)
             else:
                 self._write(*more)
+        if self._telemetry is not None:
+            self._telemetry.outcome(outcome.entry.url, type(outcome).__name__.lower())
         return outcome
 
     def found(self, found: Found) -> None:
@@ -193,6 +199,8 @@ class Book:
         """A request is over, whatever came of it."""
         self._ledger.request(request)
         self._collector.request(request)
+        if self._telemetry is not None:
+            self._telemetry.request(request)
 
     def copied(self, response: Response) -> None:
         """An answer's body is a copy that was kept from earlier."""

@@ -96,7 +96,7 @@ def run_of(before: Sequence[Any] | None, wanted: Run | None, folder: Path) -> Ru
 SETTINGS: Final = "settings"
 COVERING: Final = ("scope", "include", "exclude", "max_depth")
 """Settings that say which URLs belong to the crawl: when one changes, what waits is judged again."""
-OF_THE_RUN: Final = frozenset(("concurrency", "per_host", "render_browser", "render_pages"))
+OF_THE_RUN: Final = frozenset(("concurrency", "per_host", "render_browser", "render_pages", "telemetry", "webhook"))
 _DEFAULTS: Final = {field.name: field.default for field in dataclasses.fields(CrawlSettings)}
 
 

@@ -34,13 +34,13 @@ class Listeners:
 
     Attributes:
         page: of each page once it is committed.
-        record: of each failure and refusal, by channel and record, once it is committed.
+        records: of each failure and refusal, by channel and record, once it is committed.
         begin: when nothing refuses the crawl any more.
         sent: when something for other shards was committed.
     """
 
     page: Callable[[CrawledPage], None] | None = None
-    record: Callable[[str, dict[str, Any]], None] | None = None
+    records: Sequence[Callable[[str, dict[str, Any]], None]] = ()
     begin: Callable[[], None] | None = None
     sent: Callable[[], None] | None = None
 
@@ -180,9 +180,9 @@ class Commits:
         if listeners.page is not None:
             for page in done.unsaved.pages:
                 listeners.page(page)
-        if listeners.record is not None:
+        for tell in listeners.records:
             for channel, record in done.told:
-                listeners.record(channel, record)
+                tell(channel, record)
         resumed = done.unsaved.batch.resumed
         for name in done.unsaved.hosts:
             self._scheduler.found(name, () if name in resumed else done.queued.get(name, ()))

@@ -73,6 +73,9 @@ class CrawlSettings:
         render_seconds: seconds that a page has in the browser, not counting the wait for its resources.
         render_requests: requests for the resources of a page.
         render_pages: pages rendered at the same time.
+        webhook: URL that is told of the end of the crawl, and of the first refusal and failure of each host; messages
+            are signed with the secret in COMITY_WEBHOOK_SECRET.
+        telemetry: whether requests and pages are told to OpenTelemetry (needs comity[telemetry]).
     """
 
     max_pages: int | None = setting(None, least=1)
@@ -108,6 +111,8 @@ class CrawlSettings:
     render_seconds: float = seconds(15.0)
     render_requests: int = setting(100, least=0)
     render_pages: int = setting(2, least=1)
+    webhook: str | None = None
+    telemetry: bool = False
 
     def __post_init__(self) -> None:
         check(self)

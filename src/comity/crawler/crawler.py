@@ -21,6 +21,8 @@ from comity.crawler.sinks import Sink
 from comity.crawler.sinks.runner import DEFAULT, LEDGER, Named, SinkRunner, check_free, named
 from comity.crawler.snapshot import Phase, Snapshot, take
 from comity.crawler.stats import Stats, StatsCollector
+from comity.crawler.telemetry import Telemetry
+from comity.crawler.webhook import Webhook
 from comity.errors import check_type
 from comity.frontier.durable import make_folder
 from comity.net import ClientSettings, Clock
@@ -94,6 +96,7 @@ class Crawler:
         self.settings = settings_in_force(settings, self._begun_with.settings, refresh=refresh)
         self.end = End()
         self._sink = sink
+        hook = self._webhook = None if self.settings.webhook is None else Webhook(self.settings.webhook, self.policy)
         self._given = Given(
             seeds=[urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)],
             folder=self.folder,
@@ -104,7 +107,10 @@ class Crawler:
             plugins=Plugins(source, expander),
             begins_refresh=refresh,
             listeners=Listeners(
-                page=on_page, record=on_record, begin=on_begin, sent=membership.on_sent if membership else None
+                page=on_page,
+                records=[told for told in (on_record, None if hook is None else hook.record) if told is not None],
+                begin=on_begin,
+                sent=membership.on_sent if membership else None,
             ),
             pace_with=None if pace_with is None else pace_with._session,
             storage=storage or FolderStorage(self.folder, self.folder),
@@ -218,9 +224,17 @@ class Crawler:
             ThreadPoolExecutor(1, "comity-commit") as writer,  # left when it is at rest
             runner.opened(writer),
             closing(given.storage.journal()) as journal,
+            nullcontext() if self._webhook is None else closing(self._webhook),
+            closing(Telemetry()) if self.settings.telemetry else nullcontext() as telemetry,
         ):
             opened = Opened(
-                frontier=frontier, journal=journal, sink=runner, ledger=ledger, reader=reader, writer=writer
+                frontier=frontier,
+                journal=journal,
+                sink=runner,
+                ledger=ledger,
+                reader=reader,
+                writer=writer,
+                telemetry=telemetry,
             )
             self._run = Run(given, opened, self.control, self._collector)
             yield self._run

@@ -40,6 +40,7 @@ from comity.crawler.shards import ShardPlace
 from comity.crawler.sinks.runner import SinkRunner
 from comity.crawler.snapshot import ShardState
 from comity.crawler.stats import UNREACHABLE, StatsCollector
+from comity.crawler.telemetry import Telemetry
 from comity.crawler.turns import Turns
 from comity.crawler.waits import WaitJournal, Waits
 from comity.errors import StorageError
@@ -119,6 +120,7 @@ class Opened:
     ledger: Ledger
     reader: Executor
     writer: Executor
+    telemetry: Telemetry | None
 
 
 class Run:
@@ -174,6 +176,7 @@ class Run:
             None if settings.duplicates == "off" else duplicates,
             refresh=number,
             hands_out=given.listeners.page is not None,
+            telemetry=opened.telemetry,
         )
         self.filter = URLFilter(
             settings,

@@ -1,6 +1,6 @@
 """A crawl as OpenTelemetry spans and metrics: a span for each request, by the semantic conventions of HTTP clients, and
-one for each URL that was fetched, of which the request is a child. Where they go is OpenTelemetry's to say (`OTEL_*`), or
-the program's, which may set providers of its own.
+one for each URL that was fetched, of which the request is a child. They go to the providers that the program has set;
+without any, by OTLP over HTTP to where OpenTelemetry's own variables say (`OTEL_EXPORTER_OTLP_ENDPOINT` and others).
 
 The conventions want the server's address as an attribute of metrics; a crawl meets millions of servers, so only spans
 have it.
@@ -29,12 +29,18 @@ class Telemetry:
     """What is told to OpenTelemetry.
 
     Raises:
-        MissingExtra: `opentelemetry-api` is not installed.
+        MissingExtra: OpenTelemetry is not installed.
     """
 
     def __init__(self) -> None:
-        trace = self._trace = need("opentelemetry.trace", "telemetry", "telemetry")
-        meter = need("opentelemetry.metrics", "telemetry", "telemetry").get_meter(NAME, version(NAME))
+        trace = self._trace = _part("trace")
+        metrics = _part("metrics")
+        self._own: list[Any] = []
+        if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):  # nobody has set one
+            self._own = [_spans(), _measures()]
+            trace.set_tracer_provider(self._own[0])
+            metrics.set_meter_provider(self._own[1])
+        meter = metrics.get_meter(NAME, version(NAME))
         self._tracer = trace.get_tracer(NAME, version(NAME))
         self._seconds = meter.create_histogram(
             "http.client.request.duration", "s", "Requests.", explicit_bucket_boundaries_advisory=BUCKETS
@@ -83,38 +89,28 @@ class Telemetry:
             whole.end()
 
     def close(self) -> None:
-        """End what is open."""
+        """End what is open; waits until it is sent, where no program has set providers."""
         for whole in self._open.values():
             whole.end()
         self._open.clear()
+        for provider in self._own:
+            provider.force_flush()
 
     def _at(self, monotonic: float) -> int:
         return self._wall + int(monotonic * 1e9)
 
 
-def exporting() -> Any:
-    """Sets providers that send what they are told by OTLP over HTTP to where `OTEL_EXPORTER_OTLP_ENDPOINT` says; gives
-    what is to be called at the end, so that all is sent.
+def _part(name: str) -> Any:
+    return need(f"opentelemetry.{name}", "telemetry", "telemetry")
 
-    Raises:
-        MissingExtra: `opentelemetry-sdk` and its exporter are not installed.
-    """
-    parts = [
-        need(f"opentelemetry.{name}", "telemetry", "--telemetry")
-        for name in (
-            "trace", "metrics", "sdk.trace", "sdk.trace.export", "sdk.metrics", "sdk.metrics.export",
-            "exporter.otlp.proto.http.trace_exporter", "exporter.otlp.proto.http.metric_exporter",
-        )
-    ]  # fmt: skip
-    trace, metrics, sdk_trace, batches, sdk_metrics, readers, spans, measures = parts
-    traced = sdk_trace.TracerProvider()
-    traced.add_span_processor(batches.BatchSpanProcessor(spans.OTLPSpanExporter()))
-    measured = sdk_metrics.MeterProvider([readers.PeriodicExportingMetricReader(measures.OTLPMetricExporter())])
-    trace.set_tracer_provider(traced)
-    metrics.set_meter_provider(measured)
 
-    def finish() -> None:
-        traced.shutdown()
-        measured.shutdown()
+def _spans() -> Any:
+    provider = _part("sdk.trace").TracerProvider()
+    exporter = _part("exporter.otlp.proto.http.trace_exporter").OTLPSpanExporter()
+    provider.add_span_processor(_part("sdk.trace.export").BatchSpanProcessor(exporter))
+    return provider
 
-    return finish
+
+def _measures() -> Any:
+    exporter = _part("exporter.otlp.proto.http.metric_exporter").OTLPMetricExporter()
+    return _part("sdk.metrics").MeterProvider([_part("sdk.metrics.export").PeriodicExportingMetricReader(exporter)])

@@ -66,8 +66,7 @@ class Webhook:
         self._waiting: deque[dict[str, Any]] = deque()
         self._changed = threading.Condition()
         self._ending = False
-        self._thread = threading.Thread(target=self._run, name="comity-webhook", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
 
     def record(self, channel: str, record: dict[str, Any]) -> None:
         """A failure or refusal as the output has it; the first one of each host is sent."""
@@ -85,6 +84,9 @@ class Webhook:
                 self._waiting.popleft()
                 self.dropped += 1
             self._waiting.append({"type": kind, "timestamp": time.time(), "data": about})
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="comity-webhook", daemon=True)
+                self._thread.start()
             self._changed.notify()
 
     def close(self) -> None:
@@ -92,9 +94,12 @@ class Webhook:
         with self._changed:
             self._ending = True
             self._changed.notify()
-        self._thread.join(PARTING)
+        if self._thread is not None:
+            self._thread.join(PARTING)
+            self._thread, self._ending = None, False
         with self._changed:
             self.dropped += len(self._waiting)
+            self._waiting.clear()
 
     def _run(self) -> None:
         while True:

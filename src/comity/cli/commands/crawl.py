@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -84,6 +84,8 @@ _WATCHING: Final = together(
         "Serve a page that shows the crawl, to this machine; 0: any free port.",
         type=click.IntRange(0, 65535),
     ),
+    option_for("webhook", metavar="URL", help="Tell URL of the end, and of each host's first refusal and failure."),
+    option_for("telemetry", is_flag=True, help="Tell OpenTelemetry of requests and pages."),
 )
 
 
@@ -275,7 +277,19 @@ def crawl(
             complain(f"dashboard at {page}")
         if lacks_compiled() and not quiet:
             complain(INTERPRETED)
-        stats = process.run(crawler, None if as_json or quiet else console)
+        hook = None
+        if settings.webhook is not None:
+            from comity.crawler.webhook import Webhook
+
+            hook = stack.enter_context(closing(Webhook(settings.webhook, policy)))
+        try:
+            stats = process.run(crawler, None if as_json or quiet else console)
+        except ComityError as error:
+            if hook is not None:
+                hook.send("crawl.failed", {"crawl": str(folder), "why": str(error)})
+            raise
+        if hook is not None:
+            hook.send("crawl.ended", {"crawl": str(folder), **stats.to_dict()})
     code = sum_up(crawler, stats, as_json=as_json, resumable=not demo, ok_if_some_failed=ok_if_some_failed)
     if report is not None:
         from comity.audit.report import write
