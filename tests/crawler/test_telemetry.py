@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +29,9 @@ def read() -> tuple[InMemorySpanExporter, InMemoryMetricReader]:
 
 
 @pytest.fixture
-def spans(read: tuple[InMemorySpanExporter, InMemoryMetricReader]) -> Iterator[InMemorySpanExporter]:
+def spans(read: tuple[InMemorySpanExporter, InMemoryMetricReader]) -> InMemorySpanExporter:
     read[0].clear()
-    yield read[0]
+    return read[0]
 
 
 def crawled(site: Site, folder: Path, **settings: Any) -> None:
