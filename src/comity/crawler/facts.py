@@ -1,7 +1,28 @@
 """What a run remembers by name, as one: what is not saved yet, what a commit has on its way, and what is stored."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
+
+SIZE: Final = 1 << 23  # bits
+
+
+class Names:
+    """Whether a name may have been added, in a fixed amount of memory (a Bloom filter); never no where it was."""
+
+    def __init__(self) -> None:
+        self._bits = bytearray(SIZE // 8)
+
+    def add(self, name: str) -> None:
+        for place in _places(name):
+            self._bits[place >> 3] |= 1 << (place & 7)
+
+    def __contains__(self, name: str) -> bool:
+        return all(self._bits[place >> 3] >> (place & 7) & 1 for place in _places(name))
+
+
+def _places(name: str) -> tuple[int, int, int]:
+    number = hash(name)
+    return number % SIZE, (number >> 20) % SIZE, (number >> 40) % SIZE
 
 
 class Facts:
@@ -9,12 +30,15 @@ class Facts:
 
     Args:
         stored: gives back what was committed under a name, or None.
+        is_new: whether nothing that is asked for here was remembered before: then only what was put is looked for. Each
+            page asks whether its content is known, and of most it is not.
     """
 
-    __slots__ = ("_on_their_way", "_stored", "_unsaved")
+    __slots__ = ("_names", "_on_their_way", "_stored", "_unsaved")
 
-    def __init__(self, stored: Callable[[str], Any] = lambda name: None) -> None:
+    def __init__(self, stored: Callable[[str], Any] = lambda name: None, *, is_new: bool = False) -> None:
         self._stored = stored
+        self._names = Names() if is_new else None
         self._unsaved: dict[str, Any] = {}
         self._on_their_way: dict[str, Any] = {}
 
@@ -25,12 +49,14 @@ class Facts:
                 value = kept[name]
                 break
         else:
-            value = self._stored(name)
+            value = self._stored(name) if self._names is None or name in self._names else None
         return default if value is None else value
 
     def put(self, name: str, value: Any) -> None:
         """Remember something with the next commit; None forgets it."""
         self._unsaved[name] = value
+        if self._names is not None:
+            self._names.add(name)
 
     def take(self) -> dict[str, Any]:
         """What the commit that begins is to save."""

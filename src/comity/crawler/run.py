@@ -142,7 +142,7 @@ class Run:
         self.control = control
         self.frontier = frontier
         self.opened = opened
-        self.facts = Facts(frontier.load_state)
+        self.facts = Facts(frontier.load_state, is_new=frontier.load_state(RUN) is None)
         if place is None and self.facts.get(PLACE) is not None:
             raise StorageError(f"{given.folder} holds one shard of a crawl", hint="name the folder above it")
         refresh = self.refresh = refresh_of(
