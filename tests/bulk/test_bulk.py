@@ -217,6 +217,23 @@ def test_every_status_means_what_the_policy_says(policy: Policy) -> None:
 
 
 @pytest.mark.both_forms
+def test_rows_in_no_order_get_the_answers_of_rows_in_order() -> None:
+    chance = random.Random(3)
+    hosts, paths = range(40), ("/a", "/a/b", "/x%41", "/robots.txt", "/c/./d", "/e?f=1")
+    bodies = ["".join(f"User-agent: *\nDisallow: /{chance.choice('abcex')}\nAllow: /a/{n}\n") for n in hosts]
+    robots = pa.table({"origin": [f"https://h{n}.example" for n in hosts], "body": bodies})
+    every = [f"https://h{n}.example{path}" for n in (*hosts, "none") for path in paths]
+    several = [chance.randrange(len(every)) for _ in range(600_000)]  # more than are put in order at a time
+    expected = bulk.verdicts(pa.array(every), robots, ["a", "b"])
+    given = pa.array(every).take(pa.array(several))
+    rows = pa.array([*several, *(len(every) + row for row in several)])
+    for threads in (1, 2):
+        found = bulk.verdicts(given, robots, ["a", "b"], threads=threads)
+        for name in ("verdict", "recommendation", "may_fetch", "line", "rule", "reason"):
+            kind = getattr(found[name].type, "value_type", found[name].type)
+            assert found[name].cast(kind).equals(expected[name].take(rows).cast(kind)), name
+
+
 def test_kinds_of_text_column_make_no_difference() -> None:
     texts = [
         "https://a.example/a/b",

@@ -42,7 +42,6 @@ class Programs:
 
         self._captures, self._meanings, self._policies, self._dialect = captures, meanings, policies, dialect
         self._names = [called_as(policy.asked_as, dialect.agent_match) for policy in policies]
-        self._letters = dialect.agent_match == "letters"
         *of_rules, _ = outcomes.of_rules(policies[0], known)
         self._unparsable = meanings.whole(outcomes.answered(policies[0], 200, b"<html>"))
         self._asking = Asking(len(policies), dialect, tuple(of_rules), tuple(states))
@@ -115,6 +114,7 @@ class Programs:
                 located.ctypes.data + 4 * first,
                 self._entries.ctypes.data,
                 self._starts.ctypes.data,
+                len(self._starts),
                 codes.ctypes.data + 2 * first,
                 cited.ctypes.data + 4 * first,
                 len(located),
@@ -153,7 +153,7 @@ class Programs:
                 return self._rules
             parts = max(1, min(parts, len(wanted) * A_FILE // A_THREAD))
             while len(self._makers) < parts:
-                self._makers.append(Maker(self._names, self._letters, self._dialect))
+                self._makers.append(Maker(self._names, self._dialect))
 
             def part(given: tuple[Maker, Any]) -> None:
                 maker, own = given

@@ -1,8 +1,7 @@
 """Rulings: what a policy makes of many robots.txt files, asked about columns of URLs.
 
 Each answer is that of `comity.policy` for the URL's normal form and the capture in force. A file is read once, when the
-first row asks about it, and its rules are kept; rows are judged in their own order. Beside the columns a row takes four
-octets, and six an agent.
+first row asks about it, and its rules are kept. Beside the columns a row takes four octets, and six an agent.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Final
 
 from comity.robots.dialects import AgentMatch, Dialect
@@ -153,7 +152,6 @@ def called(agent: str, agent_match: AgentMatch) -> tuple[str, str]:
     return (name if agent_match in ("product_token", "substring") else product), product
 
 
-@lru_cache(maxsize=1024)
 def called_as(agent: str, agent_match: AgentMatch) -> tuple[bytes, bytes]:
     """`called` for an agent string as it is sent, in lower case."""
     one, other = called(folded(identified(agent)), agent_match)

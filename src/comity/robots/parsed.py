@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from comity.robots import directives
-from comity.robots.agents import choose
 from comity.robots.dialects import Dialect
-from comity.robots.engine import Asked, Matcher, applying, first_answer, matcher_of, path_of, reference, scan
+from comity.robots.engine import Asked, Matcher, applying, matcher_of, path_of, reference, scan
 from comity.robots.engine.reference import FORMS, agents_of, directive_of, is_rule, spans, start_of, unanswerable
 from comity.robots.octets import LineNumbers, byte_order_mark, line_start
 from comity.robots.values import Group, Record, Rule
@@ -30,12 +29,10 @@ class Parsed(Asked):
         dialect: how it is read.
     """
 
-    __slots__ = ("_cited", "_index", "_limit", "_named", "body", "dialect")
+    __slots__ = ("_cited", "_limit", "_named")
 
     def __init__(self, body: bytes, dialect: Dialect, max_bytes: int | None = None) -> None:
-        super().__init__()
-        self.body = body
-        self.dialect = dialect
+        super().__init__(body, dialect)
         self._cited: dict[int, Rule] = {}  # rules that decided, by rank
         self._named: dict[str, bool] = {}  # agent -> whether a group applies to it
         self._limit = dialect.max_bytes if max_bytes is None else max_bytes
@@ -170,27 +167,14 @@ class Parsed(Asked):
             raise unanswerable(url, agent)
         return path
 
-    def _first_asked(self, url: str, agent: str) -> bool:
-        """The first question about an agent is answered in one pass, where that can be; the second one is worth a
-        matcher."""
-        path = self._path_of(url, agent)
-        if agent not in self._matchers:
-            answer = first_answer(self.body, self._index, path, agent, self.dialect)
-            if answer is not None:
-                self._make_room()
-                self._matchers[agent] = None
-                return answer
-        return self._matcher_for(agent).allows(path)
-
     def _matcher_for(self, agent: str) -> Matcher:
         """The matcher of an agent, made at the first question. Made whole before it is published: no lock needed."""
         key, numbers = self._rules_for(agent)
         matcher = self._matchers.get(key)  # agents with the same groups share one
         if matcher is None:
             matcher = matcher_of(self.body, self._index, numbers, self.dialect)
-        self._make_room()
-        self._matchers[key] = matcher
-        self._matchers[agent] = matcher
+            self._keep(key, matcher)
+        self._keep(agent, matcher)
         return matcher
 
     def _rules_for(self, agent: str) -> "tuple[tuple[int, ...], array[int]]":
@@ -205,16 +189,6 @@ class Parsed(Asked):
         """Where the groups that apply to an agent begin in the index, and the numbers of records in them; the rest as
         for `applying`."""
         return applying(self.body, self._index, agent, self.dialect, ends, wanted)
-
-    def _make_room(self) -> None:
-        if len(self._matchers) >= 2 * MOST_MATCHERS:
-            self._matchers.clear()
-        if len(self._named) >= MOST_MATCHERS:
-            self._named.clear()
-
-    def _chosen(self, agent: str, ends: int = directives.RULES) -> list[tuple[int, int]]:
-        spans = self._spans(ends)
-        return [spans[number] for number in choose([self._agents(span) for span in spans], agent, self.dialect)]
 
     def _start(self) -> int:
         return byte_order_mark(self.body, self.dialect.typos)
@@ -233,12 +207,9 @@ class Parsed(Asked):
         """The `User-agent` values of a group, as written."""
         return agents_of(self.body, self._index, span)
 
-    def _rule_entries(self, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        for start, stop in spans:
-            for number in range(start, stop):
-                entry = self._index[number]
-                if is_rule(entry):
-                    yield number, entry
+    def _rules_in(self, span: tuple[int, int]) -> list[int]:
+        """The numbers of the rules of a group."""
+        return [number for number in range(*span) if is_rule(self._index[number])]
 
     def _values_for(self, agent: str, kind: int) -> list[str]:
         """The values of records of a kind that stand under `User-agent` lines which apply to an agent."""
@@ -273,7 +244,7 @@ class Parsed(Asked):
             agents=self._agents(span),
             line=lines.of(start_of(members[0])),
             last_line=lines.of(start_of(members[-1])),
-            rules=tuple(self._rule(number, lines) for number, _ in self._rule_entries([span])),
+            rules=tuple(self._rule(number, lines) for number in self._rules_in(span)),
         )
 
     def _read_lines(self) -> "Iterator[Line]":

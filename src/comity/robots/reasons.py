@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from comity.robots.engine.reference import allows, is_exempt, position_of
 from comity.robots.octets import LineNumbers
-from comity.robots.parsed import MOST_CITED
+from comity.robots.parsed import MOST_CITED, MOST_MATCHERS
 from comity.robots.values import Rule
 
 if TYPE_CHECKING:
@@ -16,18 +16,18 @@ MOST_TEXT = 300  # characters of a line or path that a sentence quotes
 
 def brief(robots: "Parsed", url: str, agent: str) -> tuple[bool, Rule | None, str]:
     """Verdict, deciding rule and one sentence: what a decision about a fetch needs, without trying every rule."""
-    dialect = robots.dialect
     path = robots._path_of(url, agent)
     shown = path.decode("utf-8", "replace")
-    if is_exempt(path, dialect):
+    if is_exempt(path, robots.dialect.robots_txt_allowed):
         return True, None, why(None, True, shown, agent, True)
     matcher = robots._matchers.get(agent) or robots._matcher_for(agent)
     rank = matcher.best(path)
     if not rank:
         named = robots._named.get(agent)
         if named is None:
-            robots._make_room()
-            named = robots._named[agent] = bool(robots._chosen(agent))
+            if len(robots._named) >= MOST_MATCHERS:
+                robots._named.clear()
+            named = robots._named[agent] = bool(robots._rules_for(agent)[0])
         return True, None, why(None, named, shown, agent, False)
     rule = robots._cited.get(rank)
     if rule is None:

@@ -1,10 +1,11 @@
 from libc.stdlib cimport free, malloc
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memset
 
 from comity.bulk.engine.origins cimport Numbers, prefetch
-from comity.bulk.engine.rules cimport MARKS, ProgramAt, bucket_of, head_of, strongest
-from comity.robots.engine.matcher cimport Reading, is_robots_txt, reading_of
+from comity.bulk.engine.rules cimport MARKS, ProgramAt, bucket_of, head_of, keys_of, strongest
+from comity.robots.engine.matcher cimport is_robots_txt
 from comity.robots.engine.paths cimport LOOKS_AT, normalise
+from comity.robots.engine.records cimport Reading, reading_of
 from comity.urls cimport path_end
 
 ctypedef unsigned long long u64
@@ -19,16 +20,30 @@ cdef struct Asked:
     int* cited
     unsigned char* used
     Py_ssize_t rows
+    Py_ssize_t captures
+    u64* order  # capture << 32, and rows with a capture, in the order in which they are asked about
+    Py_ssize_t count
+    unsigned int* ends  # room for a number a capture
     Py_ssize_t stride
     bint normal
 ctypedef Asked* AskedAt
+
+# Of a URL: `text` in the form in which it is compared, `raw` as it stands there, `room` for the former.
+cdef struct Path:
+    const char* text
+    Py_ssize_t size
+    const char* raw
+    Py_ssize_t raw_size
+    u64 marks
+    unsigned char* room
+    Py_ssize_t room_size
+ctypedef Path* PathAt
 
 ctypedef unsigned short[6] Meanings
 ctypedef unsigned short[8] Specials
 
 cdef class Asking:
     cdef Reading _reading
-    cdef bint _robots_txt_allowed
     cdef Py_ssize_t _agents
     cdef Meanings _meanings
     cdef Specials _specials

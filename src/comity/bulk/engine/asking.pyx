@@ -1,5 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Rows to outcomes: each row's path against the program of its capture, in the order of rows.
+"""Rows to outcomes: each row's path against the program of its capture.
+
+Rows that come in no order are taken by their captures, so that a program is in the processor's cache while it is asked.
 
 A row gets two numbers an agent: an outcome, and the rule that decided. No object of Python's is made for a row, and
 the interpreter's lock is released.
@@ -11,9 +13,10 @@ cdef int _ODD = ODD
 cdef u64 _LOW = 0xFFFFFFFF
 cdef u64 _CLOSER = 1 << 60  # see _marks in rules.pyx
 cdef u64 _DOT = 1 << 61
-cdef Py_ssize_t _FARTHEST = 40  # rows ahead whose entries are asked for
-cdef Py_ssize_t _FAR = 24  # rows ahead whose programs are asked for
-cdef Py_ssize_t _NEAR = 12  # rows ahead whose buckets are
+cdef Py_ssize_t _FARTHEST = 64  # rows ahead whose entries are asked for
+cdef Py_ssize_t _FAR = 40  # rows ahead whose programs and paths are asked for
+cdef Py_ssize_t _NEAR = 16  # rows ahead whose buckets are
+cdef Py_ssize_t _SLICE = 1 << 18  # rows that are put in order at a time
 
 
 cdef class Asking:
@@ -29,13 +32,12 @@ cdef class Asking:
         cdef int i
         self._agents = agents
         self._reading = reading_of(dialect)
-        self._robots_txt_allowed = dialect.robots_txt_allowed
         for i in range(6):
             self._meanings[i] = meanings[i]
         for i in range(len(specials)):
             self._specials[i] = specials[i]
 
-    def ask(self, data, offsets, rows, located, entries, starts, codes, cited, stride, used, bint normal):
+    def ask(self, data, offsets, rows, located, entries, starts, captures, codes, cited, stride, used, bint normal):
         """Write an outcome and a rule for each row and agent.
 
         Args:
@@ -44,7 +46,7 @@ cdef class Asking:
                 plainly in normal form.
             entries: address, by capture and agent, of a program's address, or of outcomes for all URLs: twice that of
                 robots.txt itself in the upper 32 bits, twice that of all others plus one in the lower.
-            starts: address, by capture, of how many octets its origin has (32 bits).
+            starts, captures: address, by capture, of how many octets its origin has (32 bits); and how many there are.
             codes, cited: addresses of 16-bit and 32-bit numbers; from one agent's to the next's are `stride` numbers.
             used: address of an octet a rule, set to 1 where it decided.
             normal: whether all URLs are in normal form.
@@ -55,14 +57,71 @@ cdef class Asking:
         asked.located = <int*><size_t>located
         asked.entries = <Numbers><size_t>entries
         asked.starts = <unsigned int*><size_t>starts
+        asked.captures = captures
         asked.codes = <unsigned short*><size_t>codes
         asked.cited = <int*><size_t>cited
         asked.used = <unsigned char*><size_t>used
-        asked.rows = rows
         asked.stride = stride
         asked.normal = normal
-        with nogil:
-            _ask(self, &asked)
+        cdef Py_ssize_t first, count = rows, most = min(count, _SLICE)
+        asked.order = <u64*>malloc(8 * (most + 1))
+        asked.ends = <unsigned int*>malloc(4 * (asked.captures + 1))
+        try:
+            if asked.order == NULL or asked.ends == NULL:
+                raise MemoryError
+            with nogil:
+                first = 0
+                while first < count:
+                    asked.rows = min(most, count - first)
+                    _put_in_order(self, &asked)
+                    _ask(self, &asked)
+                    asked.offsets += asked.rows
+                    asked.located += asked.rows
+                    asked.codes += asked.rows
+                    asked.cited += asked.rows
+                    first += asked.rows
+        finally:
+            free(asked.order)
+            free(asked.ends)
+
+
+cdef void _put_in_order(Asking self, AskedAt asked) noexcept nogil:
+    """Set the order in which rows are asked about, and how many these are; those without a capture are answered."""
+    cdef Py_ssize_t row, changes = 0, count = 0
+    cdef int capture, before = -1
+    cdef unsigned int at = 0
+    for row in range(asked.rows):
+        capture = asked.located[row]
+        if capture < 0:
+            _set(self, asked, row, self._specials[-capture])
+            continue
+        changes += capture != before
+        before = capture
+        asked.order[count] = <u64>capture << 32 | <u64>row
+        count += 1
+    asked.count = count
+    if 2 * changes < count or count < 2 * asked.captures:
+        return  # they are in order, or too few for it to pay
+    memset(asked.ends, 0, 4 * asked.captures)
+    for row in range(asked.rows):
+        if asked.located[row] >= 0:
+            asked.ends[asked.located[row]] += 1
+    for row in range(asked.captures):
+        at += asked.ends[row]
+        asked.ends[row] = at - asked.ends[row]
+    for row in range(asked.rows):
+        capture = asked.located[row]
+        if capture >= 0:
+            asked.order[asked.ends[capture]] = <u64>capture << 32 | <u64>row
+            asked.ends[capture] += 1
+
+
+cdef inline void _set(Asking self, AskedAt asked, Py_ssize_t row, unsigned short code) noexcept nogil:
+    """One outcome for all agents, by no rule."""
+    cdef Py_ssize_t agent
+    for agent in range(self._agents):
+        asked.codes[agent * asked.stride + row] = code
+        asked.cited[agent * asked.stride + row] = -1
 
 
 cdef inline ProgramAt _program_of(long long entry) noexcept nogil:
@@ -70,35 +129,43 @@ cdef inline ProgramAt _program_of(long long entry) noexcept nogil:
     return NULL if entry & 1 else <ProgramAt><size_t>entry
 
 
-cdef inline void _ask_ahead(Asking self, AskedAt asked, Py_ssize_t row) noexcept nogil:
-    """Programs lie far from each other: ask for those that come next."""
+cdef inline void _ask_ahead(Asking self, AskedAt asked, Py_ssize_t place) noexcept nogil:
+    """Paths and programs lie far from each other: ask for those that come next."""
     cdef ProgramAt program
     cdef const char* path
-    cdef Py_ssize_t here, capture
-    if row + _FARTHEST < asked.rows:
-        capture = asked.located[row + _FARTHEST]
-        if capture >= 0 and capture != asked.located[row + _FARTHEST - 1]:
+    cdef Py_ssize_t row, capture
+    cdef unsigned int at
+    cdef u64* order = asked.order + place
+    if place + _FARTHEST < asked.count:
+        row = order[_FARTHEST] & _LOW
+        prefetch(asked.offsets + row)
+        prefetch(asked.codes + row)
+        prefetch(asked.cited + row)
+        if order[_FARTHEST] >> 32 != order[_FARTHEST - 1] >> 32:
+            capture = order[_FARTHEST] >> 32
             prefetch(asked.entries + capture * self._agents)
             prefetch(asked.starts + capture)
-    if row + _FAR >= asked.rows:
+    if place + _FAR >= asked.count:
         return
-    capture = asked.located[row + _FAR]
-    if capture >= 0 and capture != asked.located[row + _FAR - 1]:
+    row = order[_FAR] & _LOW
+    capture = order[_FAR] >> 32
+    prefetch(asked.data + asked.offsets[row] + asked.starts[capture])
+    if order[_FAR] >> 32 != order[_FAR - 1] >> 32:
         program = _program_of(asked.entries[capture * self._agents])
         if program != NULL:
             prefetch(program)
             prefetch(<const char*>program + 64)
             prefetch(<const char*>program + 128)
-    here = row + _NEAR
-    capture = asked.located[here]
-    if capture >= 0:
+    if order[_NEAR] >> 32 != order[_NEAR - 1] >> 32:
+        row = order[_NEAR] & _LOW
+        capture = order[_NEAR] >> 32
         program = _program_of(asked.entries[capture * self._agents])
-        if program != NULL:
-            prefetch(program.rules)
-            if program.bits:
-                path = asked.data + asked.offsets[here] + asked.starts[capture]
-                here = asked.offsets[here + 1] - asked.offsets[here] - asked.starts[capture]
-                prefetch(program.rules + program.buckets[bucket_of(program, head_of(path, here))])
+        if program != NULL and program.bits:
+            path = asked.data + asked.offsets[row] + asked.starts[capture]
+            row = asked.offsets[row + 1] - asked.offsets[row] - asked.starts[capture]
+            at = program.buckets[bucket_of(program, head_of(path, row))]
+            prefetch(keys_of(program) + at)
+            prefetch(program.rules + at)
 
 
 cdef inline u64 _marks_of(const char* path, Py_ssize_t size) noexcept nogil:
@@ -124,81 +191,83 @@ cdef bint _has_dot_segment(const char* path, Py_ssize_t size) noexcept nogil:
 
 
 cdef int _ask(Asking self, AskedAt asked) except -1 nogil:
-    cdef Py_ssize_t row, at, agent, capture, size, raw_size, other
-    cdef const char* path
-    cdef const char* raw
-    cdef u64 marks, rank
+    cdef Py_ssize_t place, row, capture, agent, other
+    cdef Path path
     cdef long long entry
-    cdef bint empty, special, itself
-    cdef ProgramAt program
-    cdef char look
-    cdef const char* looks = LOOKS_AT
-    cdef unsigned char* room = NULL
-    cdef Py_ssize_t room_size = 0
+    path.room = NULL
+    path.room_size = 0
     try:
-        for row in range(asked.rows):
-            _ask_ahead(self, asked, row)
-            capture = asked.located[row]
-            if capture >= 0:
-                raw = path = asked.data + asked.offsets[row] + asked.starts[capture]
-                size = asked.offsets[row + 1] - asked.offsets[row] - asked.starts[capture]
-                marks = _marks_of(path, size)
-                raw_size = size
-                if marks & _CLOSER or (marks & _DOT and _has_dot_segment(path, size)):
-                    if not asked.normal and path_end(path, size, 1) < 0:
-                        capture = asked.located[row] = _ODD
-                    else:
-                        raw_size = 0
-                        special = False
-                        while raw_size < size:
-                            look = looks[<unsigned char>path[raw_size]]
-                            if look:
-                                if look == 2:
-                                    break
-                                special = True
-                            raw_size += 1
-                        size = raw_size
-                        if special and self._reading.form:
-                            if 3 * size > room_size:
-                                free(room)
-                                room_size = 6 * size
-                                room = <unsigned char*>malloc(room_size)
-                                if room == NULL:
-                                    with gil:
-                                        raise MemoryError
-                            size = normalise(<unsigned char*>path, size, self._reading.form, False, room)
-                            path = <const char*>room
-                        marks = _marks_of(path, size)
-            if capture < 0:
-                for agent in range(self._agents):
-                    asked.codes[agent * asked.stride + row] = self._specials[-capture]
-                    asked.cited[agent * asked.stride + row] = -1
-                continue
+        for place in range(asked.count):
+            _ask_ahead(self, asked, place)
+            row = asked.order[place] & _LOW
+            capture = asked.order[place] >> 32
+            path.text = path.raw = asked.data + asked.offsets[row] + asked.starts[capture]
+            path.size = path.raw_size = asked.offsets[row + 1] - asked.offsets[row] - asked.starts[capture]
+            path.marks = _marks_of(path.text, path.size)
+            if path.marks & _CLOSER or (path.marks & _DOT and _has_dot_segment(path.text, path.size)):
+                if not asked.normal and path_end(path.text, path.size, 1) < 0:
+                    asked.located[row] = _ODD
+                    _set(self, asked, row, self._specials[-_ODD])
+                    continue
+                _normalise(&path, self._reading.form)
             for agent in range(self._agents):
-                at = agent * asked.stride + row
                 entry = asked.entries[capture * self._agents + agent]
                 other = 0
                 while other < agent and asked.entries[capture * self._agents + other] != entry:
                     other += 1
                 if other < agent:  # its groups are those of another agent
-                    asked.codes[at] = asked.codes[other * asked.stride + row]
-                    asked.cited[at] = asked.cited[other * asked.stride + row]
-                    continue
-                asked.cited[at] = -1
-                program = _program_of(entry)
-                if program == NULL:
-                    itself = is_robots_txt(raw, raw_size)
-                    asked.codes[at] = <unsigned short>(entry >> (33 if itself else 1))
-                elif (self._robots_txt_allowed and is_robots_txt(path, size)):
-                    asked.codes[at] = self._meanings[5]
+                    asked.codes[agent * asked.stride + row] = asked.codes[other * asked.stride + row]
+                    asked.cited[agent * asked.stride + row] = asked.cited[other * asked.stride + row]
                 else:
-                    rank = strongest(program, path, size, marks, &empty)
-                    if rank == 0:
-                        asked.codes[at] = self._meanings[3] if program.named else self._meanings[4]
-                        continue
-                    asked.codes[at] = self._meanings[(1 if empty else 0) if rank & 1 else 2]
-                    asked.cited[at] = <int>(program.number + (_LOW - (rank >> 1 & _LOW)))
-                    asked.used[asked.cited[at]] = 1
+                    _judge(self, asked, agent * asked.stride + row, entry, &path)
     finally:
-        free(room)
+        free(path.room)
     return 0
+
+
+cdef int _normalise(PathAt path, int form) except -1 nogil:
+    """Bring a path into the form in which it is compared, without its fragment."""
+    cdef char look
+    cdef const char* looks = LOOKS_AT
+    cdef bint special = False
+    cdef Py_ssize_t size = 0
+    while size < path.size:
+        look = looks[<unsigned char>path.text[size]]
+        if look:
+            if look == 2:
+                break
+            special = True
+        size += 1
+    path.size = path.raw_size = size
+    if special and form:
+        if 3 * size > path.room_size:
+            free(path.room)
+            path.room_size = 6 * size
+            path.room = <unsigned char*>malloc(path.room_size)
+            if path.room == NULL:
+                with gil:
+                    raise MemoryError
+        path.size = normalise(<unsigned char*>path.text, size, form, False, path.room)
+        path.text = <const char*>path.room
+    path.marks = _marks_of(path.text, path.size)
+    return 0
+
+
+cdef inline void _judge(Asking self, AskedAt asked, Py_ssize_t at, long long entry, PathAt path) noexcept nogil:
+    """Set outcome and rule of a row and agent."""
+    cdef u64 rank
+    cdef bint empty = False
+    cdef ProgramAt program = _program_of(entry)
+    asked.cited[at] = -1
+    if program == NULL:
+        asked.codes[at] = <unsigned short>(entry >> (33 if is_robots_txt(path.raw, path.raw_size) else 1))
+    elif self._reading.exempt and is_robots_txt(path.text, path.size):
+        asked.codes[at] = self._meanings[5]
+    else:
+        rank = strongest(program, path.text, path.size, path.marks, &empty)
+        if rank == 0:
+            asked.codes[at] = self._meanings[3] if program.named else self._meanings[4]
+            return
+        asked.codes[at] = self._meanings[(1 if empty else 0) if rank & 1 else 2]
+        asked.cited[at] = <int>(program.number + (_LOW - (rank >> 1 & _LOW)))
+        asked.used[asked.cited[at]] = 1

@@ -4,9 +4,11 @@ from libc.string cimport memcmp
 from comity.bulk.engine.origins cimport Numbers, large_room, prefetch
 from comity.bulk.engine.rules cimport Plan, Program, ProgramAt, Rule, Rules, laid_out, octets_of, ruled
 from comity.robots.engine.matcher cimport (
-    Matcher, Patterns, Reading, blank_for, pack, rank_records, reading_of, room_for,
+    Matcher, Patterns, blank_for, pack, rank_records, room_for,
 )
-from comity.robots.engine.records cimport Names, Records, choose_into, directive_of, scan_into, size_of, start_of
+from comity.robots.engine.records cimport (
+    Names, Reading, Records, choose_into, directive_of, names_of, reading_of, scan_into, size_of, start_of,
+)
 
 ctypedef unsigned long long u64
 ctypedef ProgramAt* Programs
@@ -35,7 +37,6 @@ cdef struct Work:
 ctypedef Work* WorkAt
 
 cdef class Maker:
-    cdef object _dialect
     cdef list _names
     cdef list _matchers
     cdef Py_ssize_t _max_bytes
@@ -51,6 +52,7 @@ cdef class Maker:
     cdef Patterns _found
     cdef Rules _rules
     cdef u64* _entries
+    cdef u64* _keys
     cdef Py_ssize_t _found_size
     # Memory of programs: blocks, and what is left of the last.
     cdef Blocks _blocks

@@ -24,9 +24,7 @@ cdef Py_ssize_t _LONGEST = 0xFFFFFF
 cdef class Maker:
     """One thread's part of making programs, which live as long as it does."""
 
-    def __init__(self, list names, bint letters, dialect):
-        cdef bytes one, other
-        self._dialect = dialect
+    def __init__(self, list names, dialect):
         self._names = names
         self._matchers = []
         self._max_bytes = dialect.max_bytes
@@ -38,8 +36,8 @@ cdef class Maker:
         self._called = <CalledAs>calloc(self._agents, sizeof(Called))
         if self._called == NULL:
             raise MemoryError
-        for i, (one, other) in enumerate(names):
-            self._called[i].names = Names(one, len(one), other, len(other), letters)
+        for i, called in enumerate(names):
+            self._called[i].names = names_of(called, self._reading.letters)
 
     def __dealloc__(self):
         cdef Py_ssize_t i
@@ -123,14 +121,14 @@ cdef inline void _ask_ahead(CaptureAt capture) noexcept nogil:
 
 cdef int _limits(Maker self, CaptureAt capture, Py_ssize_t* start, Py_ssize_t* stop) except -1 with gil:
     """Where reading begins and ends in a file that has a byte order mark, or is too long: as `Parsed` says."""
-    robots = Robots(capture.body[: capture.size], self._dialect)
+    robots = Robots(capture.body[: capture.size], self._reading.dialect)
     start[0] = robots._start()
     stop[0] = robots._stop()
     return 0
 
 
 cdef int _is_parsable(Maker self, CaptureAt capture) except -1 with gil:
-    return 1 if Robots(capture.body[: capture.size], self._dialect).parsable else 0
+    return 1 if Robots(capture.body[: capture.size], self._reading.dialect).parsable else 0
 
 
 cdef int _make(Maker self, WorkAt work, Py_ssize_t number) except -1 nogil:
@@ -211,16 +209,18 @@ cdef int _lay_out(Maker self, WorkAt work, Py_ssize_t number, CalledAs own, unsi
         free(self._rules)
         self._found_size = 4 * own.rules
         self._found = room_for(self._found_size)
-        self._rules = <Rules>(malloc(self._found_size * (sizeof(Rule) + 8)))
+        self._rules = <Rules>(malloc(self._found_size * (sizeof(Rule) + 16)))
         if self._rules == NULL:
             self._found_size = 0
             return _no_room()
         self._entries = <u64*>(self._rules + self._found_size)
+        self._keys = self._entries + self._found_size
     try:
         if own.rules:
             count = rank_records(<unsigned char*>capture.body, self._records.records, records, own.rules,
-                                 &self._reading, self._dialect, self._found, &spare)
-        ruled(self._found, count, self._records.records, self._reading.wildcards, self._rules, self._entries, &plan)
+                                 self._reading, self._found, &spare)
+        ruled(self._found, count, self._records.records, self._reading.wildcards, self._keys, self._rules,
+              self._entries, &plan)
         asked = work.asked[number]
         heavy = plan.tried > _MANY and asked * plan.tried >= _PACKING * plan.count
         if heavy or plan.octets > _LONGEST:
@@ -235,7 +235,7 @@ cdef int _lay_out(Maker self, WorkAt work, Py_ssize_t number, CalledAs own, unsi
         program = <ProgramAt>self._free
         self._free += size
         self._left -= size
-        laid_out(program, self._found, self._rules, self._entries, &plan)
+        laid_out(program, self._found, self._keys, self._rules, self._entries, &plan)
         program.capture = <unsigned int>number
         program.named = 1 if own.groups else 0
         if heavy:
@@ -281,7 +281,7 @@ cdef int _have(Maker self, Py_ssize_t size) except -1 nogil:
 
 cdef int _pack(Maker self, ProgramAt program) except -1 with gil:
     """Have the engine's own matcher decide on the rules in hand."""
-    cdef Matcher matcher = blank_for(self._dialect)
+    cdef Matcher matcher = blank_for(self._reading)
     pack(matcher, self._found, program.count, self._reading.wildcards)
     self._matchers.append(matcher)
     self._octets += matcher._size

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """The rules of an agent laid out for many questions, and the question: which rule that matches a path is strongest?
 
-Ranks and patterns are those of `comity.robots`. A rule is tried by a mask over eight octets, by a set of octets that
+Ranks and patterns are those of `comity.robots`. A rule is tried by a mask over seven octets, by a set of octets that
 the path must hold, and only then by its text; where there are many, by the bucket of a path's first octets. Where that
 does not tell them apart, the engine's own Matcher is asked. Compiled only; no object of Python's is made.
 """
@@ -12,6 +12,8 @@ from comity.urls import _QUERY, _SEGMENT
 cdef unsigned int _WILD = 1
 cdef unsigned int _LONG = 2
 cdef unsigned int _EMPTY = 4
+cdef enum:
+    _LEAD = 7  # octets of a key
 cdef Py_ssize_t _FEW = 12  # rules that need no buckets
 cdef u64 _LOW = 0xFFFFFFFF
 cdef u64 _SET = (1 << 60) - 1
@@ -65,6 +67,11 @@ cdef unsigned int bucket_of(ProgramAt program, u64 head) noexcept nogil:
     return _bucket(head, program.depth, program.bits)
 
 
+cdef inline int _lead_of(u64 key) noexcept nogil:
+    """How many octets a key has."""
+    return (<unsigned char*>&key)[_LEAD]
+
+
 cdef inline unsigned int _bucket(u64 head, int depth, int bits) noexcept nogil:
     cdef u64 mixer = 0x9E3779B97F4A7C15
     if bits == 0:
@@ -72,14 +79,14 @@ cdef inline unsigned int _bucket(u64 head, int depth, int bits) noexcept nogil:
     return <unsigned int>(((head & MASKS[depth]) * mixer) >> (64 - bits))
 
 
-cdef void ruled(Patterns found, Py_ssize_t count, const u64* records, bint wildcards, Rules rules, u64* entries,
-                PlanAt plan) noexcept nogil:
+cdef void ruled(Patterns found, Py_ssize_t count, const u64* records, bint wildcards, u64* keys, Rules rules,
+                u64* entries, PlanAt plan) noexcept nogil:
     """From ranked patterns to rules, those left out that match no path; and how they are to be laid out.
 
     Args:
         found: patterns with their ranks; those that stay are moved to the front, and a rank gets the place of its rule
             there for the number of its record.
-        rules, entries: room for `count` each; entries are set to the records of the rules.
+        keys, rules, entries: room for `count` each; entries are set to the records of the rules.
     """
     cdef Py_ssize_t i, at, size, lead
     cdef unsigned char* text
@@ -104,10 +111,10 @@ cdef void ruled(Patterns found, Py_ssize_t count, const u64* records, bint wildc
         if size_of(entry) == 0:
             about |= _EMPTY
         rule = rules + kept
-        rule.key = rule.need = 0
-        key = <unsigned char*>(&rule.key)
+        rule.need = keys[kept] = 0
+        key = <unsigned char*>(keys + kept)
         lead = 0
-        while lead < 8 and lead + 1 < size:
+        while lead < _LEAD and lead + 1 < size:
             if about & _WILD and (text[lead + 1] == 42 or (text[lead + 1] == 36 and lead + 2 == size)):
                 break
             key[lead] = text[lead + 1]
@@ -115,29 +122,29 @@ cdef void ruled(Patterns found, Py_ssize_t count, const u64* records, bint wildc
         if about & _WILD:
             if text[0] == 42:
                 lead = 0
-                rule.key = 0
             for at in range(size):
                 if text[at] != 42 and not (text[at] == 36 and at + 1 == size):
                     rule.need |= MARKS[text[at]]
             rule.need &= _SET
-        elif size > 9:
+        elif size > _LEAD + 1:
             about |= _LONG
+        key[_LEAD] = <unsigned char>lead
         rule.text = <unsigned int>plan.octets
         if about & _WILD:
             plan.octets += size
-        elif size > 9:
-            plan.octets += size - 9
-        rule.about = <unsigned int>size << 8 | <unsigned int>lead << 4 | about
+        elif size > _LEAD + 1:
+            plan.octets += size - _LEAD - 1
+        rule.about = <unsigned int>size << 8 | about
         rule.rank = found[i].rank >> 33 << 33 | (_LOW - <u64>kept) << 1 | (found[i].rank & 1)
         entries[kept] = entry
         found[kept] = found[i]
         found[kept].rank = rule.rank
         kept += 1
     plan.count = kept
-    _planned(rules, plan)
+    _planned(keys, plan)
 
 
-cdef void _planned(Rules rules, PlanAt plan) noexcept nogil:
+cdef void _planned(const u64* keys, PlanAt plan) noexcept nogil:
     """By how many octets rules are told apart best, and how many are then tried for a path."""
     cdef Buckets counts
     cdef Py_ssize_t i, common, largest, tried
@@ -149,15 +156,15 @@ cdef void _planned(Rules rules, PlanAt plan) noexcept nogil:
         return
     while bits < 8 and 2 << bits < plan.count:
         bits += 1
-    while depth <= 8:
+    while True:
         for i in range(1 << bits):
             counts[i] = 0
         common = largest = 0
         for i in range(plan.count):
-            if rules[i].about >> 4 & 15 < depth:
+            if _lead_of(keys[i]) < depth:
                 common += 1
                 continue
-            bucket = _bucket(rules[i].key, depth, bits)
+            bucket = _bucket(keys[i], depth, bits)
             counts[bucket] += 1
             if counts[bucket] > largest:
                 largest = counts[bucket]
@@ -166,24 +173,28 @@ cdef void _planned(Rules rules, PlanAt plan) noexcept nogil:
             plan.tried = tried
             plan.depth = depth
             plan.bits = bits
-        depth *= 2
+        if depth == _LEAD:
+            return
+        depth = min(2 * depth, _LEAD)
 
 
 cdef Py_ssize_t octets_of(PlanAt plan) noexcept nogil:
     """How much memory a program takes."""
-    cdef Py_ssize_t size = sizeof(Program) + plan.count * (sizeof(Rule) + 8) + plan.octets
+    cdef Py_ssize_t size = sizeof(Program) + plan.count * (sizeof(Rule) + 16) + plan.octets
     if plan.bits:
         size += 8 * ((1 << plan.bits) // 2 + 1)
     return (size + 63) & ~63
 
 
-cdef void laid_out(ProgramAt program, Patterns found, Rules rules, const u64* entries, PlanAt plan) noexcept nogil:
+cdef void laid_out(ProgramAt program, Patterns found, const u64* keys, Rules rules, const u64* entries,
+                   PlanAt plan) noexcept nogil:
     """Write a program where `octets_of` its plan are free."""
     cdef Buckets ends
     cdef Py_ssize_t i, size
-    cdef unsigned int at
+    cdef unsigned int at, bucket
     cdef int depth = plan.depth
-    cdef char* here = <char*>program + sizeof(Program)
+    cdef u64* own = keys_of(program)
+    cdef char* here = <char*>(own + plan.count)
     program.count = program.common = <unsigned int>plan.count
     program.depth = plan.depth
     program.bits = plan.bits
@@ -202,16 +213,17 @@ cdef void laid_out(ProgramAt program, Patterns found, Rules rules, const u64* en
         if rules[i].about & _WILD:
             memcpy(program.text + rules[i].text, found[i].text, size)
         elif rules[i].about & _LONG:
-            memcpy(program.text + rules[i].text, found[i].text + 9, size - 9)
+            memcpy(program.text + rules[i].text, found[i].text + _LEAD + 1, size - _LEAD - 1)
     if plan.bits == 0:
         if plan.count:
+            memcpy(own, keys, 8 * plan.count)
             memcpy(program.rules, rules, plan.count * sizeof(Rule))
         return
     for i in range((1 << plan.bits) + 1):
         ends[i] = 0
     for i in range(plan.count):
-        if rules[i].about >> 4 & 15 >= depth:
-            ends[_bucket(rules[i].key, depth, plan.bits) + 1] += 1
+        if _lead_of(keys[i]) >= depth:
+            ends[_bucket(keys[i], depth, plan.bits) + 1] += 1
     program.common = 0
     at = <unsigned int>plan.count
     for i in range(1 << plan.bits):
@@ -220,33 +232,36 @@ cdef void laid_out(ProgramAt program, Patterns found, Rules rules, const u64* en
         at += ends[i]
         ends[i] = program.buckets[i] = at
     for i in range(plan.count):
-        if rules[i].about >> 4 & 15 < depth:
-            program.rules[program.common] = rules[i]
+        if _lead_of(keys[i]) < depth:
+            at = program.common
             program.common += 1
         else:
-            at = _bucket(rules[i].key, depth, plan.bits)
-            program.rules[ends[at]] = rules[i]
-            ends[at] += 1
+            bucket = _bucket(keys[i], depth, plan.bits)
+            at = ends[bucket]
+            ends[bucket] += 1
+        own[at] = keys[i]
+        program.rules[at] = rules[i]
 
 
-cdef inline Rules _best_among(ProgramAt program, Rules rule, Rules end, u64 head, const char* path,
+cdef inline Rules _best_among(ProgramAt program, unsigned int at, unsigned int end, u64 head, const char* path,
                               Py_ssize_t length, u64 marks, Rules best) noexcept nogil:
     cdef Py_ssize_t size
-    cdef unsigned int about
-    while rule < end:
-        about = rule.about
-        if (
-            (head ^ rule.key) & MASKS[about >> 4 & 15] == 0
-            and (best == NULL or rule.rank > best.rank)
-            and rule.need & ~marks == 0
-        ):
-            size = about >> 8
-            if about & _WILD:
-                if matches_octets(program.text + rule.text, size, path, length):
+    cdef Rules rule
+    cdef const u64* keys = keys_of(program)
+    while at < end:
+        if (head ^ keys[at]) & MASKS[_lead_of(keys[at])] == 0:
+            rule = program.rules + at
+            if (best == NULL or rule.rank > best.rank) and rule.need & ~marks == 0:
+                size = rule.about >> 8
+                if rule.about & _WILD:
+                    if matches_octets(program.text + rule.text, size, path, length):
+                        best = rule
+                elif size <= length and (
+                    not rule.about & _LONG
+                    or memcmp(program.text + rule.text, path + _LEAD + 1, size - _LEAD - 1) == 0
+                ):
                     best = rule
-            elif size <= length and (not about & _LONG or memcmp(program.text + rule.text, path + 9, size - 9) == 0):
-                best = rule
-        rule += 1
+        at += 1
     return best
 
 
@@ -266,9 +281,9 @@ cdef u64 strongest(ProgramAt program, const char* path, Py_ssize_t length, u64 m
     head = head_of(path, length)
     if program.bits:
         bucket = bucket_of(program, head)
-        best = _best_among(program, program.rules + program.buckets[bucket],
-                           program.rules + program.buckets[bucket + 1], head, path, length, marks, best)
-    best = _best_among(program, program.rules, program.rules + program.common, head, path, length, marks, best)
+        best = _best_among(program, program.buckets[bucket], program.buckets[bucket + 1], head, path, length, marks,
+                           best)
+    best = _best_among(program, 0, program.common, head, path, length, marks, best)
     if best == NULL:
         return 0
     empty[0] = best.about & _EMPTY != 0

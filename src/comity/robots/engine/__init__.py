@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         Asked,
         Matcher,
         applying,
-        first_answer,
         matcher,
         matcher_of,
         matches,
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     )
 else:
     try:
-        from comity.robots.engine.matcher import Asked, Matcher, first_answer, matcher, matcher_of
+        from comity.robots.engine.matcher import Asked, Matcher, matcher, matcher_of
         from comity.robots.engine.paths import matches, normalised, path_of
         from comity.robots.engine.records import applying, scan
 
@@ -34,7 +33,6 @@ else:
             Asked,
             Matcher,
             applying,
-            first_answer,
             matcher,
             matcher_of,
             matches,
@@ -48,7 +46,6 @@ __all__ = [
     "Asked",
     "Matcher",
     "applying",
-    "first_answer",
     "matcher",
     "matcher_of",
     "matches",

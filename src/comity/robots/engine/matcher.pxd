@@ -1,9 +1,11 @@
+from cpython.array cimport array
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memchr, memcmp, memcpy
 
 from comity.robots.engine.paths cimport LOOKS_AT, matches_octets, normalise, path_of
 from comity.robots.engine.records cimport (
-    Entry, Names, choose_into, directive_of, names_of, size_of, start_of,
+    ALLOW_FIRST, DISALLOW_FIRST, LONGEST, Entry, Names, Reading, called_by, choose_into, directive_of, names_of,
+    reading_of, size_of, start_of,
 )
 
 ctypedef unsigned long long u64
@@ -15,13 +17,6 @@ cdef struct Pattern:
     u64 rank
 
 ctypedef Pattern* Patterns
-
-cdef struct Reading:
-    int form
-    int order
-    bint allow_wins
-    bint wildcards
-    bint index_html
 
 cdef class Matcher:
     cdef int _form
@@ -49,16 +44,19 @@ cdef class Matcher:
     cdef Py_ssize_t _size
 
 cdef class Asked:
+    cdef readonly bytes body
+    cdef readonly object dialect
+    cdef public array _index
     cdef readonly dict _matchers
+    cdef Reading _reading
+    cpdef _keep(self, key, matcher)
 
 cdef inline bint is_robots_txt(const char* path, Py_ssize_t size) noexcept nogil:
     return size == 11 and memcmp(path, b"/robots.txt", 11) == 0
 
-cdef Matcher blank_for(dialect)
-cdef Reading reading_of(dialect)
+cdef Matcher blank_for(Reading reading)
 cdef Py_ssize_t rank_records(unsigned char* octets, const Entry* entries, const unsigned int* records,
-                             Py_ssize_t total, Reading* reading, object dialect, Patterns found,
-                             unsigned char** spare) except -1 nogil
+                             Py_ssize_t total, Reading reading, Patterns found, unsigned char** spare) except -1 nogil
 cdef Patterns room_for(Py_ssize_t count) except NULL nogil
 cdef int pack(Matcher made, Patterns found, Py_ssize_t count, bint wildcards) except -1 nogil
 cdef u64 best_packed(Matcher self, const char* path, Py_ssize_t length) noexcept nogil

@@ -10,10 +10,9 @@ A matcher works on the octets of the file: making one costs about as much as rea
 an object of its own only where it has to be normalised. What all this gives is documented in reference.py.
 """
 
-from comity.robots.agents import called_as
 from comity.robots.directives import ALLOW, RULES
 from comity.robots.engine import reference
-from comity.robots.engine.reference import FORMS, unanswerable
+from comity.robots.engine.reference import unanswerable
 
 cdef unsigned int _ALLOW = ALLOW
 cdef unsigned int _RULES = RULES
@@ -24,11 +23,7 @@ cdef enum:
     _DEEP = 40  # octets in common, beyond which patterns are compared as a whole
     _FEW_LEFT = 6  # patterns, below which they are
     _COUNTERS = 1 << 12  # of runs of three octets; some share one
-    # How rules are ranked; see `precedence` of Dialect.
-    _LONGEST = 0
-    _ALLOW_FIRST = 2
-    _DISALLOW_FIRST = 3
-_ORDERS = {"longest": _LONGEST, "first": 1, "allow_first": _ALLOW_FIRST, "disallow_first": _DISALLOW_FIRST}
+    _MOST_KEPT = 128  # agents, and sets of groups, whose matchers a file keeps
 
 
 cdef class Matcher:
@@ -79,16 +74,26 @@ cdef inline bint _answer(Matcher matcher, object url, object agent) except -1:
 cdef class Asked:
     """The hot half of a parsed file: a matcher for each agent that has been asked about, and the question."""
 
-    def __init__(self):
+    def __init__(self, bytes body, dialect):
+        self.body = body
+        self.dialect = dialect
+        self._reading = reading_of(dialect)
         self._matchers = {}
 
     def allowed(self, url, agent):
         if not isinstance(agent, str):
             raise unanswerable(url, agent)
         matcher = self._matchers.get(agent)
-        if matcher is None:
-            return self._first_asked(url, agent)
-        return _answer(matcher, url, agent)
+        if matcher is not None:
+            return _answer(matcher, url, agent)
+        cdef bytes path = path_of(url, self._reading.form, self._reading.semicolon)
+        if len(path) == 0:
+            raise unanswerable(url, agent)
+        if _suits_first(self._reading) and agent.isascii() and agent not in self._matchers:
+            answer = _first_answer(self, path, agent)
+            self._keep(agent, None)
+            return answer
+        return _allows(self._matcher_for(agent), path)
 
     def allowed_many(self, urls, agent):
         """`allowed` for many URLs."""
@@ -101,25 +106,30 @@ cdef class Asked:
             matcher = self._matcher_for(agent)
         return [_answer(matcher, url, agent) for url in urls]
 
-    def _first_asked(self, url, agent):
-        return _answer(self._matcher_for(agent), url, agent)
+    cpdef _keep(self, key, matcher):
+        if len(self._matchers) >= _MOST_KEPT:
+            self._matchers.clear()
+        self._matchers[key] = matcher
 
     def _matcher_for(self, agent):
         raise NotImplementedError
 
 
-def matcher_of(bytes body, index, numbers, dialect):
-    cdef Matcher made = blank_for(dialect)
-    cdef const char* text = body
-    cdef const Entry[:] entries = index
-    cdef const unsigned int[:] records = numbers
-    cdef Py_ssize_t total = len(numbers), count = 0
-    cdef Patterns found = room_for(2 * total)
+cdef inline bint _suits_first(Reading reading):
+    """Whether the first question about an agent, which is often the only one, is answered without a matcher."""
+    return reading.merged and reading.order == LONGEST and reading.allow_wins and reading.wildcards
+
+
+def matcher_of(bytes body, array index, array numbers, dialect):
     cdef Reading reading = reading_of(dialect)
+    cdef Matcher made = blank_for(reading)
+    cdef const char* text = body
+    cdef Py_ssize_t total = len(numbers), count
+    cdef Patterns found = room_for(2 * total)
     cdef unsigned char* spare = NULL
     try:
-        if total:
-            count = rank_records(<unsigned char*>text, &entries[0], &records[0], total, &reading, dialect, found, &spare)
+        count = rank_records(<unsigned char*>text, <Entry*>index.data.as_voidptr,
+                             <unsigned int*>numbers.data.as_voidptr, total, reading, found, &spare)
         pack(made, found, count, reading.wildcards)
     finally:
         free(found)
@@ -152,43 +162,39 @@ cdef Matcher _blank(int form, bint semicolon, bint exempt):
     return made
 
 
-cdef Matcher blank_for(dialect):
+cdef Matcher blank_for(Reading reading):
     """A matcher without rules, to be packed."""
-    return _blank(FORMS[dialect.path_form], dialect.semicolon_path, dialect.robots_txt_allowed)
+    return _blank(reading.form, reading.semicolon, reading.exempt)
 
 
-def first_answer(bytes body, index, bytes path, agent, dialect):
+cdef bint _first_answer(Asked self, bytes path, agent) except -1:
     """Rules are tried as they stand in the file, one after the other: of the longest that match one that allows wins."""
-    if not (agent.isascii() and reference.is_merged(dialect) and dialect.precedence == "longest"
-            and dialect.tie == "allow" and dialect.wildcards):
-        return None
-    if dialect.robots_txt_allowed and is_robots_txt(path, len(path)):
-        return True
-    cdef const char* text = body
+    cdef Reading reading = self._reading
+    cdef const char* text = self.body
     cdef const char* target = path
-    cdef const Entry[:] entries = index
-    cdef Py_ssize_t total = len(index), groups = 0, i, weight, most = -1
+    cdef const Entry* entries = <Entry*>self._index.data.as_voidptr
+    cdef Py_ssize_t total = len(self._index), groups = 0, i, most = -1
     cdef Entry entry
-    cdef bint index_html = dialect.index_html
-    cdef tuple called = called_as(agent, dialect.agent_match)
-    cdef Names names = names_of(called, dialect)
-    cdef unsigned int* found = <unsigned int*>malloc(8 * total + 8)
+    cdef tuple called = called_by(reading, agent)
+    cdef Names names = names_of(called, reading.letters)
+    cdef unsigned int* found
+    if reading.exempt and is_robots_txt(path, len(path)):
+        return True
+    found = <unsigned int*>malloc(8 * total + 8)
     if found == NULL:
         raise MemoryError
     try:
-        for i in range(choose_into(text, &entries[0] if total else NULL, total, &names, _RULES, _RULES, found,
-                                   found + total, &groups)):
+        for i in range(choose_into(text, entries, total, &names, _RULES, _RULES, found, found + total, &groups)):
             entry = entries[found[i]]
-            weight = _weight(text + start_of(entry), size_of(entry), directive_of(entry) == _ALLOW, target, len(path),
-                             index_html, dialect)
-            most = max(most, weight)
+            most = max(most, _weight(text + start_of(entry), size_of(entry), directive_of(entry) == _ALLOW, target,
+                                     len(path), reading))
     finally:
         free(found)
     return most < 2 or most & 1 == 1
 
 
 cdef Py_ssize_t _weight(const char* pattern, Py_ssize_t size, bint allow, const char* path, Py_ssize_t length,
-                        bint index_html, object dialect) except -2:
+                        Reading reading) except -2:
     """Twice the octets of a rule's pattern, plus one where it allows; -1 where it does not match."""
     cdef Py_ssize_t i
     cdef unsigned char char
@@ -198,16 +204,16 @@ cdef Py_ssize_t _weight(const char* pattern, Py_ssize_t size, bint allow, const 
     for i in range(size):
         char = <unsigned char>pattern[i]
         if _is_special(looks, char, i + 1 == size, True):
-            normal = reference.comparable(pattern[:size], dialect)
-            return _weight_of(normal, len(normal), allow, path, length, index_html)
+            normal = reference.comparable(pattern[:size], reading.dialect)
+            return _weight_of(normal, len(normal), allow, path, length, reading.index_html)
         if char == 42 or char == 36:
             plain = False
         elif plain and (i >= length or char != <unsigned char>path[i]):
             # No match, whatever follows; but `Allow: /dir/index.html` may still speak for /dir/.
-            if not (allow and index_html):
+            if not (allow and reading.index_html):
                 return -1
             break
-    return _weight_of(pattern, size, allow, path, length, index_html)
+    return _weight_of(pattern, size, allow, path, length, reading.index_html)
 
 
 cdef Py_ssize_t _weight_of(const char* pattern, Py_ssize_t size, bint allow, const char* path, Py_ssize_t length,
@@ -244,20 +250,8 @@ cdef Py_ssize_t _index_html(const char* pattern, Py_ssize_t size) noexcept nogil
     return slash if slash >= 0 and size - slash >= 10 and memcmp(pattern + slash, b"/index.htm", 10) == 0 else -1
 
 
-cdef Reading reading_of(object dialect):
-    """How a dialect reads patterns."""
-    cdef Reading reading
-    reading.form = FORMS[dialect.path_form]
-    reading.order = _ORDERS[dialect.precedence]
-    reading.allow_wins = dialect.tie == "allow"
-    reading.wildcards = dialect.wildcards
-    reading.index_html = dialect.index_html
-    return reading
-
-
 cdef Py_ssize_t rank_records(unsigned char* octets, const Entry* entries, const unsigned int* records,
-                             Py_ssize_t total, Reading* reading, object dialect, Patterns found,
-                             unsigned char** spare) except -1 nogil:
+                             Py_ssize_t total, Reading reading, Patterns found, unsigned char** spare) except -1 nogil:
     """Patterns with their ranks, as `ranked` gives them, but equal ones each: how many there are.
 
     Args:
@@ -291,7 +285,7 @@ cdef Py_ssize_t rank_records(unsigned char* octets, const Entry* entries, const 
                     raise MemoryError
         if special:
             if reading.form == 0:
-                size = _compared(text, size, dialect, free_room)
+                size = _compared(text, size, reading.dialect, free_room)
             else:  # as `comparable`, without its cost
                 size = normalise(text, size, reading.form, reading.wildcards, free_room)
             text = free_room
@@ -323,13 +317,13 @@ cdef Py_ssize_t _compared(unsigned char* text, Py_ssize_t size, object dialect, 
 
 cdef u64 _rank(u64 number, Py_ssize_t size, bint allow, int order, bint allow_wins) noexcept nogil:
     cdef u64 yes = 1 if allow else 0, weight = 0, most = 0xFFFFFFFF
-    if order == _LONGEST:
+    if order == LONGEST:
         weight = <u64>size << 34
         if allow_wins:
             weight |= yes << 33
-    elif order == _ALLOW_FIRST:
+    elif order == ALLOW_FIRST:
         weight = yes << 33
-    elif order == _DISALLOW_FIRST:
+    elif order == DISALLOW_FIRST:
         weight = (1 - yes) << 33
     return weight | (most - number) << 1 | (yes if size else 1)
 

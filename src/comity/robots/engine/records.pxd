@@ -1,8 +1,10 @@
+from cpython.array cimport array
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memchr
+from libc.string cimport memchr, memcpy
 
 # A record in the index: where its value starts (32 bits), how many octets it has (24), its directive (8).
-ctypedef unsigned long long Entry
+ctypedef unsigned long long u64
+ctypedef u64 Entry
 
 cdef inline Entry entry_of(Py_ssize_t start, Py_ssize_t size, int directive) noexcept nogil:
     return <Entry>start << 32 | <Entry>(size if size < 0xFFFFFF else 0xFFFFFF) << 8 | <Entry>directive
@@ -33,9 +35,30 @@ cdef struct Names:
     Py_ssize_t other_size
     bint letters
 
+# How rules are ranked; see `precedence` of Dialect.
+cdef enum:
+    LONGEST = 0
+    ALLOW_FIRST = 2
+    DISALLOW_FIRST = 3
+
+cdef class Reading:
+    cdef readonly object dialect
+    cdef bint merged  # whether an agent's groups are found in one pass; see is_merged
+    cdef bint letters
+    cdef int form
+    cdef int order
+    cdef bint allow_wins
+    cdef bint wildcards
+    cdef bint index_html
+    cdef bint semicolon
+    cdef bint exempt  # whether /robots.txt is allowed whatever the rules say
+    cdef dict _called
+
+cdef Reading reading_of(dialect)
+cdef tuple called_by(Reading reading, agent)
 cdef int scan_into(unsigned char* text, Py_ssize_t start, Py_ssize_t stop, bint typos, bint nul_ends_line,
                    Py_ssize_t longest_line, Records* into) noexcept nogil
-cdef Names names_of(tuple called, dialect)
+cdef Names names_of(tuple called, bint letters)
 cdef Py_ssize_t choose_into(const char* text, const Entry* entries, Py_ssize_t total, const Names* names,
                             unsigned int ends, unsigned int wanted, unsigned int* found, unsigned int* starts,
                             Py_ssize_t* groups) noexcept nogil

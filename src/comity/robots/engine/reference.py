@@ -21,6 +21,7 @@ from comity.robots.directives import ALLOW, LABELS, PREFIXES, RULES, SITEMAP, US
 if TYPE_CHECKING:
     from comity.robots.dialects import Dialect
 
+MOST_KEPT: Final = 128  # agents, and sets of groups, whose matchers a file keeps
 MOST_SHOWN: Final = 100  # characters of what was asked about
 _SPACE: Final = b" \t\x0b\x0c\r\n"
 _LONGEST: Final = 0xFFFFFF
@@ -322,9 +323,9 @@ def _rank(number: int, pattern: bytes, allow: bool, dialect: "Dialect") -> int:
 ROBOTS_TXT: Final = b"/robots.txt"
 
 
-def is_exempt(path: bytes, dialect: "Dialect") -> bool:
+def is_exempt(path: bytes, robots_txt_allowed: bool) -> bool:
     """Whether a path is that of the robots.txt itself, which may always be fetched (RFC 9309, 2.2.2)."""
-    return path == ROBOTS_TXT and dialect.robots_txt_allowed
+    return robots_txt_allowed and path == ROBOTS_TXT
 
 
 class Matcher:
@@ -342,7 +343,7 @@ class Matcher:
 
     def allows(self, path: bytes) -> bool:
         """Whether the strongest rule that matches a path allows it."""
-        return (self._exempt and path == ROBOTS_TXT) or allows(self.best(path))
+        return is_exempt(path, self._exempt) or allows(self.best(path))
 
     def answer(self, url: str, agent: str) -> bool:
         """`allows` for a URL."""
@@ -376,15 +377,13 @@ def matcher_of(body: bytes, index: "array[int]", numbers: "array[int]", dialect:
     return Matcher(ranks, form, dialect.semicolon_path, dialect.wildcards, exempt)
 
 
-def first_answer(body: bytes, index: "array[int]", path: bytes, agent: str, dialect: "Dialect") -> bool | None:
-    """The verdict for an agent that may never be asked about again, without making a matcher; None: make one."""
-    return None
-
-
 class Asked:
     """The part of a parsed file that is asked most: a matcher for each agent that was asked about, and the question."""
 
-    def __init__(self) -> None:
+    _index: "array[int]"
+
+    def __init__(self, body: bytes, dialect: "Dialect") -> None:
+        self.body, self.dialect = body, dialect
         self._matchers: dict[object, Matcher | None] = {}
 
     def allowed(self, url: str, agent: str) -> bool:
@@ -400,8 +399,7 @@ class Asked:
         """
         if not isinstance(agent, str):
             raise unanswerable(url, agent)
-        matcher = self._matchers.get(agent)
-        return self._first_asked(url, agent) if matcher is None else matcher.answer(url, agent)
+        return (self._matchers.get(agent) or self._matcher_for(agent)).answer(url, agent)
 
     def allowed_many(self, urls: Iterable[str], agent: str) -> list[bool]:
         """`allowed` for many URLs."""
@@ -412,8 +410,10 @@ class Asked:
         matcher = self._matchers.get(agent) or self._matcher_for(agent)
         return [matcher.answer(url, agent) for url in urls]
 
-    def _first_asked(self, url: str, agent: str) -> bool:
-        return self._matcher_for(agent).answer(url, agent)
+    def _keep(self, key: object, matcher: Matcher | None) -> None:
+        if len(self._matchers) >= MOST_KEPT:
+            self._matchers.clear()
+        self._matchers[key] = matcher
 
     def _matcher_for(self, agent: str) -> Matcher:
         raise NotImplementedError
