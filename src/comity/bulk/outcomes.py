@@ -11,8 +11,8 @@ from typing import NamedTuple
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.policy.decision import RECOMMENDATION
 from comity.robots import Robots, parse
+from comity.robots.paths import is_robots_txt
 from comity.robots.values import Rule
-from comity.urls import Url
 from comity.usage.statements import USE
 
 FETCHED_AT = 0.0
@@ -74,11 +74,11 @@ def judged(policy: Policy, origin_policy: OriginPolicy, robots: Robots, url: str
     _, rule, _ = robots.brief(url, policy.asked_as)
     if rule is not None:
         return outcome(decision, rule, ""), rule
-    if robots.dialect.robots_txt_allowed and Url(url).path_and_query == "/robots.txt":
+    if robots.dialect.robots_txt_allowed and is_robots_txt(url):
         return outcome(decision, None, "robots.txt itself may always be fetched"), None
     if not decision.may_fetch:
         return outcome(decision, None, _refused(decision)), None
-    named = bool(robots._chosen(policy.asked_as))
+    named = bool(robots._rules_for(policy.asked_as)[0])
     return outcome(decision, None, "no rule matches" if named else "no group applies to the agent"), None
 
 
@@ -105,7 +105,7 @@ def whole(policy: Policy, result: RobotsResult, url: str = f"{HERE}/") -> RowOut
     reason = _WHOLE[result.kind]
     if result.kind != "unparsable":
         reason += f" (HTTP status {result.status})" if result.status is not None else " (no answer)"
-    if decision.may_fetch and url.endswith("/robots.txt") and policy.mode == "respect":
+    if decision.may_fetch and is_robots_txt(url) and policy.mode == "respect":
         reason = "robots.txt itself may always be fetched"
     return outcome(decision, None, reason)
 

@@ -10,7 +10,7 @@ from comity.bulk import outcomes
 from comity.bulk.columns import JudgedRows, shown
 from comity.bulk.meanings import Meanings, outcome_of
 from comity.policy import OriginPolicy, Policy
-from comity.urls import Url
+from comity.robots.paths import is_robots_txt
 
 
 def judge(
@@ -46,7 +46,7 @@ def judge(
         entry = int(meanings.entries[capture])
         if entry:
             for row, url in own:
-                codes[:, row] = outcome_of(entry, Url(url).path_and_query == "/robots.txt")
+                codes[:, row] = outcome_of(entry, is_robots_txt(url))
             continue
         body = meanings.body(capture)
         for number, policy in enumerate(policies):

@@ -18,6 +18,7 @@ from typing import Any, Final
 from comity._extras import need
 from comity.errors import InputError, InvalidURL
 from comity.frontier.database import open_finished
+from comity.robots.paths import is_robots_txt
 from comity.urls import Url
 
 KINDS: Final = (".parquet", ".csv", ".jsonl", ".json", ".txt", ".urls")
@@ -241,7 +242,7 @@ def _archived(path: Path) -> list[dict[str, Any]]:
                 url = Url(target)
             except InvalidURL:
                 continue
-            if url.path_and_query != "/robots.txt":
+            if not is_robots_txt(url):
                 continue
             found.append(_row(url.origin, record.http_headers.status_code, record.reader.read(), record.record_date))
     return found

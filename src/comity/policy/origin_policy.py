@@ -12,8 +12,8 @@ from comity.policy.decision import RECOMMENDATION, Decision, RuleCited, Source, 
 from comity.policy.policy import Policy
 from comity.policy.presets import DAY
 from comity.policy.robots_result import RobotsResult
+from comity.robots.paths import is_robots_txt
 from comity.robots.reasons import brief, cut
-from comity.urls import Url
 
 if TYPE_CHECKING:
     from comity.robots import Robots
@@ -94,11 +94,11 @@ class OriginPolicy:
         if self._policy.mode != "respect":
             return True
         if self._whole is not None:
-            return not self._whole[1] or _is_robots_txt(url)
+            return not self._whole[1] or is_robots_txt(url)
         assert self._robots is not None
-        if self._refused and not _is_robots_txt(url):
+        if self._refused and not is_robots_txt(url):
             return False
-        if self._grants_use and self._too_little(self._usage_of(url)) and not _is_robots_txt(url):
+        if self._grants_use and self._too_little(self._usage_of(url)) and not is_robots_txt(url):
             return False
         if self._asterisks * len(url) > SLOW:
             return self._answer(self._robots, url)[0]
@@ -126,7 +126,7 @@ class OriginPolicy:
         if self._whole is not None:
             verdict, blocked, why = self._whole
             usage = self._nothing_stated()
-            if blocked and _is_robots_txt(url):
+            if blocked and is_robots_txt(url):
                 blocked, why = False, "robots.txt itself may always be fetched"
         else:
             assert self._robots is not None
@@ -138,7 +138,7 @@ class OriginPolicy:
             verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")
             usage = self._usage.for_url(url, crawlable=allowed) if self._usage else self._nothing_stated()
             refused = self._refused or (self._too_little(usage) if self._grants_use else "")
-            if allowed and refused and not _is_robots_txt(url):
+            if allowed and refused and not is_robots_txt(url):
                 blocked, why, recommended = True, refused, False
             elif allowed and self._hopeless:
                 why, recommended = why + self._hopeless, False
@@ -251,11 +251,6 @@ def decide(policy: Policy, url: str, result: RobotsResult | None) -> Decision:
         result: what came of asking for the robots.txt of the URL's origin; None only in mode `ignore`.
     """
     return OriginPolicy(policy, result).decide(url)
-
-
-def _is_robots_txt(url: str) -> bool:
-    """Whether a URL is the robots.txt itself, which may always be fetched (RFC 9309, 2.2.2)."""
-    return url.endswith("/robots.txt") and Url(url).path_and_query == "/robots.txt"
 
 
 def _source(result: RobotsResult | None) -> Source | None:

@@ -129,7 +129,7 @@ def add_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Robots
     if _named(robots, agent):
         return _joined(robots, [*lines, *_new_group(robots, lines, agent, [text])])
     # An agent that is named leaves what is meant for everybody else: all of that goes along.
-    rules = [_copied(robots, entry) for _, entry in robots._rule_entries(robots._chosen(agent))]
+    rules = [_copied(robots, robots._index[number]) for number in robots._rules_for(agent)[1]]
     return _joined(robots, [*lines, *_new_group(robots, lines, agent, [*_records_for(robots, agent), *rules, text])])
 
 
@@ -163,8 +163,8 @@ def remove_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Rob
         for line in robots.lines[group.line - 1 : group.last_line]:
             if line.kind == "user-agent" and line.value.lower() == agent.lower():
                 lines[line.number - 1] = None
-        entries = zip(group.rules, robots._rule_entries([span]), strict=True)
-        kept = [_copied(robots, entry) for rule, (_, entry) in entries if rule not in dropped]
+        rules = zip(group.rules, robots._rules_in(span), strict=True)
+        kept = [_copied(robots, robots._index[number]) for rule, number in rules if rule not in dropped]
         added += _new_group(robots, [*_lines(robots), *added], agent, [*records, *(kept or [NO_RULE])])
     left = [line for line in lines if line is not None]
     if not added and left == _lines(robots):

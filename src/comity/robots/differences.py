@@ -188,7 +188,7 @@ class _Meaning:
         self.by_name = robots.dialect.agent_match in KEYS
         self.by_length = robots.dialect.precedence == "longest" and robots.dialect.tie == "allow"
         spans, self._groups = _groups(robots, directives.RULES)
-        self._numbers = [[number for number, _ in robots._rule_entries([span])] for span in spans]
+        self._numbers = [robots._rules_in(span) for span in spans]
         runs, self._runs = _groups(robots, directives.RECORDS)
         self._paces = [list(_said(robots, span, _PACE)) for span in runs]
         stated, self._preferences = _groups(robots, directives.PREFERENCES)
@@ -229,7 +229,7 @@ class _Meaning:
 
     def _best(self, parts: list["_Part"], path: bytes) -> int:
         """The highest rank of the rules that match a path; 0 where none does, or where no rule is asked."""
-        if is_exempt(path, self.robots.dialect):
+        if is_exempt(path, self.robots.dialect.robots_txt_allowed):
             return 0
         return max((part.matcher.best(path) for part in parts), default=0)
 

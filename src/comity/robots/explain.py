@@ -58,10 +58,10 @@ def explain(robots: "Parsed", url: str, agent: str) -> Match:
     """Judge by trying every rule. Slower than `allowed`, on purpose another way, with the same verdict."""
     dialect = robots.dialect
     path = robots._path_of(url, agent)
-    spans = robots._chosen(agent)
+    groups, numbers = robots._rules_for(agent)
     found: dict[int, int] = {}  # record -> its strongest rank
-    for number, entry in robots._rule_entries(spans):
-        for pattern, rank in ranked(robots.body, [(number, entry)], dialect).items():
+    for number in numbers:
+        for pattern, rank in ranked(robots.body, [(number, robots._index[number])], dialect).items():
             if _matches(pattern, path, dialect) and rank > found.get(number, 0):
                 found[number] = rank
     order = sorted(found.items(), key=lambda item: item[1], reverse=True)[: MOST_SHOWN + 1]
@@ -69,10 +69,10 @@ def explain(robots: "Parsed", url: str, agent: str) -> Match:
     rules = [robots._rule(number, lines) for number, _ in order]
     rule = rules[0] if rules else None
     group = None
-    if spans:
-        home = next((span for span in spans if order and span[0] <= order[0][0] < span[1]), spans[0])
-        group = robots._group(home, lines)
-    always = reference.is_exempt(path, dialect)
+    if groups:
+        home = max((start for start in groups if order and start <= order[0][0]), default=groups[0])
+        group = robots._group((home, dict(robots._spans())[home]), lines)
+    always = reference.is_exempt(path, dialect.robots_txt_allowed)
     allowed = always or not order or reference.allows(order[0][1])
     shown = path.decode("utf-8", "replace")
     return Match(
@@ -84,7 +84,7 @@ def explain(robots: "Parsed", url: str, agent: str) -> Match:
         group=group,
         path=shown,
         beaten=() if always else tuple((beaten, _lost(rules[0], beaten, dialect)) for beaten in rules[1:]),
-        why=why(None if always else rule, spans != [], shown, agent, always),
+        why=why(None if always else rule, groups != (), shown, agent, always),
     )
 
 

@@ -9,7 +9,8 @@ from typing import Final
 
 from comity.robots.dialects import DIALECTS, Dialect
 from comity.robots.engine import matches, path_of
-from comity.robots.engine.reference import FORMS, comparable
+from comity.robots.engine.reference import FORMS, comparable, is_exempt
+from comity.urls import Url
 
 RFC9309: Final = DIALECTS["rfc9309"]
 _BLANK: Final = re.compile(r"[ \t]+")
@@ -37,6 +38,11 @@ def pattern(text: str, dialect: Dialect = RFC9309) -> Pattern:
 def target(url: str, dialect: Dialect = RFC9309) -> bytes:
     """Path and query of a URL, or of a bare path, in the form in which patterns are compared with it."""
     return path_of(url, FORMS[dialect.path_form], dialect.semicolon_path)
+
+
+def is_robots_txt(url: str) -> bool:
+    """Whether a URL is that of a robots.txt, which may always be fetched (RFC 9309, 2.2.2)."""
+    return url.endswith("robots.txt") and is_exempt(Url(url).path_and_query.encode(), True)
 
 
 def split(value: str) -> tuple[str | None, str]:

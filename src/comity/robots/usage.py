@@ -103,13 +103,13 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
     A group that names the agent stands in the place of `*` here too, even where it states no preference.
     """
     index, lines = robots._index, LineNumbers(robots.body)
-    chosen = set(robots._chosen(agent, directives.PREFERENCES))
+    groups, _ = robots._applying(agent, directives.PREFERENCES, 0)
     spans = robots._spans(directives.PREFERENCES)
     above = (0, spans[0][0] if spans else len(index))  # lines above any `User-agent` line
     found: dict[int, list[UsageLine]] = {kind: [] for kind in directives.USAGE}
     groupless: list[Statement] = []
     for span in (above, *spans):
-        agents = shown(", ".join(robots._agents(span)), MAX_GROUP) if span in chosen else None
+        agents = shown(", ".join(robots._agents(span)), MAX_GROUP) if span[0] in groups else None
         for number in range(*span):
             kind = directive_of(index[number])
             if kind not in directives.USAGE:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from comity.robots.dialects import KIB
 from comity.robots.directives import LABELS, PREFIXES
+from comity.robots.engine.reference import is_exempt
 from comity.robots.lines import Line
 from comity.robots.lint.findings import Finding
 from comity.robots.lint.names import about_name, one_slip
@@ -342,7 +343,7 @@ def _about_path(line: Line, rules: Rules) -> Iterator[Finding]:
         if _UNRESERVED.fullmatch(char):
             yield rewritten("encoded-unreserved", f"{escape[0]} is {char!r}", path.replace(escape[0], char))
             break
-    if path.rstrip("$") == "/robots.txt" and line.kind == "disallow":
+    if is_exempt(path.rstrip("$").encode("utf-8", "replace"), True) and line.kind == "disallow":
         message, dialect = "robots.txt is always allowed", rules.dialect
         if path.endswith("$") and dialect.robots_txt_allowed and dialect.wildcards and dialect.precedence == "longest":
             yield Finding(number, "robots-disallowed", message, "write 'Disallow:' instead", "Disallow:")

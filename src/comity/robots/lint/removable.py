@@ -16,7 +16,7 @@ from typing import Final
 from comity.robots import directives
 from comity.robots.agents import folded, letters, token
 from comity.robots.engine import Matcher, matcher, matches
-from comity.robots.engine.reference import entry_of, ranked
+from comity.robots.engine.reference import allows, entry_of, ranked
 from comity.robots.parsed import Parsed
 from comity.robots.values import Group, Rule
 
@@ -41,7 +41,7 @@ class Claim:
 
     @property
     def allows(self) -> bool:
-        return bool(self.rank & 1)
+        return allows(self.rank)
 
 
 class Rules:
@@ -58,9 +58,9 @@ class Rules:
         self._left = MOST_COMPARED
         for span, group in zip(robots._spans(), self.groups, strict=True):
             self.members.append([])
-            for (number, entry), rule in zip(robots._rule_entries([span]), group.rules, strict=True):
+            for number, rule in zip(robots._rules_in(span), group.rules, strict=True):
                 place = len(self.rules)
-                found = ranked(robots.body, [(number, entry)], self.dialect)
+                found = ranked(robots.body, [(number, robots._index[number])], self.dialect)
                 self.rules.append(rule)
                 self.numbers.append(number)
                 self.claims.append([Claim(pattern, rank, place) for pattern, rank in found.items()])

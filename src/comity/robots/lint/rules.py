@@ -9,6 +9,7 @@ from urllib.parse import quote
 from comity.errors import InvalidURL
 from comity.robots.agents import folded, token
 from comity.robots.dialects import DIALECTS
+from comity.robots.engine.reference import allows, is_exempt
 from comity.robots.lines import Line
 from comity.robots.lint.findings import Finding
 from comity.robots.lint.removable import Rules
@@ -216,7 +217,7 @@ def _about_resources(rules: Rules) -> Iterator[Finding]:
             if _FOLDER.search(path + "/"):
                 path = f"{path.rstrip('/')}/x.{'css' if 'css' in path.lower() or 'style' in path.lower() else 'js'}"
             rank = strongest.best((path if path.startswith("/") else f"/{path}").encode("utf-8", "replace"))
-            if rank and not rank & 1:
+            if not allows(rank):
                 who = "search engines" if "*" in agents else agents[0]
                 hint = "allow it if pages need it to be shown"
                 yield Finding(rule.line, "blocks-resources", f"{who} may not fetch {cut(rule.pattern)}", hint)
@@ -235,7 +236,7 @@ def _about_readers(robots: Parsed) -> Iterator[Finding]:
         patterns = dict.fromkeys(pattern for each in (robots, other) for pattern in _patterns_for(each, agent))
         if len(patterns) * robots.body.count(b"*") > MOST_ASKED:
             continue
-        paths = [path for path in dict.fromkeys(map(_path_of, patterns)) if path != "/robots.txt"]
+        paths = [path for path in dict.fromkeys(map(_path_of, patterns)) if not is_exempt(path.encode(), True)]
         before, after = robots.allowed_many(paths, agent), other.allowed_many(paths, agent)
         differing = [place for place, (one, two) in enumerate(zip(before, after, strict=True)) if one != two]
         if differing:
@@ -253,4 +254,4 @@ def _path_of(pattern: str) -> str:
 
 
 def _patterns_for(robots: Parsed, agent: str) -> Iterator[str]:
-    return (robots._value(entry) for _, entry in robots._rule_entries(robots._chosen(agent)))
+    return (robots._value(robots._index[number]) for number in robots._rules_for(agent)[1])
