@@ -224,7 +224,7 @@ def test_nobody_is_asked_about_a_host_that_is_stopped_nor_once_the_crawl_ends(st
         shard = Shard(HOME)
         shard.session.driver.gate.stopped |= {THERE} if stopped else set()
         shard.control.ending = not stopped
-        with pytest.raises(Postponed, match="the operator stopped" if stopped else "the crawl ends"):
+        with pytest.raises(Postponed, match="stopped by the operator" if stopped else "the crawl ends"):
             await shard.relay.ask(WANTED)
         assert shard.sent == []
         assert await shard.relay.ask(Relay(f"http://{THERE}", f"http://{HERE}/", {})) is None, "it is ours to ask"

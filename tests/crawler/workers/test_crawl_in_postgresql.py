@@ -446,7 +446,7 @@ def test_who_cannot_reach_the_database_asks_for_nothing_and_goes_on_once_it_can(
             loop.close()
 
     asyncio.run(work())
-    assert [values[0].rpartition(" ")[2] for values in crawl.said("one word")][-1] == "again"
+    assert [values[0].rpartition(" ")[2] for values in crawl.said("one word")][-1] == "back"
     assert pages(crawl) == wanted(sites)
     for site in sites:
         assert min(site.intervals()) > 0.19, "a new holder waits as after a crash"

@@ -291,7 +291,7 @@ def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_pat
     folder = tmp_path / "many"
     assert comity(*words(sites, folder, "--workers", "2", "--max-pages", "5")).returncode == 0
     said = comity("frontier", "stop", str(folder), sites[1].url("/"))
-    assert said.stdout == "no more requests to 127.0.0.2, from the next run on: the crawl is not running\n"
+    assert said.stdout == "no more requests to 127.0.0.2, effective from the next run on: the crawl is not running\n"
     before = len(sites[1].seen)
     told = json.loads(comity("crawl", "-o", str(folder), "--resume", "--max-pages", "none", "--json").stdout)
     assert len(sites[1].seen) == before
