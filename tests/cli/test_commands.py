@@ -45,6 +45,8 @@ def test_a_file_among_the_commands_is_a_command(tmp_path: Path, monkeypatch: pyt
 def test_the_list_of_commands_has_a_whole_line_for_each(each: click.Command) -> None:
     assert isinstance(each, InSection)
     assert each.section in SECTIONS or each.hidden
+    if not each.hidden:
+        assert f" {each.get_short_help_str(60)}\n" in CliRunner().invoke(app, ["--help"]).output
     for one in () if each.hidden else (each, *(each.commands.values() if isinstance(each, click.Group) else ())):
         short = one.get_short_help_str(1000)
         assert short == one.get_short_help_str(60), short

@@ -91,6 +91,11 @@ def test_a_check_loads_nothing_of_crawls_and_nothing_that_explains(folder: Path,
     assert (code, said[-1]) == (0, "['comity.robots.explain']"), said
 
 
+def test_the_list_of_commands_is_read_without_importing_them(folder: Path) -> None:
+    code, said = loaded("--help", cwd=folder, of={"comity.bulk", "comity.crawler", "comity.policy", "comity.robots"})
+    assert (code, said[-1]) == (0, "[]"), said
+
+
 def test_a_setting_of_crawls_is_checked_whoever_reads_it(folder: Path) -> None:
     (other := folder / "other").mkdir()
     (other / "comity.toml").write_text("concurrency = 0\n")

@@ -5,20 +5,26 @@ traceback.
 import errno
 import gc
 import os
+import re
 import sys
 import warnings
+from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from comity.cli import commands
 from comity.cli.exits import Exit, code_of
-from comity.cli.options import InSection
 from comity.cli.terminal import STDOUT, complain, take_streams, warned
 from comity.errors import ComityError
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+_HEAD: Final = re.compile(r'^@command\("(?P<section>[^"]*)".*?^    """(?P<help>[^\n"]+)', re.MULTILINE | re.DOTALL)
 SECTIONS: Final = (
     "Check URLs",
     "Fetch and crawl",
@@ -57,16 +63,30 @@ class _Commands(click.Group):
                 self.add_command(getattr(import_module(f"{commands.__name__}.{name}"), name), name)
         return super().get_command(ctx, cmd_name)
 
+    def listed(self) -> Iterator[tuple[str, str, str]]:
+        """Name, section and first line of help of each command, read from its file: to import them all takes long."""
+        for each in iter_modules(commands.__path__):
+            file = Path(getattr(each.module_finder, "path", ""), f"{each.name}.py")
+            head = _HEAD.search(file.read_text("utf-8")) if file.exists() else None
+            if head is None:
+                made = self.get_command(click.Context(self), each.name)
+                yield each.name, getattr(made, "section", ""), made.get_short_help_str(60) if made is not None else ""
+            else:
+                yield each.name, head["section"], head["help"]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        known = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        known = sorted(self.listed())
         for section in SECTIONS:
-            rows = [
-                (name, each.get_short_help_str(60))
-                for name, each in known
-                if isinstance(each, InSection) and each.section == section
-            ]
             with formatter.section(section):
-                formatter.write_dl(rows)
+                formatter.write_dl([(name, words) for name, own, words in known if own == section])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        own = [CompletionItem(name, help=words) for name, section, words in sorted(self.listed()) if section]
+        return [each for each in own if each.value.startswith(incomplete)] + click.Command.shell_complete(
+            self, ctx, incomplete
+        )
 
     def make_context(self, *given: Any, **named: Any) -> click.Context:
         try:
