@@ -357,7 +357,7 @@ def _folder(folder: Path | None, seeds: list[str], again: str | None, begun: "Be
         )
     if again and not begun.is_there:
         raise StorageError(
-            f"{folder} contains no crawl to {again.removeprefix('--')}", hint=f"leave out {again} to start one"
+            f"no crawl in {folder} to {again.removeprefix('--')}", hint=f"leave out {again} to start one"
         )
     return folder
 
