@@ -24,7 +24,7 @@ MILESTONES = {
     "Throttle.started": "its host's turn is taken",
     "Connections.connect": "its request is sent",
     "Throttle.answered": "the gate knows of the answer",
-    "OpenAnswer.read": "the body is read",
+    "StreamedResponse.read": "the body is read",
     "read_page": "the page is parsed",
     "Gate.finished": "its turn is over",
     "page": "the record is made",
