@@ -156,7 +156,7 @@ def _write(
 
 
 def assembled(column: Any, agents: list[str], tables: list[Any], *, wide: bool) -> Any:
-    """One table of those of all agents: side by side, or one after the other."""
+    """One table from the tables of all agents: side by side, or one after the other."""
     import numpy as np
     import pyarrow as pa
 

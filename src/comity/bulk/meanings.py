@@ -84,7 +84,7 @@ class Meanings:
 
 
 def entry(code: int, itself: int | None = None) -> int:
-    """An outcome for every URL but robots.txt, and that of robots.txt itself, as one odd number."""
+    """An outcome for every URL but robots.txt, and the one for robots.txt itself, as one odd number."""
     return (code if itself is None else itself) << 33 | code << 1 | 1
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 A_THREAD: Final = 50_000  # rows a thread should have at least
-MapFunction = Callable[..., Any]  # `map`, or that of a pool
+MapFunction = Callable[..., Any]  # `map`, or a pool's
 Pieces = list[tuple[int, Any]]  # of a column: the number of the first row, and its rows
 
 

@@ -1,7 +1,7 @@
 """Rulings: what a policy makes of many robots.txt files, asked about columns of URLs.
 
-Each answer is that of `comity.policy` for the URL's normal form and the capture in force. A file is read once, when the
-first row asks about it, and its rules are kept. Beside the columns a row takes four octets, and six an agent.
+Each answer is what `comity.policy` gives for the URL's normal form and the capture in force. A file is read once, when
+the first row asks about it, and its rules are kept. Beside the columns a row takes four octets, and six an agent.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def verdicts(
         agents: product tokens or User-Agent strings.
         at: the time for which it is asked: a datetime, Unix seconds, or a column with one for each URL. The capture
             then in force decides; None: the last one.
-        policy: other settings than those of RFC 9309; its agent does not count.
+        policy: settings, where RFC 9309's are not meant; its agent does not count.
         wide: one row a URL, with the columns of each agent, `AGENT.verdict` and so on, instead of one row a URL and
             agent, agent after agent.
         threads: how many work at once; None for as many as there are cores.
@@ -69,7 +69,7 @@ def verdicts(
 
 
 class Rulings:
-    """Many robots.txt files, ready to be asked about column after column. Arguments are those of `verdicts`."""
+    """Many robots.txt files, ready to be asked about column after column. Arguments: see `verdicts`."""
 
     def __init__(self, robots: Any, agents: str | Sequence[str], *, policy: Policy | None = None) -> None:
         names = [agents] if isinstance(agents, str) else list(agents)

@@ -207,6 +207,6 @@ def _charset(label: str) -> webencodings.Encoding:
 
 
 def _text(urlish: object) -> str:
-    """The text of a URL object; those of urllib give theirs by a method."""
+    """The text of a URL object; urllib's give it by a method."""
     whole = getattr(urlish, "geturl", None)
     return str(whole()) if whole is not None else str(urlish)

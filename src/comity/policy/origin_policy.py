@@ -85,7 +85,7 @@ class OriginPolicy:
         """Whether the answer about a URL may take many milliseconds, for so many wildcards and so long a URL, and is
         not known yet.
 
-        RFC 9309, 2.5 has everybody read 500 KiB of rules, and each of them may take time linear in the URL's length.
+        RFC 9309, 2.5 asks for 500 KiB of rules to be read, and each may take time linear in the URL's length.
         """
         return self._asterisks * len(url) > SLOW and url not in self._slow
 

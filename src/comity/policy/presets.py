@@ -1,4 +1,4 @@
-"""Named bundles of settings, as data: what each differs in from the defaults, which are those of RFC 9309. What is no
+"""Named bundles of settings, as data: what each differs in from the defaults, which are RFC 9309's. What is no
 policy's (a time-out) counts where settings are loaded.
 
 A preset for each system that comity replaces keeps that system's behaviour; the dialect of the same name says how it

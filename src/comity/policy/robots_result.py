@@ -202,6 +202,6 @@ def _converted(policy: Policy, body: bytes, headers: Mapping[str, str]) -> bytes
     declared = content_type.extract(headers.get("content-type", ""))
     try:
         text = body.decode((declared and declared.charset) or "utf-8", "replace")
-    except (LookupError, ValueError):  # a character set that nobody knows
+    except (LookupError, ValueError):  # an unknown character set
         return body
     return text.encode(policy.url_charset, "replace")

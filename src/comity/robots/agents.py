@@ -7,7 +7,7 @@ from typing import Final
 from comity.robots.dialects import AgentMatch, Dialect
 
 PLACEHOLDER: Final = "mozilla"
-"""What every browser calls itself, and most large crawlers after them: the name of nobody (RFC 9110, 10.1.5)."""
+"""What every browser calls itself, and most large crawlers after them, so it identifies none (RFC 9110, 10.1.5)."""
 TOKEN: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 """A token (RFC 9110, 5.6.2). RFC 9309, 2.2.1 has letters, `_` and `-` only; names such as `MJ12bot` are in wide use."""
 _FIRST: Final = re.compile(r"\s*mozilla(?:/[^\s(]*)?(?=[\s(]|\Z)", re.IGNORECASE)
@@ -124,7 +124,7 @@ def identified(agent: str) -> str:
     """An agent string without what says nothing of who sends it.
 
     Large crawlers send what browsers do, with their own name in it: of `Mozilla/5.0 (compatible; MyBot/1.0; +URL)` this
-    is `MyBot`. Such a string that names nobody gives an empty text; any other is given back as it is, `Mozilla` alone
+    is `MyBot`. Such a string without a name gives an empty text; any other is given back as it is, `Mozilla` alone
     included.
     """
     browser = _FIRST.match(agent)
@@ -146,7 +146,8 @@ def product_token(agent: str) -> str:
 def called(agent: str, agent_match: AgentMatch) -> tuple[str, str]:
     """What our agent string is called in a file, by how a dialect compares names.
 
-    Google's parser cuts what a file says to letters, `-` and `_`, but not what it is asked: `MJ12bot` is nobody there.
+    Google's parser cuts what a file says to letters, `-` and `_`, but not what it is asked:
+    `MJ12bot` matches no group there.
     """
     name, product = names(agent)
     return (name if agent_match in ("product_token", "substring") else product), product

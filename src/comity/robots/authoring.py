@@ -3,7 +3,7 @@
 What is written anew means what was given, or is refused. A change leaves every other line, comment and line end as it
 is; for one agent it changes nothing for any other, and for this agent nothing but the rule. Two traps are handled:
 an agent that is named for the first time leaves the `*` group, so it takes a copy of what stands there along,
-Crawl-delay and preferences too; an agent that shares a group is given one of its own.
+Crawl-delay and preferences too; an agent that shares a group is given a new one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -128,7 +128,7 @@ def add_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Robots
         return _joined(robots, [*lines[:at], text, *lines[at:]])
     if _named(robots, agent):
         return _joined(robots, [*lines, *_new_group(robots, lines, agent, [text])])
-    # An agent that is named leaves what is meant for everybody else: all of that goes along.
+    # Once an agent is named, `*` no longer applies to it: its rules are copied into the new group.
     rules = [_copied(robots, robots._index[number]) for number in robots._rules_for(agent)[1]]
     return _joined(robots, [*lines, *_new_group(robots, lines, agent, [*_records_for(robots, agent), *rules, text])])
 
@@ -191,7 +191,7 @@ def _records_for(robots: Robots, agent: str) -> list[str]:
 
 
 def _records_with_agents(robots: Robots) -> Iterator[tuple[Line, tuple[str, ...], tuple[str, ...]]]:
-    """Each wish about pace and each preference, with the User-agent values directly above it and those of its group.
+    """Each wish about pace and each preference, with the User-agent values directly above it and all of its group.
 
     The first are whom a wish about pace is meant for, the second whom a preference is: its group is ended by a rule or
     another preference.

@@ -1,6 +1,6 @@
 """Who may fetch what, as somebody wants it: one expectation a line, AGENT, `yes` or `not`, PATH or URL.
 
-`#` begins a comment, `;` ends an expectation, and `*` is everybody that the robots.txt does not name.
+`#` begins a comment, `;` ends an expectation, and `*` is any agent that the robots.txt does not name.
 """
 
 import re

@@ -1,5 +1,5 @@
 """A parsed robots.txt. Holds the octets as they came and an index of records; all else is worked out of these
-when somebody asks. Immutable for its users and safe to read from several threads.
+when it is asked for. Immutable, and safe to read from several threads.
 """
 
 from array import array
@@ -96,7 +96,7 @@ class Parsed(Asked):
 
     @property
     def states_usage(self) -> bool:
-        """Whether any line speaks of how content may be used; `usage` says what."""
+        """Whether any line says how content may be used; `usage` says what."""
         return any(directive_of(entry) in directives.USAGE for entry in self._index)
 
     # What the file says

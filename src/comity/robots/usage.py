@@ -98,7 +98,7 @@ def from_robots(
 
 
 def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
-    """The preferences that a parsed robots.txt states for an agent: those of the groups that apply to it.
+    """The preferences in the groups of a parsed robots.txt that apply to an agent.
 
     A group that names the agent stands in the place of `*` here too, even where it states no preference.
     """

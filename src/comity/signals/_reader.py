@@ -18,7 +18,7 @@ from comity.signals.refresh import declared
 from comity.urls import Base
 from comity.usage.statements import MAX_LICENCES
 
-MAX_URL_LENGTH = 8192  # RFC 9110, 4.1 asks everybody to support 8,000
+MAX_URL_LENGTH = 8192  # RFC 9110, 4.1 asks for 8,000 at least
 MAX_LINKS = 20_000
 _AT_A_STRETCH = cython.declare(cython.Py_ssize_t, 512)  # tags taken up before other threads may run
 MAX_TOTAL_LENGTH = 16_000_000  # of all URLs of a page: a long base makes each of many short references long

@@ -54,7 +54,7 @@ _TAG_END = re.compile(rb"[\t\n\f\r /]*+>")
 def detect(body: bytes, content_type: str | None = None, *, markup: bool = True) -> str:
     """The encoding's name as the Encoding standard writes it, lower case: `utf-8`, `windows-1252`, `shift_jis`.
 
-    Where nobody names one: `utf-8` for bytes that are valid UTF-8 (also when cut off inside a character), else
+    Where none is named: `utf-8` for bytes that are valid UTF-8 (also when cut off inside a character), else
     `windows-1252`, the standard's default for most places.
 
     Args:
@@ -91,7 +91,7 @@ def to_utf8(body: bytes, encoding: str) -> bytes:
     """The page in UTF-8 without a byte-order mark, U+FFFD for what is malformed.
 
     Args:
-        encoding: by the standard's name or by that of Python's codec.
+        encoding: by the standard's name or Python's.
     """
     for mark, name in _BOMS:
         if name == encoding and body.startswith(mark):

@@ -1,7 +1,7 @@
 """llms.txt and llms-full.txt: what a site offers to language models, and which URL may serve one better than a page's.
 
 Everything in it is untrusted: text is data and never an instruction, and a link is at most an http or https URL that
-has still to be asked about, by robots.txt of its own origin and by the address guard. Source: the llms.txt proposal
+has still to be asked about, by its origin's robots.txt and by the address guard. Source: the llms.txt proposal
 (llmstxt.org).
 """
 
@@ -103,7 +103,7 @@ class LlmsTxt:
 
     @property
     def links(self) -> tuple[LlmsLink, ...]:
-        """All links; those of optional sections come last."""
+        """All links; optional sections come last."""
         ranked = sorted(self.sections, key=lambda section: section.optional)
         return tuple(link for section in ranked for link in section.links)
 
@@ -148,7 +148,7 @@ def parse(text: bytes | str, url: str) -> LlmsTxt:
 
 
 def candidates(page_url: str, llms: LlmsTxt | None, *, strategy: Strategy = "prefer") -> tuple[Candidate, ...]:
-    """What may be fetched in place of a page, best first; each still needs a decision of its own.
+    """What may be fetched in place of a page, best first; each still needs a decision.
 
     In order: the link of llms.txt that is this very URL; links that mean the same page (http or https, `www.`, a slash
     or `index.html` at the end, `.html`, `.md`), Markdown first; the URL with `.md`, or with `index.html.md` where it

@@ -1,6 +1,6 @@
 """What a page says about itself: `X-Robots-Tag` headers and robots `<meta>` elements, as one set of directives.
 
-Every directive is kept with its words, its scope and its source; those that address our agent or everybody are
+Every directive is kept with its words, its scope and its source; those that address our agent or all agents are
 united, the most restrictive wins. The result warns about use and citation; it never decides whether a URL may be
 fetched: that is robots.txt's word alone.
 """
@@ -53,7 +53,7 @@ class Directive:
     Attributes:
         name: lower case, for example `noindex` or `max-snippet`.
         value: what stands after the colon, or None.
-        agent: lower-case product token it is addressed to, or None: to everybody.
+        agent: lower-case product token it is addressed to, or None: to all agents.
         source: `header` or `meta`.
         index: which header value, or which meta, counted from 0 in the order handed in.
         text: the words as written.
@@ -81,7 +81,7 @@ class RobotsMeta:
 
     Attributes:
         directives: every directive of the page, those for other agents too.
-        applying: those of them that address everybody or our agent.
+        applying: the ones that address all agents or ours.
         max_snippet: characters; 0 forbids a snippet, -1 sets no limit, None where nothing is said.
         max_video_preview: seconds; 0 allows a still image only, -1 sets no limit, None where nothing is said.
         max_image_preview: `none`, `standard`, `large`, or None where nothing is said.
@@ -190,7 +190,7 @@ def _addressed(
 
 
 def _addressed_by(name: str, agent: str) -> str | None:
-    """Whom a meta of this name addresses: our agent or another crawler, "" for everybody; None: it is no robots meta.
+    """Whom a meta of this name addresses: our agent or another crawler, "" for all agents; None: it is no robots meta.
 
     By RFC 9309, 2.2.1 that does not depend on the names of the other metas.
     """

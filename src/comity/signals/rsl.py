@@ -23,7 +23,7 @@ def from_link_header(value: str, url: str | None = None) -> Iterator[Licence]:
 
 
 def from_links(links: Iterable[tuple[str, str, str]], url: str | None = None) -> tuple[Licence, ...]:
-    """The licences among a page's links, given as rel, type and href: those of `Page.license_links`, for example."""
+    """The licences among a page's links, given as rel, type and href, such as `Page.license_links`."""
     found: list[Licence] = []
     for rel, media_type, href in links:
         if "license" in relation_types(rel) and _is_rsl(media_type) and len(found) < MAX_LICENCES:

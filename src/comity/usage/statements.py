@@ -97,7 +97,7 @@ class Statement:
 class Licence:
     """Where terms are to be found or had: an RSL licence or a TDM policy. Never fetched here, never a permission.
 
-    Attributes are those of a Statement; `url` is absolute where the site wrote it so or the page's URL was known.
+    Attributes: as of a Statement; `url` is absolute where the site wrote it so or the page's URL was known.
     """
 
     url: str

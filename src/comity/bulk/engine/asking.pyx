@@ -44,8 +44,8 @@ cdef class Asking:
             data, offsets: addresses of the octets of URLs and of their 64-bit offsets.
             located: address of the capture of each, or what stands for it (32 bits); set to ODD where a path is not
                 plainly in normal form.
-            entries: address, by capture and agent, of a program's address, or of outcomes for all URLs: twice that of
-                robots.txt itself in the upper 32 bits, twice that of all others plus one in the lower.
+            entries: address, by capture and agent, of a program's address, or of outcomes for all URLs: twice the
+                outcome of robots.txt itself in the upper 32 bits, twice the outcome of all others plus one in the lower.
             starts, captures: address, by capture, of how many octets its origin has (32 bits); and how many there are.
             codes, cited: addresses of 16-bit and 32-bit numbers; from one agent's to the next's are `stride` numbers.
             used: address of an octet a rule, set to 1 where it decided.

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """From robots.txt files to programs: an agent's rules in the little memory that asking them of any row takes.
 
-Each file is read once, however many columns ask about it. Scan, choice of groups and ranks are those of
-`comity.robots`, called without the interpreter's lock; here their outcome is only laid out.
+Each file is read once, however many columns ask about it. Scan, choice of groups and ranks are the
+engine's, called without the interpreter's lock; here their outcome is laid out.
 """
 
 from comity.robots import Robots, directives

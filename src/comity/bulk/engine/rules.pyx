@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """The rules of an agent laid out for many questions, and the question: which rule that matches a path is strongest?
 
-Ranks and patterns are those of `comity.robots`. A rule is tried by a mask over seven octets, by a set of octets that
+Ranks and patterns come from `comity.robots`. A rule is tried by a mask over seven octets, by a set of octets that
 the path must hold, and only then by its text; where there are many, by the bucket of a path's first octets. Where that
 does not tell them apart, the engine's own Matcher is asked. Compiled only; no object of Python's is made.
 """

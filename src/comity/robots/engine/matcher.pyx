@@ -7,7 +7,7 @@ as a rule and are then tried from the highest rank down; where they are many, ea
 octets that must occur in the path, so that the cost follows the path's length and not the file's.
 
 A matcher works on the octets of the file: making one costs about as much as reading the file did, and a pattern becomes
-an object of its own only where it has to be normalised. What all this gives is documented in reference.py.
+an object only where it has to be normalised. What all this gives is documented in reference.py.
 """
 
 from comity.robots.directives import ALLOW, RULES

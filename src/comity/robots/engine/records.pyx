@@ -309,7 +309,7 @@ cdef Py_ssize_t choose_into(const char* text, const Entry* entries, Py_ssize_t t
                     groups[0] += 1
                 everybodys = True
             elif not ours and _is_called(start, size, names):
-                if not named:  # what was found for everybody does not count
+                if not named:  # what was found under `*` does not count
                     groups[0] = 0
                     count = 0
                 ours = named = True

@@ -33,7 +33,7 @@ _HOST = re.compile(r"(?:www\.|[\w-]+\.[\w-]+\.)[\w.-]*[a-z]{2,}(?=[/*$]|\Z)", re
 _FILE = re.compile(r"\.(?:js|css|php|html?|aspx?|jsp|cgi|pl|xml|json|pdf|png|jpe?g|gif|txt|cfm)[*$]*\Z", re.IGNORECASE)
 _SECONDS = re.compile(r"([0-9]+(?:[.,][0-9]+)?)\s*(ms|m|s)?", re.IGNORECASE)
 _UNITS = {"ms": 0.001, "m": 60, "s": 1}
-_FILLERS = "\u115f\u1160\u3164\uffa0"  # letters that nobody sees
+_FILLERS = "\u115f\u1160\u3164\uffa0"  # letters without a shape
 
 
 def about_lines(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterator[Finding]:
@@ -90,7 +90,7 @@ def _about_octets(line: Line) -> Iterator[Finding]:
 
 
 def _about_invisible(line: Line) -> Finding | None:
-    """Characters that nobody sees, in what is not a comment: they are part of the label or the value."""
+    """Invisible characters outside comments: they are part of the label or the value."""
     text = line.raw.rstrip("\r\n").partition("#")[0]
     if line.number == 1:
         text = text.removeprefix("\ufeff")

@@ -10,7 +10,7 @@ from comity.robots.dialects import Dialect
 from comity.robots.lines import Line
 from comity.robots.lint.findings import Finding
 
-# Product tokens that operators document, so that a slip in one is told from a name of its own.
+# Product tokens that operators document, so that a misspelt one is told from another name.
 _KNOWN: Final = (
     "AdsBot-Google AdsBot-Google-Mobile AhrefsBot Amazonbot anthropic-ai APIs-Google Applebot Applebot-Extended "
     "archive.org_bot Baiduspider bingbot BingPreview BLEXBot Bytespider CCBot ChatGPT-User Claude-SearchBot "

@@ -1,6 +1,6 @@
 """Rules that could go, or be written shorter, without any verdict being another, for any agent and any path.
 
-A rule may go where others of its own group always beat it, or where what decides in its place says the same. That a
+A rule may go where others of its group always beat it, or where what decides in its place says the same. That a
 rule of another group stands in between is looked for among all groups that may be meant for one agent together, so
 that the answer holds for each. Where it cannot be told, a rule stays: what is said here is certain, not complete.
 

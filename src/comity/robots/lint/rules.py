@@ -137,7 +137,7 @@ def _blocked(groups: Iterable[Group]) -> bool:
 
 
 def _about_blocking(rules: Rules) -> Iterator[Finding]:
-    """Whether nobody may fetch anything, or nobody but those who are named."""
+    """Whether no crawler may fetch anything, or only those that are named."""
     by_name: dict[str, list[Group]] = {}
     for group in rules.groups:
         for name in dict.fromkeys(folded(token(agent)) for agent in group.agents):

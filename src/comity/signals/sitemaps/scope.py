@@ -11,7 +11,7 @@ def in_scope(entry_url: str, sitemap_url: str, named_by: str | None = None) -> b
     """Whether `sitemap_url` may list `entry_url`.
 
     A sitemap named in a host's robots.txt may list every URL of that host, wherever it is served. Any sitemap may
-    list URLs of its own host and port in its own directory and below, over http or https. The same holds for the
+    list URLs of its host and port in its directory and below, over http or https. The same holds for the
     sitemaps that an index lists.
 
     Args:
@@ -36,6 +36,6 @@ def _without_scheme(url: str) -> str:
 
 
 def may_be_sitemap(url: str | None) -> bool:
-    """Whether a URL looks like a sitemap's, where nobody says that it is one."""
+    """Whether a URL looks like a sitemap's, where nothing says that it is one."""
     path = (url or "").partition("?")[0].lower()
     return "sitemap" in path or path.endswith((".xml", ".xml.gz"))

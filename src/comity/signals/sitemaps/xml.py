@@ -1,6 +1,6 @@
 """The XML forms: urlset, sitemapindex, RSS and Atom, by expat, one event at a time.
 
-Nothing outside the document is ever fetched, a document type with declarations of its own is refused, and names,
+Nothing outside the document is ever fetched, a document type with declarations in it is refused, and names,
 depth and text are bounded, so that no document costs more memory than a fair one.
 """
 
