@@ -247,3 +247,32 @@ def test_orders_that_make_no_sense_are_refused_and_damage_is_passed_over(tmp_pat
     wrong = comity("frontier", "slow", str(tmp_path), "a.example")
     assert wrong.returncode == 64
     assert "(try: comity frontier slow --help)" in complaint(wrong)
+
+
+def test_a_crawl_is_ended_by_an_order_and_goes_on_later(site: Site, tmp_path: Path) -> None:
+    chain(site, 20)
+    ended = crawler(tmp_path, site.url("/0"), interval=0.1, on_page=lambda _: end())
+    given: list[orders.Order] = []
+
+    def end() -> None:
+        if not given:
+            given.append(orders.give(tmp_path, orders.EVERYTHING, "end"))
+
+    stats = asyncio.run(ended.run())
+    assert ended.stopped
+    assert 0 < stats.pages < 21
+    told = [(each["order"], each["host"]) for each in ledger(tmp_path) if each["kind"] == "order"]
+    assert told == [("end", "*")]
+    later = crawler(tmp_path)
+    assert asyncio.run(later.run()).pages == 21, "an order of an earlier run ended this one"
+    assert not later.stopped
+    assert prove(tmp_path).findings == []
+
+
+def test_a_crawl_that_does_not_run_cannot_be_ended(site: Site, tmp_path: Path) -> None:
+    chain(site, 1)
+    asyncio.run(crawler(tmp_path, site.url("/0")).run())
+    done = comity("frontier", "end", str(tmp_path))
+    assert done.returncode == 64
+    assert "is not running" in complaint(done)
+    assert not (tmp_path / orders.FILE).exists()

@@ -38,10 +38,18 @@ def board(crawled: Path, chromium: Any) -> Iterator[Any]:
         assert not wrong
 
 
-def test_it_shows_hosts_refusals_failures_and_the_proof(board: Any) -> None:
+def test_it_shows_hosts_refusals_failures_and_the_proof(board: Any, site: Site) -> None:
     assert "127.0.0.1" in board.inner_text("#hosts")
     board.wait_for_selector("#rules >> text=Disallow: /private")
     board.wait_for_selector("#reasons >> text=404")
+    assert "/gone" in board.inner_text("#broken")
+    assert "404" in board.inner_text("#broken")
+    board.fill("#search", "no such thing")
+    assert "/gone" not in board.inner_text("#broken")
+    board.fill("#search", "GONE")
+    assert site.url("/") in board.inner_text("#broken"), "the page that links to it"
+    assert "0\t1" in board.inner_text("#depths")
+    assert "text/html" in board.inner_text("#types")
     board.locator("#prove").click()
     board.wait_for_selector("#proof.yes >> text=proved")
 
@@ -118,8 +126,12 @@ def test_a_crawl_serves_its_own_dashboard(site: Site, tmp_path: Path, chromium: 
         tab.goto(told.split()[-1])
         tab.wait_for_selector("#state >> text=running")
         tab.wait_for_selector("#rate canvas")
-        crawling.terminate()
+        tab.get_by_role("button", name="End the crawl").click()
+        tab.get_by_role("button", name="Leave it").click()
+        tab.get_by_role("button", name="End the crawl").click()
+        tab.get_by_role("button", name="Give the order").click()
         assert crawling.wait() == 130  # an open page keeps no crawl from ending
+        assert '"order":"end"' in (tmp_path / "out" / "ledger.jsonl").read_text(encoding="utf-8").replace(" ", "")
         tab.close()
     finally:
         crawling.kill()

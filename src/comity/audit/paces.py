@@ -64,6 +64,8 @@ class OrdersInForce:
             case "go":
                 self._stopped.pop(host, None)
                 self._slowed.pop(pace, None)
+            case "end":
+                pass  # the run says itself how it ended
             case _:
                 return f"its order {record['order'][:40]!r} does not exist"
         return None

@@ -230,6 +230,7 @@ class Book:
     def _kept(self, page: Kept) -> Kept:
         """A page is kept, with what it repeats."""
         self.stats.body_bytes += len(page.answer.body)
+        self._collector.tally.page(page.entry.depth, page.shown.content_type)
         self.stats.soft_404 += page.soft_404 is not None
         self.stats.misfit += page.misfit is not None
         if self._duplicates is not None:

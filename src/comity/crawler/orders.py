@@ -1,7 +1,9 @@
-"""What its operator orders of single hosts while a crawl runs, or between two runs: slower, stop, go on.
+"""What its operator orders: of single hosts while a crawl runs, or between two runs, slower, stop, go on; of the whole
+crawl while it runs, to end.
 
 Orders are lines of a file in the crawl's folder: whoever gives one appends to it, the crawl reads what is new and
-writes into its ledger from when on it holds. The last order about a host is the one in force, in later runs too.
+writes into its ledger from when on it holds. The last order about a host is the one in force, in later runs too; an order to end is for the run
+at hand.
 """
 
 import json
@@ -20,7 +22,8 @@ FILE: Final = "orders.jsonl"
 EVERY: Final = 0.25  # seconds between two looks at the file
 LONGEST: Final = 86_400.0  # seconds that may be ordered: what is to be left alone for longer is stopped
 
-OrderKind = Literal["slow", "stop", "go"]
+OrderKind = Literal["slow", "stop", "go", "end"]
+EVERYTHING: Final = "*"  # stands for the host where an order is about the whole crawl
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,9 @@ class Order:
     """One order.
 
     Attributes:
-        host: as URLs in normal form have it.
+        host: as URLs in normal form have it; EVERYTHING where the order is `end`.
         order: `slow`: at least `seconds` between two requests to what shares the host's pace; `stop`: no request to
-            the host; `go`: neither holds any more.
+            the host; `go`: neither holds any more; `end`: the run ends, as `Crawler.stop` ends it.
         at: when it was given, Unix time.
     """
 
@@ -87,7 +90,8 @@ def checked_order(host: str, order: OrderKind, seconds: float | None = None) -> 
         raise InvalidSetting(
             f"{seconds!r} is not a number of seconds above 0 and up to {LONGEST:g}", hint="to send nothing, stop it"
         )
-    return Order(host_named(host), order, seconds if order == "slow" else None, round(time.time(), 3))
+    named = EVERYTHING if order == "end" else host_named(host)
+    return Order(named, order, seconds if order == "slow" else None, round(time.time(), 3))
 
 
 class Orders:
@@ -138,6 +142,8 @@ def read_order(line: bytes) -> Order | None:
     """An order as it is kept; None where it is none."""
     try:
         order = Order(**json.loads(line))
+        if order.order == "end":
+            return order if order.host == EVERYTHING else None
         fits = order.order in ("stop", "go") or (order.order == "slow" and 0 < float(order.seconds or 0) <= LONGEST)
         return order if fits and host_named(order.host) == order.host else None
     except (ValueError, TypeError):

@@ -244,7 +244,9 @@ class Run:
             )
         self.mailbox = Mailbox(place, self.client.driver, frontier, self.facts, self.book, self.filter, relay, control)
         self._feeding: asyncio.Task[None] | None = None
-        self._apply_orders()
+        for order in given.storage.orders.new():
+            if order.order != "end":  # which was for a run before
+                self.order(order)
         for seed in self.seeds if place is None else place.own(self.seeds):
             self.filter.discover(seed, depth=0, given=True)
 
@@ -276,6 +278,7 @@ class Run:
             self.scheduler.leave()
             await self.fetcher.close()
             await self.commits.wait()
+        self._apply_orders()  # the order that ended it may not have been written down
         self.commits.look()
         stopped = self.control.stopping
         self.opened.ledger.seal(stopped=stopped)
@@ -289,9 +292,14 @@ class Run:
         return End(trouble, not self.book.lasting, refusal, limit, put_off, self._waiting(), unasked)
 
     def order(self, order: Order) -> None:
-        """Carry out what the operator orders of a host."""
+        """Carry out what the operator orders."""
         place = self._given.place
-        if place is None or place.elsewhere(order.host) is None:
+        if order.order == "end":
+            self.opened.ledger.order(order, order.host)
+            if place is None:  # else whoever has all shards tells them to stop
+                self._collector.ordered("all hosts", order.order)
+                self.control.stop()
+        elif place is None or place.elsewhere(order.host) is None:
             pace = self.scheduler.order(order)
             self.opened.ledger.order(order, pace)
             seconds = "" if order.seconds is None else f" {order.seconds:g} s"

@@ -7,6 +7,8 @@ through `shown`, so that nothing a site sends can end a line or begin one. Nothi
 
 import logging
 import math
+import mmap
+import os
 import unicodedata
 from bisect import bisect_left
 from collections import Counter, deque
@@ -121,7 +123,9 @@ def shown(text: str, most: int = MOST_SHOWN) -> str:
 
 ANSWERS: Final = 10  # hundreds of an HTTP status
 MOST_RULES: Final = 1000  # counted one by one
-MOST_TEXT: Final = 300  # characters of a rule
+MOST_TEXT: Final = 300  # characters of a rule, or of a content type
+DEPTHS: Final = 21  # counted one by one
+MOST_TYPES: Final = 100  # content types counted one by one
 COMMIT_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 
 
@@ -136,24 +140,42 @@ class RefusingRule(NamedTuple):
 OTHERS: Final = RefusingRule("others", None, "")
 
 
+def resident() -> int | None:
+    """Bytes of memory that this process has, where the system tells (Linux)."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * mmap.PAGESIZE
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 class Tally:
     """Counts of one crawl over all its runs, except `rules`, which are those of this run.
 
     Attributes:
         content, robots: requests by the hundred of their status, 0 for no answer.
         refused: URLs by verdict.
+        depths: pages kept by depth; the last count is of that depth and all below it.
+        types: pages kept by content type; further types are counted for OTHERS.host.
         rules: URLs by rule; those of further rules are counted for OTHERS.
     """
 
-    __slots__ = ("content", "refused", "robots", "rules")
+    __slots__ = ("content", "depths", "refused", "robots", "rules", "types")
 
     def __init__(self, kept: Sequence[Any] = ()) -> None:
         """The counts of an earlier run, if there was one, go on: `kept` is what `to_list` gave."""
-        content, robots, refused = kept or ((), (), {})
+        content, robots, refused, depths, types, *_ = kept or ((), (), {}, (), {})
         self.content: list[int] = list(content) or [0] * ANSWERS
         self.robots: list[int] = list(robots) or [0] * ANSWERS
         self.refused: Counter[str] = Counter(refused)
+        self.depths: list[int] = list(depths) or [0] * DEPTHS
+        self.types: Counter[str] = Counter(types)
         self.rules: dict[tuple[str, int | None, str], int] = {}
+
+    def page(self, depth: int, content_type: str) -> None:
+        """A page was kept."""
+        self.depths[min(depth, DEPTHS - 1)] += 1
+        name = content_type[:MOST_TEXT] or "none"
+        self.types[name if name in self.types or len(self.types) < MOST_TYPES else OTHERS.host] += 1
 
     def refusal(self, record: Mapping[str, Any]) -> None:
         """A URL was refused; `record` as it goes to the output."""
@@ -169,6 +191,11 @@ class Tally:
             before = rules.get(rule)
         rules[rule] = 1 + (before or 0)
 
+    def add(self, other: "Tally") -> None:
+        """Count the pages of another shard too."""
+        self.depths = [sum(each) for each in zip(self.depths, other.depths, strict=True)]
+        self.types += other.types
+
     def requests(self) -> dict[tuple[str, str], int]:
         """Requests by what was asked for, `content` or `robots`, and the answer: `2xx` and so on, `none` for none."""
         return {
@@ -179,13 +206,16 @@ class Tally:
         }
 
     def to_list(self, refusals: Sequence[Mapping[str, Any]]) -> list[Any]:
-        """What is to be remembered, as JSON can hold it, with refusals that are counted only later."""
+        """What is to be remembered, as JSON can hold it, with refusals that are counted only later; the process and its
+        memory come last.
+        """
         more = Counter(record["decision"]["verdict"] for record in refusals)
-        return [self.content, self.robots, self.refused + more]
+        memory = [os.getpid(), resident()]
+        return [self.content, self.robots, self.refused + more, self.depths, self.types, memory]
 
     def copy(self) -> "Tally":
         """The counts that are remembered, as they are now."""
-        return Tally((self.content, self.robots, self.refused))
+        return Tally((self.content, self.robots, self.refused, self.depths, self.types))
 
 
 class Commits:

@@ -15,18 +15,20 @@ from comity.audit.fate import fate_of
 from comity.audit.prove import prove
 from comity.audit.report.figures import RATIOS, Figures, gather
 from comity.crawler.orders import host_named
-from comity.crawler.workers.reading import STORE, crawl_at
+from comity.crawler.stats import Tally
+from comity.crawler.workers.reading import STORE, crawl_at, end
 from comity.errors import ComityError
 from comity.frontier import HostCounts, State
 from comity.web.workbench import Unanswerable
 
 MOST_HOSTS: Final = 200
 MOST_ROWS: Final = 30
+MOST_BROKEN: Final = 500
 LEAST: Final = 1.0
 """Seconds between two looks at a crawl."""
 SHARE: Final = 0.01
 """Of one processor, what looking may take."""
-ORDERS: Final = ("slow", "stop", "go")
+ORDERS: Final = ("slow", "stop", "go", "end")
 
 
 class Dashboard:
@@ -46,16 +48,23 @@ class Dashboard:
         crawl = crawl_at(self.place)
         counts: Counter[State] = Counter(dict.fromkeys(State, 0))
         hosts: list[HostCounts] = []
+        tally, memory = Tally(), dict[int, int | None]()  # by process: shards may share one
         for each in crawl.views():
             with each as view:
                 counts.update(view.counts())
                 hosts += view.busiest(MOST_HOSTS)
+                if kept := view.load_state("tally"):
+                    tally.add(Tally(kept))
+                    memory |= [kept[-1]]
         hosts = sorted(hosts, key=lambda host: -host.waiting)[:MOST_HOSTS]
-        moment = time.time()
+        moment, running = time.time(), crawl.is_running()
         holds = crawl.holds([host.host for host in hosts if host.waiting])
         return {
             "at": moment,
-            "running": crawl.is_running(),
+            "running": running,
+            "memory": sum(size or 0 for size in memory.values()) if running else 0,
+            "depths": tally.depths,
+            "types": dict(tally.types.most_common(MOST_ROWS)),
             "counts": {state.name.lower(): number for state, number in counts.items()},
             "hosts": [
                 asdict(host) | {"why": holds[host.host].in_words(moment) if host.host in holds else ""}
@@ -79,7 +88,7 @@ class Dashboard:
         return fate_of(self._folders(), url, store=self._store).to_dict()
 
     def order(self, host: str, kind: str, seconds: str = "") -> dict[str, Any]:
-        """Slow a host down, stop it, or let it go; the crawl writes the order into its ledger.
+        """Slow a host down, stop it, let it go, or end the whole crawl; the crawl writes the order into its ledger.
 
         Raises:
             Unanswerable: it is no order.
@@ -91,7 +100,7 @@ class Dashboard:
         except ValueError:
             raise Unanswerable(f"{seconds[:40]!r} is not a number of seconds") from None
         crawl = crawl_at(self.place)
-        given = crawl.give(host_named(host), kind, interval)  # type: ignore[arg-type]
+        given = end(crawl) if kind == "end" else crawl.give(host_named(host), kind, interval)  # type: ignore[arg-type]
         return {"host": given.host, "kind": kind, "running": crawl.is_running()}
 
     def proof(self) -> dict[str, Any]:
@@ -142,6 +151,7 @@ def _shown(figures: Figures) -> dict[str, Any]:
             }
             for name, each in hosts
         ],
+        "broken": [{"url": link.url, "why": link.why, "pages": link.pages} for link in figures.broken[:MOST_BROKEN]],
         "reasons": dict(figures.reasons.most_common(MOST_ROWS)),
         "rules": [[*map(str, rule), count] for rule, count in figures.rules.most_common(MOST_ROWS)],
         "ratios": {"bounds": RATIOS, "counts": figures.ratios},

@@ -306,6 +306,41 @@ def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_pat
     assert prove(folder).findings == []
 
 
+def test_an_order_ends_all_shards_and_a_later_run_goes_on(sites: list[Site], tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+
+    async def run(*, end: bool) -> ShardedCrawl:
+        crawl = ShardedCrawl(
+            [site.url("/0") for site in sites],
+            folder,
+            shards=3,
+            policy=QUICK.with_changes(min_interval=0.3 if end else 0.0),
+            settings={"scope": "any", "sitemaps": False},
+            client_settings=ClientSettings(timeout=HANGS),
+        )
+        running = asyncio.ensure_future(crawl.run())
+        if end:
+            while not all(site.seen for site in sites):
+                await asyncio.sleep(0.01)
+            told = await asyncio.to_thread(comity, "frontier", "end", str(folder))
+            assert told.returncode == 0, told
+        await running
+        return crawl
+
+    crawl = asyncio.run(run(end=True))
+    assert crawl.stopped
+    assert crawl.end.left > 0
+    for number in range(3):
+        ledger = (folder / f"shard-{number:03}" / "ledger.jsonl").read_text(encoding="utf-8").splitlines()
+        kinds = [(each["kind"], each.get("order") or each.get("ended")) for each in map(json.loads, ledger)]
+        assert ("order", "end") in kinds
+        assert kinds[-1] == ("seal", "stopped")
+    again = asyncio.run(run(end=False))
+    assert not again.stopped
+    assert again.end.left == 0
+    assert prove(folder).findings == []
+
+
 def test_orders_about_hosts_of_any_shard_hold_while_the_crawl_runs(sites: list[Site], tmp_path: Path) -> None:
     wanted = whole(sites, tmp_path / "one")
     folder, stopped = tmp_path / "many", (sites[2], sites[4])

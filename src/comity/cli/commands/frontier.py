@@ -1,4 +1,4 @@
-"""`comity frontier`: the queue of a crawl, read while the crawl runs or after it, and orders about single hosts."""
+"""`comity frontier`: the queue of a crawl, read while the crawl runs or after it, and orders: about single hosts, or to end."""
 
 import time
 from collections import Counter
@@ -14,7 +14,7 @@ from comity.cli.options import JSON, Group, argument, command, option
 from comity.cli.terminal import complain, say, show_json
 from comity.crawler.holds import Hold
 from comity.crawler.orders import OrderKind, host_named, url_of
-from comity.crawler.workers.reading import crawl_at
+from comity.crawler.workers.reading import crawl_at, end
 from comity.crawler.workers.status import ShardStatus
 from comity.errors import InvalidSetting
 from comity.fields import SettingField
@@ -25,8 +25,8 @@ _LEAST = click.IntRange(min=1)
 
 
 class _FrontierGroup(Group):
-    """`comity frontier DIR` shows a queue; `slow`, `stop` and `go` give an order about a host. `--store URL` may stand
-    in the place of DIR."""
+    """`comity frontier DIR` shows a queue; `slow`, `stop` and `go` give an order about a host, `end` one to the whole
+    crawl. `--store URL` may stand in the place of DIR."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         args = [word for each in args for word in (each.split("=", 1) if each.startswith("--store=") else [each])]
@@ -42,15 +42,22 @@ class _FrontierGroup(Group):
         return super().parse_args(context, args)
 
     def format_usage(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        for words in ("[OPTIONS] DIR", "slow DIR HOST TIME", "stop DIR HOST", "go DIR HOST", "--store URL ..."):
+        for words in (
+            "[OPTIONS] DIR",
+            "slow DIR HOST TIME",
+            "stop DIR HOST",
+            "go DIR HOST",
+            "end DIR",
+            "--store URL ...",
+        ):
             formatter.write_usage(context.command_path, words)
 
 
 @command("Read a crawl", _FrontierGroup)
 def frontier() -> None:
-    """Show a crawl's queue; slow down, stop or resume a host.
+    """Show a crawl's queue; slow down, stop or resume a host; end the crawl.
 
-    An order takes effect within a second while the crawl runs, and holds in later runs until the next order about the
+    An order about a host takes effect within a second while the crawl runs, and holds in later runs until the next order about the
     host. Of a crawl in PostgreSQL write --store URL instead of DIR.
     """
 
@@ -81,6 +88,19 @@ def stop(place: str, host: str) -> Exit:
 def go(place: str, host: str) -> Exit:
     """Lift the orders for HOST."""
     return _order(place, host, "go")
+
+
+@frontier.command("end")
+@argument("place", "DIR")
+def end_crawl(place: str) -> Exit:
+    """End the crawl that runs in DIR, as Ctrl-C does.
+
+    What is under way is finished and written; comity crawl --resume goes on later.
+    """
+    crawl = crawl_at(place)
+    end(crawl)
+    say(f"the crawl in {crawl.name} ends once the requests in progress are finished")
+    return Exit.DONE
 
 
 @frontier.command()

@@ -5,7 +5,9 @@ that die; and tells how the whole crawl stands. Which process has which shard th
 """
 
 import asyncio
+import math
 import platform
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -20,6 +22,7 @@ from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
 from comity.crawler.limits import Spent
 from comity.crawler.plugins import Plugins
+from comity.crawler.relay import ORDERS_REST
 from comity.crawler.shards import LOCK, CrawlManifest, checked, shards_for
 from comity.crawler.sinks.runner import named
 from comity.crawler.stats import Stats
@@ -172,6 +175,8 @@ class JoinedCrawl(Supervisor):
         self._over = False
         self._in_thread: Callable[[Callable[[], None]], asyncio.Future[None]]  # all that the database is asked
         self._looking: asyncio.Future[None] | None = None
+        self._order = 0  # the last one read
+        self._ended_at = math.inf  # when an order to end was read
 
     @property
     def stopped(self) -> bool:
@@ -235,6 +240,7 @@ class JoinedCrawl(Supervisor):
         elif not self._join:
             self._run = self._store.go_on(manifest, pages, after=self._run, command=command)
         cut_back(self._store, self.folder, self._manifest.sink)
+        self._order = max((number for number, _ in self._store.orders()), default=0)  # of runs before
         self._see(self._store.rows())
         self._pace.earlier = self.stats.pages
 
@@ -283,6 +289,8 @@ class JoinedCrawl(Supervisor):
     def _look(self) -> None:
         if self._looking is None or self._looking.done():
             self._looking = self._in_thread(self._see_again)
+        if time.monotonic() >= self._ended_at + ORDERS_REST:  # the shards have read it, too, and written it down
+            self.stop()
         self._told.waiting(sum(each.is_waiting for each in self._processes), len(self._processes))
 
     def _see_again(self) -> None:
@@ -290,6 +298,10 @@ class JoinedCrawl(Supervisor):
         try:
             self._store.here(self._run, self._name, str(self.folder), works=False)
             self._see(self._store.rows())
+            for number, order in self._store.orders(self._order):
+                self._order = number
+                if order.order == "end":
+                    self._ended_at = min(self._ended_at, time.monotonic())
         except Superseded as error:
             self._error = self._error or error
         except StorageError:

@@ -10,12 +10,12 @@ from typing import Final, Protocol
 from comity.crawler import orders
 from comity.crawler.checkpoint import Begun
 from comity.crawler.holds import Hold, holds
-from comity.crawler.orders import Order, OrderKind
+from comity.crawler.orders import EVERYTHING, Order, OrderKind
 from comity.crawler.placement import shard_with
 from comity.crawler.shards import CrawlManifest, is_running, manifest_of, part, parts_of, stored_in
 from comity.crawler.workers.status import ShardStatus, in_words, standing
 from comity.crawler.written_crawl import store_of
-from comity.errors import InputError
+from comity.errors import InputError, InvalidSetting
 from comity.frontier import View
 from comity.frontier.tables import TablesView
 
@@ -48,6 +48,17 @@ def crawl_at(place: str | Path) -> ReadCrawl:
         return StoreReading(str(place))
     held = stored_in(Path(place))
     return FolderReading(Path(place)) if held is None else StoreReading(store_of(held))
+
+
+def end(crawl: ReadCrawl) -> Order:
+    """Order a crawl that runs to end, on all machines: what is under way is finished, what waits is for a later run.
+
+    Raises:
+        InvalidSetting: it does not run.
+    """
+    if not crawl.is_running():
+        raise InvalidSetting(f"the crawl in {crawl.name} is not running")
+    return crawl.give(EVERYTHING, "end", None)
 
 
 def _grouped(hosts: Iterable[str], shard_of: Callable[[str], int]) -> dict[int, list[str]]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.limits import Spent
+from comity.crawler.orders import Orders
 from comity.crawler.plugins import Plugins
 from comity.crawler.recrawl import ENDED, FINISHED
 from comity.crawler.shards import LOCK, checked, manifest_of, part, run_in, shards_for
@@ -90,6 +91,7 @@ class ShardedCrawl(Supervisor):
         workers = min(workers, self._manifest.shards)
         super().__init__(client_settings, workers, start or children(command), stalled, on_begin)
         self._board = self._new_board({number: Spent() for number in range(self._manifest.shards)})
+        self._orders = Orders(self.folder)
 
     @property
     def refreshes(self) -> bool:
@@ -147,6 +149,7 @@ class ShardedCrawl(Supervisor):
         self._board = self._new_board(spent)
         manifest.ended = None
         manifest.write(self.folder)
+        list(self._orders.new())  # of runs before
 
     def _sum_up(self) -> None:
         self._manifest.seconds = self._board.look().seconds
@@ -223,5 +226,10 @@ class ShardedCrawl(Supervisor):
         self._see_all()
 
     def _look(self) -> None:
-        """Leave word of how the shards stand, for `comity frontier`."""
+        """Leave word of how the shards stand, for `comity frontier`; see whether the crawl is ordered to end."""
         write_status(self.folder, self._now.values())
+        try:
+            if any(order.order == "end" for order in self._orders.new()):
+                self.stop()
+        except StorageError as error:
+            self._error = self._error or error

@@ -7,7 +7,7 @@ const number = (value) => (value ?? 0).toLocaleString("en");
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const CLASSES = { "2xx": "--yes", 304: "--link", "3xx": "--soft", "4xx": "--warn", "5xx": "--no", none: "--text" };
 const kept = { time: [], rate: [] };
-let last = null, rate = null, answers = null;
+let broken = [], last = null, rate = null, answers = null;
 
 function size(box) { return { width: Math.max(240, box.clientWidth), height: 180 }; }
 
@@ -27,6 +27,7 @@ function queue(found) {
   const { counts } = found;
   $("state").textContent = found.running ? "running" : "not running";
   $("state").className = `tag ${found.running ? "yes" : "info"}`;
+  $("end").hidden = !found.running;
   const settled = (counts.done ?? 0) + (counts.refused ?? 0) + (counts.failed ?? 0);
   if (found.running && last && found.at > last.at) {
     $("rate-box").hidden = false;
@@ -38,8 +39,12 @@ function queue(found) {
   }
   $("rate-box").hidden = !rate;
   last = { at: found.at, settled };
+  const tile = (value, words) => element("div", { class: "tile" }, element("b", {}, value), element("span", {}, words));
   $("tiles").replaceChildren(...Object.entries({ queued: "waiting", done: "done", refused: "refused", failed: "failed", unasked: "no robots.txt yet" })
-    .map(([name, words]) => element("div", { class: "tile" }, element("b", {}, number(counts[name])), element("span", {}, words))));
+    .map(([name, words]) => tile(number(counts[name]), words)), ...(found.memory ? [tile(`${number(Math.round(found.memory / 2 ** 20))} MB`, "memory")] : []));
+  const deepest = found.depths.length - 1;
+  shares("depths", "Depth", found.depths.map((count, depth) => [depth < deepest ? `${depth}` : `${depth} and deeper`, count]));
+  shares("types", "Content type", Object.entries(found.types));
   table("hosts", ["Host", "Waiting", "Done", "Refused", "Failed", "Why it waits", "Orders"], found.hosts.map((host) => [
     host.host, number(host.waiting), number(host.done), number(host.refused), number(host.failed), host.why,
     element("span", { class: "orders" }, ...["slow", "stop", "go"].map((kind) => order(host.host, kind))),
@@ -50,18 +55,33 @@ function queue(found) {
 
 function order(host, kind) {
   const button = element("button", { type: "button", "aria-label": `${kind} ${host}` }, kind);
-  button.addEventListener("click", () => {
-    $("confirm-title").textContent = { slow: `Slow ${host} down?`, stop: `Send no more requests to ${host}?`, go: `Lift the orders for ${host}?` }[kind];
-    $("confirm-seconds").hidden = kind !== "slow";
-    $("confirm").returnValue = "no";
-    $("confirm").onclose = async () => {
-      if ($("confirm").returnValue !== "yes") return;
-      const given = await post("crawl/order", { host, kind, seconds: $("seconds").value });
-      say(given.error ?? `${given.host}: ${kind}, ${given.running ? "effective now" : "from the next run on"}`);
-    };
-    $("confirm").showModal();
-  });
+  button.addEventListener("click", () => confirm(host, kind));
   return button;
+}
+
+function confirm(host, kind) {
+  $("confirm-title").textContent = { slow: `Slow ${host} down?`, stop: `Send no more requests to ${host}?`, go: `Lift the orders for ${host}?`, end: "End the whole crawl?" }[kind];
+  $("confirm-seconds").hidden = kind !== "slow";
+  $("confirm-end").hidden = kind !== "end";
+  $("confirm").returnValue = "no";
+  $("confirm").onclose = async () => {
+    if ($("confirm").returnValue !== "yes") return;
+    const given = await post("crawl/order", { host, kind, seconds: $("seconds").value });
+    say(given.error ?? (kind === "end" ? "The crawl ends once the requests in progress are finished" : `${given.host}: ${kind}, ${given.running ? "effective now" : "from the next run on"}`));
+  };
+  $("confirm").showModal();
+}
+
+/** Counts with a bar each, as long as its share of the largest. */
+function shares(id, name, counts) {
+  const shown = counts.filter(([, count]) => count), most = Math.max(...shown.map(([, count]) => count));
+  table(id, [name, "Pages", "Against the most"], shown.map(([words, count]) => [words, number(count), element("meter", { max: most, value: count, "aria-label": `${words}: ${count} of ${most}` })]));
+}
+
+function failures() {
+  const sought = $("search").value.trim().toLowerCase();
+  const rows = broken.filter((link) => `${link.url} ${link.why}`.toLowerCase().includes(sought));
+  table("broken", ["URL", "Why", "Named by"], rows.slice(0, 50).map((link) => [link.url, link.why, link.pages[0] ?? ""]));
 }
 
 function table(id, head, rows) {
@@ -87,6 +107,8 @@ async function figures() {
   const { bounds, counts } = found.ratios;
   table("ratios", ["Interval / required", "Requests"], counts.map((count, place) => [place ? (place < bounds.length ? `${bounds[place - 1]} to ${bounds[place]}` : `over ${bounds[place - 1]}`) : "under 1: too early", number(count)]).filter((row) => row[1] !== "0"));
   table("rules", ["Host", "Line", "Rule", "Refusals"], found.rules.map(([host, line, rule, count]) => [host, line, rule, number(count)]));
+  broken = found.broken;
+  failures();
   table("reasons", ["Reason", "URLs"], Object.entries(found.reasons).map(([why, count]) => [why, number(count)]));
 }
 
@@ -105,6 +127,8 @@ async function begin() {
       found.found_on ? element("p", { class: "soft" }, `found on ${found.found_on}`) : "", found.next_try ? element("p", { class: "soft" }, `next try ${found.next_try}`) : "",
     ]));
   });
+  $("search").addEventListener("input", failures);
+  $("end").addEventListener("click", () => confirm("", "end"));
   $("prove").addEventListener("click", async () => {
     $("proof").textContent = "reading the ledger ...";
     const found = await post("crawl/proof", {});
