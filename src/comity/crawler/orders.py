@@ -2,8 +2,8 @@
 crawl while it runs, to end.
 
 Orders are lines of a file in the crawl's folder: whoever gives one appends to it, the crawl reads what is new and
-writes into its ledger from when on it holds. The last order about a host is the one in force, in later runs too; an order to end is for the run
-at hand.
+writes into its ledger from when on it holds. The last order about a host is the one in force, in later runs too; an
+order to end is for the run at hand.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""`comity frontier`: the queue of a crawl, read while the crawl runs or after it, and orders: about single hosts, or to end."""
+"""`comity frontier`: the queue of a crawl, read while the crawl runs or after it, and orders about hosts, or to end."""
 
 import time
 from collections import Counter
@@ -55,10 +55,10 @@ class _FrontierGroup(Group):
 
 @command("Read a crawl", _FrontierGroup)
 def frontier() -> None:
-    """Show a crawl's queue; slow down, stop or resume a host; end the crawl.
+    """Show a crawl's queue; slow or stop hosts; end the crawl.
 
-    An order about a host takes effect within a second while the crawl runs, and holds in later runs until the next order about the
-    host. Of a crawl in PostgreSQL write --store URL instead of DIR.
+    An order about a host takes effect within a second while the crawl runs, and holds in later runs until the next
+    order about the host. Of a crawl in PostgreSQL write --store URL instead of DIR.
     """
 
 
