@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -121,3 +122,29 @@ def test_a_pool_that_keeps_no_session_is_refused(
     finally:
         pool.terminate()
         pool.wait()
+
+
+def test_an_order_ends_a_crawl_in_a_store_and_a_later_run_goes_on(postgres: Server, site: Site, tmp_path: Path) -> None:
+    for number in range(30):
+        site.link(f"/{number}", f"/{number + 1}")
+    site.link("/30")
+    url, out = postgres.url(f"ended_{os.getpid()}_{time.monotonic_ns()}"), tmp_path / "out"
+    words = [sys.executable, "-m", "comity", "crawl", "-q", "--store", url, "-o", str(out)]
+    crawling = subprocess.Popen([*words, site.url("/0"), "--delay", "0.3", "--workers", "2", *ALLOW])
+    try:
+        while len(site.seen) < 3 and crawling.poll() is None:
+            time.sleep(0.05)
+        ordered = comity("frontier", "end", "--store", url)
+        assert ordered.returncode == 0, ordered
+        assert crawling.wait(HANGS) == 130
+        told = [line for path in out.rglob("ledger.jsonl") for line in path.read_text(encoding="utf-8").splitlines()]
+        assert any(each.get("order") == "end" for each in map(json.loads, told))
+        assert "/30" not in site.paths()
+        resumed = comity("crawl", "-q", "--store", url, "-o", str(out), "--resume", "--delay", "0")
+        assert resumed.returncode == 0, resumed
+        assert "/30" in site.paths(), "an order of an earlier run ended this one"
+    finally:
+        crawling.kill()
+        crawling.wait()
+        with closing(database.connect(database.address(url))) as db:
+            database.drop(db, database.address(url))
