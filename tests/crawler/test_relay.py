@@ -42,6 +42,7 @@ class Shard:
     """One shard, as far as it relays; the messages that it sent."""
 
     def __init__(self, number: int, *, run: int = 1, earlier: dict[str, Any] | None = None) -> None:
+        self.run = run
         self.sent: list[tuple[int, Message]] = []
         self.control = Control(FakeClock())
         self.facts = Facts()
@@ -60,19 +61,26 @@ class Shard:
         async with asyncio.timeout(HANGS):
             while not self.sent:
                 await asyncio.sleep(0)
-        return self.sent.pop()[1].about or {}
+        about = dict(self.sent.pop()[1].about or {})
+        assert about.pop("run") == self.run
+        return about
 
     async def asks(self, answer: dict[str, Any]) -> RobotsAnswer | Exception | None:
         """What comes of asking another shard, which answers so."""
         asking = asyncio.ensure_future(self.relay.ask(WANTED))
         assert (await self.told())["ask"] == WANTED.conditions
-        self.relay.arrived(Message(WANTED.url, found_on=WANTED.origin, about=answer))
+        self.relay.arrived(message({"put_off": 9.0}, run=self.run - 1))
+        self.relay.arrived(message(answer, run=self.run))
         return await asking
 
 
-def asked(told: dict[str, Any] | None = None) -> Message:
+def message(told: dict[str, Any], *, run: int) -> Message:
+    return Message(WANTED.url, found_on=WANTED.origin, about={**told, "run": run})
+
+
+def asked(*, run: int = 1) -> Message:
     """The question as the shard that has the other host gets it."""
-    return Message(WANTED.url, found_on=WANTED.origin, about=told or {"ask": {}, "for": HOME})
+    return message({"ask": {}, "for": HOME}, run=run)
 
 
 def crawl_of(folder: Path, *sites: Site, **settings: Any) -> ShardedCrawl:
@@ -282,10 +290,53 @@ def test_a_question_is_remembered_until_it_is_answered_and_no_longer_than_its_ru
         task.cancel()
         after = Shard(AWAY, run=run, earlier=kept)
         after.session.relayed_robots = lambda asked: done(FetchError("refused"))  # type: ignore
+        after.relay.go_on()
         if run == 1:
             assert await after.told() == {"error": "refused"}
         assert after.facts.take() == {QUESTION + WANTED.origin: None}
         assert after.sent == []
+
+    asyncio.run(use())
+
+
+def test_what_was_asked_or_answered_in_an_earlier_run_counts_no_more() -> None:
+    """It may have waited for days until the crawl was continued."""
+
+    async def use() -> None:
+        here, there = Shard(HOME, run=2), Shard(AWAY, run=2)
+        outcome = await here.asks({"error": "of this run"})  # one of the run before comes first
+        assert str(outcome) == "of this run"
+        there.relay.arrived(asked(run=1))
+        assert (there.scheduler.tasks, there.facts.take(), there.sent) == (set(), {}, [])
+
+    asyncio.run(use())
+
+
+def test_a_shard_that_is_to_stop_sends_nothing_for_others_and_leaves_the_question_to_its_next_holder() -> None:
+    async def use() -> None:
+        shard = Shard(AWAY)
+        shard.control.stop()
+        shard.relay.arrived(asked())
+        assert (shard.scheduler.tasks, shard.sent) == (set(), [])
+        after = Shard(AWAY, earlier=shard.facts.take())
+        after.session.relayed_robots = lambda asked: done(FetchError("refused"))  # type: ignore
+        after.relay.go_on()
+        assert await after.told() == {"error": "refused"}
+
+    asyncio.run(use())
+
+
+def test_an_answer_that_defeats_who_is_asked_does_not_end_the_crawl() -> None:
+    async def use() -> None:
+        async def fail(asked: Relay) -> RobotsAnswer:
+            raise ValueError("not foreseen")
+
+        shard = Shard(AWAY)
+        shard.session.relayed_robots = fail  # type: ignore
+        shard.relay.arrived(asked())
+        assert await shard.told() == {"error": "not foreseen"}
+        await asyncio.gather(*shard.scheduler.tasks)
+        assert shard.control.broken is None
 
     asyncio.run(use())
 

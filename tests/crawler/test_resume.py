@@ -427,3 +427,18 @@ def test_what_lies_in_a_folder_is_opened_once(site: Site, tmp_path: Path, words:
     assert done.returncode == 0, done.stderr
     opened = [line for line in done.stderr.splitlines() if line.startswith("opened ")]
     assert 0 < len(opened) <= most, opened
+
+
+def test_a_program_that_fails_when_the_crawl_begins_ends_it_and_nothing_of_it_stays_under_way(
+    site: Site, tmp_path: Path
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("the program's own")
+
+    async def use() -> None:
+        with pytest.raises(RuntimeError, match="the program's own"):
+            await Crawler(site.url("/"), tmp_path, policy=QUICK, on_begin=fail).run()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(use())
+    assert site.paths() == []

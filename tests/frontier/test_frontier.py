@@ -2,8 +2,10 @@
 
 from __future__ import annotations  # arrays cannot be subscripted before Python 3.12
 
+import hashlib
 import shutil
 import sqlite3
+import sys
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator
@@ -666,3 +668,14 @@ def test_the_same_holds_in_postgresql_whoever_dies_or_wakes_up(postgres: Server,
         ),
     )
     store.remove()
+
+
+def test_a_layout_of_the_tables_has_a_number_that_no_earlier_one_had() -> None:
+    """Who changes the tables takes the next number, so that comity refuses those of before in words."""
+    from comity.frontier import database as file
+    from comity.frontier.postgresql import database as store
+
+    layouts = file.SCHEMA.replace(f"user_version = {file.FORMAT}", ""), store._SCHEMA + store._PARTITION
+    kept = [hashlib.sha256(layout.encode("ascii")).hexdigest()[:16] for layout in layouts]
+    assert (file.FORMAT - (sys.byteorder != "little"), kept[0]) == (4, "37a79f4eaf583214")
+    assert (store.FORMAT, kept[1]) == (5, "02ff1d8a08153783")

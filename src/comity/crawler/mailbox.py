@@ -92,6 +92,11 @@ class Mailbox:
         self._control.wake()
         return True
 
+    def go_on(self) -> None:
+        """Take up what earlier runs have left."""
+        if self._relay is not None:
+            self._relay.go_on()
+
     async def ask(self, wanted: Relay) -> RobotsAnswer | Exception | None:
         """See `Turns.relay`."""
         return None if self._relay is None else await self._relay.ask(wanted)

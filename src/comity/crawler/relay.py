@@ -19,7 +19,7 @@ from comity.crawler.facts import Facts
 from comity.crawler.ledger import Ledger
 from comity.crawler.scheduler import Scheduler
 from comity.crawler.shards import ShardPlace
-from comity.errors import FetchError, Postponed
+from comity.errors import FetchError, InvalidSetting, Postponed, StorageError
 from comity.frontier import Message
 from comity.gate.steps import postponed
 from comity.net import Session
@@ -59,12 +59,15 @@ class RobotsRelay:
         self._run = None if place.run is None else place.run.number
         self._wanted: dict[tuple[str, str], asyncio.Future[dict[str, Any]]] = {}  # by origin and URL
         self._asking: dict[str, asyncio.Task[None]] = {}  # for others, by origin
-        for name, (run, shard, url, conditions) in earlier.items():
-            origin = name.removeprefix(QUESTION)
+        self._earlier = earlier
+
+    def go_on(self) -> None:
+        """Ask what earlier holders of the shard were asked and did not answer."""
+        for name, (run, shard, url, conditions) in self._earlier.items():
             if run == self._run:
-                self._begin(Relay(origin, url, conditions), shard)
+                self._begin(Relay(name.removeprefix(QUESTION), url, conditions), shard)
             else:  # who asked has ended since
-                facts.put(name, None)
+                self._facts.put(name, None)
 
     async def ask(self, wanted: Relay) -> RobotsAnswer | Exception | None:
         """Carry out a Relay.
@@ -96,7 +99,9 @@ class RobotsRelay:
 
     def arrived(self, message: Message) -> None:
         """Take up what another shard asks, or answers."""
-        told, origin = message.about or {}, message.found_on or ""
+        told, origin = dict(message.about or {}), message.found_on or ""
+        if told.pop("run", None) != self._run:
+            return  # nobody waits for it any more, and what a host answered then may be old
         if "ask" in told:
             self._facts.put(QUESTION + origin, [self._run, told["for"], message.url, told["ask"]])
             self._begin(Relay(origin, message.url, told["ask"]), told["for"])
@@ -106,6 +111,8 @@ class RobotsRelay:
     def _begin(self, asked: Relay, shard: int) -> None:
         if (before := self._asking.get(asked.origin)) is not None:
             before.cancel()  # who asks once more has been started again meanwhile
+        if self._control.is_over:
+            return  # nothing new is started: who has the shard next in this run goes on with it
         task: asyncio.Task[Any] = asyncio.get_running_loop().create_task(self._answer(asked, shard))
         self._asking[asked.origin] = task
         self._scheduler.tasks.add(task)  # it is under way like a fetch
@@ -120,11 +127,15 @@ class RobotsRelay:
                 told = _told(await self._session.relayed_robots(asked))
             except Postponed as error:
                 told = {"put_off": None if math.isinf(error.seconds) else error.seconds}
+            except (StorageError, InvalidSetting, MemoryError):
+                raise
+            except Exception as error:  # one site that defeats us must not end the crawl
+                told = _told(error)
         self._send(shard, asked, told)
         self._facts.put(QUESTION + asked.origin, None)
 
     def _send(self, shard: int, about: Relay, told: dict[str, Any]) -> None:
-        message = Message(about.url, found_on=about.origin, about=told)
+        message = Message(about.url, found_on=about.origin, about={**told, "run": self._run})
         self._book.message(shard, self._place.addressed(message, urls.host(about.url)))
         self._control.wake()
 

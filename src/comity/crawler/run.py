@@ -252,18 +252,20 @@ class Run:
 
     async def work(self) -> End:
         """Crawl until nothing is left, a limit is reached or `control` says so."""
-        await self.commits.commit()
-        following = [asyncio.ensure_future(self._follow_orders())]
-        if self._given.plugins.source is not None or self.refresh is not None:
-            fed = feed(self._given.plugins, self.refresh, self.filter, self.book, self.control)
-            self._feeding = asyncio.ensure_future(fed)
-            self._feeding.add_done_callback(lambda _: self.control.wake())
-            following.append(self._feeding)
-        self.scheduler.go_on()
-        if (begin := self._given.listeners.begin) is not None:
-            begin()
+        following: list[asyncio.Task[None]] = []
         limit = put_off = None
         try:
+            await self.commits.commit()
+            following.append(asyncio.ensure_future(self._follow_orders()))
+            if self._given.plugins.source is not None or self.refresh is not None:
+                fed = feed(self._given.plugins, self.refresh, self.filter, self.book, self.control)
+                self._feeding = asyncio.ensure_future(fed)
+                self._feeding.add_done_callback(lambda _: self.control.wake())
+                following.append(self._feeding)
+            self.scheduler.go_on()
+            self.mailbox.go_on()
+            if (begin := self._given.listeners.begin) is not None:
+                begin()
             await self._loop()
             now = self._given.clock.monotonic()
             if not self.control.stopping and self._waiting():

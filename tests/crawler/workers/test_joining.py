@@ -56,6 +56,15 @@ def test_a_manifest_of_another_version_is_told_in_words(url: str, tmp_path: Path
             assert "Traceback" not in refused.stderr
 
 
+def test_tables_of_another_version_are_told_in_words(url: str, tmp_path: Path) -> None:
+    with closing(database.connect(database.address(url))) as db:
+        db.execute("UPDATE crawl SET format = %s", (database.FORMAT - 1,))
+        for words in (("crawl", "--join", "-o", str(tmp_path / "x")), ("crawl", "--resume"), ("frontier",)):
+            refused = comity(*words, "--store", url)
+            assert "was created by another version of comity" in refused.stderr, refused
+            assert "Traceback" not in refused.stderr
+
+
 def test_who_has_no_rights_is_told_so(url: str, tmp_path: Path) -> None:
     with closing(database.connect(database.address(url))) as db:
         db.execute("DROP ROLE IF EXISTS nobody_here")

@@ -17,7 +17,7 @@ from comity.errors import InputError, InvalidSetting, StorageError
 from comity.frontier.values import Unreachable
 
 _RIGHTS: Final = "who begins a crawl needs CREATE on the database, and who takes part is the same user"
-FORMAT: Final = 4
+FORMAT: Final = 5
 OLDEST: Final = 12  # version of PostgreSQL
 USE: Final = "--store with PostgreSQL"
 DEFAULT_NAME: Final = "crawl"
