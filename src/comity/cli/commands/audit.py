@@ -54,7 +54,7 @@ ROWS: Final = 1_000_000
 @JSON
 @option("--at", "TIME", "Use the robots.txt captured last before TIME, such as 2026-05-01.")
 @option("--changes", None, "Show what each agent gained or lost between captures.")
-@option("--wide", None, "Write one row a URL, with columns for each agent.")
+@option("--wide", None, "Write one row per URL, with columns for each agent.")
 @option("--parts keep_parts", None, "Write a folder of several files, and do not join them.")
 @ENGINE
 @option("--report", "FILE", "Write a report as HTML.", type=PATH)

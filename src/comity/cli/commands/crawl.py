@@ -84,8 +84,8 @@ _WATCHING: Final = together(
         "Serve a page that shows the crawl, to this machine; 0: any free port.",
         type=click.IntRange(0, 65535),
     ),
-    option_for("webhook", metavar="URL", help="Tell URL of the end, and of each host's first refusal and failure."),
-    option_for("telemetry", is_flag=True, help="Tell OpenTelemetry of requests and pages."),
+    option_for("webhook", metavar="URL", help="Notify URL of the crawl's end, and of each host's first refusal and failure."),
+    option_for("telemetry", is_flag=True, help="Send traces and metrics to OpenTelemetry."),
 )
 
 
@@ -94,7 +94,7 @@ _WATCHING: Final = together(
 @option("-o --output folder", "DIR", "Folder for the results.", type=PATH, otherwise="crawl-HOST-TIME")
 @option("--format form", _FORMATS, "How the results are written.", otherwise="jsonl")
 @option("--compress", ("gzip", "zstd"), "Write JSON lines compressed (.jsonl.gz, .jsonl.zst).")
-@option("--urls", "FILE", "Also start from the URLs in FILE, one a line ('-': standard input).", type=FILE)
+@option("--urls", "FILE", "Also start from the URLs in FILE, one per line ('-': standard input).", type=FILE)
 @option("--sink", "MODULE:NAME", "A plug-in that writes the results, instead of --format.")
 @option("--source", "MODULE:NAME", "A plug-in that supplies the start URLs.")
 @option("--expander", "MODULE:NAME", "A plug-in that extracts records and URLs from each page.")
@@ -165,7 +165,7 @@ def crawl(
 ) -> Exit:
     """Crawl web sites.
 
-    A SIZE is bytes or such as 50MB, a TIME seconds or such as 10m. Exit code 0: done, 2: some pages failed (see
+    A SIZE is in bytes, or like 50MB; a TIME in seconds, or like 10m. Exit code 0: done, 2: some pages failed (see
     --ok-if-some-failed), 3: nothing could be reached, retry later, 130: stopped by Ctrl-C.
     """
     if sink is not None and form is not None:

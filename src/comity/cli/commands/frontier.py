@@ -58,7 +58,7 @@ def frontier() -> None:
     """Show a crawl's queue; slow or stop hosts; end the crawl.
 
     An order about a host takes effect within a second while the crawl runs, and holds in later runs until the next
-    order about the host. Of a crawl in PostgreSQL write --store URL instead of DIR.
+    order about the host. For a crawl in PostgreSQL, write --store URL instead of DIR.
     """
 
 
@@ -177,7 +177,7 @@ def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) 
     if urls.origin(url_of(host)).partition("//")[2] != given.host:
         complain(f"an order holds for all ports of {given.host}, whose requests share one pace")
     if not known:
-        complain(f"the crawl has no URL of {given.host} so far; the order holds once it has one")
+        complain(f"the crawl has no URL of {given.host} so far; the order takes effect once it has one")
     return Exit.DONE
 
 

@@ -68,7 +68,7 @@ def rotate(folder: Path) -> Exit:
 @ALLOW_ADDRESS
 @JSON
 def check(folder: Path, address: str | None, as_json: bool, **options: Any) -> Exit:
-    """Check that everything is published and agrees.
+    """Check that everything is published and consistent.
 
     Exit code 0: it does, 2: something needs fixing.
     """

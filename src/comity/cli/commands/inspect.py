@@ -38,7 +38,7 @@ _SHOWN = 20
 def inspect(url: tuple[str, ...], ourselves: bool, as_json: bool, **options: Any) -> Exit:
     """Show what sites say: robots.txt, llms.txt, usage terms.
 
-    With the folder of a crawl: the robots.txt that it read last of each site; nothing is sent. Exit code 3: a
+    With a crawl's folder: the robots.txt that it last read from each site; nothing is sent. Exit code 3: a
     robots.txt could not be reached.
     """
     if bool(url) is ourselves:

@@ -21,10 +21,10 @@ from comity.cli.terminal import complain
 @option(
     "--chunks",
     "TOKENS",
-    "Print chunks of at most so many tokens, each with a URL that leads to it.",
+    "Print chunks of at most this many tokens, each with a URL that leads to it.",
     type=click.IntRange(32),
 )
-@option("-o --output", "DIR", "With --markdown: write a file a page, with front matter, here.", type=PATH)
+@option("-o --output", "DIR", "With --markdown: write one file per page, with front matter, here.", type=PATH)
 def pages(
     folders: tuple[Path, ...],
     store: str | None,
@@ -35,7 +35,7 @@ def pages(
 ) -> Exit:
     """Print a crawl's pages as JSON lines.
 
-    After refreshes: the latest version of each page, without pages that are gone. Of a crawl in PostgreSQL name the
+    After refreshes: the latest version of each page, without pages that are gone. For a crawl in PostgreSQL, name the
     folders of all machines. Exit code 2: parts of the crawl are missing.
     """
     from comity.audit.latest import pages as latest

@@ -18,7 +18,7 @@ from comity.cli.terminal import complain, counted, say, tell
 def report(folders: tuple[Path, ...], store: str | None, output: Path, broken_links: bool, as_json: bool) -> Exit:
     """Write a report of a crawl as one HTML page.
 
-    Of a crawl in PostgreSQL name the folders of all machines. Exit code with --broken-links: 2 if there are any.
+    For a crawl in PostgreSQL, name the folders of all machines. Exit code with --broken-links: 2 if there are any.
     """
     if broken_links:
         return _broken_links(folders, store, as_json=as_json)

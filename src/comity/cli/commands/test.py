@@ -28,7 +28,7 @@ from comity.robots.expectations import Expectation, NoExpectation
 def test(expectations: Path, robots: str, form: str | None, as_json: bool, **options: Any) -> Exit:
     """Test a robots.txt against a file of expectations.
 
-    Its lines are such as 'GPTBot not /private' and 'Googlebot yes /blog'. Exit code 2: some do not hold, 3: a site
+    Its lines look like 'GPTBot not /private' and 'Googlebot yes /blog'. Exit code 2: some do not hold, 3: a site
     could not be reached.
     """
     wanted = list(_read(expectations))

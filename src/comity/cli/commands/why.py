@@ -19,7 +19,7 @@ def why(folder: Path, url: tuple[str, ...], store: str | None, as_json: bool) ->
     """Explain what became of URLs in a crawl.
 
     Fetched, disallowed, left out, failed, still in the queue, or not found; and why. The crawl may be running. With
-    --json one line a URL. Of a crawl in PostgreSQL name the folders of all machines (DIR DIR URL).
+    --json one line per URL. For a crawl in PostgreSQL, name the folders of all machines (DIR DIR URL).
     """
     from comity.audit.fate import fate_of
 

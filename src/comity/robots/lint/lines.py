@@ -141,7 +141,7 @@ def _about_second(line: Line) -> Finding | None:
     texts = list(dict.fromkeys(f"{label}: {value}" for label, value in written if value))
     if not texts:
         return None
-    hint = f"write them one a line: {'; '.join(texts)}"
+    hint = f"write them one per line: {'; '.join(texts)}"
     code, message = "two-on-a-line", f"{len(written)} records on one line are read as one"
     return Finding(line.number, code, message, hint, "\n".join(texts), changes=line.kind != "sitemap")
 

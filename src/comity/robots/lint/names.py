@@ -77,7 +77,7 @@ def _about_name(number: int, value: str, dialect: Dialect) -> Finding | None:
         message = f"{value!r}: names have no wildcards, only '*' alone means everybody"
         if re.fullmatch(TOKEN, bare) and "*" not in bare:
             return _written(number, "agent-with-wildcard", message, bare)
-        return Finding(number, "agent-with-wildcard", message, "write whole names, one a line", changes=True)
+        return Finding(number, "agent-with-wildcard", message, "write whole names, one per line", changes=True)
     if "/" in value or "(" in value:
         return _with_version(number, value, dialect)
     if " " in value or "\t" in value:
