@@ -85,4 +85,5 @@ def test_a_name_can_be_recognised(url: str, start: str, end: str) -> None:
 def test_the_extension_is_that_of_the_content_not_of_the_url() -> None:
     assert name_of("https://example.com/setup.exe", "text/html").endswith(".html")
     assert name_of("https://example.com/photo", "image/png").endswith(".png")
+    assert name_of("https://example.com/notes", "text/markdown").endswith(".md")
     assert name_of("https://example.com/what", "").endswith(".bin")

@@ -41,7 +41,13 @@ _HASH = 24  # hex digits: 96 bits
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|conin|conout|clock|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.[a-z0-9]{1,8}")
-_PREFERRED = {"text/html": ".html", "application/xhtml+xml": ".xhtml", "text/plain": ".txt", "image/jpeg": ".jpg"}
+_PREFERRED = {
+    "text/html": ".html",
+    "application/xhtml+xml": ".xhtml",
+    "text/plain": ".txt",
+    "text/markdown": ".md",  # older Pythons know no extension of it, unless the system names one
+    "image/jpeg": ".jpg",
+}
 
 
 @cache
