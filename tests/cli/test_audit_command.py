@@ -298,8 +298,8 @@ def test_changes_name_what_was_gained_and_lost_with_the_line(tmp_path: Path) -> 
     )
     pq.write_table(table, tmp_path / "robots.parquet")
     out = comity("audit", "--robots", "robots.parquet", "--changes", cwd=tmp_path).stdout
-    assert "1971-01-02 https://a.example  * gained /x (old line 2: Disallow: /x)" in out
-    assert "* lost /y (new line 2: Disallow: /y)" in out
+    assert "1971-01-02 https://a.example  * gained /x (before, line 2: Disallow: /x)" in out
+    assert "* lost /y (now, line 2: Disallow: /y)" in out
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_the_robots_txt_of_a_site_is_linted_and_compared(site: Site, tmp_path: P
     assert told.returncode == 2
     (tmp_path / "new.txt").write_text("User-agent: *\nDisallow: /private\n")
     differing = comity("diff", site.url("/"), "new.txt", *ALLOW, cwd=tmp_path)
-    assert differing.stdout == "* may no longer fetch /private  (new line 2: Disallow: /private)\n"
+    assert differing.stdout == "* may no longer fetch /private  (NEW, line 2: Disallow: /private)\n"
     assert differing.returncode == 2
 
 

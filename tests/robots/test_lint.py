@@ -312,7 +312,7 @@ def test_the_commands_lint_and_diff(tmp_path: Path) -> None:
     differing = command("diff", "old.txt", "new.txt", cwd=tmp_path)
     assert differing.returncode == 2
     assert differing.stdout == (
-        "* may no longer fetch /private  (new line 2: Disallow: /private)\n*: Crawl-delay none -> 3 s\n"
+        "* may no longer fetch /private  (NEW, line 2: Disallow: /private)\n*: Crawl-delay none -> 3 s\n"
     )
     assert command("diff", "old.txt", "old.txt", cwd=tmp_path).returncode == 0
     missing = command("lint", "nowhere.txt", cwd=tmp_path)

@@ -41,7 +41,7 @@ def files(given: str, kinds: tuple[str, ...] = KINDS) -> list[Path]:
     if not found:
         if path.is_dir():
             raise InputError(f"{given} holds no file of these kinds: {', '.join(filter(None, kinds))}")
-        raise InputError(f"{given}: no such file")
+        raise InputError(f"{given}: no such file or folder")
     return found
 
 

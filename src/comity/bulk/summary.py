@@ -68,7 +68,7 @@ def lines(counts: Counts, agents: Sequence[str]) -> list[str]:
         total = sum(own.values()) or 1
         told = ", ".join(f"{name} {count:,} ({count / total:.1%})" for name, count in sorted(own.items()))
         found.append(f"{agent:20} {told}")
-    for what, title in (("reason", "reasons"), ("host", "hosts that refuse most URLs")):
+    for what, title in (("reason", "reasons"), ("host", "hosts with most disallowed URLs")):
         ranked = Counter[str]()
         for key, count in counts.items():
             if key[0] == what:

@@ -126,4 +126,4 @@ def _count(found: Survey, origin: str, robots: Robots, *, lint: bool) -> None:
     if lint:
         errors = {finding.code for finding in robots.lint() if finding.severity == "error"}
         found.findings.update(errors)
-        found.says["errors by lint"] += bool(errors)
+        found.says["errors found by lint"] += bool(errors)

@@ -30,7 +30,7 @@ def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
     for change in changes.changes:
         verb = "may now fetch" if change.allowed else "may no longer fetch"
         rule = change.after or change.before
-        where = f"{'new' if change.after else 'old'} line {rule.line}: {rule.text}" if rule else "no rule"
+        where = f"{'NEW' if change.after else 'OLD'}, line {rule.line}: {rule.text}" if rule else "no rule"
         say(f"{change.agent} {verb} {change.pattern}  ({where})")
     for agent, (before, after) in changes.delays.items():
         say(f"{agent}: Crawl-delay {_seconds(before)} -> {_seconds(after)}")
