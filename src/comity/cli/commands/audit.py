@@ -234,7 +234,9 @@ def _changes(table: Any, agents: Sequence[str], *, as_json: bool) -> Exit:
                         by = {"line": rule.line, "rule": rule.text} if rule else {}
                         say(json.dumps({**told_as, "change": verb, "pattern": change.pattern, **by}))
                     else:
-                        line = f" ({'now' if change.after else 'before'}, line {rule.line}: {rule.text})" if rule else ""
+                        line = (
+                            f" ({'now' if change.after else 'before'}, line {rule.line}: {rule.text})" if rule else ""
+                        )
                         say(f"{when}{origin}  {change.agent} {verb} {change.pattern}{line}")
                     told += 1
     tell(f"{told:,} changes")

@@ -84,7 +84,9 @@ _WATCHING: Final = together(
         "Serve a page that shows the crawl, to this machine; 0: any free port.",
         type=click.IntRange(0, 65535),
     ),
-    option_for("webhook", metavar="URL", help="Notify URL of the crawl's end, and of each host's first refusal and failure."),
+    option_for(
+        "webhook", metavar="URL", help="Notify URL of the crawl's end, and of each host's first refusal and failure."
+    ),
     option_for("telemetry", is_flag=True, help="Send traces and metrics to OpenTelemetry."),
 )
 
