@@ -25,8 +25,8 @@ _MOST_RUNS: Final = 8  # that are listed
 def prove(folders: tuple[Path, ...], as_json: bool, **how: Any) -> Exit:
     """Verify a crawl against its ledger.
 
-    Offline; names each record that breaks a rule. For a crawl in PostgreSQL, name the folders of all machines; the store
-    is read for how far it was committed. Exit code 0: everything holds, 1: something does not, or is missing.
+    Offline; names each record that breaks a rule. For a crawl in PostgreSQL, name the folders of all machines; the
+    store is read for how far it was committed. Exit code 0: everything holds, 1: something does not, or is missing.
     """
     from comity.audit.prove import StillRunning
     from comity.audit.prove import prove as proved

@@ -45,7 +45,7 @@ _PREFERRED = {
     "text/html": ".html",
     "application/xhtml+xml": ".xhtml",
     "text/plain": ".txt",
-    "text/markdown": ".md",  # older Pythons know no extension of it, unless the system names one
+    "text/markdown": ".md",  # older Pythons do not know it by themselves
     "image/jpeg": ".jpg",
 }
 
