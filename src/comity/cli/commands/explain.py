@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options: Any) -> Exit:
     """Explain which robots.txt rule decides, and why.
 
-    Also the rules that it overrides. With --robots a path such as /private will do. The exit codes are those of comity check.
+    Also the rules that it overrides. With --robots a path such as /private will do. The exit codes are those of
+    comity check.
     """
     policies, client = policies_of(**options)
     judged = list(answers(url, policies, client, robots))
