@@ -62,7 +62,7 @@ test-long: $(VENV)/tested ## what is slow by nature, and tests of any input with
 	$(INTERPRETED) -m 'both_forms and hypothesis' --hypothesis-profile=thorough $(BOTH_FORMS) $(ARGS)
 
 # The compiled modules lie in a copy of the sources, in which only what changed is compiled again. Python itself is not
-# made for the look for leaks, and its own allocator would hide what ours do.
+# made for the look for leaks, and its own allocator, as that of pyarrow, would hide what ours do.
 SANITIZED := $(abspath $(VENV))/sanitized
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 sanitize: $(VENV)/tested ## the tests of what is compiled, under address and undefined-behaviour sanitizers; needs GCC
@@ -71,8 +71,8 @@ sanitize: $(VENV)/tested ## the tests of what is compiled, under address and und
 	cd $(SANITIZED) && CC=gcc CFLAGS='$(SANITIZE)' LDFLAGS='$(SANITIZE)' COMITY_REQUIRE_EXTENSIONS=1 \
 		$(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
-		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/src \
-		$(BIN)/pytest -n $(PROCESSORS) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system \
+		PYTHONPATH=$(SANITIZED)/src $(BIN)/pytest -n $(PROCESSORS) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
 
 lint: $(VENV)/linted ## formatting, lint and types
 	$(BIN)/ruff format --check .

@@ -1,9 +1,12 @@
 """Verdicts over columns: each row has the answer that `comity.policy` gives for its URL."""
 
 import contextlib
+import ctypes
 import gzip
 import json
+import mmap
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy import OriginPolicy, Policy, RobotsResult
+from comity.robots import dialects
 
 pa = pytest.importorskip("pyarrow")
 np = pytest.importorskip("numpy")
@@ -330,6 +334,38 @@ def test_a_rule_is_shown_as_a_decision_cites_it() -> None:
     cited = OriginPolicy(Policy(agent="MyBot"), result).decide(urls.normalise(url)).rule
     assert cited is not None
     assert (table["line"][0].as_py(), table["rule"][0].as_py()) == (cited.line, cited.text)
+
+
+def test_a_rule_of_any_length_is_laid_out() -> None:
+    octets = (1 << 24) // 3  # as they are compared three times as many, which is more than 24 bits count
+    body = b"User-agent: *\nDisallow: /%s\nDisallow: /b\n" % (b"\xff" * octets)
+    policy = Policy(dialect=dialects.Dialect(name="long", max_bytes=len(body)))
+    asked = [f"https://a.example/{path}" for path in ("a", "b", "%FF" * octets, "%FF" * (octets - 1))]
+    table = bulk.verdicts(asked, robots_table({"https://a.example": (200, body)}), "MyBot", policy=policy)
+    assert table["line"].to_pylist() == [None, 3, 2, None]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mprotect is called as Linux has it")
+@pytest.mark.parametrize("ending", ["Allow:", "Allow: ", "Allow: /", "Allow: /a*", "Allow", "A", "Disallow: /a$", "\r"])
+def test_nothing_behind_a_column_is_read(ending: str) -> None:
+    body = f"User-agent: *\rDisallow: /x\r\n{ending}".encode()
+    asked = ["https://a.example/x", "https://a.example/a"]
+    robots = pa.table({"origin": ["https://a.example"], "body": before_the_unreadable(pa.array([body]))})
+    wanted = bulk.verdicts(asked, robots_table({"https://a.example": (200, body)}), "MyBot")
+    assert bulk.verdicts(before_the_unreadable(pa.array(asked)), robots, "MyBot").equals(wanted)
+
+
+def before_the_unreadable(column: Any) -> Any:
+    """A column whose octets end where memory that may be read ends."""
+    page = mmap.PAGESIZE
+    memory = mmap.mmap(-1, 2 * page)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address + page), ctypes.c_size_t(page), 0) == 0
+    valid, offsets, octets = column.buffers()
+    size = sum(len(each) for each in column.cast(pa.binary()).to_pylist())
+    memory[page - size : page] = octets.to_pybytes()[:size]
+    moved = pa.foreign_buffer(address + page - size, size, memory)
+    return pa.Array.from_buffers(column.type, len(column), [valid, offsets, moved])
 
 
 def test_the_corpus_gets_the_same_answers_as_its_files_one_by_one(corpus: Path) -> None:

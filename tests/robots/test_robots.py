@@ -173,6 +173,16 @@ def test_many_rules_answer_as_each_rule_by_itself(dialect: str, rules: list[tupl
         assert robots.allowed("http://h/" + path, "x") == robots.explain("http://h/" + path, "x").allowed
 
 
+@pytest.mark.parametrize("form", ["rfc9309", "google", "gem", "none"])
+@pytest.mark.parametrize("pattern", ["/a/inde%78.html", "/a/index.%68tm", "/%61/index.html", "/a/index.html%2F"])
+def test_the_first_question_knows_an_index_page_however_it_is_written(pattern: str, form: str) -> None:
+    robots = parse(f"User-agent: *\nDisallow: /\nAllow: {pattern}", f"rfc9309 index_html=true path_form={form}")
+    for path in ("/a/", "/a/b", "/a", "/b"):
+        robots = Robots(bytes(robots), robots.dialect)  # has not been asked yet
+        first = robots.allowed(path, "MyBot")
+        assert first == robots.allowed(path, "MyBot") == robots.explain(path, "MyBot").allowed, path
+
+
 def test_hostile_patterns_take_linear_time() -> None:
     for body in (
         "User-agent: *\n" + "Disallow: /*a*a*a*a*b\n" * 22_000,

@@ -67,7 +67,7 @@ cdef Py_ssize_t _line_ends(const char* body, Py_ssize_t begin, Py_ssize_t end) n
     for i in range(begin, end):
         count += body[i] == 10
     if memchr(body + begin, 13, end - begin) != NULL:
-        for i in range(begin, end):
+        for i in range(begin, end - 1):  # what stands before `end` is of a line that ends behind it
             count += (body[i] == 13) & (body[i + 1] != 10)
     return count
 

@@ -18,7 +18,7 @@ cdef Py_ssize_t _MANY = 48  # rules tried for a path, above which a matcher may 
 cdef Py_ssize_t _PACKING = 150  # rules that are tried in the time in which a matcher packs one
 cdef Py_ssize_t _BLOCK = 1 << 21
 cdef unsigned int _NEVER = 0xFFFFFFFF
-cdef Py_ssize_t _LONGEST = 0xFFFFFF
+cdef Py_ssize_t _LONGEST = 0xFFFFFF - 8  # octets of texts: eight more are the size of a rule, which has 24 bits
 
 
 cdef class Maker:
@@ -207,12 +207,14 @@ cdef int _lay_out(Maker self, WorkAt work, Py_ssize_t number, CalledAs own, unsi
     if 2 * own.rules > self._found_size:
         free(self._found)
         free(self._rules)
-        self._found_size = 4 * own.rules
-        self._found = room_for(self._found_size)
-        self._rules = <Rules>(malloc(self._found_size * (sizeof(Rule) + 16)))
+        self._found = NULL  # what follows may fail
+        self._rules = NULL
+        self._found_size = 0
+        self._found = room_for(4 * own.rules)
+        self._rules = <Rules>(malloc(4 * own.rules * (sizeof(Rule) + 16)))
         if self._rules == NULL:
-            self._found_size = 0
             return _no_room()
+        self._found_size = 4 * own.rules
         self._entries = <u64*>(self._rules + self._found_size)
         self._keys = self._entries + self._found_size
     try:
@@ -226,6 +228,7 @@ cdef int _lay_out(Maker self, WorkAt work, Py_ssize_t number, CalledAs own, unsi
         if heavy or plan.octets > _LONGEST:
             heavy = True
             plan.bits = 0
+            plan.octets = 0  # the matcher has texts of its own, of any size
         elif plan.tried > _MANY:
             limit = <unsigned int>(1 + _PACKING * plan.count // plan.tried)
             if limit < work.limits[number]:

@@ -208,7 +208,7 @@ cdef void laid_out(ProgramAt program, Patterns found, const u64* keys, Rules rul
     program.text = <char*>(program.records + plan.count)
     if plan.count:  # without any there is nothing to copy from, not even a place
         memcpy(program.records, entries, 8 * plan.count)
-    for i in range(plan.count):
+    for i in range(plan.count if plan.octets else 0):
         size = rules[i].about >> 8
         if rules[i].about & _WILD:
             memcpy(program.text + rules[i].text, found[i].text, size)

@@ -209,10 +209,11 @@ cdef Py_ssize_t _weight(const char* pattern, Py_ssize_t size, bint allow, const 
         if char == 42 or char == 36:
             plain = False
         elif plain and (i >= length or char != <unsigned char>path[i]):
-            # No match, whatever follows; but `Allow: /dir/index.html` may still speak for /dir/.
+            # No match, whatever follows; but `Allow: /dir/index.html` may still allow /dir/, and so may what is
+            # the same once it is decoded.
             if not (allow and reading.index_html):
                 return -1
-            break
+            plain = False
     return _weight_of(pattern, size, allow, path, length, reading.index_html)
 
 
