@@ -19,6 +19,8 @@ NEEDED = ("initdb", "postgres", "pg_isready")
 MEMORY = Path("/dev/shm")
 PORTS = range(10_000, 32_000)  # below those that Linux, macOS and Windows give away
 ROOM = 2**30  # octets that memory must have for a server to lie there
+# What `make sanitize` loads into each process hangs those of PostgreSQL.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 QUICK = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")  # nobody cuts the power here
 
 
@@ -71,7 +73,8 @@ class Server:
         folder.chmod(0o755)
         words = ["--username=comity", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"]
         words += ["-D", str(self._data)]
-        subprocess.run([*self._as_user, str(bin_ / "initdb"), *words], check=True, capture_output=True, cwd=folder)
+        command = [*self._as_user, str(bin_ / "initdb"), *words]
+        subprocess.run(command, check=True, capture_output=True, cwd=folder, env=ENVIRONMENT)
 
     def url(self, crawl: str, *, port: int | None = None) -> str:
         """The address of a crawl; by the unix socket where no port is said."""
@@ -88,6 +91,7 @@ class Server:
                 stdout=log,
                 stderr=log,
                 cwd=self.socket,
+                env=ENVIRONMENT,
             )
         ready = [
             str(self._bin / "pg_isready"),
@@ -102,7 +106,7 @@ class Server:
             str(self.port),
         ]
         deadline = time.monotonic() + HANGS
-        while subprocess.run(ready, check=False).returncode:
+        while subprocess.run(ready, check=False, env=ENVIRONMENT).returncode:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError((self.socket / "log").read_text())
             time.sleep(0.02)
