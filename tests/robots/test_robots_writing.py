@@ -11,6 +11,7 @@ from test_robots import file
 from comity import InvalidSetting
 from comity.robots import DIALECTS, GroupText, Robots, add_rule, build, compare, diff, differences, parse, remove_rule
 from comity.robots.agents import Chooser, choose
+from comity.robots.values import Rule
 
 pytestmark = pytest.mark.both_forms
 
@@ -295,8 +296,13 @@ def test_agents_with_a_shared_group_and_one_of_their_own_have_the_shared_one_rea
 def test_a_change_names_the_rules_that_decide(old: str, new: str, dialect: str) -> None:
     for change in diff(parse(old, dialect), parse(new, dialect)).changes:
         before, after = change.before, change.after
-        assert (after is None or after.allow) is change.allowed
-        assert (before is None or before.allow) is not change.allowed
+        assert _lets(after) is change.allowed
+        assert _lets(before) is not change.allowed
+
+
+def _lets(rule: Rule | None) -> bool:
+    """Whether a URL may be fetched by the rule that decides; an empty Disallow disallows nothing."""
+    return rule is None or rule.allow or not rule.pattern
 
 
 def test_a_group_that_states_nothing_stands_in_the_place_of_everybodys() -> None:

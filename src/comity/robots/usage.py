@@ -103,7 +103,8 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
     A group that names the agent stands in the place of `*` here too, even where it states no preference.
     """
     index, lines = robots._index, LineNumbers(robots.body)
-    groups, _ = robots._applying(agent, directives.PREFERENCES, 0)
+    starts, _ = robots._applying(agent, directives.PREFERENCES, 0)
+    groups = frozenset(starts)
     spans = robots._spans(directives.PREFERENCES)
     above = (0, spans[0][0] if spans else len(index))  # lines above any `User-agent` line
     found: dict[int, list[UsageLine]] = {kind: [] for kind in directives.USAGE}
