@@ -73,6 +73,20 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
             assert anchor in anchors(there), f"{target}#{anchor}"
 
 
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_every_place_in_the_sources_that_a_page_names_is_there(name: str) -> None:
+    places = re.findall(r"`((?:\w+/)+(?:\w+\.\w+)?)`", (ROOT / name).read_text(encoding="utf-8"))
+    roots = (ROOT, ROOT / "src", ROOT / "src" / "comity")
+    assert len(places) > 20
+    assert [place for place in places if not any((root / place).exists() for root in roots)] == []
+
+
+def test_the_architecture_has_every_room() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {path.parent.name for path in (ROOT / "src" / "comity").glob("*/*.py")}
+    assert {room for room in rooms if f"`{room}/`" not in page} == set()
+
+
 def test_the_reference_has_every_public_name_with_its_types() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", "from reference import reference; print(reference())"],
