@@ -93,7 +93,9 @@ def test_every_module_imports_or_names_the_extra_that_it_needs(base: Installed, 
 
 COMMANDS: dict[str, tuple[list[str], int, str]] = {
     "audit": (["--robots", "."], 64, "comity[bulk]"),
+    "changes": (["out"], 0, ""),
     "check": (["{harbour}private/", "--json"], 0, '"verdict"'),
+    "completion": (["bash"], 0, "comity"),
     "crawl": (["-o", "out", "--resume"], 2, "pages "),
     "diff": (["robots.txt", "robots.txt"], 0, ""),
     "explain": (["--robots", "robots.txt", "https://example.com/private/1"], 2, "line 2"),
@@ -117,6 +119,7 @@ COMMANDS: dict[str, tuple[list[str], int, str]] = {
     ),
     "inspect": (["{harbour}"], 0, "robots.txt"),
     "lint": (["robots.txt"], 0, ""),
+    "man": (["check"], 0, "comity"),
     "mcp": ([], 64, "comity[mcp]"),
     "pages": (["out"], 0, '"url"'),
     "prove": (["out"], 0, "proved"),
@@ -170,10 +173,12 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "from comity.signatures import SigningKey\n"
     "key = SigningKey(os.urandom(32))\n"
     "assert key.public.verifies(key.sign(b'words'), b'words')\n",
+    "language": "import py3langid",
     "mcp": "import comity.mcp.server",
     "metrics": "import prometheus_client.core",
     "telemetry": "from comity.crawler.telemetry import Telemetry; Telemetry().close()",
     "parquet": crawl_as("parquet"),
+    "pdf": "import pypdfium2",
     "playwright": "import comity.middleware.playwright",
     "postgresql": "import psycopg, comity.frontier.postgresql.queue",
     "ray": "import ray.util.client.worker, comity.crawler.workers.on_ray",

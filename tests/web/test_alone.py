@@ -40,7 +40,7 @@ def test_the_workbench_answers_in_the_browser_alone(chromium: Any, address: str)
     tab.on("request", lambda request: asked.append(request.url))
     tab.on("pageerror", lambda error: wrong.append(str(error)))
     tab.goto(address)
-    tab.wait_for_selector("html[data-ready]", timeout=120_000)
+    tab.wait_for_selector("html[data-ready]", timeout=400_000)
     tab.evaluate(
         "text => { document.querySelector('robots-editor').value = text }",
         "User-agent: *\nDisallow: /日本/*x\nDisalow: /y\n",

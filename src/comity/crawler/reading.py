@@ -13,7 +13,7 @@ from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.duplicates import fingerprint_of
 from comity.crawler.outcomes import Kept, PageRead, RefusedByUsage, Unchanged
 from comity.crawler.plugins import Plugins
-from comity.crawler.records import read_meta, read_response, says_not_found
+from comity.crawler.records import may_say_not_found, read_meta, read_response, says_not_found
 from comity.crawler.uses import Uses
 from comity.frontier import Entry, Visit
 from comity.net import Response
@@ -79,6 +79,9 @@ class Reader:
             # Tens of thousands of words take their time, and the interpreter lets others go on meanwhile.
             make = partial(fingerprint_of, shown.body, read.encoding)
             fingerprint = await loop.run_in_executor(self._executor, make)
+        soft_404 = None
+        if read is not None and may_say_not_found(shown, read):
+            soft_404 = await loop.run_in_executor(self._executor, says_not_found, shown, read)
         return Kept(
             entry=entry,
             answer=response,
@@ -91,7 +94,7 @@ class Reader:
             stated=stated,
             usage=usage,
             fingerprint=fingerprint,
-            soft_404=says_not_found(shown, read),
+            soft_404=soft_404,
             misfit=expanded.misfit,
             rendered=None if rendered is None else rendered.record(response),
             headers=self._settings.record_headers,

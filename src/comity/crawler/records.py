@@ -164,16 +164,17 @@ def read_meta(response: "Response", read: Page | None, *, agent: str) -> RobotsM
 _GONE: Final = ("404", "found", "find", "exist", "available", "locate")
 
 
-def says_not_found(response: "Response", read: Page | None) -> str | None:
-    """By what an HTML page says that it is not there; None where it does not. Only where its title or first heading may
-    say so is it read for that, which takes milliseconds.
-    """
+def may_say_not_found(response: "Response", read: Page | None) -> bool:
+    """Whether the title or the first heading of an HTML page may say that it is not there."""
     if read is None:
-        return None
+        return False
     at = response.body.find(b"<h1")
     said = f"{read.title or ''} {response.body[at : at + 300].decode('latin-1') if at >= 0 else ''}".lower()
-    if not any(each in said for each in _GONE):
-        return None
+    return any(each in said for each in _GONE)
+
+
+def says_not_found(response: "Response", read: Page) -> str | None:
+    """By what an HTML page says that it is not there; None where it does not. Takes milliseconds."""
     from comity.retrieve.documents import read_body
 
     try:
