@@ -21,6 +21,7 @@ Everything that affects state lives in this package. There is no I/O and no cloc
 on the caller's monotonic clock.
 """
 
+import math
 from collections.abc import Callable, Container
 from dataclasses import replace
 from math import inf
@@ -171,7 +172,10 @@ class Gate:
     def _hours(self, asking: _Asking) -> Closed | None:
         wall = asking.now + self.epoch
         opens_at = asking.origin_policy.opens_at(wall)
-        return Closed(asking.now + (opens_at - wall), asking.key) if opens_at > wall else None
+        if opens_at <= wall:
+            return None
+        until = asking.now + (opens_at - wall)  # which rounding may make no later than now
+        return Closed(max(until, math.nextafter(asking.now, math.inf)), asking.key)
 
     def _turn(self, asking: _Asking) -> Wait | None:
         if self.stopped and asking.host in self.stopped:
