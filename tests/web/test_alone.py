@@ -39,8 +39,12 @@ def test_the_workbench_answers_in_the_browser_alone(chromium: Any, address: str)
     wrong: list[str] = []
     tab.on("request", lambda request: asked.append(request.url))
     tab.on("pageerror", lambda error: wrong.append(str(error)))
+    tab.add_init_script(
+        "addEventListener('unhandledrejection', () => { document.documentElement.dataset.ready = 'no' })"
+    )
     tab.goto(address)
     tab.wait_for_selector("html[data-ready]", timeout=400_000)
+    assert not wrong
     tab.evaluate(
         "text => { document.querySelector('robots-editor').value = text }",
         "User-agent: *\nDisallow: /日本/*x\nDisalow: /y\n",

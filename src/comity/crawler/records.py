@@ -15,6 +15,7 @@ from comity.signals import encodings
 from comity.signals.links import Link, Page, read_page
 from comity.signals.robots_meta import RobotsMeta
 from comity.signals.robots_meta import read as read_robots_meta
+from comity.signals.soft_404 import gone
 from comity.usage.statements import Usage
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
@@ -161,16 +162,13 @@ def read_meta(response: "Response", read: Page | None, *, agent: str) -> RobotsM
     return read_robots_meta(tags, metas, agent=agent) if tags or metas else RobotsMeta()
 
 
-_GONE: Final = ("404", "found", "find", "exist", "available", "locate")
-
-
 def may_say_not_found(response: "Response", read: Page | None) -> bool:
     """Whether the title or the first heading of an HTML page may say that it is not there."""
     if read is None:
         return False
     at = response.body.find(b"<h1")
-    said = f"{read.title or ''} {response.body[at : at + 300].decode('latin-1') if at >= 0 else ''}".lower()
-    return any(each in said for each in _GONE)
+    heading = response.body[at : at + 300].decode("utf-8", "replace") if at >= 0 else ""
+    return gone(f"{read.title or ''} {heading}") is not None
 
 
 def says_not_found(response: "Response", read: Page) -> str | None:

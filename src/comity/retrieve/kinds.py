@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from comity.retrieve.blocks import SURROUNDINGS, Block
 from comity.retrieve.tree import Tree
+from comity.signals.soft_404 import gone
 
 PageKind = Literal["page", "login_wall", "consent_wall", "javascript_shell", "challenge", "not_found", "empty"]
 
@@ -60,14 +61,6 @@ _SCRIPTS: Final = re.compile(
     r"(?:enabled?|disabled|required|turned off|needed)",
     re.IGNORECASE,
 )
-_GONE: Final = re.compile(
-    r"\b404\b|(?:page|content|product|article|item|site|url|resource)(?: you\W+\w+ (?:requested|looking for"
-    r"|were looking for))? (?:was |is |could |can ?|has )?(?:not|n['’]t|no longer)(?: be)? (?:found"
-    r"|available|exist|located)"
-    r"|not found|(?:can['’]?t|cannot|couldn['’]t|could not|unable to) (?:be |seem to )?(?:find|found|locate)"
-    r"|(?:doesn|don)['’]t exist|does not exist|no longer (?:exists|available)|nothing (?:was )?found",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +89,7 @@ def judge(tree: Tree, blocks: Sequence[Block], html: str) -> Judgement:
     scripts = bool(tree.named.get("script"))
     if words < _FEW_WORDS and scripts and (match := _CHALLENGE_MARK.search(html)):
         return Judgement("challenge", f"It runs a check of the visitor ({match[0]}) and shows next to nothing.")
-    if content < _FEW_WORDS and (match := _GONE.search(name) or _GONE.search(heading)):
+    if content < _FEW_WORDS and (match := gone(name) or gone(heading)):
         return Judgement("not_found", f"It says {_quoted(match[0])}, though its status says that it was found.")
     password = any(node.attributes.get("type", "").lower() == "password" for node in tree.named.get("input", ()))
     match = _LOGIN.search(name) or (_LOGIN.search(heading) if password else None)

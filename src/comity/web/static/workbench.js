@@ -172,7 +172,7 @@ async function begin() {
   $("why").textContent = "Loading ...";
   const { agents, dialects, crawl, error } = await known();
   if (error) { $("why").textContent = ""; $("error").textContent = error; return; }
-  $("to-dashboard").hidden = !crawl;
+  if (crawl) $("to-dashboard").hidden = false;
   $("dialect").append(...dialects.map((name) => element("option", { value: name }, name)));
   $("dialect").value = saved.dialect;
   const kinds = new Map();
