@@ -18,7 +18,7 @@ from comity.retrieve._forest import Forest
 from comity.retrieve.blocks import LANDMARK_BITS, NAME_BITS, SURROUNDINGS, Block, tell
 from comity.retrieve.features import measure
 from comity.retrieve.footnotes import Footnotes
-from comity.retrieve.tree import Node, Tree
+from comity.retrieve.tree import HEADINGS, Node, Tree
 
 Place = Literal[
     "navigation",
@@ -55,7 +55,6 @@ _PLACES: Final[tuple[tuple[Place, int, int], ...]] = (
     ("header", LANDMARK_BITS["header"], NAME_BITS["head"]),
     ("navigation", 0, NAME_BITS["navigation"]),
 )
-_HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _LONGEST_HEADING: Final = 30
 _BESIDE: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["aside"] | LANDMARK_BITS["footer"] | LANDMARK_BITS["dialog"]
 _NO_TEXT_OF_AUTHORS: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["dialog"] | LANDMARK_BITS["form"]
@@ -224,7 +223,7 @@ def _keep_headings(blocks: Sequence[Block]) -> None:
     """A heading stays with what it is the heading of, and the page with its own."""
     follows = False
     for block in reversed(blocks):
-        if block.node.name in _HEADINGS and block.words <= _LONGEST_HEADING:
+        if block.node.name in HEADINGS and block.words <= _LONGEST_HEADING:
             block.kept = block.kept or follows
         follows = block.kept
     own = [block for block in blocks if block.node.name == "h1" and not block.landmarks & _BESIDE]

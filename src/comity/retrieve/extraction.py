@@ -85,11 +85,11 @@ def read(
     tree: Tree | None = None
     try:
         tree = parse(html, url)
-        formulas.marked(tree)
+        formulas.marked(tree, html)
         base = _base(tree, url)
         found, removed = hidden.in_page(tree)
         cut = blocks.cut(tree, removed)
-        notes = footnotes.found(tree, url)
+        notes = footnotes.found(tree, url, html)
         judgement = judge(tree, cut, html)
         text = ""
         agreement: float | None = None

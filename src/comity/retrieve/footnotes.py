@@ -64,12 +64,13 @@ def _texts(node: Node) -> list[int]:
     return found
 
 
-def found(tree: Tree, url: str) -> Footnotes:
+def found(tree: Tree, url: str, html: str) -> Footnotes:
     """The notes of a page served at `url`, numbered as they are first referred to."""
     notes = Footnotes()
     numbers: dict[Node, int] = {}
     _fill(notes, numbers, tree, url)
-    for node in [*tree.named.get("span", ()), *tree.named.get("d-footnote", ())]:
+    names = ("span", "d-footnote") if any(each in html for each in _INLINE) else ("d-footnote",)
+    for node in tree.all(*names):
         if node.name == "d-footnote" or not _INLINE.isdisjoint(node.attributes.get("class", "").split()):
             notes.inline[node] = len(numbers) + len(notes.inline) + 1
             for mark in _inside(node, "sup"):
@@ -79,15 +80,14 @@ def found(tree: Tree, url: str) -> Footnotes:
 
 def _fill(notes: Footnotes, numbers: dict[Node, int], tree: Tree, url: str) -> None:
     """The notes that links refer to."""
-    links = [
-        (node, node.attributes.get("href", "").removeprefix(url)) for node in tree.named.get("a", ())[: _MOST * 10]
-    ]
-    places = {node: number for number, (node, _) in enumerate(links)}
-    links = [(node, href[1:]) for node, href in links if href[:1] == "#" and len(href) > 1]
+    anchors = tree.named.get("a", ())[: _MOST * 10]
+    hrefs = ((node, node.attributes.get("href", "").removeprefix(url)) for node in anchors)
+    links = [(node, href[1:]) for node, href in hrefs if href[:1] == "#" and len(href) > 1]
     leading = {target for _, target in links}  # a link that another one leads to may be a mark, however it looks
     marks = [(node, target) for node, target in links if _is_mark(node, leading)][:_MOST]
     if not marks:
         return
+    places = {node: number for number, node in enumerate(anchors)}
     by_id: dict[str, Node] = {}
     for node in tree.named_nodes():
         for name in ("id", "name"):

@@ -18,6 +18,8 @@ _COMMAND: Final = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}|\\[A-Za-z]+")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 _IMAGE: Final = frozenset(("math", "tex", "latex", "mwe-math-fallback-image-inline", "mwe-math-fallback-image-display"))
 _AROUND: Final = frozenset(("katex", "mwe-math-element", "mjx-container"))
+_CLASSES: Final = ("math", "katex", "mjx-container")
+"""One of these stands in a page whose classes say that a formula is there."""
 _SPECIAL: Final = str.maketrans({char: f"\\{char}" for char in "%#&_{}"})
 _NAMED: Final = {
     "−": "-", "×": r"\times ", "⋅": r"\cdot ", "·": r"\cdot ", "÷": r"\div ", "±": r"\pm ", "≤": r"\le ", "≥": r"\ge ",
@@ -30,7 +32,7 @@ _NAMED: Final = {
 }  # fmt: skip
 
 
-def marked(tree: Tree) -> None:
+def marked(tree: Tree, html: str) -> None:
     """Have every formula of a page be a `math` element with its TeX; `display` says that it stands for itself."""
     for node in [*tree.named.get("script", ())]:
         kind, _, mode = node.attributes.get("type", "").partition(";")
@@ -38,7 +40,8 @@ def marked(tree: Tree) -> None:
             _become(tree, node, _plain(node), display="display" in mode)
             _drop_renderings(node)
     may_hold = {"": False}  # by class: the same come again and again
-    for node in [*tree.named.get("span", ()), *tree.named.get("div", ()), *tree.named.get("mjx-container", ())]:
+    names = ("span", "div", "mjx-container") if any(each in html for each in _CLASSES) else ("mjx-container",)
+    for node in tree.all(*names):
         stated = node.attributes.get("class", "")
         if stated not in may_hold:
             may_hold[stated] = "math" in stated or not _AROUND.isdisjoint(stated.split())

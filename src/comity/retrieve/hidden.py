@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final, Literal
 
 from comity.retrieve import css, unseen
-from comity.retrieve.tree import HIDING, Node, Tree
+from comity.retrieve.tree import HIDING, POINTING, Node, Tree
 
 HidingKind = Literal[
     "hidden_attribute",
@@ -153,19 +153,19 @@ _LEAST_PANEL: Final = 80
 _PANEL: Final = re.compile(
     r"\btab|-tab|panel|accordion|collaps|expand|toggle|faq|answer|read-?more|show-?more|spoiler|\bcontent\b|\bdetails?\b"
 )
-_REFERENCES: Final = frozenset(("aria-controls", "data-target", "data-bs-target", "data-toggle-target", "aria-owns"))
+_POINTERS: Final = frozenset("a button li div span h2 h3 h4 summary label input".split())
 
 
 def _controlled(tree: Tree) -> set[str]:
     """The ids that tabs and buttons name as what they show."""
     found: set[str] = set()
-    for node in tree.all("a", "button", "li", "div", "span", "h2", "h3", "h4", "summary", "label", "input"):
-        attributes = node.attributes
-        if not _REFERENCES.isdisjoint(attributes):
-            for name in _REFERENCES.intersection(attributes):
-                found.update(attributes[name].replace("#", " ").split()[:10])
-        if "role" in attributes and node.name == "a" and attributes.get("href", "")[:1] == "#":
-            found.add(attributes["href"][1:])
+    for node in tree.pointing:
+        if node.name in _POINTERS:
+            for name in POINTING.intersection(node.attributes):
+                found.update(node.attributes[name].replace("#", " ").split()[:10])
+    for node in tree.all("a"):
+        if "role" in node.attributes and node.attributes.get("href", "")[:1] == "#":
+            found.add(node.attributes["href"][1:])
     return found
 
 

@@ -320,7 +320,7 @@ def _date(
     for name in _PUBLISHED:
         if (value := metas.get(name)) and (that := day(value)):
             return Field(that, "meta")
-    for node in tree.all("time", "span", "meta", "div", "abbr"):
+    for node in tree.all("time", "span", "meta", "div", "abbr") if tree.stating else ():
         attributes = node.attributes
         if attributes.get("itemprop", "").lower() in ("datepublished", "datecreated") and (
             that := day(attributes.get("datetime") or attributes.get("content") or node.text()[:100])

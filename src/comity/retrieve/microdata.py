@@ -17,10 +17,8 @@ def objects(tree: Tree) -> list[Object]:
     """All typed objects in the page's order, those within others too."""
     found: list[Object] = []
     items: dict[Node, dict[str, Any]] = {}
-    for node in tree.named_nodes():
+    for node in tree.stating:
         attributes = node.attributes
-        if "itemprop" not in attributes and "itemscope" not in attributes:
-            continue
         around = node.parent
         while around is not None and around not in items:
             around = around.parent

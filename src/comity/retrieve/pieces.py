@@ -17,8 +17,9 @@ from urllib.parse import quote
 
 from comity.as_json import jsonable
 from comity.errors import InvalidSetting
+from comity.retrieve.titles import inside
 from comity.retrieve.tokens import tokens as estimated
-from comity.retrieve.tree import Node, Tree
+from comity.retrieve.tree import HEADINGS, Node, Tree
 
 PieceKind = Literal["sections", "chunks", "links", "images", "tables"]
 MAX_TOKENS: Final = 512
@@ -194,16 +195,8 @@ def ids_of_headings(tree: Tree) -> tuple[tuple[str, str], ...]:
 
     The id is the heading's own, that of an anchor in it or right before it, or of the section that it begins.
     """
-    found: list[tuple[str, str]] = []
-    stack: list[Node] = [tree.root]
-    while stack:
-        node = stack.pop()
-        if len(node.name) == 2 and node.name[0] == "h" and node.name[1] in "123456":
-            if name := _id_of(node):
-                found.append((_letters(node.text()), name))
-            continue
-        stack.extend(child for child in reversed(node.children) if isinstance(child, Node))
-    return tuple(found)
+    named = ((node, _id_of(node)) for node in tree.headings if not inside(node, HEADINGS))
+    return tuple((_letters(node.text()), name) for node, name in named if name)
 
 
 def _id_of(heading: Node) -> str:

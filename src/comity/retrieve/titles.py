@@ -7,6 +7,7 @@ parts of titles reached 0.80 on pages they had not seen, so that most of the res
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
@@ -134,7 +135,7 @@ def _is_site(part: str, sites: tuple[str, ...]) -> bool:
     )
 
 
-def inside(node: Node, names: set[str]) -> bool:
+def inside(node: Node, names: Collection[str]) -> bool:
     """Whether an element of one of these names is around it."""
     around = node.parent
     while around is not None:

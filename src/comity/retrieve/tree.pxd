@@ -10,6 +10,7 @@ cdef class Sort:
     cdef public str name
     cdef public bint apart
     cdef public bint element
+    cdef public bint heading
     cdef public bint skipped
     cdef public bint textless
     cdef public bint unread
@@ -32,6 +33,9 @@ cdef class Tree:
     cdef public dict named
     cdef public list comments
     cdef public list styled
+    cdef public list pointing
+    cdef public list stating
+    cdef public list headings
     cdef public list unread
     cdef bint _drawn
     cdef public bint truncated

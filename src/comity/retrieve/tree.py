@@ -44,6 +44,10 @@ SKIPPED: Final = _UNREAD | {
 }
 """Elements whose text is not the page's."""
 HIDING: Final = frozenset(("style", "hidden", "aria-hidden", "popover", "color"))
+POINTING: Final = frozenset(("aria-controls", "data-target", "data-bs-target", "data-toggle-target", "aria-owns"))
+"""Attributes that name the element that a click shows."""
+_MARKING: Final = HIDING | POINTING | {"itemscope", "itemprop"}
+HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _IS_BLOCK: Final = re.compile(r"(?i)(?:^|;)\s*display\s*:\s*(?:block|flex|grid|table|list-item)\b")
 _SHADOW: Final = re.compile(r"<(/?)template\b([^>]*)>", re.IGNORECASE)
 _NO_TEXT: Final = frozenset(("script", "style"))
@@ -68,7 +72,7 @@ class Sort:
     begin with a hyphen.
     """
 
-    __slots__ = ("apart", "element", "name", "nodes", "skipped", "textless", "unread")
+    __slots__ = ("apart", "element", "heading", "name", "nodes", "skipped", "textless", "unread")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -76,6 +80,7 @@ class Sort:
         self.apart = name in _BLOCKS or "-" in name
         self.skipped = name in SKIPPED
         self.unread = name in _UNREAD
+        self.heading = name in HEADINGS
         self.textless = name in _NO_TEXT
         self.nodes: list[Node] = []
 
@@ -123,7 +128,8 @@ def is_block(node: Node) -> bool:
 
 class Tree:
     """A page: its root, its elements by name in the page's order, its comments, and whether a limit cut it; `styled`:
-    the elements with an attribute that may hide them; `unread`: formulas and drawings, of which only the text is known.
+    the elements with an attribute that may hide them; `pointing`: those that name what a click shows; `stating`: those
+    with microdata; `unread`: formulas and drawings, of which only the text is known.
     """
 
     def __init__(self, html: str) -> None:
@@ -133,6 +139,9 @@ class Tree:
         self.named: dict[str, list[Node]] = {"html": top.nodes}
         self.comments: list[str] = []
         self.styled: list[Node] = []
+        self.pointing: list[Node] = []
+        self.stating: list[Node] = []
+        self.headings: list[Node] = []
         self.unread: list[tuple[Node, str]] = []
         self._drawn = "<text" in html
         self.truncated = False
@@ -144,6 +153,8 @@ class Tree:
         source = LexborHTMLParser(html).root
         if source is not None:
             self.root.attributes = _attributes(source)
+            if "itemscope" in self.root.attributes or "itemprop" in self.root.attributes:
+                self.stating.append(self.root)
             _fill(self, source, self.root, False, 1, False)
         if self._size_without_scripts > max(_LEAST_NOSCRIPT, self._size):
             for node in self.named["noscript"]:  # the page as it is meant for who runs no scripts
@@ -185,6 +196,9 @@ class Tree:
         stack = [self.root]
         self.named = {}
         self.styled = []
+        self.pointing = []
+        self.stating = []
+        self.headings = []
         self._sorts = {}
         while stack:
             node = stack.pop()
@@ -252,8 +266,15 @@ def _fill(
             element = Node(sort, attributes, parent)
             children.append(element)
             sort.nodes.append(element)
-            if (attributes and not HIDING.isdisjoint(attributes)) or sort.name == "dialog":
-                tree.styled.append(element)
+            if sort.heading:
+                tree.headings.append(element)
+            if (attributes and not _MARKING.isdisjoint(attributes)) or sort.name == "dialog":
+                if sort.name == "dialog" or not HIDING.isdisjoint(attributes):
+                    tree.styled.append(element)
+                if "itemprop" in attributes or "itemscope" in attributes:
+                    tree.stating.append(element)
+                if not POINTING.isdisjoint(attributes):
+                    tree.pointing.append(element)
                 if not sort.apart and "style" in attributes and _IS_BLOCK.search(attributes["style"]):
                     element.apart = True
             if parent.name == "p" and (sort.name == "button" or sort.name == "label"):  # a word of a sentence

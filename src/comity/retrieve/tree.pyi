@@ -4,6 +4,8 @@ from typing import Final
 MAX_DEPTH: Final[int]
 MAX_NODES: Final[int]
 HIDING: Final[frozenset[str]]
+POINTING: Final[frozenset[str]]
+HEADINGS: Final[frozenset[str]]
 SKIPPED: Final[frozenset[str]]
 
 class Text:
@@ -15,6 +17,7 @@ class Sort:
     name: str
     apart: bool
     element: bool
+    heading: bool
     skipped: bool
     textless: bool
     unread: bool
@@ -41,6 +44,9 @@ class Tree:
     named: dict[str, list[Node]]
     comments: list[str]
     styled: list[Node]
+    pointing: list[Node]
+    stating: list[Node]
+    headings: list[Node]
     unread: list[tuple[Node, str]]
     truncated: bool
     def __init__(self, html: str) -> None: ...
