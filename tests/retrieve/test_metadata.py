@@ -336,6 +336,15 @@ def test_microdata_is_read_as_json_ld_is() -> None:
     assert (said.author, said.date) == (Field("Ada Keeper", "json-ld"), Field("2024-05-17", "json-ld"))
 
 
+def test_microdata_of_the_whole_page_stands_on_its_html_element() -> None:
+    said = read(
+        "<!doctype html><html itemscope itemtype='https://schema.org/Article'><body><b itemprop='author'>Ada Keeper"
+        "</b> on <time itemprop='datePublished' datetime='2024-05-17'>May</time>",
+        PLAIN,
+    ).metadata
+    assert (said.author, said.date) == (Field("Ada Keeper", "json-ld"), Field("2024-05-17", "json-ld"))
+
+
 def test_a_language_that_is_not_stated_is_told_by_the_words() -> None:
     pytest.importorskip("py3langid", reason="pip install 'comity[language]'")
     words = "Der Leuchtturmwärter geht jeden Abend umher und füllt die Lampen mit Öl, damit sie die Nacht über brennen."
