@@ -10,6 +10,7 @@ import time
 import zipfile
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -252,11 +253,12 @@ def asking(statuses: list[int], bot: Bot, lookup: KeyLookup, origin: str):  # ty
     return answer
 
 
+@pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(
     ("sign", "statuses"), [("always", [200, 200]), ("when_asked", [403, 200, 200]), ("never", [403, 403])]
 )
 def test_a_site_that_answers_only_signed_requests_is_read(
-    bot: Bot, site: Site, tmp_path: Path, sign: str, statuses: list[int]
+    bot: Bot, site: Site, tmp_path: Path, sign: str, statuses: list[int], streamed: bool
 ) -> None:
     import time
 
@@ -269,9 +271,12 @@ def test_a_site_that_answers_only_signed_requests_is_read(
         site.set(path, asking(seen, bot, lookup, site.url("")))
     policy = Policy(agent=user_agent(bot.identity), allow_addresses=("127.0.0.0/8",), min_interval=0.05)
     with Client(policy, ClientSettings(identity=str(bot.folder), sign=sign)) as client:  # type: ignore[arg-type]
-        answers = [client.get(site.url(path)) for path in ("/a", "/b")]
+        answered = []
+        for path in ("/a", "/b"):
+            with client.stream(site.url(path)) if streamed else nullcontext(client.get(site.url(path))) as answer:
+                answered.append(answer.status)
     assert seen == statuses
-    assert [answer.status for answer in answers] == statuses[-2:]
+    assert answered == statuses[-2:]
     assert min(site.intervals()) >= 0.05
     signed = [request for request in site.seen if "Signature" in request.headers]
     assert len({request.headers["Signature"] for request in signed}) == len(signed)

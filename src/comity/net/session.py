@@ -8,11 +8,11 @@ import hashlib
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLarge, UnwantedType
 from comity.gate import FetchRobots, Go
@@ -66,6 +66,16 @@ class Hooks:
     may_send: Callable[[], bool] | None = None
     relay: Callable[[Relay], Awaitable[RobotsAnswer | Exception | None]] | None = None
     address_of: Callable[[Callable[[str], Awaitable[str]], str], Awaitable[str]] | None = None
+
+
+class _Exchange(NamedTuple):
+    """A request that was answered: what came of it, when it was sent, and what is to be told of it when it is over."""
+
+    answer: StreamedResponse
+    sent: float
+    record: RequestRecord | None
+    body: bytes | None = None
+    sha256: str | None = None
 
 
 class Session:
@@ -213,115 +223,120 @@ class Session:
         Raises:
             RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
         """
-        transport, url = self.open(), Url(url)
-        settings, cache, cached = self.settings, self._cache, None
+        self.open()
+        url, cache, cached = Url(url), self._cache, None
         if cache is not None:
             from comity.net.http_cache import conditions, is_fresh
 
-            personal = headers or settings.credentials(url.origin)  # what is meant for one caller
-            if not settings.cache_pages or method != "GET" or personal:
+            personal = headers or self.settings.credentials(url.origin)  # what is meant for one caller
+            if not self.settings.cache_pages or method != "GET" or personal:
                 cache = None
             elif (cached := cache.page(url)) is not None:
                 if is_fresh(cached, self.clock.wall()):
                     cached.go, cached.redirects = await self._nothing_to_send(url), redirects
                     return cached
                 headers = conditions(cached)
-        gone = 0
-        while True:
-            tries -= 1
-            go = await self.driver.permission(url, self.get_robots)
-            sent, record = self.clock.monotonic(), self.on_request and self._record(go, method, url)
-            digest = None if record is None else hashlib.sha256()
-            body: bytes | None = None
-            try:
-                # While a room has the rest of a body wait, the time-out stands still.
-                with within(settings.timeout, url):
-                    to_come: Body | None = None if method == "HEAD" else "read"
-                    answer = await self._head(go, method, url, headers, record, to_come, credentials)
-                    try:
-                        if settings.content_types and not any_type:
-                            answer.require_type(settings.content_types)
-                        most = max_body or settings.max_body
-                        body = b"" if method == "HEAD" else await answer.read(most, room=room, digest=digest)
-                    except BaseException:
-                        answer.close()
-                        raise
-                sha256 = None if digest is None else digest.hexdigest()
-                if record is not None:
-                    self._over(record, body=body, sha256=sha256)
-            except BaseException as error:
-                if body is not None:  # what was told of it has failed
-                    record = None
-                end = self._failed(go, record, error, gone)
-                gone += end is None
-                if end is None:
-                    tries += 1  # no try of the host failed
-                    continue
-                worth = tries > 0 and end in ("failed", "timed_out")
-                if self.driver.finished(go, end, jitter=self._jitter(), may_repeat=worth):
-                    continue
-                raise
-            signing = transport.signing
-            if signing is not None and signing.asked(url, answer.status, answer.headers):
-                self.driver.finished(go)  # and once more, signed, when its turn comes
-                tries += 1
-                continue
-            if self.driver.finished(go, may_repeat=tries > 0 and answer.status in RETRIED):
-                continue
-            answer.redirects = redirects
-            response = Response(**answer._of_head(), body=body, elapsed=self.clock.monotonic() - sent)
-            response._sha256 = sha256
-            response.received = None if answer.received is None else bytes(answer.received)
-            return response if cache is None else cache.keep(response, cached)
+        to_come: Body | None = None if method == "HEAD" else "read"
+        answer, sent, _, body, sha256 = await self._exchange(
+            url,
+            method,
+            headers,
+            to_come,
+            tries=tries,
+            max_body=max_body,
+            any_type=any_type,
+            room=room,
+            credentials=credentials,
+        )
+        answer.redirects = redirects
+        response = Response(**answer._of_head(), body=body or b"", elapsed=self.clock.monotonic() - sent)
+        response._sha256 = sha256
+        response.received = None if answer.received is None else bytes(answer.received)
+        return response if cache is None else cache.keep(response, cached)
 
     @asynccontextmanager
     async def stream(
         self, url: str, *, headers: Mapping[str, str] | None = None, passed: tuple[Head, ...] = ()
     ) -> AsyncIterator[StreamedResponse]:
         """One request for a URL, whose body is read while it arrives, inside the block."""
-        url = Url(url)
-        gone = 0
-        while True:
-            self.open()
-            go = await self.driver.permission(url, self.get_robots)
-            record = self._record(go, "GET", url)
-            try:
-                with within(self.settings.timeout, url):
-                    answer = await self._head(go, "GET", url, headers, record, "streamed")
-                try:
-                    answer.redirects, answer.history = tuple(hop.url for hop in passed), passed
-                    if self.settings.content_types and answer.location is None:
-                        answer.require_type(self.settings.content_types)
-                    yield answer
-                finally:
-                    answer.close()
-            except BaseException as error:
-                end = self._failed(go, record, error, gone)
-                gone += end is None
-                if end is None:
-                    continue
-                answered = go.status is not None and not isinstance(error, FetchError | asyncio.CancelledError)
-                self.driver.finished(go, "done" if answered else end)  # what the block raises is no failure
-                raise
-            self._over(record)
-            self.driver.finished(go)
-            return
+        answer, _, record, *_ = await self._exchange(Url(url), "GET", headers, "streamed")
+        answer.redirects, answer.history = tuple(hop.url for hop in passed), passed
+        go = answer.go
+        assert go is not None
+        try:
+            with closing(answer):
+                yield answer
+            record, over = None, record
+            self._over(over)
+        except BaseException as error:
+            self._over(record, error=error)
+            ours = isinstance(error, FetchError | asyncio.CancelledError)  # what the block raises is no failure
+            self.driver.finished(go, _end_of(error) if ours else "done")
+            raise
+        self.driver.finished(go)
 
-    def _failed(self, go: Go, record: RequestRecord | None, error: BaseException, gone: int) -> End | None:
-        """How a request ended that raised an error; None where it is to be sent again in its turn: the connection that
-        was kept for it had ended (RFC 9110, 9.2.2), which has been so `gone` times.
+    async def _exchange(
+        self,
+        url: Url,
+        method: str,
+        headers: Mapping[str, str] | None,
+        to_come: Body | None,
+        *,
+        tries: int = 1,
+        max_body: int | None = None,
+        any_type: bool = False,
+        room: Room | None = None,
+        credentials: bool = True,
+    ) -> _Exchange:
+        """Send a request in its turn, and where that may help, again.
+
+        Args:
+            to_come: how the body is read: here, or `streamed`, by the caller, who then says that the request is over.
         """
-        self._over(record, error=error)
-        if isinstance(error, ConnectionGone) and gone < MOST_GONE:
-            self.driver.finished(go, "abandoned")
-            return None
-        if isinstance(error, TooLarge | UnwantedType):
-            return "done"
-        if isinstance(error, Timeout):
-            return "timed_out"
-        if isinstance(error, FetchError):
-            return "failed"
-        return "withdrawn" if isinstance(error, Postponed | AddressBlocked | ClientClosed) else "abandoned"
+        settings, gone = self.settings, 0
+        while True:
+            tries -= 1
+            transport = self.open()
+            go = await self.driver.permission(url, self.get_robots)
+            sent, record = self.clock.monotonic(), self.on_request and self._record(go, method, url)
+            digest = None if record is None or to_come == "streamed" else hashlib.sha256()
+            body = None if to_come == "streamed" else b""
+            try:
+                # While a room has the rest of a body wait, the time-out stands still.
+                with within(settings.timeout, url):
+                    answer = await self._head(go, method, url, headers, record, to_come, credentials)
+                    try:
+                        if settings.content_types and not any_type:
+                            answer.require_type(settings.content_types)
+                        if to_come == "read":
+                            body = await answer.read(max_body or settings.max_body, room=room, digest=digest)
+                    except BaseException:
+                        answer.close()
+                        raise
+                signing = transport.signing
+                once_more = signing is not None and signing.asked(url, answer.status, answer.headers)
+                if to_come == "streamed" and not once_more:
+                    return _Exchange(answer, sent, record)
+                sha256 = None if digest is None else digest.hexdigest()
+                record, over = None, record  # it is told once, though who is told may fail
+                self._over(over, body=body, sha256=sha256)
+            except BaseException as error:
+                self._over(record, error=error)
+                # The connection that was kept for it had ended (RFC 9110, 9.2.2): no try of the host failed.
+                once_more = isinstance(error, ConnectionGone) and gone < MOST_GONE
+                end: End = "abandoned" if once_more else _end_of(error)
+                may_repeat = tries > 0 and end in ("failed", "timed_out")
+                again = self.driver.finished(go, end, jitter=self._jitter(), may_repeat=may_repeat)
+                gone, tries = gone + once_more, tries + once_more
+                if again or once_more:
+                    continue
+                raise
+            if once_more:  # signed this time
+                answer.close()
+                self.driver.finished(go)
+                tries += 1
+            elif not self.driver.finished(go, may_repeat=tries > 0 and answer.status in RETRIED):
+                return _Exchange(answer, sent, None, body, sha256)
 
     async def _nothing_to_send(self, url: Url) -> Go:
         """A Go for what needs no request: only the verdict counts, no turn is taken."""
@@ -430,3 +445,14 @@ class Session:
             self._cache.keep_robots(result)
         if self.on_robots is not None:
             self.on_robots(result)
+
+
+def _end_of(error: BaseException) -> End:
+    """How a request ended that raised an error."""
+    if isinstance(error, TooLarge | UnwantedType):
+        return "done"
+    if isinstance(error, Timeout):
+        return "timed_out"
+    if isinstance(error, FetchError):
+        return "failed"
+    return "withdrawn" if isinstance(error, Postponed | AddressBlocked | ClientClosed) else "abandoned"
