@@ -72,7 +72,7 @@ random."""
 ALSO = {
     "comity._compiled": {"importlib", "importlib.abc", "importlib.machinery", "importlib.util", "os", "sys"},
     "comity._extras": {"importlib"},
-    "comity._late": {"importlib", "sys"},
+    "comity._late": {"sys"},
     "comity._utf8": {"sys"},
     "comity.policy.decision": {"importlib.resources"},  # its schema lies beside it
 }

@@ -2,12 +2,14 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -204,3 +206,14 @@ def test_forbidding_and_demanding_contradict_each_other(tree: Path, tmp_path: Pa
     built = build(tree, tmp_path, COMITY_NO_EXTENSIONS="1", COMITY_REQUIRE_EXTENSIONS="1")
     assert built.returncode != 0
     assert "contradict" in built.stderr
+
+
+def test_a_module_compiled_from_an_earlier_source_is_told_of(tmp_path: Path) -> None:
+    copy = shutil.copytree(ROOT / "src" / "comity", tmp_path / "comity", ignore=shutil.ignore_patterns("*.so", "*.c"))
+    (copy / f"urls{EXTENSION_SUFFIXES[0]}").touch()
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import comity; comity.Policy"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("COMITY_")}
+    ran = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True, check=False)
+    assert ran.stderr.rstrip().endswith(
+        "was built from an earlier version of its source: build again (pip install -e .), or set COMITY_NO_EXTENSIONS=1"
+    )

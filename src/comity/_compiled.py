@@ -81,6 +81,21 @@ def engine() -> str:
     return "compiled" if compiled == len(MODULES) else "partly compiled"
 
 
+def imported(module: str) -> "ModuleType":
+    """As `importlib.import_module`. Where a compiled module lacks a name, because it was built from an earlier source,
+    the error says what to do."""
+    from importlib import import_module
+    from importlib.machinery import EXTENSION_SUFFIXES
+
+    try:
+        return import_module(module)
+    except ImportError as error:
+        if (error.path or "").endswith(tuple(EXTENSION_SUFFIXES)) and not hasattr(error, "__notes__"):
+            how = "build again (pip install -e .), or set COMITY_NO_EXTENSIONS=1"
+            error.add_note(f"{error.path} was built from an earlier version of its source: {how}")
+        raise
+
+
 def lacks_compiled() -> bool:
     """Whether modules are interpreted because there was no C compiler, and not because the environment asked for it."""
     from comity import urls

@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any
+
+from comity._compiled import imported
 
 
 def late(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
@@ -18,7 +19,7 @@ def late(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home, each = places[name]
-        value = getattr(import_module(home), each.rpartition("=")[2])
+        value = getattr(imported(home), each.rpartition("=")[2])
         setattr(sys.modules[package], name, value)
         return value
 

@@ -125,7 +125,7 @@ def _write(
     numbers = judged.numbers
     try:
         from comity.bulk.engine.writing import write
-    except ImportError:
+    except ModuleNotFoundError:
         pass
     else:
         out = np.array([each.ctypes.data for name, each in into.items() if name != "rule"], np.int64)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
     try:
         from comity.bulk.programs import Programs
-    except ImportError:  # there was no compiler: rows are judged one by one
+    except ModuleNotFoundError:  # there was no compiler: rows are judged one by one
         Programs = None
 
 

@@ -9,13 +9,13 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from comity._compiled import imported
 from comity.cli import commands
 from comity.cli.exits import Exit, code_of
 from comity.cli.terminal import STDOUT, complain, take_streams, warned
@@ -60,7 +60,7 @@ class _Commands(click.Group):
         names = self.list_commands(ctx)
         for name in [cmd_name] if cmd_name in names else names:  # all, to suggest one for a misspelt name
             if name not in self.commands:
-                self.add_command(getattr(import_module(f"{commands.__name__}.{name}"), name), name)
+                self.add_command(getattr(imported(f"{commands.__name__}.{name}"), name), name)
         return super().get_command(ctx, cmd_name)
 
     def listed(self) -> Iterator[tuple[str, str, str]]:

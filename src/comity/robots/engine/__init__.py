@@ -28,7 +28,7 @@ else:
         from comity.robots.engine.records import applying, scan
 
         COMPILED = True
-    except ImportError:
+    except ModuleNotFoundError:
         from comity.robots.engine.reference import (
             Asked,
             Matcher,
