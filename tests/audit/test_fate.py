@@ -139,6 +139,20 @@ def test_a_url_that_a_limit_left_waiting_says_so_and_when_it_has_its_turn(shop: 
     assert page["found_on"] == shop.url("/"), "the frontier remembers it from run to run"
 
 
+def test_a_url_whose_robots_txt_is_unreachable_is_told_with_the_reason_and_so_is_the_resumed_crawl(
+    shop: Site, tmp_path: Path
+) -> None:
+    reason = "127.0.0.1 is not a public address; to allow it: --allow-address 127.0.0.0/8"
+    first = comity("crawl", shop.url("/"), "-q", "-o", str(tmp_path / "out"))
+    again = comity("crawl", "-q", "-o", str(tmp_path / "out"), "--resume")
+    assert (first.returncode, again.returncode) == (3, 3)
+    assert reason in first.stderr
+    assert reason in again.stderr
+    told = fate(tmp_path / "out", shop.url("/"))
+    assert told["fate"] == "waits"
+    assert reason in told["why"]
+
+
 def test_a_refresh_remembers_where_a_url_was_found(shop: Site, tmp_path: Path) -> None:
     crawl(shop, tmp_path)
     shop.set("/open/b", "<p>another end")

@@ -30,7 +30,8 @@ def test_lint_prints_a_line_for_each_finding_errors_first_and_counts_them(faulty
     assert told.stdout == (
         "robots.txt:2: path-without-slash 'private' matches nothing; write Disallow: /private (changes verdicts)\n"
         "robots.txt:4: crawl-delay-unreadable '10s' is not a number of seconds; write Crawl-delay: 10\n"
-        'robots.txt:5: noindex-in-robots Noindex has no effect here; <meta name="robots" content="noindex">\n'
+        "robots.txt:5: noindex-in-robots Noindex has no effect here; "
+        'put <meta name="robots" content="noindex"> into the page\n'
         "robots.txt:3: trailing-wildcard '*' at the end matches nothing more; write Disallow: /x\n"
     )
     assert told.stderr == (

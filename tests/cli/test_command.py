@@ -344,7 +344,7 @@ def test_the_summary_says_what_was_done_and_where_it_lies(tmp_path: Path, site: 
     words = ("crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.01", *ALLOW)
     answer = process(*words)
     assert answer.returncode == 2, "a page failed"
-    for words_expected in ("pages", "disallowed", "failed", "time spent on delays", "pages.jsonl"):
+    for words_expected in ("pages", "refused", "failed", "time spent on delays", "pages.jsonl"):
         assert words_expected in answer.stdout
     again = comity(*words)
     assert again.returncode == 73

@@ -490,7 +490,7 @@ def test_a_plugin_that_cannot_be_used_is_told_apart_in_words(tmp_path: Path, mon
         "mine.inner:Sink": "there is no module mine.inner",
         "imports:Sink": "imports not_to_be_found",
         "wrong:Sink": "ZeroDivisionError",
-        "mine:Other": "mine has no Other (it has Asks, Empty, Near, nothing)",
+        "mine:Other": "there is no Other in mine (it defines Empty, Near, Asks)",
         "mine:Asks": "host",
         "mine:nothing": "the method open is missing",
         "mine:Empty": "the method flush is missing",

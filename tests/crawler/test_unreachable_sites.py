@@ -32,7 +32,7 @@ def unreachable(clock: FakeClock, recalled: dict[str, Any] | None = None) -> tup
 
 def postpone(silent: UnreachableHosts, number: int, until: float) -> None:
     origin = f"http://h{number}.example"
-    silent.postpone(f"h{number}.example", origin, until)
+    silent.postpone(f"h{number}.example", origin, "HTTP status 503", until)
 
 
 def test_only_hosts_of_which_something_changed_are_written(clock: FakeClock) -> None:

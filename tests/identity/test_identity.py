@@ -227,7 +227,9 @@ def test_the_check_finds_all_in_order_and_then_says_what_to_mend(bot: Bot) -> No
     agent = user_agent(bot.identity)
 
     def checked(**more: str) -> dict[str, bool | None]:
-        found = check(bot.folder, NOW, agent=more.pop("agent", agent), policy=bot.policy, settings=bot.settings, **more)
+        found = list(
+            check(bot.folder, NOW, agent=more.pop("agent", agent), policy=bot.policy, settings=bot.settings, **more)
+        )
         return {each.what: each.holds for each in found}
 
     assert set(checked(address="192.0.2.7").values()) == {True}

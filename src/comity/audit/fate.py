@@ -202,10 +202,10 @@ def _waiting(view: TablesView, url: Url, standing: QueuedURL) -> Fate:
         fate, why, again = _ASIDE[standing.aside]
         return Fate(url, fate, why, standing.found_on, again)
     if standing.postponed:
-        until = (view.load_state(UNREACHABLE + url.host) or [0, {}])[1].get(url.origin)
+        silent: list[Any] = view.load_state(UNREACHABLE + url.host) or [0, {}, "robots.txt unreachable"]
+        until = silent[1].get(url.origin)
         at = f"from {times.iso(until)} on, by --resume" if until else "by --resume"
-        why = f"{url.origin}/robots.txt is unreachable"
-        return Fate(url, "waits", why, standing.found_on, at)
+        return Fate(url, "waits", silent[2], standing.found_on, at)
     tried = f", tried {standing.attempts} times so far" if standing.attempts else ""
     ended = view.load_state("ended")
     state = "its robots.txt is fetched first" if standing.state is State.UNASKED else "in the queue"

@@ -63,34 +63,40 @@ def _hosts(table: Any) -> Any:
 def lines(counts: Counts, agents: Sequence[str]) -> list[str]:
     """The summary as text."""
     found = []
+    every = f", all {len(agents)} agents together" if len(agents) > 1 else ""
     for agent in agents:
         own = {key[2]: count for key, count in counts.items() if key[:2] == ("verdict", agent)}
         total = sum(own.values()) or 1
-        told = ", ".join(f"{name} {count:,} ({count / total:.1%})" for name, count in sorted(own.items()))
+        told = ", ".join(f"{_shown(name)} {count:,} ({count / total:.1%})" for name, count in sorted(own.items()))
         found.append(f"{agent:20} {told}")
     for what, title in (("reason", "reasons"), ("host", "hosts with most disallowed URLs")):
         ranked = Counter[str]()
         for key, count in counts.items():
             if key[0] == what:
                 ranked[key[2]] += count
-        found += ["", f"{title}:", *(f"{count:12,}  {name}" for name, count in ranked.most_common(SHOWN))]
+        found += ["", f"{title}{every}:", *(f"{count:12,}  {name}" for name, count in ranked.most_common(SHOWN))]
     missing = Counter({key[1]: count for key, count in counts.items() if key[0] == "missing"})
     if missing:
         found += ["", f"hosts without a robots.txt: {len(missing):,}, by URLs (--json lists all):"]
         found += [f"{count:12,}  {name}" for name, count in missing.most_common(SHOWN)]
-    found += ["", "stated preferences, URLs of all agents:"]
+    found += ["", f"stated preferences{every}:"]
     for purpose in USAGE:
         own = Counter[str]()
         for key, count in counts.items():
             if key[:2] == ("purpose", purpose):
                 own[key[3]] += count
-        found.append(f"{purpose:20} " + ", ".join(f"{name} {count:,}" for name, count in sorted(own.items())))
+        found.append(f"{purpose:20} " + ", ".join(f"{_shown(name)} {count:,}" for name, count in sorted(own.items())))
     if any(key[0] == "dialect" for key in counts):
         found += ["", "answers that another dialect would change:"]
         for key, count in sorted(counts.items()):
             if key[0] == "dialect":
                 found.append(f"{count:12,}  {key[1]}, {key[2]}")
     return found
+
+
+def _shown(name: str) -> str:
+    """A verdict or preference in words; `none` is a row without one, whose reason says why."""
+    return "no answer" if name == "none" else name
 
 
 def nested(counts: Counts) -> dict[str, Any]:

@@ -51,7 +51,7 @@ _SHARDS: dict[ShardState, str] = {
     "down": "being started again",
     "ended": "ended",
 }
-_VERDICTS = {"unknown_unreachable": "robots.txt cannot be reached"}
+_VERDICTS = {"unknown_unreachable": "robots.txt unreachable"}
 _LOOKS = {
     HostState.FETCHING: "green",
     HostState.ROBOTS: "green",

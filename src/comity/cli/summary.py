@@ -53,7 +53,7 @@ def sum_up(
         rows = (
             *(changes if crawler.refreshes else ()),
             ("pages", f"{stats.pages:,}", _where(crawler, "pages")),
-            ("disallowed", f"{stats.refused:,}", _where(crawler, "refusals")),
+            ("refused", f"{stats.refused:,}", _where(crawler, "refusals")),
             ("skipped as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
             *((("skipped by type", f"{stats.unwanted:,}", _where(crawler, "unwanted")),) * bool(stats.unwanted)),
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),

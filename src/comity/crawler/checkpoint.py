@@ -247,11 +247,12 @@ class UnreachableHosts:
         self._longest = longest
         self._counts: dict[str, int] = {}  # URLs by host
         self._until: dict[str, dict[str, float]] = {}  # by host and origin
+        self._why: dict[str, str] = {}  # the last failure of each host, in words
         self._due: list[tuple[float, str]] = []  # a heap; a host whose time was put off stands in it more than once
         now, wall = clock.monotonic(), clock.wall()
-        for name, (count, times) in saved.items():
+        for name, (count, times, why) in saved.items():
             host = name.removeprefix(UNREACHABLE)
-            self._counts[host] = count
+            self._counts[host], self._why[host] = count, why
             self._until[host] = {origin: now + min(until - wall, longest) for origin, until in times.items()}
             if any(until - wall > longest for until in times.values()):
                 self._remember(host)  # a time that was too far off must not be so for the next run again
@@ -264,8 +265,13 @@ class UnreachableHosts:
         """Whether an origin's robots.txt may not be asked for yet."""
         return self._until.get(host, {}).get(origin, -math.inf) > self._clock.monotonic()
 
-    def postpone(self, host: str, origin: str, until: float | None = None) -> None:
+    def why(self, host: str | None = None) -> str | None:
+        """What failed at a host, in words; of no host in particular, what failed at one that still rests."""
+        return next(iter(self._why.values()), None) if host is None else self._why.get(host)
+
+    def postpone(self, host: str, origin: str, why: str, until: float | None = None) -> None:
         """A URL has to wait; `until`: when its robots.txt may be asked for again, None where `holds` knows it."""
+        self._why[host] = why
         if until is not None:
             now = self._clock.monotonic()
             times = self._until.setdefault(host, {})
@@ -286,6 +292,7 @@ class UnreachableHosts:
                 if at > now:
                     return at - now
                 del self._until[host]
+                self._why.pop(host, None)
                 self._remember(host)
                 self._book.resumed(host, self._counts.pop(host, 0))
             heapq.heappop(self._due)
@@ -295,7 +302,7 @@ class UnreachableHosts:
         """Have a later run know of a host, if it waits."""
         to_wall, times = self._clock.wall() - self._clock.monotonic(), self._until.get(host)
         until = None if times is None else {origin: at + to_wall for origin, at in times.items()}
-        self._facts.put(UNREACHABLE + host, None if until is None else [self._counts[host], until])
+        self._facts.put(UNREACHABLE + host, None if until is None else [self._counts[host], until, self._why[host]])
 
 
 def _last(times: dict[str, float]) -> float:

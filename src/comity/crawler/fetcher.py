@@ -127,7 +127,7 @@ class Fetcher:
         """Learn what must be known before a URL may be fetched: whose pace its host shares, then its robots.txt."""
         origin = urls.origin(entry.url)
         if self._unreachable and self._unreachable.holds(host.name, origin):
-            return PutOff(entry=entry, why=f"{origin}/robots.txt is unreachable")
+            return PutOff(entry=entry, why=self._unreachable.why(host.name) or "")
         if self._client.driver.gate.pace_of(host.name) is None:
             await self._client.driver.find_pace(host.name)
             return Again(entry=entry)

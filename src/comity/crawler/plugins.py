@@ -118,8 +118,9 @@ def load(name: str, kind: PluginKind) -> Any:
         raise InvalidSetting(f"{kind} {name}: {module_name} cannot be imported: {_said(error)}") from error
     for part in member.split("."):
         if not hasattr(found, part):
-            names = ", ".join(sorted(key for key in vars(found) if not key.startswith("_"))[:20])
-            raise InvalidSetting(f"{kind} {name}: {module_name} has no {part}", hint=f"it has {names or 'nothing'}")
+            own = [key for key, value in vars(found).items() if getattr(value, "__module__", "") == module_name]
+            there = f"it defines {', '.join(own[:20])}" if own else "it defines no class or function"
+            raise InvalidSetting(f"{kind} {name}: there is no {part} in {module_name}", hint=there)
         found = getattr(found, part)
     if isinstance(found, type) or inspect.isroutine(found):
         try:

@@ -81,7 +81,7 @@ class RobotsRelay:
         if host in stopped:
             raise postponed(wanted.url, math.inf)
         if self._control.is_over:
-            raise Postponed(f"{wanted.url} is not asked: the crawl ends", url=wanted.url, seconds=0.0)
+            raise Postponed(f"{wanted.url} is not requested: the crawl ends", url=wanted.url, seconds=0.0)
         key = wanted.origin, wanted.url
         answer = self._wanted[key] = asyncio.get_running_loop().create_future()
         self._send(shard, wanted, {"ask": wanted.conditions, "for": self._place.number})

@@ -290,7 +290,7 @@ class Run:
         await self.commits.commit(final=True)
         await self.commits.commit()  # so that the sink learns that its last marker is kept
         unasked = 0 if self.refresh is None else self.refresh.visits.unasked(self.refresh.last)
-        trouble, refusal = self.book.trouble, self.book.refusal
+        trouble, refusal = self.book.trouble or self._unreachable.why(), self.book.refusal
         return End(trouble, not self.book.lasting, refusal, limit, put_off, self._waiting(), unasked)
 
     def order(self, order: Order) -> None:

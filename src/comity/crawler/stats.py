@@ -338,7 +338,7 @@ class StatsCollector:
         self.earlier = self.stats.pages
         self._pace = Pace(self.started or 0.0, self.earlier)
         known = frontier.load_states(UNREACHABLE)
-        self.unreachable = {name.removeprefix(UNREACHABLE): times for name, (_, times) in known.items()}
+        self.unreachable = {name.removeprefix(UNREACHABLE): times for name, (_, times, _) in known.items()}
         if self.stats.found:
             log.info("resumed: %s so far", _counts(self.stats))
 

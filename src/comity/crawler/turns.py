@@ -72,7 +72,7 @@ class Turns:
                 if origin not in host.origins:
                     host.origins = (*host.origins, origin)
             case PutOff():
-                self._unreachable.postpone(host.name, urls.origin(outcome.entry.url), outcome.until)
+                self._unreachable.postpone(host.name, urls.origin(outcome.entry.url), outcome.why, outcome.until)
                 if outcome.until is not None:
                     host.delay = None  # robots.txt comes first again
             case Retried():

@@ -1,7 +1,7 @@
 """`comity identity check`: is what a bot says of itself published, and does it agree?"""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 
@@ -38,8 +38,8 @@ def check(
     policy: Policy | None = None,
     settings: ClientSettings | None = None,
     address: str | None = None,
-) -> list[Finding]:
-    """Ask what is published, as a site would.
+) -> Iterator[Finding]:
+    """Fetch what is published, as a site would; the findings come as they are made.
 
     Args:
         agent: the User-Agent that requests carry.
@@ -51,11 +51,10 @@ def check(
     identity = load(folder)
     keyid = signer(folder, now).keyid
     policy = (policy or Policy(agent=agent)).with_changes(mode="ignore", min_interval=0.0)
-    found = [_named(identity, agent)]
-    with Client(policy, settings) as client:
+    yield _named(identity, agent)
+    with Client(policy, replace(settings or ClientSettings(), max_retries=0)) as client:
         for look in (_directory, _page, _card, _ranges):
-            found += look(identity, client.get, keyid, address)
-    return found
+            yield from look(identity, client.get, keyid, address)
 
 
 Get = Callable[[str], Response]

@@ -33,7 +33,7 @@ from comity.cli.options import (
     loaded,
     option,
 )
-from comity.cli.terminal import say, tell
+from comity.cli.terminal import counted, say, tell
 from comity.errors import ComityError, InputError, InvalidSetting
 from comity.frontier.durable import writing_to
 from comity.robots import diff, parse
@@ -121,7 +121,7 @@ def audit(
     if as_json:
         say(json.dumps(summary.nested(counts)))
     else:
-        for line in [f"{counts[('urls',)]:,} URLs in {output}", *lines]:
+        for line in [f"{counted(counts[('urls',)], 'URL')}, {counted(len(names), 'agent')} in {output}", *lines]:
             say(line)
     if report is not None:
         _write(report, page("Who may fetch what", summary.plots(counts, names), [("Summary", lines)]))

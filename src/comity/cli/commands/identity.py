@@ -6,7 +6,7 @@ from typing import Any
 
 from comity.cli.exits import Exit
 from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, FILE, JSON, PATH, Group, argument, command, loaded, option
-from comity.cli.terminal import complain, say, show_json
+from comity.cli.terminal import complain, say, show_json, tell
 from comity.errors import InvalidSetting
 
 _FOLDER = argument("folder", "DIR", type=PATH)
@@ -89,13 +89,16 @@ def check(folder: Path, address: str | None, as_json: bool, **options: Any) -> E
         settings=configuration.client,
         address=address,
     )
-    if as_json:
-        show_json([{"holds": each.holds, "what": each.what, "said": each.said} for each in found])
-    else:
-        for each in found:
+    tell(f"fetching what is published; each request may take up to {configuration.client.timeout:g} s")
+    done = []
+    for each in found:
+        done.append({"holds": each.holds, "what": each.what, "said": each.said})
+        if not as_json:
             mark = "-" if each.holds is None else "ok" if each.holds else "FAIL"
             say(f"{mark:5}{each.what:16}{each.said}")
-    return Exit.PARTLY if any(each.holds is False for each in found) else Exit.DONE
+    if as_json:
+        show_json(done)
+    return Exit.PARTLY if any(each["holds"] is False for each in done) else Exit.DONE
 
 
 @identity.command()
@@ -109,8 +112,8 @@ def check(folder: Path, address: str | None, as_json: bool, **options: Any) -> E
 def verify(url: str, headers: Path, method: str, as_json: bool, **options: Any) -> Exit:
     """Verify who sent a request, by its headers.
 
-    They are read one 'Name: value' a line. Exit code 0: verified, 2: the signature does not hold, 3: the keys could not
-    be fetched, or nothing is signed.
+    They are read one 'Name: value' per line. Exit code 0: verified, 2: the signature does not hold, 3: the keys could
+    not be fetched, or nothing is signed.
     """
     import asyncio
     from dataclasses import asdict
@@ -122,7 +125,7 @@ def verify(url: str, headers: Path, method: str, as_json: bool, **options: Any) 
     lines = (line.partition(":") for line in read(headers).decode("utf-8", "replace").splitlines())
     given = joined((name, value) for name, colon, value in lines if colon and name.strip())
     if not given:
-        complain("no headers given: one 'Name: value' a line, with --headers FILE or on standard input")
+        complain("no headers given: one 'Name: value' per line, with --headers FILE or on standard input")
         return Exit.INPUT
     configuration = loaded(**options)
     verdict = asyncio.run(KeyLookup(configuration.policy, configuration.client).verify(method.upper(), url, given))

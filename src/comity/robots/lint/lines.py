@@ -219,13 +219,18 @@ def _about_record(line: Line, rules: Rules) -> Iterator[Finding]:
             yield from _about_delay(line)
         case "request-rate" if request_rate([value]) is None:
             yield Finding(
-                number, "rate-unreadable", f"{value!r} is not a rate", "such as Request-rate: 1/10s 0600-0845"
+                number, "rate-unreadable", f"{value!r} is not a rate", "write for example Request-rate: 1/10s 0600-0845"
             )
         case "visit-time" if visit_time([value]) is None:
-            yield Finding(number, "rate-unreadable", f"{value!r} is not a time of day", "such as Visit-time: 0600-0845")
+            yield Finding(
+                number, "rate-unreadable", f"{value!r} is not a time of day", "write for example Visit-time: 0600-0845"
+            )
         case "noindex":
             yield Finding(
-                number, "noindex-in-robots", "Noindex has no effect here", '<meta name="robots" content="noindex">'
+                number,
+                "noindex-in-robots",
+                "Noindex has no effect here",
+                'put <meta name="robots" content="noindex"> into the page',
             )
         case "host" | "clean-param":
             yield Finding(number, "yandex-only", f"{line.kind} is Yandex's own", "keep it if Yandex matters to you")
@@ -244,7 +249,7 @@ def _about_sitemap(number: int, value: str) -> Finding:
         url = "https://" + value.removeprefix("//")
     else:
         url = f"https://HOST/{value.lstrip('./')}"
-        return Finding(number, code, message, f"Sitemap: {url}")
+        return Finding(number, code, message, f"write Sitemap: {url}")
     return Finding(number, code, message, f"Sitemap: {url}", f"Sitemap: {url}")
 
 
@@ -257,7 +262,7 @@ def _about_delay(line: Line) -> Iterator[Finding]:
         meant = _SECONDS.match(line.value)
         message = f"{line.value!r} is not a number of seconds"
         if meant is None:
-            yield Finding(line.number, "crawl-delay-unreadable", message, "such as Crawl-delay: 5")
+            yield Finding(line.number, "crawl-delay-unreadable", message, "write for example Crawl-delay: 5")
         else:
             number = float(meant[1].replace(",", ".")) * _UNITS[(meant[2] or "s").lower()]
             written = f"Crawl-delay: {number:.10g}"
@@ -267,7 +272,7 @@ def _about_delay(line: Line) -> Iterator[Finding]:
             line.number,
             "crawl-delay-enormous",
             f"{seconds:g} s between requests: {86_400 / seconds:.0f} pages a day",
-            "a shorter one, such as Crawl-delay: 10",
+            "write a shorter one, such as Crawl-delay: 10",
         )
 
 
@@ -286,7 +291,7 @@ def _about_usage(line: Line) -> Iterator[Finding]:
             )
         else:
             name = f"{purpose!r}: " if purpose else ""
-            hint = f"such as {line.kind.capitalize()}: {min(_USAGE_KEYS[line.kind])}={no} (or ={yes})"
+            hint = f"write for example {line.kind.capitalize()}: {min(_USAGE_KEYS[line.kind])}={no} (or ={yes})"
             yield Finding(line.number, "content-value-unreadable", f"{name}{note}", hint)
 
 
@@ -314,7 +319,7 @@ def _about_path(line: Line, rules: Rules) -> Iterator[Finding]:
             yield Finding(number, "full-url-as-path", message, hint, changes=True)
         else:
             finding = rewritten("full-url-as-path", message, slash + rest)
-            yield replace(finding, suggestion=f"{finding.suggestion} if {host} is this host")
+            yield replace(finding, suggestion=f"write {finding.suggestion} if {host} is this host")
         return
     if not path.startswith(("/", "*")):
         yield from _about_start(line, rewritten)

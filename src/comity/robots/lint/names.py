@@ -162,7 +162,7 @@ def _list(number: int, value: str, names: list[str]) -> Finding:
     lines = [f"User-agent: {name}" for name in dict.fromkeys(names)]
     message = f"{value!r} is read as one name, which nobody has"
     return Finding(
-        number, "agent-list", message, f"write one name a line: {'; '.join(lines)}", "\n".join(lines), changes=True
+        number, "agent-list", message, f"write one name per line: {'; '.join(lines)}", "\n".join(lines), changes=True
     )
 
 
