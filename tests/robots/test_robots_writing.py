@@ -10,7 +10,6 @@ from test_robots import file
 
 from comity import InvalidSetting
 from comity.robots import DIALECTS, GroupText, Robots, add_rule, build, compare, diff, differences, parse, remove_rule
-from comity.robots.agents import Chooser, choose
 from comity.robots.values import Rule
 
 pytestmark = pytest.mark.both_forms
@@ -319,14 +318,6 @@ def test_files_with_very_many_agents_are_compared() -> None:
         ("bot7", "/8", False),
     ]
     assert not found.delays
-
-
-@given(file, st.sampled_from(["MyBot", "mybot 2", "MyBot/1.0 x", "OtherBot", "*", "", "My Bot/1"]))
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_groups_looked_up_by_name_are_those_found_one_by_one(dialect: str, body: str, agent: str) -> None:
-    robots = parse(body, dialect)
-    values = [group.agents for group in robots.groups]
-    assert Chooser(values, robots.dialect).choose(agent) == choose(values, agent, robots.dialect)
 
 
 patterns = st.lists(st.tuples(st.booleans(), st.text("ab/", min_size=1, max_size=4)), max_size=6)

@@ -1,7 +1,7 @@
 """Which groups are meant for us: `User-agent` values compared with our agent string (RFC 9309, 2.2.1)."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from comity.robots.dialects import AgentMatch, Dialect
@@ -25,55 +25,38 @@ def choose(groups: Sequence[Sequence[str]], agent: str, dialect: Dialect) -> lis
     Args:
         groups: the `User-agent` values of each group, as written.
     """
-    return _choose(_numbered(groups), folded(agent), dialect)
+    return Chooser(groups, dialect).choose(agent)
 
 
 class Chooser:
     """`choose` for many agents: groups are looked up by name where a dialect compares names as a whole."""
 
     def __init__(self, groups: Sequence[Sequence[str]], dialect: Dialect) -> None:
-        self._values = _numbered(groups)
+        self._values = [(folded(value), number) for number, group in enumerate(groups) for value in group]
         self._dialect = dialect
-        self._everybodys: _Weights = {}
-        self._named: dict[str, _Weights] = {}
-        key = KEYS.get(dialect.agent_match)
-        self._indexed = key is not None
-        if key is None:
-            return
-        for value, number in self._values:
-            if _is_star(value, dialect):
-                self._everybodys[number] = 1
-            elif value != "*":
-                weights = self._named.setdefault(key(value), {})
-                weights[number] = max(len(value), weights.get(number, -1))
+        self._key = key = KEYS.get(dialect.agent_match)
+        self._named: dict[str, list[tuple[str, int]]] = {}
+        if key is not None:
+            for value, number in self._values:
+                if not _is_star(value, dialect) and value != "*":
+                    self._named.setdefault(key(value), []).append((value, number))
 
     def choose(self, agent: str) -> list[int]:
         """Numbers of the groups that apply to an agent, in file order."""
-        if not self._indexed:
-            return _choose(self._values, folded(agent), self._dialect)
-        weights: _Weights = {}
-        for each in set(called(folded(agent), self._dialect.agent_match)) - {
-            ""
-        }:  # who has no name is called by no group
-            for number, weight in self._named.get(each, {}).items():
-                weights[number] = max(weight, weights.get(number, -1))
-        return _chosen(weights or self._everybodys, self._dialect)
-
-
-def _numbered(groups: Sequence[Sequence[str]]) -> list[tuple[str, int]]:
-    return [(folded(value), number) for number, group in enumerate(groups) for value in group]
-
-
-def _choose(values: list[tuple[str, int]], agent: str, dialect: Dialect) -> list[int]:
-    """`choose` for `User-agent` values with the numbers of their groups, all letters in lower case."""
-    for match in _comparisons(agent, dialect):
-        weights: _Weights = {}
-        for value, number in values:
-            if match(value):
+        dialect, agent = self._dialect, folded(agent)
+        if self._key is not None:
+            one, product = called(identified(agent), dialect.agent_match)
+            names = {one, product} if product else ()  # who has no name is called by no group
+            tried: Iterable[list[tuple[str, int]]] = [[each for name in names for each in self._named.get(name, ())]]
+        else:
+            tried = ([each for each in self._values if match(each[0])] for match in _comparisons(agent, dialect))
+        for found in tried:
+            weights: _Weights = {}
+            for value, number in found:
                 weights[number] = max(len(value), weights.get(number, -1))
-        if weights:
-            return _chosen(weights, dialect)
-    return _chosen({number: 1 for value, number in values if _is_star(value, dialect)}, dialect)
+            if weights:
+                return _chosen(weights, dialect)
+        return _chosen({number: 1 for value, number in self._values if _is_star(value, dialect)}, dialect)
 
 
 def _chosen(weights: _Weights, dialect: Dialect) -> list[int]:
@@ -93,26 +76,19 @@ def _is_star(value: str, dialect: Dialect) -> bool:
 
 
 def _comparisons(agent: str, dialect: Dialect) -> list[Callable[[str], bool]]:
-    """The comparisons to try one after the other; the first that any group passes decides."""
+    """Where names are not compared as a whole: the comparisons to try one after the other; the first that any group
+    passes decides."""
     own = identified(agent)
     name, product = called(own, dialect.agent_match)
     others = PLACEHOLDER if own != agent else None  # part of our agent string, but not what we are called
-    match dialect.agent_match:
-        case "product_token":
-            return [lambda value: value != "*" and product != "" and token(value) in (name, product)]
-        case "letters":
-            return [lambda value: product != "" and letters(value) == product and not _is_star(value, dialect)]
-        case "exact":
-            return [lambda value: value not in ("", "*") and value == product]
-        case "substring":
-            return [lambda value: value in name and value not in ("", "*")]
-        case "bidirectional_substring":
-            return [
-                lambda value: value not in ("", "*") and value in (agent, product),
-                lambda value: (value in agent or agent in value) and value not in ("", "*") and token(value) != others,
-            ]
-        case "glob":
-            return [lambda value: value != "" and _glob(value, agent) and token(value) != others]
+    if dialect.agent_match == "substring":
+        return [lambda value: value in name and value not in ("", "*")]
+    if dialect.agent_match == "glob":
+        return [lambda value: value != "" and _glob(value, agent) and token(value) != others]
+    return [
+        lambda value: value not in ("", "*") and value in (agent, product),
+        lambda value: (value in agent or agent in value) and value not in ("", "*") and token(value) != others,
+    ]
 
 
 def folded(text: str) -> str:

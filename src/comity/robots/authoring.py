@@ -6,12 +6,11 @@ an agent that is named for the first time leaves the `*` group, so it takes a co
 Crawl-delay and preferences too; an agent that shares a group is given a new one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from comity.errors import InvalidSetting
 from comity.robots import directives
-from comity.robots.agents import choose
 from comity.robots.dialects import Dialect
 from comity.robots.engine.reference import directive_of, value_of
 from comity.robots.lines import Line
@@ -20,8 +19,8 @@ from comity.robots.robots import Robots, parse
 from comity.robots.values import Group
 
 NO_RULE = "Disallow:"  # forbids nothing
-_PACE = ("crawl-delay", "request-rate", "visit-time")
-_PREFERENCES = ("content-usage", "content-signal")
+_WISHES = ((directives.RECORDS, directives.PACE), (directives.PREFERENCES, directives.STATED))
+"""Wishes about pace, and preferences: what ends the run of User-agent lines that they are meant for, and the labels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +153,8 @@ def remove_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Rob
                 lines[dropped[-1].line - 1] = NO_RULE
             continue
         records = []
-        for line, run, named in _records_with_agents(robots):
-            meant_for = {value.lower() for value in (run if line.kind in _PACE else named)}
+        for line, agents in _wishes(robots):
+            meant_for = {value.lower() for value in agents}
             if group.line <= line.number <= group.last_line and agent.lower() in meant_for:
                 records.append(line.raw.strip("\r\n"))
                 if len(meant_for) == 1:  # it would go to whoever is named before
@@ -180,35 +179,29 @@ def _named(robots: Robots, agent: str) -> bool:
     return any(agent.lower() in [value.lower() for value in group.agents] for group in robots.groups)
 
 
+def _records(robots: Robots) -> list[Line]:
+    """The lines that are records, by their numbers in the index."""
+    return [line for line in robots.lines if line.kind not in ("comment", "blank", "unknown")]
+
+
 def _records_for(robots: Robots, agent: str) -> list[str]:
     """The lines, other than rules, that are meant for an agent now: wishes about pace and preferences."""
-    wanted = {record.line for kind in _PACE for record in robots.records_for(agent, kind)}
-    preferences = [(line, group) for line, _, group in _records_with_agents(robots) if line.kind in _PREFERENCES]
-    groups = list(dict.fromkeys(group for _, group in preferences))
-    chosen = {groups[number] for number in choose(groups, agent, robots.dialect)}
-    wanted |= {line.number for line, group in preferences if group in chosen}
-    return [line.raw.strip("\r\n") for line in robots.lines if line.number in wanted]
+    lines = _records(robots)
+    numbers = {number for ends, wanted in _WISHES for number in robots._applying(agent, ends, wanted)[1]}
+    return [lines[number].raw.strip("\r\n") for number in sorted(numbers)]
 
 
-def _records_with_agents(robots: Robots) -> Iterator[tuple[Line, tuple[str, ...], tuple[str, ...]]]:
-    """Each wish about pace and each preference, with the User-agent values directly above it and all of its group.
-
-    The first are whom a wish about pace is meant for, the second whom a preference is: its group is ended by a rule or
-    another preference.
-    """
-    run: tuple[str, ...] = ()
-    group: tuple[str, ...] = ()
-    ended = fresh = False
-    for line in robots.lines:
-        if line.kind == "user-agent":
-            run = (*run, line.value) if fresh else (line.value,)
-            group = (line.value,) if ended else (*group, line.value)
-            ended, fresh = False, True
-        elif line.kind not in ("comment", "blank", "unknown"):
-            fresh = False
-            ended = ended or line.kind in ("allow", "disallow", *_PREFERENCES)
-            if line.kind in (*_PACE, *_PREFERENCES):
-                yield line, run, group
+def _wishes(robots: Robots) -> list[tuple[Line, tuple[str, ...]]]:
+    """Each wish about pace and each preference, with the User-agent values that it is meant for."""
+    lines, index = _records(robots), robots._index
+    found = {
+        number: robots._agents(span)
+        for ends, wanted in _WISHES
+        for span in robots._spans(ends)
+        for number in range(*span)
+        if wanted >> directive_of(index[number]) & 1
+    }
+    return [(lines[number], agents) for number, agents in sorted(found.items())]
 
 
 def _new_group(robots: Robots, before: Sequence[str], agent: str, rules: Sequence[str]) -> list[str]:

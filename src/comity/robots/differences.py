@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import islice
+from typing import Any
 
 from comity.robots import directives
 from comity.robots.agents import KEYS, Chooser, folded, token
@@ -103,13 +104,10 @@ def diff(old: Robots, new: Robots) -> Diff:
         if groups not in known:  # what is said to thousands is compared once
             known[groups] = list(_changes(before, after, *groups, bytes((fresh,))))
         changes += [Change(agent, pattern, not was, *deciders) for pattern, was, *deciders in known[groups]]
-        (delay, rate, hours), (delay_now, rate_now, hours_now) = before.pace(ask), after.pace(ask)
-        if delay != delay_now:
-            found.delays[agent] = (delay, delay_now)
-        if rate != rate_now:
-            found.rates[agent] = (rate, rate_now)
-        if hours != hours_now:
-            found.hours[agent] = (hours, hours_now)
+        changed: tuple[dict[str, Any], ...] = (found.delays, found.rates, found.hours)
+        for differing, was, now in zip(changed, before.pace(ask), after.pace(ask), strict=True):
+            if was != now:
+                differing[agent] = (was, now)
         (meant, lines), (means, lines_now) = before.usage(ask), after.usage(ask)
         if meant != means:
             found.usage[agent] = (lines, lines_now)

@@ -69,4 +69,6 @@ def _of(*scopes: Scope) -> int:
 RULES: Final = _of("rules")
 PREFERENCES: Final = _of("rules", "preferences")
 RECORDS: Final = _of("rules", "preferences", "pace", "file")
+PACE: Final = _of("pace")
+STATED: Final = _of("preferences")
 USAGE: Final = frozenset((CONTENT_USAGE, CONTENT_SIGNAL, LICENSE))

@@ -77,7 +77,7 @@ class Parsed(Asked):
         """How many requests in how long the file asks of an agent, line by line, each for the day or for its hours."""
         from comity.robots.rates import request_rates
 
-        return request_rates(self._values_for(agent, directives.REQUEST_RATE))
+        return tuple(request_rates(self._values_for(agent, directives.REQUEST_RATE)))
 
     def visit_time(self, agent: str) -> "VisitTime | None":
         """The hours (UTC) at which an agent is welcome; None where the file names none that can be read."""
@@ -131,7 +131,7 @@ class Parsed(Asked):
     def records_for(self, agent: str, kind: str) -> tuple[Record, ...]:
         """The records of a kind, such as `request-rate`, that stand under `User-agent` lines meant for an agent."""
         number = directives.LABELS.get(kind.encode(), 0)
-        ours = set(self._numbers_for(agent, directives.RECORDS, 1 << number))
+        ours = set(self._applying(agent, directives.RECORDS, 1 << number)[1])
         return tuple(record for place, record in self._read_records() if place in ours)
 
     def __str__(self) -> str:
@@ -181,10 +181,6 @@ class Parsed(Asked):
         """Where the groups that apply to an agent begin in the index, and the numbers of their rules there."""
         return self._applying(agent, directives.RULES, directives.RULES)
 
-    def _numbers_for(self, agent: str, ends: int, wanted: int) -> "array[int]":
-        """The numbers of records that stand under `User-agent` lines which apply to an agent; see `_applying`."""
-        return self._applying(agent, ends, wanted)[1]
-
     def _applying(self, agent: str, ends: int, wanted: int) -> "tuple[tuple[int, ...], array[int]]":
         """Where the groups that apply to an agent begin in the index, and the numbers of records in them; the rest as
         for `applying`."""
@@ -213,7 +209,8 @@ class Parsed(Asked):
 
     def _values_for(self, agent: str, kind: int) -> list[str]:
         """The values of records of a kind that stand under `User-agent` lines which apply to an agent."""
-        return [self._value(self._index[number]) for number in self._numbers_for(agent, directives.RECORDS, 1 << kind)]
+        _, numbers = self._applying(agent, directives.RECORDS, 1 << kind)
+        return [self._value(self._index[number]) for number in numbers]
 
     def _read_records(self) -> Iterator[tuple[int, Record]]:
         lines = LineNumbers(self.body)

@@ -90,17 +90,8 @@ def crawl_delay(values: Iterable[str]) -> float | None:
     return max((seconds for seconds in asked if 0 <= seconds < math.inf), default=None)
 
 
-def request_rate(values: Iterable[str]) -> RequestRate | None:
-    """The slowest of `request_rates`, whatever its hours; None where there is none."""
-    return max(request_rates(values), key=lambda rate: rate.interval, default=None)
-
-
-def request_rates(values: Iterable[str]) -> tuple[RequestRate, ...]:
+def request_rates(values: Iterable[str]) -> Iterator[RequestRate]:
     """Those of the values that can be read, such as `3/15`, `1/10s` or `100/15m 0600-0845`."""
-    return tuple(_rates(values))
-
-
-def _rates(values: Iterable[str]) -> Iterator[RequestRate]:
     for value in values:
         found = _RATE.fullmatch(" ".join(value.split()))
         if found is None:

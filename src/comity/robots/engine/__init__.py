@@ -4,42 +4,30 @@
 and run where they were built.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from comity.robots.engine import reference
+from comity.robots.engine.reference import (
+    Asked,
+    Matcher,
+    applying,
+    matcher,
+    matcher_of,
+    matches,
+    normalised,
+    path_of,
+    scan,
+)
 
 COMPILED = False
-if TYPE_CHECKING:
-    from comity.robots.engine.reference import (
-        Asked,
-        Matcher,
-        applying,
-        matcher,
-        matcher_of,
-        matches,
-        normalised,
-        path_of,
-        scan,
-    )
-else:
-    try:
+if not TYPE_CHECKING:
+    with suppress(ModuleNotFoundError):
         from comity.robots.engine.matcher import Asked, Matcher, matcher, matcher_of
         from comity.robots.engine.paths import matches, normalised, path_of
         from comity.robots.engine.records import applying, scan
 
         COMPILED = True
-    except ModuleNotFoundError:
-        from comity.robots.engine.reference import (
-            Asked,
-            Matcher,
-            applying,
-            matcher,
-            matcher_of,
-            matches,
-            normalised,
-            path_of,
-            scan,
-        )
 
 __all__ = [
     "COMPILED",

@@ -13,7 +13,7 @@ from comity.robots.lint.findings import Finding
 from comity.robots.lint.names import about_name, one_slip
 from comity.robots.lint.removable import Rules
 from comity.robots.parsed import Parsed
-from comity.robots.rates import request_rate, visit_time
+from comity.robots.rates import request_rates, visit_time
 
 LONGEST_LINE = 2083 * 8  # octets; Google's parser cuts there
 ENORMOUS_DELAY = 3600  # seconds
@@ -217,7 +217,7 @@ def _about_record(line: Line, rules: Rules) -> Iterator[Finding]:
                 yield _about_sitemap(number, value)
         case "crawl-delay":
             yield from _about_delay(line)
-        case "request-rate" if request_rate([value]) is None:
+        case "request-rate" if not any(request_rates([value])):
             yield Finding(
                 number, "rate-unreadable", f"{value!r} is not a rate", "write for example Request-rate: 1/10s 0600-0845"
             )
