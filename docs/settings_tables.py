@@ -1,4 +1,6 @@
-"""Writes the tables of docs/settings.md from the classes of settings: python docs/settings_tables.py"""
+"""Writes the tables of docs/settings.md, from the classes of settings, and that of the tools' arguments in
+docs/agents.md, from their schemas: python docs/settings_tables.py
+"""
 
 import re
 from pathlib import Path
@@ -8,6 +10,7 @@ from comity.configuration import ALIASES, settings_classes, words_of_setting
 from comity.fields import SettingField, settings_of
 
 DOCUMENT = Path(__file__).with_name("settings.md")
+AGENTS = Path(__file__).with_name("agents.md")
 
 
 def row(field: SettingField) -> str:
@@ -28,5 +31,23 @@ def tables(text: str) -> str:
     return text
 
 
+def arguments(text: str) -> str:
+    """The document with the arguments of every tool of `comity mcp`, below its heading."""
+    from comity.mcp.tools import tools
+
+    lines = ["| tool | argument | |", "|---|---|---|"]
+    for tool in sorted(tools(), key=lambda tool: text.find(f"| `{tool.name}` |")):
+        schema = tool.listed()["inputSchema"]
+        for name, each in schema["properties"].items():
+            choices = each.get("enum") or each.get("items", {}).get("enum") or []
+            bounds = [str(each[bound]) for bound in ("minimum", "maximum") if bound in each]
+            parts = [each.get("description", "").rstrip("."), ", ".join(f"`{choice}`" for choice in choices)]
+            parts += [" to ".join(bounds), f"default {each['default']}" if "default" in each else ""]
+            parts.append("required" if name in schema["required"] else "")
+            lines.append(f"| `{tool.name}` | `{name}` | {'; '.join(part for part in parts if part)} |")
+    return re.sub(r"(?<=### Arguments\n)(\|[^\n]*\n)*", lambda _: "\n".join(lines) + "\n", text)
+
+
 if __name__ == "__main__":
+    AGENTS.write_text(arguments(AGENTS.read_text("utf-8")), "utf-8")
     DOCUMENT.write_text(tables(DOCUMENT.read_text("utf-8")), "utf-8")

@@ -212,6 +212,8 @@ def test_the_document_has_the_tables_of_the_classes_and_every_preset() -> None:
     script = runpy.run_path(str(DOCUMENT.with_name("settings_tables.py")))
     text = DOCUMENT.read_text("utf-8")
     assert text == script["tables"](text), "run: python docs/settings_tables.py"
+    tools = script["AGENTS"].read_text("utf-8")
+    assert tools == script["arguments"](tools), "run: python docs/settings_tables.py"
     assert all(f"\n| `{name}`" in text for name in every_setting() if name != "preset")
     assert all(f"`{name}`" in text for name in PRESETS)
     assert set(re.findall(rf"`({PREFIX}[A-Z_]+)`", text)) <= {PREFIX + name.upper() for name in every_setting()}

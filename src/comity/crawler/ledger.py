@@ -1,7 +1,7 @@
 """The ledger: one record for every request sent and every refusal, each chained to the one before by its hash.
 
 It writes down what the client and the gate did, into a file of its own whatever the output's format, and decides
-nothing. `prove` checks it without trusting it; docs/ledger.md says what each field means.
+nothing. `prove` checks it without trusting it; docs/ledger-format.md says what each field means.
 """
 
 import base64

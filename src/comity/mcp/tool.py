@@ -101,7 +101,9 @@ class Tool:
         error = best_match(_validator(self.arguments).iter_errors(dict(given)))  # type: ignore[arg-type]
         if error is not None:
             where = ".".join(str(each) for each in error.absolute_path)
-            raise invalid(f"{f'{where}: ' if where else ''}{error.message}"[:500])
+            means = f" ({error.schema['description'].rstrip('.')})" if where and "description" in error.schema else ""
+            names = ", ".join(schema_of(self.arguments, sparse=True)["properties"])
+            raise invalid(f"{f'{where}: ' if where else ''}{error.message}{means}"[:500], f"{self.name} takes {names}.")
         return self.arguments(**{f"{name}_" if name == "from" else name: value for name, value in given.items()})
 
 

@@ -16,12 +16,11 @@ Handle = Annotated[str, ("description", "The handle that crawl_start gave."), ("
 class _StatusRequest:
     """
     Attributes:
-        from_: The first page to list.
         limit: Pages in one answer.
     """
 
     handle: Handle
-    from_: Annotated[int, ("minimum", 0), ("maximum", MOST_PAGES)] = 0
+    from_: Annotated[int, ("description", "The first page to list."), ("minimum", 0), ("maximum", MOST_PAGES)] = 0
     limit: Annotated[int, ("minimum", 0), ("maximum", 500)] = 50
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from comity.mcp.answers import MOST, answer, short
 from comity.mcp.service import Service
@@ -19,7 +19,10 @@ _ANYBODY: Final = "comity-compared"
 @dataclass(frozen=True, slots=True)
 class _Arguments:
     url: UrlGiven
-    question: Question = "explain"
+    question: Annotated[
+        Question,
+        ("description", "explain: the line that decides; lint: faults of the file; compare: paths only one may fetch."),
+    ] = "explain"
     agent: Agent | None = None
     other_agent: Agent | None = None
 
