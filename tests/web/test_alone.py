@@ -59,3 +59,12 @@ def test_the_workbench_answers_in_the_browser_alone(chromium: Any, address: str)
     assert not wrong
     assert all(url.startswith((address, "data:", "blob:")) for url in asked)
     tab.close()
+
+
+@pytest.mark.long
+def test_a_file_that_is_missing_is_told(chromium: Any, address: str) -> None:
+    tab = chromium.new_page()
+    tab.context.route("**/pyodide.mjs", lambda route: route.fulfill(status=404))
+    tab.goto(address)
+    tab.wait_for_selector("#error >> text=could not be started", timeout=60_000)
+    tab.close()

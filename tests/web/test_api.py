@@ -43,6 +43,13 @@ def test_the_answers_are_the_library_s(page) -> None:  # type: ignore[no-untyped
     assert asked(f"{page.url}/api/lint", {"text": "Disalow: /"})[0] == 200
 
 
+def test_one_cell_is_explained_with_the_verdicts(page) -> None:  # type: ignore[no-untyped-def]
+    question = {"text": TEXT, "agents": ["MyBot"], "urls": ["/shop/public"]}
+    _, explained = asked(f"{page.url}/api/explain", {"text": TEXT, "agent": "MyBot", "url": "/shop/public"})
+    assert asked(f"{page.url}/api/check", question | {"why": ["MyBot", "/shop/public"]})[1]["why"] == explained
+    assert asked(f"{page.url}/api/check", question)[1]["why"] is None
+
+
 @pytest.mark.parametrize(
     ("question", "why"),
     [
@@ -54,6 +61,7 @@ def test_the_answers_are_the_library_s(page) -> None:  # type: ignore[no-untyped
         ({"text": "", "agents": ["a"] * 101, "urls": []}, "at most 100 agents"),
         ({"text": "", "agents": [], "urls": [], "more": 1}, "more is not a member"),
         ({"text": "x" * 1_048_577, "agents": [], "urls": []}, "longer than 1,048,576 characters"),
+        ({"text": "", "agents": [], "urls": [], "why": ["GPTBot"]}, "why: name an agent and a URL"),
         ({"text": "", "agents": [], "urls": [], "dialect": "klingon"}, "klingon"),
         ({"text": "", "agents": [], "urls": [], "tests": "GPTBot maybe /"}, "write AGENT yes PATH"),
     ],
@@ -88,6 +96,15 @@ def test_every_answer_says_that_no_script_of_a_site_may_run(page) -> None:  # ty
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_page_s_files_are_compressed_for_those_who_read_that(page) -> None:  # type: ignore[no-untyped-def]
+    sizes = []
+    for accepted in ("gzip", "identity"):
+        answer = request.urlopen(request.Request(f"{page.url}/vendor/vendor.js", headers={"accept-encoding": accepted}))
+        assert answer.headers["content-encoding"] == (accepted if accepted == "gzip" else None)
+        sizes.append(len(answer.read()))
+    assert sizes[0] < sizes[1] / 2
 
 
 def test_beyond_this_machine_a_token_is_shown_once_and_kept_by_the_browser() -> None:

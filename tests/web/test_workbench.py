@@ -49,6 +49,15 @@ def test_it_answers_as_one_types_and_says_which_line_decides(tab: Any) -> None:
     assert tab.locator("robots-editor .deciding").inner_text() == "Allow: /blog/lamps"
 
 
+@pytest.mark.parametrize("page_file", ["", "dashboard.html", "api.html"])
+def test_a_page_that_cannot_begin_says_so(page: Any, chromium: Any, page_file: str) -> None:
+    opened = chromium.new_page()
+    opened.route("**/api/**", lambda route: route.fulfill(status=500, body="no JSON"))
+    opened.goto(f"{page.url}/{page_file}")
+    opened.wait_for_selector("#error:not(:empty)")
+    opened.close()
+
+
 def test_it_can_be_used_by_keys_alone(tab: Any) -> None:
     cell(tab, "GPTBot", "/blog/lamps").focus()
     tab.keyboard.press("Enter")
@@ -80,7 +89,7 @@ def test_a_link_holds_all_that_was_asked(tab: Any, page: Any) -> None:
     tab.fill("#agents", "Bot")
     tab.fill("#urls", "/灯台/一\n/Grüße")
     tab.locator("#share").click()
-    tab.wait_for_function("location.hash.length > 20")
+    tab.wait_for_selector("#said.on >> text=link")  # "Link copied", or where it is instead
     link = tab.url
     tab.goto("about:blank")
     begun(tab, link)

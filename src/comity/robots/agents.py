@@ -93,7 +93,7 @@ def _comparisons(agent: str, dialect: Dialect) -> list[Callable[[str], bool]]:
 
 def folded(text: str) -> str:
     """ASCII letters in lower case; product tokens hold no others (RFC 9309, 2.2.1)."""
-    return text.translate(_FOLDED)
+    return text.lower() if text.isascii() else text.translate(_FOLDED)
 
 
 def identified(agent: str) -> str:

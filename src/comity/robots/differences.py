@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from comity.robots import directives
-from comity.robots.agents import KEYS, Chooser, folded, token
+from comity.robots.agents import KEYS, folded, token
 from comity.robots.dialects import DIALECTS
 from comity.robots.engine import Matcher, matcher_of
 from comity.robots.engine.reference import allows, directive_of, is_exempt, position_of, ranked
@@ -185,11 +185,11 @@ class _Meaning:
         self.names = [each for value in values if (each := value[: len(name(folded(value)))])]
         self.by_name = robots.dialect.agent_match in KEYS
         self.by_length = robots.dialect.precedence == "longest" and robots.dialect.tie == "allow"
-        spans, self._groups = _groups(robots, directives.RULES)
+        spans, self._groups = robots._choice(directives.RULES)
         self._numbers = [robots._rules_in(span) for span in spans]
-        runs, self._runs = _groups(robots, directives.RECORDS)
+        runs, self._runs = robots._choice(directives.RECORDS)
         self._paces = [list(_said(robots, span, _PACE)) for span in runs]
-        stated, self._preferences = _groups(robots, directives.PREFERENCES)
+        stated, self._preferences = robots._choice(directives.PREFERENCES)
         self._stated = [_stated(robots, span) for span in stated]
         self._shared: set[int] = set()
         self.part = lru_cache(maxsize=1024)(self._part_of)
@@ -287,12 +287,6 @@ def _pace_of(lines: tuple[str, ...]) -> Pace:
         return None, None, None
     alone = parse("\n".join(("User-agent: *", *lines)))
     return alone.crawl_delay("x"), alone.request_rate("x"), alone.visit_time("x")
-
-
-def _groups(robots: Robots, ends: int) -> tuple[list[tuple[int, int]], Chooser]:
-    """Where groups begin and end in the index, and who is meant by them; `ends` as for `Robots._spans`."""
-    spans = robots._spans(ends)
-    return spans, Chooser([robots._agents(span) for span in spans], robots.dialect)
 
 
 def _said(robots: Robots, span: tuple[int, int], wanted: Sequence[int]) -> Iterator[tuple[int, str]]:

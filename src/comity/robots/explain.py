@@ -71,7 +71,7 @@ def explain(robots: "Parsed", url: str, agent: str) -> Match:
     group = None
     if groups:
         home = max((start for start in groups if order and start <= order[0][0]), default=groups[0])
-        group = robots._group((home, dict(robots._spans())[home]), lines)
+        group = robots._group((home, reference.end_of(robots._index, home)), lines)
     always = reference.is_exempt(path, dialect.robots_txt_allowed)
     allowed = always or not order or reference.allows(order[0][1])
     shown = path.decode("utf-8", "replace")

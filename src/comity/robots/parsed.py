@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from comity.robots import directives
+from comity.robots.agents import Chooser
 from comity.robots.dialects import Dialect
 from comity.robots.engine import Asked, Matcher, applying, matcher_of, path_of, reference, scan
 from comity.robots.engine.reference import FORMS, agents_of, directive_of, is_rule, spans, start_of, unanswerable
@@ -29,12 +30,13 @@ class Parsed(Asked):
         dialect: how it is read.
     """
 
-    __slots__ = ("_cited", "_limit", "_named")
+    __slots__ = ("_choosers", "_cited", "_limit", "_named")
 
     def __init__(self, body: bytes, dialect: Dialect, max_bytes: int | None = None) -> None:
         super().__init__(body, dialect)
         self._cited: dict[int, Rule] = {}  # rules that decided, by rank
         self._named: dict[str, bool] = {}  # agent -> whether a group applies to it
+        self._choosers: dict[int, tuple[list[tuple[int, int]], Chooser]] = {}  # see _choice
         self._limit = dialect.max_bytes if max_bytes is None else max_bytes
         self._index = scan(
             body,
@@ -184,7 +186,18 @@ class Parsed(Asked):
     def _applying(self, agent: str, ends: int, wanted: int) -> "tuple[tuple[int, ...], array[int]]":
         """Where the groups that apply to an agent begin in the index, and the numbers of records in them; the rest as
         for `applying`."""
-        return applying(self.body, self._index, agent, self.dialect, ends, wanted)
+        if reference.is_merged(self.dialect):
+            return applying(self.body, self._index, agent, self.dialect, ends, wanted)
+        groups, chooser = self._choice(ends)
+        return reference.records_in(self._index, [groups[number] for number in chooser.choose(agent)], wanted)
+
+    def _choice(self, ends: int) -> "tuple[list[tuple[int, int]], Chooser]":
+        """Where groups begin and end in the index, and who is meant by them, worked out once; `ends` as for `spans`."""
+        found = self._choosers.get(ends)
+        if found is None:
+            groups = self._spans(ends)
+            found = self._choosers[ends] = groups, Chooser([self._agents(span) for span in groups], self.dialect)
+        return found
 
     def _start(self) -> int:
         return byte_order_mark(self.body, self.dialect.typos)

@@ -47,6 +47,7 @@ def build(
     applications = need("starlette.applications", "web", "comity serve")
     routing = need("starlette.routing", "web", "comity serve")
     static = need("starlette.staticfiles", "web", "comity serve")
+    compressing = need("starlette.middleware.gzip", "web", "comity serve")
     responses = need("starlette.responses", "web", "comity serve")
 
     def answering(question: Callable[..., Any]) -> Callable[[Any], Awaitable[Any]]:
@@ -108,7 +109,7 @@ def build(
         routing.Route("/api/agents", known),
         routing.Route("/api/openapi.json", described),
         *crawl,
-        routing.Mount("/", static.StaticFiles(directory=root, html=True)),
+        routing.Mount("/", compressing.GZipMiddleware(static.StaticFiles(directory=root, html=True), compresslevel=6)),
     ]
     app: App = applications.Starlette(routes=routes)
     names = (host, *LOOPBACK) if not is_loopback(host) else LOOPBACK

@@ -42,16 +42,28 @@ def known_agents() -> list[dict[str, str]]:
 
 
 def check(
-    text: str, agents: Sequence[str], urls: Sequence[str], dialect: str = "rfc9309", tests: str = ""
+    text: str,
+    agents: Sequence[str],
+    urls: Sequence[str],
+    dialect: str = "rfc9309",
+    tests: str = "",
+    why: Sequence[str] = (),
 ) -> dict[str, Any]:
     """For each agent and URL: may it be fetched, by which line, who reads it otherwise? And what came of the tests.
+
+    Args:
+        why: an agent and a URL that are explained too, as `explain` does.
 
     Raises:
         Unanswerable: too much was asked, or a URL or dialect is none.
     """
     _bounded(text, agents, urls)
+    if len(why) not in (0, 2):
+        raise Unanswerable("why: name an agent and a URL")
+    agent, url = why or ("", "")
     robots = _parsed(text, dialect)
     return {
+        "why": explain(text, agent, url, dialect) if why else None,
         "verdicts": [[_brief(robots, agent, url) for url in urls] for agent in agents],
         "dialects": _disagreements(text, agents, urls, dialect),
         "delays": [robots.crawl_delay(agent) for agent in agents],

@@ -120,6 +120,17 @@ def spans(index: "array[int]", ends: int) -> list[tuple[int, int]]:
     return list(pairwise([*starts, len(index)]))
 
 
+def end_of(index: "array[int]", start: int) -> int:
+    """Where the group ends that begins at `start`."""
+    ruled = False
+    for number in range(start, len(index)):
+        if is_rule(index[number]):
+            ruled = True
+        elif ruled and directive_of(index[number]) == USER_AGENT:
+            return number
+    return len(index)
+
+
 def agents_of(body: bytes, index: "array[int]", span: tuple[int, int]) -> tuple[str, ...]:
     """The `User-agent` values of a group, as written."""
     members = index[slice(*span)]
@@ -139,9 +150,14 @@ def applying(
         wanted: directives that are asked for, as bits.
     """
     groups = spans(index, ends)
-    ours = [groups[i] for i in choose([agents_of(body, index, span) for span in groups], agent, dialect)]
-    numbers = (number for span in ours for number in range(*span) if wanted >> (index[number] & 0xFF) & 1)
-    return tuple(start for start, _ in ours), array("I", numbers)
+    ours = choose([agents_of(body, index, span) for span in groups], agent, dialect)
+    return records_in(index, [groups[number] for number in ours], wanted)
+
+
+def records_in(index: "array[int]", groups: list[tuple[int, int]], wanted: int) -> "tuple[tuple[int, ...], array[int]]":
+    """Where groups begin in the index, and the numbers of records in them; the rest as for `applying`."""
+    numbers = (number for span in groups for number in range(*span) if wanted >> (index[number] & 0xFF) & 1)
+    return tuple(start for start, _ in groups), array("I", numbers)
 
 
 # Paths and patterns in the form in which they are compared (RFC 9309, 2.2.2 and 2.2.3)

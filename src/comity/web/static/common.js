@@ -10,7 +10,11 @@ export function element(name, attributes = {}, ...children) {
 const engine = "alone" in document.documentElement.dataset ? new Worker("engine.js", { type: "module" }) : null;
 const waiting = new Map();
 let questions = 0;
-if (engine) engine.onmessage = ({ data }) => { waiting.get(data.id)(data.answer); waiting.delete(data.id); };
+const answered = (id, answer) => { waiting.get(id)?.(answer); waiting.delete(id); };
+if (engine) {
+  engine.onmessage = ({ data }) => answered(data.id, data.answer);
+  engine.onerror = ({ message }) => { for (const id of [...waiting.keys()]) answered(id, { error: `The workbench could not be started here: ${message ?? "a file is missing"}` }); };
+}
 
 export async function post(name, question) {
   if (engine) return new Promise((resolve) => { waiting.set(++questions, resolve); engine.postMessage({ id: questions, name, question }); });
@@ -22,7 +26,18 @@ export async function post(name, question) {
 
 /** The well-known agents, the dialects, and the crawl that is shown, if there is one. */
 export async function known() {
-  return engine ? post("agents", {}) : (await fetch("/api/agents")).json();
+  const found = engine ? await post("agents", {}) : await (await fetch("/api/agents")).json();
+  if (found.error) throw new Error(found.error);
+  return found;
+}
+
+/** Begins a page; what keeps it from beginning is shown. */
+export async function started(begin) {
+  try { await begin(); } catch (error) {
+    document.getElementById("error").textContent = error.message;
+    document.documentElement.dataset.ready = "no";
+    throw error;
+  }
 }
 
 let timer;

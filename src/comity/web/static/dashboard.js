@@ -1,5 +1,5 @@
 // The dashboard: the queue by server-sent events, the ledger's figures now and then, orders with a confirmation.
-import { element, known, post, say } from "./common.js";
+import { element, known, post, say, started } from "./common.js";
 import { uPlot } from "./vendor/vendor.js";
 
 const $ = (id) => document.getElementById(id);
@@ -139,4 +139,4 @@ async function begin() {
   await figures();
   setInterval(figures, 15000);
 }
-begin();
+started(begin);

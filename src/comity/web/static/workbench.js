@@ -1,6 +1,6 @@
 // The workbench: asks the API as one types, and writes answers as text, never as markup.
 import "./editor.js";
-import { element, known, post, say } from "./common.js";
+import { element, known, post, say, started } from "./common.js";
 
 const START = {
   text: "User-agent: *\nDisallow: /search\nAllow: /search/about\nDisallow: /*.pdf$\nCrawl-delay: 2\n\nUser-agent: GPTBot\nUser-agent: ClaudeBot\nDisallow: /blog/\nContent-Signal: search=yes, ai-train=no\n\nSitemap: https://example.com/sitemap.xml\n",
@@ -10,7 +10,7 @@ const $ = (id) => document.getElementById(id);
 const lines = (id) => $(id).value.split("\n").map((line) => line.trim()).filter(Boolean);
 const editor = $("editor");
 let chosen = { agent: 0, url: 0 };
-let before = null;
+let before = null, shown = null;
 let asked = 0;
 
 function state() {
@@ -26,20 +26,37 @@ function restore(saved) {
 async function judge() {
   const mine = ++asked;
   const question = { text: editor.value, agents: lines("agents"), urls: lines("urls"), dialect: $("dialect").value, tests: $("tests").value };
-  const answer = await post("check", question);
+  chosen = { agent: Math.min(chosen.agent, Math.max(0, question.agents.length - 1)), url: Math.min(chosen.url, Math.max(0, question.urls.length - 1)) };
+  const why = [question.agents[chosen.agent], question.urls[chosen.url]];
+  const answer = await post("check", why.includes(undefined) ? question : { ...question, why });
   if (mine !== asked) return;
   $("error").textContent = answer.error ?? "";
   if (answer.error) return;
-  draw(question, answer);
+  shown = { question, answer };
+  draw();
   results(answer.tests);
-  await explain(question, answer);
+  if (answer.why) reason(...why, answer.why);
+  else { $("why").replaceChildren(); editor.mark(null); }
 }
 
-function draw(question, answer) {
-  const { agents, urls } = question;
-  chosen = { agent: Math.min(chosen.agent, agents.length - 1), url: Math.min(chosen.url, urls.length - 1) };
+// Rows that say what they said before are left as they are.
+function draw() {
+  const { question: { agents, urls }, answer } = shown;
+  const said = [...$("matrix").tBodies].flatMap((body) => [...body.rows]);
+  const rows = agents.map((agent, row) => {
+    const key = JSON.stringify([agent, urls, answer.delays[row], answer.verdicts[row], answer.dialects[row], chosen.agent === row && chosen.url]);
+    return said[row]?.key === key ? said[row] : Object.assign(line(agent, row), { key });
+  });
+  if (rows.length === said.length && rows.every((row, place) => row === said[place])) return;
+  const focused = document.activeElement?.closest?.("#matrix") && document.activeElement.getAttribute("aria-label");
   const head = element("tr", {}, element("th", { scope: "col" }, "Agent"), ...urls.map((url) => element("th", { scope: "col" }, url)));
-  const rows = agents.map((agent, row) => element("tr", {},
+  $("matrix").replaceChildren(element("thead", {}, head), element("tbody", {}, ...rows));
+  if (focused) $("matrix").querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+}
+
+function line(agent, row) {
+  const { question: { urls }, answer } = shown;
+  return element("tr", {},
     element("th", { scope: "row" }, agent, answer.delays[row] === null ? "" : element("span", { class: "soft" }, ` ${answer.delays[row]} s`)),
     ...urls.map((url, column) => {
       const verdict = answer.verdicts[row][column];
@@ -50,24 +67,23 @@ function draw(question, answer) {
         "aria-label": `${agent}, ${url}: ${word}`, "aria-pressed": String(chosen.agent === row && chosen.url === column),
       }, verdict.allowed ? "✓ " : "✗ ", word, verdict.line ? element("span", { class: "soft" }, ` ${verdict.line}`) : "",
       others.length ? element("span", { class: "otherwise" }, `${others.join(", ")}: other`) : "");
-      button.addEventListener("click", () => { chosen = { agent: row, url: column }; draw(question, answer); explain(question, answer); });
+      button.addEventListener("click", () => { chosen = { agent: row, url: column }; draw(); explain(); });
       return element("td", {}, button);
-    })));
-  const focused = document.activeElement?.closest?.("#matrix") !== null && document.activeElement?.getAttribute("aria-label");
-  $("matrix").replaceChildren(element("thead", {}, head), element("tbody", {}, ...rows));
-  if (focused) $("matrix").querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+    }));
 }
 
-async function explain(question, answer) {
-  const agent = question.agents[chosen.agent], url = question.urls[chosen.url];
-  if (agent === undefined || url === undefined) { $("why").replaceChildren(); editor.mark(null); return; }
-  const mine = asked;
-  const found = await post("explain", { text: question.text, agent, url, dialect: question.dialect });
-  if (mine !== asked || found.error) return;
+async function explain() {
+  const { text, agents, urls, dialect } = shown.question, mine = asked;
+  const agent = agents[chosen.agent], url = urls[chosen.url];
+  const found = await post("explain", { text, agent, url, dialect });
+  if (mine === asked && !found.error) reason(agent, url, found);
+}
+
+function reason(agent, url, found) {
   const lost = found.beaten.map((rule) => element("li", {}, jump(rule.line), " ", element("code", {}, rule.text), ` lost: ${rule.why}`));
   const others = found.dialects.map((each) => element("li", {}, `${each.dialect} reads it otherwise: ${each.allowed ? "allowed" : "disallowed"}`, each.line ? " by " : "", each.line ? jump(each.line) : ""));
   const uses = found.usage.map((each) => element("li", {}, each.why));
-  const delay = answer.delays[chosen.agent];
+  const delay = shown.answer.delays[chosen.agent];
   $("why").replaceChildren(
     element("p", { class: `verdict ${found.allowed ? "yes" : "no"}` }, `${agent} ${found.allowed ? "may" : "may not"} fetch ${url}`),
     element("p", {}, found.why, " ", found.rule ? jump(found.rule.line) : ""),
@@ -113,7 +129,7 @@ function fix(finding) {
 }
 
 async function compare() {
-  if (before === null) return;
+  if (before === null || !$("changes-box").open) return;
   const found = await post("diff", { old: before, new: editor.value, dialect: $("dialect").value });
   if (found.error) { $("changes").replaceChildren(element("li", {}, found.error)); return; }
   const rows = found.changes.map((each) => element("li", {},
@@ -127,10 +143,6 @@ async function compare() {
   $("changes").replaceChildren(...rows);
 }
 
-function later(work, milliseconds) {
-  let timer;
-  return () => { clearTimeout(timer); timer = setTimeout(work, milliseconds); };
-}
 // At once, and once more where something changed meanwhile.
 function latest(work) {
   let busy = false, again = false;
@@ -138,11 +150,20 @@ function latest(work) {
     again = true;
     if (busy) return;
     busy = true;
-    while (again) { again = false; await work(); }
-    busy = false;
+    try { while (again) { again = false; await work(); } } finally { busy = false; }
   };
 }
-const soon = latest(judge), slower = later(() => { lint(); compare(); }, 250);
+// In a pause that is longer than the work took last: what reads the whole file must not hold up verdicts.
+function inPauses(work) {
+  let timer, pause = 250;
+  const run = latest(async () => {
+    const began = performance.now();
+    await work();
+    pause = Math.min(2000, Math.max(250, 2 * (performance.now() - began)));
+  });
+  return () => { clearTimeout(timer); timer = setTimeout(run, pause); };
+}
+const soon = latest(judge), slower = inPauses(async () => { await lint(); await compare(); });
 
 async function packed(text) {
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
@@ -170,8 +191,7 @@ async function begin() {
   saved = { ...START, ...saved };
   restore(saved);
   $("why").textContent = "Loading ...";
-  const { agents, dialects, crawl, error } = await known();
-  if (error) { $("why").textContent = ""; $("error").textContent = error; return; }
+  const { agents, dialects, crawl } = await known();
   if (crawl) $("to-dashboard").hidden = false;
   $("dialect").append(...dialects.map((name) => element("option", { value: name }, name)));
   $("dialect").value = saved.dialect;
@@ -188,6 +208,7 @@ async function begin() {
     $("known").value = "";
     soon();
   });
+  $("changes-box").addEventListener("toggle", compare);
   $("keep").addEventListener("click", () => { before = editor.value; compare(); say("Changes count from here"); });
   $("share").addEventListener("click", async () => {
     location.hash = await packed(JSON.stringify(state()));
@@ -212,4 +233,4 @@ async function begin() {
   await lint();
   document.documentElement.dataset.ready = "yes";
 }
-begin();
+started(begin);
