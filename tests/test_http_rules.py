@@ -47,12 +47,6 @@ def test_what_a_server_writes_is_cut_short() -> None:
     assert len(why) < 300
 
 
-def test_who_keeps_cookies_may_pass_a_url_twice_but_not_for_ever() -> None:
-    assert next_hop(HERE, "/here", [], 2, again=True) == (HERE, "")
-    assert next_hop(HERE, "/before", [BEFORE], 2, again=True) == (BEFORE, "")
-    assert next_hop(HERE, "/here", [HERE, HERE], 2, again=True)[0] is None
-
-
 @pytest.mark.parametrize("status", [None, 429, 500, 501, 503, 599, 600])
 def test_no_answer_and_what_a_server_says_of_itself_may_pass(status: int | None) -> None:
     assert is_temporary(status)

@@ -19,7 +19,7 @@ def is_temporary(status: int | None) -> bool:
 
 
 def next_hop(
-    url: str, location: str, passed: Collection[str], most: int, *, setting: str = "", again: bool = False
+    url: str, location: str, passed: Collection[str], most: int, *, setting: str = ""
 ) -> tuple[Url | None, str]:
     """Where a redirect leads (RFC 9110, 10.2.2), or None and why it is not to be followed: "redirects to ...".
 
@@ -28,14 +28,13 @@ def next_hop(
         passed: the URLs before `url`, each of which redirected to the next.
         most: redirects that are followed, those passed included.
         setting: what `most` is called where it is set.
-        again: whether a URL may be passed twice.
     """
     target = urls.join(url, location) if location else None
     if not location:
         why = "redirects without saying where"
     elif target is None:
         why = f"redirects to {location!r:.200}, which cannot be fetched"
-    elif not again and (target == url or target in passed):
+    elif target == url or target in passed:
         why = f"redirects to {target}, where it has been before"
     elif len(passed) >= most:
         named = f" ({setting})" if setting else ""

@@ -213,13 +213,13 @@ def test_an_answer_that_cannot_be_read_costs_no_other_name_anything(monkeypatch:
 
 def test_names_of_all_hosts_that_a_crawl_takes_in_turn_are_remembered() -> None:
     async def use() -> None:
-        async def found(host: str) -> tuple[tuple[str, ...], float]:
+        async def found(host: str) -> tuple[str, ...]:
             asked[host] += 1
-            return ("127.0.0.1",), 300.0
+            return ("127.0.0.1",)
 
         asked: Counter[str] = Counter()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "_by_system", found)
+            patch.setattr(module, "in_thread", found)
             names = Names({}, ())
             for _ in range(2):
                 for number in range(MOST_HOSTS):

@@ -68,8 +68,7 @@ class StatedPreferences:
         robots = parse(self._meanings.body(capture), self._policies[0].dialect)
         for number, policy in enumerate(self._policies):
             stated = for_agent(robots, policy.asked_as)
-            by_path = any(each.pattern is not None for each in (*stated.content_usage, *stated.content_signal))
-            self._places[number, capture] = _BY_PATH if by_path else _of_url(stated, "/")
+            self._places[number, capture] = _BY_PATH if stated.by_path else _of_url(stated, "/")
 
 
 def _of_url(stated: Any, url: str) -> list[int]:

@@ -90,7 +90,7 @@ def refused(robots: Robots, agent: str) -> Refused:
     return "blocked" if not allow and not robots.allowed("/", agent) else "partly"
 
 
-def survey(table: Any, agents: tuple[str, ...] = AGENTS, *, lint: bool = True) -> Survey:
+def survey(table: Any, agents: tuple[str, ...] = AGENTS) -> Survey:
     """Count what the robots.txt files of a table say. Captures without a body count as files that say nothing."""
     captures = Captures(table)
     found = Survey(refused={agent: Counter() for agent in agents})
@@ -98,11 +98,11 @@ def survey(table: Any, agents: tuple[str, ...] = AGENTS, *, lint: bool = True) -
         capture = int(captures.firsts[number + 1]) - 1
         status = int(captures.statuses[capture])
         body = captures.body(capture) if 200 <= status < 300 and captures.sizes[capture] > 0 else b""
-        _count(found, origin, parse(body), lint=lint)
+        _count(found, origin, parse(body))
     return found
 
 
-def _count(found: Survey, origin: str, robots: Robots, *, lint: bool) -> None:
+def _count(found: Survey, origin: str, robots: Robots) -> None:
     found.hosts += 1
     found.sizes.append(len(robots.body))
     for agent, counts in found.refused.items():
@@ -123,7 +123,6 @@ def _count(found: Survey, origin: str, robots: Robots, *, lint: bool) -> None:
                 found.contradictions.append(f"{origin}: {purpose}")
     if found.contradictions:
         found.says["standards that contradict each other"] = len({each.split(": ")[0] for each in found.contradictions})
-    if lint:
-        errors = {finding.code for finding in robots.lint() if finding.severity == "error"}
-        found.findings.update(errors)
-        found.says["errors found by lint"] += bool(errors)
+    errors = {finding.code for finding in robots.lint() if finding.severity == "error"}
+    found.findings.update(errors)
+    found.says["errors found by lint"] += bool(errors)

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity import http_caching
+from comity.as_json import jsonable
 from comity.http_caching import combined
 from comity.net.client_settings import APPLICATION_ID, not_ours
 from comity.net.response import Response
@@ -29,6 +30,10 @@ CREATE TABLE IF NOT EXISTS robots (origin TEXT PRIMARY KEY, record TEXT NOT NULL
 CREATE TABLE IF NOT EXISTS page (url TEXT PRIMARY KEY, status INTEGER NOT NULL, headers TEXT NOT NULL,
                                  fetched_at REAL NOT NULL, fresh_until REAL NOT NULL, body BLOB NOT NULL);
 """
+_KEPT: Final = (
+    *("origin", "url", "kind", "status", "error", "fetched_at", "expires_at", "redirects", "headers"),
+    *("unreachable_since", "left_out"),
+)
 DAMAGE: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 T = TypeVar("T")
 
@@ -93,21 +98,7 @@ class HttpCache:
         return result if result.origin == origin else None
 
     def keep_robots(self, result: RobotsResult) -> None:
-        record = json.dumps(
-            {
-                "origin": result.origin,
-                "url": result.url,
-                "kind": result.kind,
-                "status": result.status,
-                "error": result.error,
-                "fetched_at": result.fetched_at,
-                "expires_at": None if result.expires_at == float("inf") else result.expires_at,
-                "redirects": result.redirects,
-                "headers": dict(result.headers),
-                "unreachable_since": result.unreachable_since,
-                "left_out": result.left_out,
-            }
-        )
+        record = json.dumps({name: jsonable(getattr(result, name)) for name in _KEPT})
         self._try(
             lambda db: db.execute(
                 "INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", (result.origin, record, result.body)

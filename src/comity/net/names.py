@@ -149,7 +149,7 @@ class Names(AbstractResolver):
             if self._dns is None:
                 async with self._free:
                     lookup.begin()
-                    kept, life = await _by_system(host)
+                    kept, life = await in_thread(host), FOUND_LIFE
             else:
                 try:
                     kept, life = await self._asked_of(self._dns, host, lookup, self._free)
@@ -191,14 +191,9 @@ class Names(AbstractResolver):
             give_place_up()
 
 
-async def _by_system(host: str) -> FoundAddresses:
-    """By the system's resolver, which blocks a thread: a new one each time, for the event loop has few, and a daemon,
-    for which the end of the program does not wait."""
-    return await in_thread(host), FOUND_LIFE
-
-
 async def in_thread(host: str) -> tuple[str, ...]:
-    """The addresses of a host by the system's resolver.
+    """The addresses of a host by the system's resolver, which blocks a thread: a new one each time, for the event loop
+    has few, and a daemon, for which the end of the program does not wait.
 
     Raises:
         OSError: it has none, or that cannot be found out.

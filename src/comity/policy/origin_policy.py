@@ -3,7 +3,9 @@
 What does not depend on the URL (delay, evidence, the verdict of a file that could not be read) is worked out once.
 """
 
+from dataclasses import fields
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from comity import times
@@ -29,6 +31,7 @@ MOST_SLOW: Final = 64
 """Slow answers remembered: a URL is asked about more than once on its way."""
 HOPELESS: Final = DAY
 """Seconds between two requests; who asks for more wants none."""
+_OF_RESULT: Final = attrgetter(*(each.name for each in fields(Source)))
 LAST_DAY: Final = 253_402_300_799.0  # Unix time of the end of the year 9999
 
 
@@ -256,14 +259,4 @@ def decide(policy: Policy, url: str, result: RobotsResult | None) -> Decision:
 def _source(result: RobotsResult | None) -> Source | None:
     if result is None:
         return None
-    return Source(
-        origin=result.origin,
-        url=result.url,
-        status=result.status,
-        error=result.error,
-        sha256=result.sha256,
-        fetched_at=result.fetched_at,
-        expires_at=result.expires_at,
-        redirects=result.redirects,
-        unreachable_since=result.unreachable_since,
-    )
+    return Source(*_OF_RESULT(result))

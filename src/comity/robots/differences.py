@@ -30,7 +30,6 @@ MOST_BY_PART = 100  # agents asked about of those that any number of groups may 
 
 Pace = tuple[float | None, RequestRate | None, VisitTime | None]
 _PACE = (directives.CRAWL_DELAY, directives.REQUEST_RATE, directives.VISIT_TIME)
-_USAGE = (directives.CONTENT_USAGE, directives.CONTENT_SIGNAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,16 +298,12 @@ def _said(robots: Robots, span: tuple[int, int], wanted: Sequence[int]) -> Itera
 def _stated(robots: Robots, span: tuple[int, int]) -> tuple[list[str], set[object]]:
     """The preferences that a group states, as written, and what they mean."""
     from comity.robots import paths
-    from comity.usage import aipref, content_signal
+    from comity.robots.usage import STATING
 
     lines: list[str] = []
     meanings: set[object] = set()
-    for kind, value in _said(robots, span, _USAGE):
-        name, read = (
-            ("Content-Usage", aipref.read)
-            if kind == directives.CONTENT_USAGE
-            else ("Content-Signal", content_signal.read)
-        )
+    for kind, value in _said(robots, span, tuple(STATING)):
+        _, name, read = STATING[kind]
         path, text = paths.split(value)
         where = None if path is None else paths.pattern(path, robots.dialect).octets
         lines.append(f"{name}: {value}")

@@ -4,10 +4,10 @@ Here the rules that hold for an agent are found, and of these the ones that cove
 URL may be fetched: the caller says so.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from comity.robots import directives, paths
 from comity.robots.dialects import Dialect
@@ -28,10 +28,20 @@ MAX_GROUP: Final = 200
 MAX_GROUPLESS: Final = 256
 """Statements kept that stand under no User-agent line."""
 
-_LABELS: Final[dict[Vocabulary, tuple[str, Callable[[str], list[Stated]]]]] = {
-    "aipref": ("Content-Usage", aipref.read),
-    "content-signal": ("Content-Signal", content_signal.read),
+
+class Stating(NamedTuple):
+    """A directive that states preferences: by whose rules, what it is called, and what reads its value."""
+
+    vocabulary: Vocabulary
+    label: str
+    read: Callable[[str], list[Stated]]
+
+
+STATING: Final = {
+    directives.CONTENT_USAGE: Stating("aipref", "Content-Usage", aipref.read),
+    directives.CONTENT_SIGNAL: Stating("content-signal", "Content-Signal", content_signal.read),
 }
+"""What robots.txt states preferences by; nothing else lists it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +60,24 @@ class _Rules:
 class RobotsUsage:
     """The preferences of one robots.txt for one agent, ready to be asked about many URLs."""
 
-    content_usage: tuple[_Rules, ...]
-    content_signal: tuple[_Rules, ...]
+    rules: tuple[tuple[_Rules, ...], ...]  # one tuple a vocabulary: each is judged by itself
     licences: tuple[Licence, ...]
     groupless: tuple[Statement, ...]
     dialect: Dialect
+
+    @property
+    def by_path(self) -> bool:
+        """Whether any of them holds for some paths only."""
+        return any(each.pattern is not None for rules in self.rules for each in rules)
 
     def for_url(self, url: str, *, crawlable: bool) -> Usage:
         """What holds for one URL. `crawlable`: whether robots.txt allows it; where not, no preference is implied."""
         if not crawlable:
             return Usage(licences=self.licences, applicable=False)
         statements = self.groupless
-        if self.content_usage or self.content_signal:
+        if any(self.rules):
             path = paths.target(url, self.dialect)
-            statements = (
-                *_longest(path, self.content_usage),
-                *_longest(path, self.content_signal),
-                *statements,
-            )
+            statements = (*chain.from_iterable(_longest(path, rules) for rules in self.rules), *statements)
         return Usage(statements, self.licences)
 
 
@@ -94,7 +104,8 @@ def from_robots(
         crawlable: whether robots.txt allows the URL; where not, no preference is implied for it.
         dialect: how patterns and paths are compared.
     """
-    return _prepare(content_usage, content_signal, licences, (), dialect).for_url(url, crawlable=crawlable)
+    stated = {directives.CONTENT_USAGE: content_usage, directives.CONTENT_SIGNAL: content_signal}
+    return _prepare({**stated, directives.LICENSE: licences}, (), dialect).for_url(url, crawlable=crawlable)
 
 
 def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
@@ -120,34 +131,22 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
                 found[kind].append((line, value, agents))
             elif span is above:
                 groupless.append(_groupless(kind, line, value))
-    return _prepare(
-        found[directives.CONTENT_USAGE],
-        found[directives.CONTENT_SIGNAL],
-        found[directives.LICENSE],
-        groupless,
-        robots.dialect,
-    )
+    return _prepare(found, groupless, robots.dialect)
 
 
-def _prepare(
-    content_usage: Iterable[UsageLine],
-    content_signal: Iterable[UsageLine],
-    licences: Iterable[UsageLine],
-    groupless: Iterable[Statement],
-    dialect: Dialect,
-) -> RobotsUsage:
+def _prepare(found: Mapping[int, Iterable[UsageLine]], groupless: Iterable[Statement], dialect: Dialect) -> RobotsUsage:
+    """Of records by their directives, and what stands under no User-agent line."""
     return RobotsUsage(
-        _rules(content_usage, "aipref", dialect),
-        _rules(content_signal, "content-signal", dialect),
-        _licences(licences),
+        tuple(_rules(found[kind], stating, dialect) for kind, stating in STATING.items()),
+        _licences(found[directives.LICENSE]),
         tuple(groupless)[:MAX_GROUPLESS],
         dialect,
     )
 
 
-def _rules(records: Iterable[UsageLine], vocabulary: Vocabulary, dialect: Dialect) -> tuple[_Rules, ...]:
+def _rules(records: Iterable[UsageLine], stating: Stating, dialect: Dialect) -> tuple[_Rules, ...]:
     """The rules by pattern, the longest first. Every line is read here, once, and never again for a URL."""
-    name, read = _LABELS[vocabulary]
+    vocabulary, name, read = stating
     patterns: dict[bytes | None, paths.Pattern | None] = {}
     lines: dict[bytes | None, list[tuple[int, str | None, str, str | None]]] = {}
     for line, value, group in records:
@@ -189,8 +188,7 @@ def _longest(path: bytes, found: Iterable[_Rules]) -> tuple[Statement, ...]:
 
 
 def _groupless(kind: int, line: int, value: str) -> Statement:
-    vocabulary: Vocabulary = "aipref" if kind == directives.CONTENT_USAGE else "content-signal"
-    name, _ = _LABELS[vocabulary]
+    vocabulary, name, _ = STATING[kind]
     note = "stands under no User-agent line, so it addresses nobody"
     return Statement("", "unknown", vocabulary, "robots.txt", name, shown(value), line=line, note=note)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from comity.robots.agents import choose, token
 from comity.robots.dialects import DIALECTS
@@ -29,6 +29,10 @@ _PLAIN: Final = frozenset(
     | {"noimageindex", "notranslate", "nositelinkssearchbox", "indexifembedded", "noai", "noimageai", "noodp", "noydir"}
 )
 _VALUED: Final = frozenset({"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"})
+# What is a member of the result by itself, and the other words for it.
+_FLAGS: Final = {"noindex": ("none",), "nofollow": ("none",), "noarchive": ("nocache",)} | dict.fromkeys(
+    ("noimageindex", "notranslate", "indexifembedded", "noai", "noimageai"), ()
+)
 _PREVIEWS: Final[tuple[ImagePreview, ...]] = ("none", "standard", "large")
 _RFC9309: Final = DIALECTS["rfc9309"]
 _EVERYBODY: Final = frozenset({"robots", "*"})
@@ -322,18 +326,12 @@ def _combine(
         else:
             video = _lower(video, int(value))
     nosnippet = "nosnippet" in said or snippet == 0
+    flags: dict[str, Any] = {name: not said.isdisjoint((name, *others)) for name, others in _FLAGS.items()}
     found = RobotsMeta(
         directives=directives,
         applying=ours,
-        noindex=not said.isdisjoint(("noindex", "none")),
-        nofollow=not said.isdisjoint(("nofollow", "none")),
-        noarchive=not said.isdisjoint(("noarchive", "nocache")),
+        **flags,
         nosnippet=nosnippet,
-        noimageindex="noimageindex" in said,
-        notranslate="notranslate" in said,
-        indexifembedded="indexifembedded" in said,
-        noai="noai" in said,
-        noimageai="noimageai" in said,
         max_snippet=0 if nosnippet else snippet,
         max_image_preview=image,
         max_video_preview=video,

@@ -5,7 +5,7 @@ Sources: W3C note "Date and Time Formats" (a profile of ISO 8601) for sitemaps a
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Literal
+from typing import Literal, get_args
 
 from comity.signals.robots_meta import read_date
 
@@ -48,19 +48,8 @@ def _parse_w3c_slowly(text: str) -> StatedDate:
     if match is None:
         return _NONE
     year, month, day, hour, minute, second, fraction, zone = match.groups()
-    precision: Precision = (
-        "fraction"
-        if fraction
-        else "second"
-        if second
-        else "minute"
-        if hour
-        else "day"
-        if day
-        else "month"
-        if month
-        else "year"
-    )
+    stated = zip(get_args(Precision), (year, month, day, hour, second, fraction), strict=True)
+    precision: Precision = [name for name, text in stated if text][-1]
     try:
         instant = datetime(
             int(year),

@@ -6,7 +6,7 @@ depth and text are bounded, so that no document costs more memory than a fair on
 
 import codecs
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 from xml.parsers import expat
 
 from comity.signals.sitemaps.dates import StatedDate, parse_feed, parse_w3c
@@ -53,21 +53,225 @@ _LEAVES: Final = frozenset(
         "news:title", "news:name", "news:language", "news:publication_date",
         "video:title", "video:description", "video:thumbnail_loc", "video:content_loc", "video:player_loc",
         "video:duration", "video:publication_date",
-        "link", "pubDate", "dc:date", "id", "updated", "published",
+        "link", "guid", "pubDate", "dc:date", "id", "updated", "published",
     }
 )  # fmt: skip
 
 _ADDRESSES: Final = frozenset({"loc", "link", "guid", "image:loc"})
 # Stands for an address that is not one text: with elements in it, or stated twice. XML can hold no such character.
 _UNCLEAR: Final = "\0"
+_EXTRAS: Final = ("images", "news", "videos", "alternates")  # as SitemapUrl has them
+_NONE: Final = [()] * 4
 _NO_LINK: Final = "guid, not a link"
+Opener = Callable[["Elements", dict[str, str]], None]
+Closer = Callable[["Elements"], None]
 
 
 class _DeclaredElsewhere(Exception):
     """The document type has ended, and it refers to declarations outside of the document."""
 
 
-class XmlEntries:
+class Elements:
+    """What the elements of a document mean: names are learned as they are met, texts are kept until an entry ends.
+
+    Attributes:
+        kind: what the outermost element says that it is.
+        found: entries that are complete; whoever takes them empties it.
+        skipped: entries left out: no URL in them, one over the limit, or several.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.kind: SitemapKind = "unknown"
+        self.found: list[SitemapEntry] = []
+        self.skipped = 0
+        self._limits = limits
+        self._total = 0
+        self._depth = 0
+        self._deepest = 0  # depth of the element that began last: one that ends elsewhere has others in it
+        self._own = ""
+        # Element name, namespace before it -> what to do: at its start, with its text, at its end.
+        self._openers: dict[str, Opener | None] = {}
+        self._leaves: dict[str, str] = {}
+        self._closers: dict[str, Closer] = {}
+        self._text: list[str] = []
+        self._fields: dict[str, str] = {}
+        self._aside: dict[str, str] = {}
+        self._extras: dict[str, list[Any]] = {}  # what the extensions say, by the names of SitemapUrl
+
+    # expat's callbacks: kept small, they run some ten times per entry
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._text.clear()
+        self._deepest = self._depth = self._depth + 1
+        if self._depth > _DEPTH:
+            raise Stop(f"elements nested more than {_DEPTH} deep: not a sitemap")
+        try:
+            opener = self._openers[name]
+        except KeyError:
+            opener = self._learn(name)
+        if opener is not None:
+            opener(self, attributes)
+
+    def _end(self, name: str) -> None:
+        depth = self._depth
+        self._depth = depth - 1
+        leaf = self._leaves.get(name)
+        if leaf is not None:
+            text = "".join(self._text) if depth == self._deepest else _UNCLEAR
+            known = self._fields.setdefault(leaf, text)
+            if known != text and leaf in _ADDRESSES and known.strip() != text.strip():
+                self._fields[leaf] = _UNCLEAR
+            return
+        closer = self._closers.get(name)
+        if closer is not None:
+            closer(self)
+
+    def _learn(self, name: str) -> "Opener | None":
+        address, _, local = name.rpartition(" ")
+        if self._depth == 1:
+            if local not in _ROOTS:
+                raise Stop(f"the outermost element is <{local[:40]}>, not urlset, sitemapindex, rss or feed")
+            self.kind, self._own = _ROOTS[local], address
+        if address in ("", self._own):  # none at all: .NET writes xmlns="" on the entries
+            space = "atom" if self.kind == "atom" and local in ("link", "source") else ""
+        else:
+            space = next((ours for part, ours in _NAMESPACES if part in address), "other")
+        key = f"{space}:{local}" if space else local
+        opener, closer = _MEANT.get(key, (None, None))
+        if closer is not None:
+            self._closers[name] = closer
+        if key in _LEAVES:
+            self._leaves[name] = key
+        self._openers[name] = opener
+        return opener
+
+    def _open(self, _attributes: dict[str, str]) -> None:
+        self._fields.clear()
+        self._extras.clear()
+
+    def _alternate(self, attributes: dict[str, str]) -> None:
+        rel = attributes.get("rel", "alternate")
+        if rel != "alternate" and rel.strip().lower() != "alternate":
+            return
+        href = attributes.get("href", "").strip()
+        hreflang = attributes.get("hreflang", "").strip()
+        if href and hreflang:
+            self._keep("alternates", SitemapAlternate(hreflang, href))
+
+    def _atom_link(self, attributes: dict[str, str]) -> None:
+        if attributes.get("rel", "alternate") == "alternate" and "href" in attributes:
+            self._fields.setdefault("link", attributes["href"])
+
+    def _guid(self, attributes: dict[str, str]) -> None:
+        if attributes.get("isPermaLink", "true").strip().lower() == "false":
+            self._fields[_NO_LINK] = ""
+
+    def _open_source(self, _attributes: dict[str, str]) -> None:
+        self._aside = self._fields.copy()  # what follows is about the feed that the entry was taken from
+
+    def _close_source(self) -> None:
+        self._fields.clear()
+        self._fields.update(self._aside)
+
+    def _close_url(self) -> None:
+        fields = self._fields
+        loc = fields.get("loc", "").strip()
+        if not self._usable(loc):
+            return
+        lastmod, precision = _stated(fields.get("lastmod"))
+        changefreq = fields.get("changefreq")
+        if changefreq is not None:
+            changefreq = changefreq.strip().lower()
+            if changefreq not in _CHANGEFREQ:
+                changefreq = None
+        stated = fields.get("priority")
+        priority = _priority(stated) if stated else None
+        more = self._extras
+        images, news, videos, others = [tuple(more.get(name, ())) for name in _EXTRAS] if more else _NONE
+        self.found.append(SitemapUrl(loc, lastmod, changefreq, priority, images, news, videos, others, precision))
+
+    def _close_sitemap(self) -> None:
+        loc = self._fields.get("loc", "").strip()
+        if self._usable(loc):
+            self.found.append(SitemapRef(loc, *_stated(self._fields.get("lastmod"))))
+
+    def _close_item(self) -> None:
+        fields = self._fields
+        loc = fields.get("link", "").strip()
+        if not loc:  # RSS 2.0: a guid is the permanent link unless it says otherwise
+            guid = fields.get("guid", "").strip()
+            loc = guid if _NO_LINK not in fields and guid.startswith(("http://", "https://")) else ""
+        if self._usable(loc):
+            date = fields.get("pubDate") or fields.get("dc:date")
+            lastmod, precision = parse_feed(date.strip()) if date else (None, None)
+            self.found.append(SitemapUrl(loc, lastmod, precision=precision))
+
+    def _close_entry(self) -> None:
+        fields = self._fields
+        loc = fields.get("link", "").strip()
+        if self._usable(loc):
+            lastmod, precision = _stated(fields.get("updated") or fields.get("published"))
+            self.found.append(SitemapUrl(loc, lastmod, precision=precision))
+
+    def _close_image(self) -> None:
+        take = self._take
+        loc, title, caption, licence = (
+            take("image:loc"),
+            take("image:title"),
+            take("image:caption"),
+            take("image:license"),
+        )
+        if loc:
+            self._keep("images", Image(loc, title, caption, licence))
+
+    def _close_news(self) -> None:
+        title, name, language = map(self._take, ("news:title", "news:name", "news:language"))
+        self._keep("news", News(title, name, language, _stated(self._take("news:publication_date"))[0]))
+
+    def _close_video(self) -> None:
+        title, description = self._take("video:title"), self._take("video:description")
+        thumbnail, content, player = map(self._take, ("video:thumbnail_loc", "video:content_loc", "video:player_loc"))
+        duration = self._take("video:duration") or ""
+        seconds = int(duration) if duration.isascii() and duration.isdigit() and len(duration) < 10 else None
+        published, _ = _stated(self._take("video:publication_date"))
+        self._keep("videos", Video(title, description, thumbnail, content, player, seconds, published))
+
+    def _take(self, key: str) -> str | None:
+        text = self._fields.pop(key, "").strip()
+        return text if text and text != _UNCLEAR else None
+
+    def _keep(self, kind: str, value: Any) -> None:
+        kept = self._extras.setdefault(kind, [])
+        if len(kept) < self._limits.extras:
+            kept.append(value)
+
+    def _usable(self, loc: str) -> bool:
+        if loc and len(loc) <= self._limits.loc and loc != _UNCLEAR:
+            if self._total == self._limits.entries:
+                raise Stop(f"more than {self._limits.entries:,} entries")
+            self._total += 1
+            return True
+        self.skipped += 1
+        return False
+
+
+# Elements, by their names here, and what is done at their start and at their end.
+_MEANT: Final[dict[str, tuple[Opener | None, Closer | None]]] = {
+    "url": (Elements._open, Elements._close_url),
+    "sitemap": (Elements._open, Elements._close_sitemap),
+    "item": (Elements._open, Elements._close_item),
+    "entry": (Elements._open, Elements._close_entry),
+    "xhtml:link": (Elements._alternate, None),
+    "atom:link": (Elements._atom_link, None),
+    "guid": (Elements._guid, None),
+    "atom:source": (Elements._open_source, Elements._close_source),
+    "image:image": (None, Elements._close_image),
+    "news:news": (None, Elements._close_news),
+    "video:video": (None, Elements._close_video),
+}
+
+
+class XmlEntries(Elements):
     """Feed it bytes; it appends what it finds to `found`.
 
     `feed` and `close` raise `Stop` where the document is damaged, hostile or over a limit.
@@ -79,30 +283,12 @@ class XmlEntries:
     """
 
     def __init__(self, limits: Limits, charset: str, mark: int) -> None:
-        self.kind: SitemapKind = "unknown"
-        self.found: list[SitemapEntry] = []
-        self.skipped = 0
-        self._limits = limits
-        self._total = 0
+        super().__init__(limits)
         self._decoder = None if charset == "utf-8" else codecs.getincrementaldecoder(charset)("replace")
         self._mark = mark
         self._begun = False
         self._before = Position(0, 0)  # bytes and line ends passed over before the first `<`
         self._typed = False  # a document type declared elsewhere has been passed over
-        self._depth = 0
-        self._deepest = 0  # depth of the element that began last: one that ends elsewhere has others in it
-        self._own = ""
-        # Element name, namespace before it -> what to do: at its start, with its text, at its end.
-        self._openers: dict[str, Callable[[dict[str, str]], None] | None] = {}
-        self._leaves: dict[str, str] = {}
-        self._closers: dict[str, Callable[[], None]] = {}
-        self._text: list[str] = []
-        self._fields: dict[str, str] = {}
-        self._aside: dict[str, str] = {}
-        self._images: list[Image] = []
-        self._news: list[News] = []
-        self._videos: list[Video] = []
-        self._alternates: list[SitemapAlternate] = []
         self._prolog: list[bytes] | None = []  # what the parser has been given, until the outermost element
         self._parser = self._new_parser()
 
@@ -166,34 +352,6 @@ class XmlEntries:
         self._parser = self._new_parser()
         self._parse(rest, last)
 
-    # -- expat's callbacks: kept small, they run some ten times per entry
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._text.clear()
-        self._deepest = self._depth = self._depth + 1
-        if self._depth > _DEPTH:
-            raise Stop(f"elements nested more than {_DEPTH} deep: not a sitemap")
-        try:
-            opener = self._openers[name]
-        except KeyError:
-            opener = self._learn(name)
-        if opener is not None:
-            opener(attributes)
-
-    def _end(self, name: str) -> None:
-        depth = self._depth
-        self._depth = depth - 1
-        leaf = self._leaves.get(name)
-        if leaf is not None:
-            text = "".join(self._text) if depth == self._deepest else _UNCLEAR
-            known = self._fields.setdefault(leaf, text)
-            if known != text and leaf in _ADDRESSES and known.strip() != text.strip():
-                self._fields[leaf] = _UNCLEAR
-            return
-        closer = self._closers.get(name)
-        if closer is not None:
-            closer()
-
     def _doctype(self, _name: str, system: str | None, public: str | None, internal: int) -> None:
         if internal:
             raise Stop("a document type with declarations of its own (entities) is refused")
@@ -204,176 +362,6 @@ class XmlEntries:
 
     def _doctype_end(self) -> None:
         raise _DeclaredElsewhere
-
-    # -- names
-
-    def _learn(self, name: str) -> Callable[[dict[str, str]], None] | None:
-        address, _, local = name.rpartition(" ")
-        if self._depth == 1:
-            self._root(local)
-            self._own = address
-        if address in ("", self._own):  # none at all: .NET writes xmlns="" on the entries
-            space = ""
-        else:
-            space = next((ours for part, ours in _NAMESPACES if part in address), "other")
-        key = f"{space}:{local}" if space else local
-        opener: Callable[[dict[str, str]], None] | None = None
-        if key in ("url", "sitemap", "item", "entry"):
-            opener = self._open
-            self._closers[name] = {
-                "url": self._close_url,
-                "sitemap": self._close_sitemap,
-                "item": self._close_item,
-                "entry": self._close_entry,
-            }[key]
-        elif key == "xhtml:link":
-            opener = self._alternate
-        elif key == "link" and self.kind == "atom":
-            opener = self._atom_link
-        elif key == "guid":
-            opener, self._leaves[name] = self._guid, key
-        elif key == "source" and self.kind == "atom":
-            opener, self._closers[name] = self._open_source, self._close_source
-        elif key == "image:image":
-            self._closers[name] = self._close_image
-        elif key == "news:news":
-            self._closers[name] = self._close_news
-        elif key == "video:video":
-            self._closers[name] = self._close_video
-        elif key in _LEAVES:
-            self._leaves[name] = key
-        self._openers[name] = opener
-        return opener
-
-    def _root(self, local: str) -> None:
-        kind = _ROOTS.get(local)
-        if kind is None:
-            raise Stop(f"the outermost element is <{local[:40]}>, not urlset, sitemapindex, rss or feed")
-        self.kind = kind
-
-    # -- elements
-
-    def _open(self, _attributes: dict[str, str]) -> None:
-        self._fields.clear()
-        if self._images or self._news or self._videos or self._alternates:
-            self._forget()
-
-    def _alternate(self, attributes: dict[str, str]) -> None:
-        rel = attributes.get("rel", "alternate")
-        if rel != "alternate" and rel.strip().lower() != "alternate":
-            return
-        href = attributes.get("href", "").strip()
-        hreflang = attributes.get("hreflang", "").strip()
-        if href and hreflang and len(self._alternates) < self._limits.extras:
-            self._alternates.append(SitemapAlternate(hreflang, href))
-
-    def _atom_link(self, attributes: dict[str, str]) -> None:
-        if attributes.get("rel", "alternate") == "alternate" and "href" in attributes:
-            self._fields.setdefault("link", attributes["href"])
-
-    def _guid(self, attributes: dict[str, str]) -> None:
-        if attributes.get("isPermaLink", "true").strip().lower() == "false":
-            self._fields[_NO_LINK] = ""
-
-    def _open_source(self, _attributes: dict[str, str]) -> None:
-        self._aside = self._fields.copy()  # what follows is about the feed that the entry was taken from
-
-    def _close_source(self) -> None:
-        self._fields.clear()
-        self._fields.update(self._aside)
-
-    def _close_url(self) -> None:
-        fields = self._fields
-        loc = fields.get("loc", "").strip()
-        if not self._usable(loc):
-            return
-        lastmod, precision = _stated(fields.get("lastmod"))
-        changefreq = fields.get("changefreq")
-        if changefreq is not None:
-            changefreq = changefreq.strip().lower()
-            if changefreq not in _CHANGEFREQ:
-                changefreq = None
-        stated = fields.get("priority")
-        priority = _priority(stated) if stated else None
-        if self._images or self._news or self._videos or self._alternates:
-            extras = tuple(self._images), tuple(self._news), tuple(self._videos), tuple(self._alternates)
-            self.found.append(SitemapUrl(loc, lastmod, changefreq, priority, *extras, precision))
-            self._forget()
-        else:
-            self.found.append(SitemapUrl(loc, lastmod, changefreq, priority, (), (), (), (), precision))
-
-    def _close_sitemap(self) -> None:
-        loc = self._fields.get("loc", "").strip()
-        if self._usable(loc):
-            self.found.append(SitemapRef(loc, *_stated(self._fields.get("lastmod"))))
-
-    def _close_item(self) -> None:
-        fields = self._fields
-        loc = fields.get("link", "").strip()
-        if not loc:  # RSS 2.0: a guid is the permanent link unless it says otherwise
-            guid = fields.get("guid", "").strip()
-            loc = guid if _NO_LINK not in fields and guid.startswith(("http://", "https://")) else ""
-        if self._usable(loc):
-            date = fields.get("pubDate") or fields.get("dc:date")
-            lastmod, precision = parse_feed(date.strip()) if date else (None, None)
-            self.found.append(SitemapUrl(loc, lastmod, precision=precision))
-
-    def _close_entry(self) -> None:
-        fields = self._fields
-        loc = fields.get("link", "").strip()
-        if self._usable(loc):
-            lastmod, precision = _stated(fields.get("updated") or fields.get("published"))
-            self.found.append(SitemapUrl(loc, lastmod, precision=precision))
-
-    def _close_image(self) -> None:
-        take = self._take
-        loc = take("image:loc")
-        title, caption, licence = take("image:title"), take("image:caption"), take("image:license")
-        if loc and len(self._images) < self._limits.extras:
-            self._images.append(Image(loc, title, caption, licence))
-
-    def _close_news(self) -> None:
-        take = self._take
-        title, name, language = take("news:title"), take("news:name"), take("news:language")
-        published, _ = _stated(take("news:publication_date"))
-        if len(self._news) < self._limits.extras:
-            self._news.append(News(title, name, language, published))
-
-    def _close_video(self) -> None:
-        take = self._take
-        duration = take("video:duration") or ""
-        video = Video(
-            title=take("video:title"),
-            description=take("video:description"),
-            thumbnail=take("video:thumbnail_loc"),
-            content=take("video:content_loc"),
-            player=take("video:player_loc"),
-            duration=int(duration) if duration.isascii() and duration.isdigit() and len(duration) < 10 else None,
-            published=_stated(take("video:publication_date"))[0],
-        )
-        if len(self._videos) < self._limits.extras:
-            self._videos.append(video)
-
-    # -- one entry's pieces
-
-    def _take(self, key: str) -> str | None:
-        text = self._fields.pop(key, "").strip()
-        return text if text and text != _UNCLEAR else None
-
-    def _forget(self) -> None:
-        self._images.clear()
-        self._news.clear()
-        self._videos.clear()
-        self._alternates.clear()
-
-    def _usable(self, loc: str) -> bool:
-        if loc and len(loc) <= self._limits.loc and loc != _UNCLEAR:
-            if self._total == self._limits.entries:
-                raise Stop(f"more than {self._limits.entries:,} entries")
-            self._total += 1
-            return True
-        self.skipped += 1
-        return False
 
 
 def _stated(text: str | None) -> StatedDate:
