@@ -38,6 +38,7 @@ MODULES: tuple[str, ...] = (
     "retrieve.features",
     "retrieve.inline",
     "retrieve.markdown",
+    "retrieve.sheets",
     "retrieve.tree",
 )
 

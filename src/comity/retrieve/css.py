@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
+from comity.retrieve import sheets
+
 Hiding = Literal[
     "display_none", "visibility_hidden", "font_size_zero", "transparent", "same_colour", "off_screen", "clipped"
 ]
@@ -244,16 +246,16 @@ def hides(declared: Mapping[str, str]) -> Hiding | None:
     return None
 
 
-def hiding_rules(sheets: Iterable[str]) -> HidingRules:
+def hiding_rules(texts: Iterable[str]) -> HidingRules:
     """The rules that hide something; inside of conditions, those that hold on every screen."""
     found: dict[str, Hiding] = {}
     by: dict[str, dict[str, list[Candidate]]] = {".": {}, "#": {}, "": {}, "[": {}}
     asked: set[str] = set()
     room = MAX_SHEET
-    for sheet in sheets:
+    for sheet in texts:
         text = _COMMENT.sub("", sheet[:room])
         room -= len(text)
-        for selectors, body in _rules(text):
+        for selectors, body in sheets.rules(text):
             kind = _hides(body[:MAX_STYLE])
             if kind is None:
                 continue
@@ -281,6 +283,9 @@ def _hides(body: str) -> Hiding | None:
 
 def _alternatives(selectors: str) -> Iterator[str]:
     """The selectors of a list, those in `:is()` with them."""
+    if "(" not in selectors:
+        yield from map(str.strip, selectors.split(","))
+        return
     depth = start = 0
     for at, char in enumerate(selectors):
         depth += (char == "(") - (char == ")")
@@ -349,34 +354,6 @@ def colour(words: str) -> Colour | None:
 def _unescaped(match: re.Match[str]) -> str:
     code = int(match[1], 16)
     return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
-
-
-# What a condition says that holds for whoever reads the page on a screen.
-_ALWAYS: Final = re.compile(
-    r"@(?:media\s*(?:(?:only\s+)?(?:all|screen)\s*)?$|layer\b|supports\b|scope\b|starting-style\b)"
-)
-
-
-def _rules(sheet: str) -> Iterator[tuple[str, str]]:
-    """What stands before and between the braces of each innermost rule, those in conditions that may not hold left out;
-    in time linear in the sheet's length.
-    """
-    depth = 0
-    conditions: list[int] = []  # the depths at which a condition began that may not hold
-    *parts, _ = sheet.split("}")
-    for part in parts:
-        *openings, body = part.split("{")
-        for opening in openings:
-            words = opening.rpartition(";")[2].strip()
-            if words[:1] == "@" and not _ALWAYS.match(words.lower()):
-                conditions.append(depth)
-            depth += 1
-        if openings and not conditions and not openings[-1].rpartition(";")[2].lstrip().startswith("@"):
-            yield openings[-1], body
-        if depth:
-            depth -= 1
-        while conditions and conditions[-1] >= depth:
-            conditions.pop()
 
 
 def _length(value: str, percent: float = 10.0) -> float | None:

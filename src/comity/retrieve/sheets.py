@@ -1,0 +1,188 @@
+"""The rules of a style sheet that may hide what they select: found in one walk, most rules without a closer look.
+
+What a declaration does exactly is for `css` to say; here its property and the shape of its value tell that it hides
+nothing, and nothing that may hide is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+try:
+    import cython
+except ModuleNotFoundError:
+    from comity import _cython as cython
+
+# What a condition says that holds for whoever reads the page on a screen.
+_ALWAYS: Final = re.compile(
+    r"@(?:media\s*(?:(?:only\s+)?(?:all|screen)\s*)?$|layer\b|supports\b|scope\b|starting-style\b)"
+)
+# Ways to hide something, as bits: at once, and of two kinds those that hide together.
+_HIDES, _COLOURED, _GROUND, _CLIPPED, _SMALL = 1, 2, 4, 8, 16
+_PAINTED, _CUT = _COLOURED | _GROUND, _CLIPPED | _SMALL
+_ANY, _DISPLAY, _VISIBILITY, _SIZE, _MOVED, _INDENTED, _OPACITY, _COLOUR, _BACKGROUND, _OVERFLOW, _SIDE = range(11)
+_PROPERTIES: Final[dict[str, int]] = {
+    name: number
+    for number, names in enumerate(
+        (
+            (
+                "font zoom translate scale transform clip clip-path contain filter mask mask-image -webkit-mask-image "
+                "-webkit-text-fill-color text-indent"
+            ),
+            "display",
+            "visibility content-visibility",
+            "font-size",
+            "left top right bottom inset inset-inline-start inset-block-start",
+            "margin margin-left margin-top margin-inline-start margin-block-start",
+            "opacity",
+            "color",
+            "background background-color",
+            "overflow overflow-x overflow-y",
+            "width height inline-size block-size max-width max-height max-inline-size max-block-size line-height",
+        )
+    )
+    for name in names.split()
+}
+
+
+@cython.boundscheck(False)
+def rules(sheet: str) -> list[tuple[str, str]]:
+    """What stands before and between the braces of each innermost rule that may hide something, those in conditions
+    that may not hold left out; in time linear in the sheet's length.
+    """
+    found: list[tuple[str, str]] = []
+    size: cython.Py_ssize_t = len(sheet)
+    at: cython.Py_ssize_t = 0
+    start: cython.Py_ssize_t = 0  # behind the last brace
+    part: cython.Py_ssize_t = 0  # behind the last brace or semicolon
+    before: cython.Py_ssize_t = 0  # what stands before the last opening brace: from here
+    opened: cython.Py_ssize_t = -1  # to here; -1: there is none since the last closing one
+    depth: cython.Py_ssize_t = 0
+    ways: cython.int = 0
+    conditional: cython.bint = False
+    named: cython.bint = False  # whether the property of this declaration was seen
+    conditions: list[int] = []  # the depths at which a condition began that may not hold
+    char: cython.Py_UCS4
+    while at < size:
+        char = sheet[at]
+        if char == "{":
+            words = sheet[part:at].strip()
+            conditional = words[:1] == "@"
+            if conditional and not _ALWAYS.match(words.lower()):
+                conditions.append(depth)
+            depth += 1
+            before, opened = start, at
+            start = part = at + 1
+            ways = 0
+            named = False
+        elif char == "}":
+            if (
+                opened >= 0
+                and not conditional
+                and not conditions
+                and (ways & _HIDES or ways & _PAINTED == _PAINTED or ways & _CUT == _CUT)
+            ):
+                found.append((sheet[before:opened], sheet[opened + 1 : at]))
+            opened = -1
+            depth -= depth > 0
+            while conditions and conditions[-1] >= depth:
+                conditions.pop()
+            start = part = at + 1
+            named = False
+        elif char == ";":
+            part = at + 1
+            named = False
+        elif char == ":" and opened >= 0 and not named:
+            ways |= _way(sheet, part, at, size)
+            named = True
+        at += 1
+    return found
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _way(sheet: str, start: cython.Py_ssize_t, colon: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.int:
+    """How a declaration may hide something, its property from `start` to its colon."""
+    name = sheet[start:colon].strip()
+    shape = _PROPERTIES.get(name)
+    if shape is None:
+        if "\\" in name:
+            return _HIDES
+        shape = _PROPERTIES.get(name.lower())
+        if shape is None:
+            return 0
+    kind: cython.int = shape
+    if kind == _ANY:
+        return _HIDES
+    if kind == _BACKGROUND:
+        return _GROUND
+    at: cython.Py_ssize_t = colon + 1
+    char: cython.Py_UCS4
+    while at < size and sheet[at].isspace():
+        at += 1
+    first: cython.Py_UCS4 = sheet[at] if at < size else ";"
+    run: cython.Py_ssize_t = 0  # digits so far
+    longest: cython.Py_ssize_t = 0
+    token: cython.Py_ssize_t = 0  # characters of the first word
+    ended: cython.bint = False
+    odd: cython.bint = False  # computed, or written with an exponent or escapes
+    minus: cython.bint = False
+    percent: cython.bint = False
+    dot: cython.bint = False
+    metric: cython.bint = False  # an m, as in em
+    hidden: cython.bint = False  # an h or c, as in hidden and clip
+    inches: cython.bint = False  # an i, as in in
+    while at < size:
+        char = sheet[at]
+        if char == ";" or char == "}" or char == "{":
+            break
+        if "0" <= char <= "9":
+            run += 1
+            if run > longest:
+                longest = run
+        else:
+            if char == "(" or char == "\\" or (run and (char == "e" or char == "E") and not _is_unit(sheet, at, size)):
+                odd = True
+            run = 0
+            minus |= char == "-"
+            percent |= char == "%"
+            metric |= char == "m" and not ended
+            dot |= char == "."
+            hidden |= char == "h" or char == "H" or char == "c" or char == "C"
+            inches |= char == "i" or char == "I"
+        ended |= char == "!" or char.isspace()
+        token += not ended
+        at += 1
+    whole: cython.bint = "1" <= first <= "9"
+    hides: cython.bint = odd
+    if kind == _DISPLAY:
+        hides |= first == "n" or first == "N"
+    elif kind == _VISIBILITY:
+        hides |= first in "hHcC"
+    elif kind == _SIZE:
+        hides |= first in "0.+-" or (whole and not metric and (longest < 2 or dot or percent))
+    elif kind == _MOVED:
+        hides |= inches or longest > 2 or (minus and longest > 1)
+    elif kind == _INDENTED:
+        hides |= minus and longest > 1
+    elif kind == _OPACITY:
+        hides |= not whole or percent
+    elif kind == _COLOUR:
+        if odd or first == "t" or first == "T" or (first == "#" and (token == 5 or token == 9)):
+            return _HIDES | _COLOURED
+        return _COLOURED
+    elif kind == _OVERFLOW:
+        return _CLIPPED if hides or hidden else 0
+    else:
+        return _SMALL if hides or first in "0.+-" or (first == "1" and (longest < 2 or dot)) else 0
+    return _HIDES if hides else 0
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _is_unit(sheet: str, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.bint:
+    """Whether the letter e begins a unit (em, ex), and no exponent."""
+    return at + 1 < size and (("a" <= sheet[at + 1] <= "z") or ("A" <= sheet[at + 1] <= "Z"))
