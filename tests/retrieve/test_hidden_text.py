@@ -345,6 +345,26 @@ def test_many_rules_for_many_elements_cost_no_more_than_their_number(selector: s
     assert read(f"<style>{sheet}</style>{html}", URL).judgement  # with the product of both it would be minutes
 
 
+def test_what_is_made_visible_within_what_is_not_stays() -> None:
+    html = (
+        "<p>Lamps burn.</p><div style='visibility:hidden'>secret <b>too</b><p style='visibility:visible'>Oil is dear."
+    )
+    page = read(f"{html}<i style='visibility:hidden'>never</i></div>", URL, content="all")
+    assert page.markdown.split() == ["Lamps", "burn.", "Oil", "is", "dear."]
+    assert [(each.excerpt, each.kept) for each in page.hidden] == [("secret too", False), ("never", False)]
+
+
+@pytest.mark.parametrize("more", ["opacity:0", "content-visibility:hidden", "display:none", "font-size:0"])
+def test_what_is_made_visible_within_what_is_hidden_otherwise_too_does_not_stay(more: str) -> None:
+    html = f"<p>Lamps burn.</p><div style='visibility:hidden;{more}'><p style='visibility:visible'>secret</p></div>"
+    assert "secret" not in read(html, URL, content="all").markdown
+
+
+def test_a_rule_hides_elements_without_attributes() -> None:
+    (secret,) = found("<style>.menu li{display:none}</style><ul class=menu><li>secret</ul><p>Lamps burn.")
+    assert (secret.kind, secret.excerpt, secret.kept) == ("display_none", "secret", True)
+
+
 def test_rules_inside_of_rules_hide_and_those_inside_of_conditions_may_not() -> None:
     sheet = ".a{color:red;.b{display:none}.c{opacity:0}} @media print{.d{display:none}.e{top:0}} } .f{display:none} .g{"
     assert dict(css.hiding_rules([sheet]).hiding) == {

@@ -85,11 +85,11 @@ def read(
     tree: Tree | None = None
     try:
         tree = parse(html, url)
-        formulas.marked(tree, html)
+        formulas.marked(tree)
         base = _base(tree, url)
         found, removed = hidden.in_page(tree)
         cut = blocks.cut(tree, removed)
-        notes = footnotes.found(tree, url, html)
+        notes = footnotes.found(tree, url)
         judgement = judge(tree, cut, html)
         text = ""
         agreement: float | None = None

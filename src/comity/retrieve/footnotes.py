@@ -17,7 +17,7 @@ _BACK: Final = re.compile(
     r"[\s\[(]*(?:[↩↑⤴^⇑⏎]\N{VARIATION SELECTOR-15}?\s*|back|return|\d{1,3}|[a-z]\b)*[\s\])]*", re.IGNORECASE
 )
 _HOLDS_NOTE: Final = frozenset("li p div aside dd section blockquote".split())
-_INLINE: Final = frozenset(("sidenote", "marginnote", "ltx_role_footnote"))
+_INLINE: Final = ("sidenote", "marginnote", "ltx_role_footnote")
 _MOST: Final = 2_000
 
 
@@ -64,14 +64,13 @@ def _texts(node: Node) -> list[int]:
     return found
 
 
-def found(tree: Tree, url: str, html: str) -> Footnotes:
+def found(tree: Tree, url: str) -> Footnotes:
     """The notes of a page served at `url`, numbered as they are first referred to."""
     notes = Footnotes()
     numbers: dict[Node, int] = {}
     _fill(notes, numbers, tree, url)
-    names = ("span", "d-footnote") if any(each in html for each in _INLINE) else ("d-footnote",)
-    for node in tree.all(*names):
-        if node.name == "d-footnote" or not _INLINE.isdisjoint(node.attributes.get("class", "").split()):
+    for node in (*tree.holding(_INLINE, ("span",)), *tree.all("d-footnote")):
+        if node.name == "d-footnote" or any(each in _INLINE for each in node.attributes.get("class", "").split()):
             notes.inline[node] = len(numbers) + len(notes.inline) + 1
             for mark in _inside(node, "sup"):
                 mark.skipped |= "ltx_note_mark" in mark.attributes.get("class", "")

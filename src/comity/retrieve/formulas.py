@@ -19,7 +19,6 @@ _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 _IMAGE: Final = frozenset(("math", "tex", "latex", "mwe-math-fallback-image-inline", "mwe-math-fallback-image-display"))
 _AROUND: Final = frozenset(("katex", "mwe-math-element", "mjx-container"))
 _CLASSES: Final = ("math", "katex", "mjx-container")
-"""One of these stands in a page whose classes say that a formula is there."""
 _SPECIAL: Final = str.maketrans({char: f"\\{char}" for char in "%#&_{}"})
 _NAMED: Final = {
     "−": "-", "×": r"\times ", "⋅": r"\cdot ", "·": r"\cdot ", "÷": r"\div ", "±": r"\pm ", "≤": r"\le ", "≥": r"\ge ",
@@ -32,22 +31,15 @@ _NAMED: Final = {
 }  # fmt: skip
 
 
-def marked(tree: Tree, html: str) -> None:
+def marked(tree: Tree) -> None:
     """Have every formula of a page be a `math` element with its TeX; `display` says that it stands for itself."""
     for node in [*tree.named.get("script", ())]:
         kind, _, mode = node.attributes.get("type", "").partition(";")
         if kind.strip().lower() == "math/tex":
             _become(tree, node, _plain(node), display="display" in mode)
             _drop_renderings(node)
-    may_hold = {"": False}  # by class: the same come again and again
-    names = ("span", "div", "mjx-container") if any(each in html for each in _CLASSES) else ("mjx-container",)
-    for node in tree.all(*names):
-        stated = node.attributes.get("class", "")
-        if stated not in may_hold:
-            may_hold[stated] = "math" in stated or not _AROUND.isdisjoint(stated.split())
-        if not may_hold[stated] and node.name != "mjx-container":
-            continue
-        classes = stated.split()
+    for node in (*tree.holding(_CLASSES, ("span", "div")), *tree.all("mjx-container")):
+        classes = node.attributes.get("class", "").split()
         if node.name == "mjx-container" or not _AROUND.isdisjoint(classes):
             if inner := next(_inside(node, "math"), None):
                 around = node.parent.attributes.get("class", "") if node.parent is not None else ""
@@ -77,6 +69,12 @@ def _become(tree: Tree, node: Node, tex: str, *, display: bool = False) -> None:
     node.attributes = {name: value for name, value in node.attributes.items() if name in ("class", "style", "hidden")}
     if display:
         node.attributes["display"] = "block"
+    within = [node]
+    while within:  # what is no longer there says nothing
+        inner = [child for child in within.pop().children if isinstance(child, Node)]
+        for each in inner:
+            each.attributes = {}
+        within += inner
     node.children = [Text(tex)]
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final, Literal
 
 from comity.retrieve import css, unseen
-from comity.retrieve.tree import HIDING, POINTING, Node, Tree
+from comity.retrieve.tree import HIDING, POINTING, Node, Text, Tree
 
 HidingKind = Literal[
     "hidden_attribute",
@@ -119,7 +119,7 @@ def elements(tree: Tree, *, scripts: bool = True) -> tuple[list[HiddenText], set
     removed: set[Node] = set()
     reported: set[Node] = set()
     kind: HidingKind | None
-    for node in tree.styled if not styles.rules.hiding else tree.named_nodes():
+    for node in _suspects(tree, styles.rules):
         if HIDING.isdisjoint(node.attributes) and node.name != "dialog":
             kind, kept = styles.by_rules(node), True
         else:
@@ -141,10 +141,47 @@ def elements(tree: Tree, *, scripts: bool = True) -> tuple[list[HiddenText], set
             if controlled is None:
                 controlled = _controlled(tree)
             kept = _unfolds(node, controlled, len(text)) or len(text) > max(_LEAST_PANEL, len(tree.text()) / 2)
-        (reported if kept else removed).add(node)
+        if kept:
+            reported.add(node)
+        elif kind == "visibility_hidden" and styles.holds_visible(node, tree.styled):
+            text = _but_visible(node, styles, removed)
+        else:
+            removed.add(node)
         if not inside and len(found) < MAX_FOUND and text:
             found.append(_found(kind, text, kept))
     return found, removed
+
+
+def _suspects(tree: Tree, rules: css.HidingRules) -> Sequence[Node]:
+    """The elements that their attributes or the page's rules may hide, in the page's order."""
+    if not rules.hiding:
+        return tree.styled
+    found = {*tree.styled, *tree.all(*rules.by_name)}
+    for classes, nodes in tree.by_class.items():
+        if not rules.by_class.keys().isdisjoint(classes.split()):
+            found.update(nodes)
+    for identity in rules.by_id:
+        found.update(tree.by_id.get(identity, ()))
+    if rules.by_attribute:
+        found.update(node for node in tree.named_nodes() if not rules.by_attribute.keys().isdisjoint(node.attributes))
+    return sorted(found, key=lambda node: node.number)
+
+
+def _but_visible(node: Node, styles: "_Styles", removed: set[Node]) -> str:
+    """Remove what visibility:hidden hides in an element, which is all but what is made visible again; its text."""
+    texts: list[str] = []
+    stack: list[Node | Text] = [node]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Text):
+            texts.append(each.text)
+        elif styles.around_visible and each in styles.around_visible and (each is node or not styles.is_visible(each)):
+            stack += reversed(each.children)
+            each.children = [child for child in each.children if isinstance(child, Node)]
+        elif not styles.is_visible(each):
+            texts.append(each.text())
+            removed.add(each)
+    return " ".join("".join(texts).split())
 
 
 # What scripts show again at a click, or once the page has loaded.
@@ -188,6 +225,7 @@ class _Styles:
         self._declared: dict[str, dict[str, str]] = {}
         self._candidates: dict[tuple[str | None, ...], Sequence[css.Candidate]] = {}
         self._room = _MOST_LOOKED_AT
+        self.around_visible: set[Node] | None = None
         self._stands: dict[tuple[Node, css.Selector], bool] = {}
 
     def declared(self, node: Node) -> dict[str, str]:
@@ -196,6 +234,21 @@ class _Styles:
         if found is None:
             found = self._declared[style] = css.declarations(style)
         return found
+
+    def is_visible(self, node: Node) -> bool:
+        """Whether an element is shown whatever the visibility of those around it."""
+        return "visib" in node.attributes.get("style", "") and self.declared(node).get("visibility") == "visible"
+
+    def holds_visible(self, node: Node, styled: Iterable[Node]) -> bool:
+        """Whether an element with visibility:hidden, and hidden by no more than that, holds some that show."""
+        if self.around_visible is None:
+            self.around_visible = set()
+            for each in filter(self.is_visible, styled):
+                around = each.parent
+                while around is not None and around not in self.around_visible:
+                    self.around_visible.add(around)
+                    around = around.parent
+        return node in self.around_visible and css.hides(self.declared(node) | {"visibility": "visible"}) is None
 
     def hides(self, node: Node) -> tuple[HidingKind | None, bool]:
         """How an element hides its text, and whether that text is kept."""

@@ -19,7 +19,7 @@ from comity.retrieve import json_ld, microdata, titles
 from comity.retrieve.days import as_day, day_of
 from comity.retrieve.json_ld import Entity, Object, plain
 from comity.retrieve.titles import TitleSource, inside, shown
-from comity.retrieve.tree import Node, Text, Tree
+from comity.retrieve.tree import Node, Text, Tree, ordered
 
 MAX_FIELD: Final = 500
 """Characters kept of a field."""
@@ -39,6 +39,8 @@ _AUTHORS: Final = tuple(
 _BYLINE: Final = re.compile(
     r"\b(?:by-?line|author|writer|contributor|posted-by|username|user-name|poster)\b|author[-_]?name|byline|username"
 )
+_NAMING: Final = "a span div p strong h3 h4 h5 address cite li td dt section".split()
+_DATING: Final = "span div p td li abbr a".split()
 _OF_AUTHORS: Final = ("author", "byline", "user", "poster", "by-line")
 _OF_DATES: Final = ("date", "publish", "posted", "time", "byline", "meta")
 _NOT_BYLINE: Final = re.compile(
@@ -56,6 +58,7 @@ _BY_NAME: Final = re.compile(
     r"(?:(?:[Ww]ritten |[Pp]osted |[Aa]uthored )?[Bb]y|BY|Von|Par|Por|Di|Door|Av|Af|Autore?:|Auteur:|Author:)\s+"
     r"((?:[A-Z][\w.'’-]*\s+){1,3}[A-Z][\w'’-]+)(?=\s*(?:$|[,|•·–—(]|\bon\b|\d|[A-Z][a-z]{2,8}\.?\s\d))"
 )
+_BY_BEGINS: Final = re.compile(r"written|posted|authored|by|von|par|por|di|door|av|af|aut", re.IGNORECASE)
 _BY_END: Final = re.compile(
     r"\s*(?:[|•·–—].*|[\s,]+(?:-\s*)?(?:updated|published|posted|last\s|on\s|at\s|in\s|am\s+\d|le\s+\d|el\s+\d|\d"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
@@ -212,10 +215,22 @@ def _authors(tree: Tree, metas: dict[str, str], found: list[Object], hidden: set
         if names and len(names) <= 60 and len(names.split()) <= 6:
             yield Field(names, "markup")
     for node in tree.all("p", "span", "div", "small", "em", "i", "address", "h4", "h5", "h6", "li", "td"):
-        if len(node.children) <= 6 and node not in hidden and not node.blocky:
+        if len(node.children) <= 6 and not node.blocky and node not in hidden and _BY_BEGINS.match(_beginning(node)):
             text = plain(shown(node, hidden, 120))
             if len(text) < 100 and (match := _BY_NAME.match(text)) and not inside(node, _BESIDE):
                 yield Field(match[1], "text")
+
+
+def _beginning(node: Node) -> str:
+    """The first piece of text in an element that is not blank."""
+    stack: list[Node | Text] = [node]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Node):
+            stack.extend(reversed(each.children))
+        elif text := each.text.lstrip():
+            return text
+    return ""
 
 
 def _resolved(value: object, found: list[Object]) -> object:
@@ -246,37 +261,15 @@ def _names(values: Iterable[str]) -> str:
 def _marked(tree: Tree, hidden: set[Node]) -> Iterator[Node]:
     """Elements whose markup says that an author's name stands in them, the plainest first."""
     wanted: list[list[Node]] = [[], [], []]
-    may_name: dict[str, bool] = {}  # by class or id: the same come again and again
-    for name in ("a", "span", "div", "p", "strong", "h3", "h4", "h5", "address", "cite", "li", "td", "dt", "section"):
-        for node in tree.named.get(name, ()):
-            attributes = node.attributes
-            if not attributes or node in hidden:
-                continue
-            if ("rel" in attributes and "author" in attributes["rel"].lower().split()) or (
-                "itemprop" in attributes and attributes["itemprop"].lower() in ("author", "creator")
-            ):
-                wanted[0].append(node)
-            elif _says(attributes, _OF_AUTHORS, may_name):
-                said = f"{attributes.get('class', '')} {attributes.get('id', '')}".lower()
-                if _BYLINE.search(said) and not _OF_COMMENTS.search(said):
-                    wanted[2 if _NOT_BYLINE.search(said) else 1].append(node)
+    sure = {node for node in tree.stating if node.attributes.get("itemprop", "").lower() in ("author", "creator")}
+    sure.update(node for node in tree.all("a") if "author" in node.attributes.get("rel", "").lower().split())
+    wanted[0] = ordered(sure, _NAMING)
+    for node in tree.holding(_OF_AUTHORS, _NAMING):
+        said = f"{node.attributes.get('class', '')} {node.attributes.get('id', '')}".lower()
+        if node not in sure and _BYLINE.search(said) and not _OF_COMMENTS.search(said):
+            wanted[2 if _NOT_BYLINE.search(said) else 1].append(node)
     for nodes in wanted:
-        yield from nodes[:30]
-
-
-def _says(attributes: dict[str, str], parts: tuple[str, ...], known: dict[str, bool]) -> bool:
-    """Whether the class or the id of an element holds one of these parts; `known`: what was found of others."""
-    for name in ("class", "id"):
-        words = attributes.get(name)
-        if words is None:
-            continue
-        holds = known.get(words)
-        if holds is None:
-            lower = words.lower()
-            holds = known[words] = any(each in lower for each in parts)
-        if holds:
-            return True
-    return False
+        yield from [node for node in nodes if node not in hidden][:30]
 
 
 def _is_beside(node: Node) -> bool:
@@ -331,15 +324,13 @@ def _date(
     for node in [each for each in tree.named.get("time", ())[:30] if not _is_beside(each)][:5]:
         if that := day(node.attributes.get("datetime", "")) or day(node.text()[:100]):
             return Field(that, "markup")
-    may_tell: dict[str, bool] = {}
-    for name in ("span", "div", "p", "td", "li", "abbr", "a"):
-        for node in tree.named.get(name, ()):
-            if _says(node.attributes, _OF_DATES, may_tell) and node not in hidden:
-                if name == "abbr" and (that := day(node.attributes.get("title", ""))):
-                    return Field(that, "markup")
-                text = " ".join(shown(node, hidden, 300).split())
-                if len(text) < 120 and (that := day(text)):
-                    return Field(that, "markup")
+    for node in tree.holding(_OF_DATES, _DATING):
+        if node not in hidden:
+            if node.name == "abbr" and (that := day(node.attributes.get("title", ""))):
+                return Field(that, "markup")
+            text = " ".join(shown(node, hidden, 300).split())
+            if len(text) < 120 and (that := day(text)):
+                return Field(that, "markup")
     heading = tree.first("h1")
     around = heading.parent.parent if heading is not None and heading.parent is not None else None
     if around is not None and (that := day(" ".join(shown(around, hidden, 1500).split()))):
@@ -430,10 +421,10 @@ def _breadcrumbs(tree: Tree, found: list[Object], hidden: set[Node]) -> tuple[st
             names = (next(json_ld.words(each), "") for each in inner)
             if kept := tuple(name for name in names if name and "://" not in name):
                 return kept[:_MOST_CRUMBS]
-    for node in tree.all("nav", "ol", "ul", "div"):
-        attributes = node.attributes
-        said = f"{attributes.get('aria-label', '')} {attributes.get('class', '')} {attributes.get('id', '')}".lower()
-        if "breadcrumb" in said and node not in hidden:
+    around = ("nav", "ol", "ul", "div")
+    labelled = [node for node in tree.all(*around) if "breadcrumb" in node.attributes.get("aria-label", "").lower()]
+    for node in ordered({*labelled, *tree.holding(("breadcrumb",), around)}, around):
+        if node not in hidden:
             names = (" ".join(each.text().split()) for each in _leaves(node))
             if kept := tuple(name for name in names if name and any(map(str.isalnum, name)) and len(name) < 200):
                 return kept[:_MOST_CRUMBS]

@@ -10,7 +10,9 @@ cdef class Sort:
     cdef public str name
     cdef public bint apart
     cdef public bint element
+    cdef public bint dialog
     cdef public bint heading
+    cdef public bint word
     cdef public bint skipped
     cdef public bint textless
     cdef public bint unread
@@ -19,6 +21,7 @@ cdef class Sort:
 @cython.final
 cdef class Node:
     cdef public str name
+    cdef public Py_ssize_t number
     cdef public dict attributes
     cdef public Node parent
     cdef public list children
@@ -36,6 +39,8 @@ cdef class Tree:
     cdef public list pointing
     cdef public list stating
     cdef public list headings
+    cdef public dict by_class
+    cdef public dict by_id
     cdef public list unread
     cdef bint _drawn
     cdef public bint truncated

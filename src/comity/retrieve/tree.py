@@ -6,7 +6,7 @@ What a hostile page could make expensive is bounded before (`bounds`) and in the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 try:
@@ -46,7 +46,14 @@ SKIPPED: Final = _UNREAD | {
 HIDING: Final = frozenset(("style", "hidden", "aria-hidden", "popover", "color"))
 POINTING: Final = frozenset(("aria-controls", "data-target", "data-bs-target", "data-toggle-target", "aria-owns"))
 """Attributes that name the element that a click shows."""
-_MARKING: Final = HIDING | POINTING | {"itemscope", "itemprop"}
+_HIDES, _POINTS, _STATES, _NAMES = 1, 2, 4, 8
+# What an element with one of these attributes is noted for.
+_NOTED: Final[dict[str, int]] = {
+    **dict.fromkeys(HIDING, _HIDES),
+    **dict.fromkeys(POINTING, _POINTS),
+    **dict.fromkeys(("itemscope", "itemprop"), _STATES),
+    **dict.fromkeys(("class", "id"), _NAMES),
+}
 HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _IS_BLOCK: Final = re.compile(r"(?i)(?:^|;)\s*display\s*:\s*(?:block|flex|grid|table|list-item)\b")
 _SHADOW: Final = re.compile(r"<(/?)template\b([^>]*)>", re.IGNORECASE)
@@ -72,7 +79,7 @@ class Sort:
     begin with a hyphen.
     """
 
-    __slots__ = ("apart", "element", "heading", "name", "nodes", "skipped", "textless", "unread")
+    __slots__ = ("apart", "dialog", "element", "heading", "name", "nodes", "skipped", "textless", "unread", "word")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -81,6 +88,8 @@ class Sort:
         self.skipped = name in SKIPPED
         self.unread = name in _UNREAD
         self.heading = name in HEADINGS
+        self.dialog = name == "dialog"
+        self.word = name in ("button", "label")  # in a paragraph, a word of a sentence
         self.textless = name in _NO_TEXT
         self.nodes: list[Node] = []
 
@@ -89,16 +98,20 @@ class Node:
     """An element: its name, its attributes, what it holds.
 
     Attributes:
+        number: of its place in the page.
         apart: whether it stands in lines of its own by its name.
         skipped: whether its text is not the page's.
         blocky: whether a block-level element stands in it.
         words, kept_words: of the blocks in it, where it was decided what is kept.
     """
 
-    __slots__ = ("apart", "attributes", "blocky", "children", "kept_words", "name", "parent", "skipped", "words")
+    __slots__ = (
+        *("apart", "attributes", "blocky", "children", "kept_words", "name", "number", "parent", "skipped", "words"),
+    )
 
-    def __init__(self, sort: Sort, attributes: dict[str, str], parent: Node | None) -> None:
+    def __init__(self, sort: Sort, attributes: dict[str, str], parent: Node | None, number: int) -> None:
         self.name = sort.name
+        self.number = number
         self.attributes = attributes
         self.parent = parent
         self.children: list[Node | Text] = []
@@ -126,15 +139,24 @@ def is_block(node: Node) -> bool:
     return node.blocky or node.apart
 
 
+def ordered(nodes: Iterable[Node], names: Sequence[str]) -> list[Node]:
+    """The elements of these names: by name, then in the page's order."""
+    places = {name: place for place, name in enumerate(names)}
+    found = [(places[node.name], node.number, node) for node in nodes if node.name in places]
+    found.sort()
+    return [node for _, _, node in found]
+
+
 class Tree:
     """A page: its root, its elements by name in the page's order, its comments, and whether a limit cut it; `styled`:
     the elements with an attribute that may hide them; `pointing`: those that name what a click shows; `stating`: those
-    with microdata; `unread`: formulas and drawings, of which only the text is known.
+    with microdata; `by_class` and `by_id`: those with an attribute of that value; `unread`: formulas and drawings, of
+    which only the text is known.
     """
 
     def __init__(self, html: str) -> None:
         top = Sort("html")
-        self.root = Node(top, {}, None)
+        self.root = Node(top, {}, None, 0)
         top.nodes.append(self.root)
         self.named: dict[str, list[Node]] = {"html": top.nodes}
         self.comments: list[str] = []
@@ -142,6 +164,8 @@ class Tree:
         self.pointing: list[Node] = []
         self.stating: list[Node] = []
         self.headings: list[Node] = []
+        self.by_class: dict[str, list[Node]] = {}
+        self.by_id: dict[str, list[Node]] = {}
         self.unread: list[tuple[Node, str]] = []
         self._drawn = "<text" in html
         self.truncated = False
@@ -153,8 +177,7 @@ class Tree:
         source = LexborHTMLParser(html).root
         if source is not None:
             self.root.attributes = _attributes(source)
-            if "itemscope" in self.root.attributes or "itemprop" in self.root.attributes:
-                self.stating.append(self.root)
+            _note(self, self.root)
             _fill(self, source, self.root, False, 1, False)
         if self._size_without_scripts > max(_LEAST_NOSCRIPT, self._size):
             for node in self.named["noscript"]:  # the page as it is meant for who runs no scripts
@@ -186,6 +209,22 @@ class Tree:
             self._texts = ["".join(self._texts)]
         return self._texts[0] if self._texts else ""
 
+    def holding(self, parts: Sequence[str], names: Sequence[str]) -> list[Node]:
+        """The elements of these names whose class or id holds one of these parts in lower case; by name, then in the
+        page's order.
+        """
+        found: set[Node] = set()
+        for index in (self.by_class, self.by_id):
+            lower = "\n".join(index).lower()
+            held = [part for part in parts if part in lower]
+            for words, nodes in index.items() if held else ():
+                lower = words.lower()
+                for part in held:
+                    if part in lower:
+                        found.update(nodes)
+                        break
+        return ordered(found, names)
+
     def first(self, name: str) -> Node | None:
         """The first element of a name."""
         found = self.named.get(name)
@@ -199,6 +238,8 @@ class Tree:
         self.pointing = []
         self.stating = []
         self.headings = []
+        self.by_class = {}
+        self.by_id = {}
         self._sorts = {}
         while stack:
             node = stack.pop()
@@ -263,21 +304,14 @@ def _fill(
                 tree.truncated = True
                 return
             attributes = _attributes(node)
-            element = Node(sort, attributes, parent)
+            element = Node(sort, attributes, parent, tree._count)
             children.append(element)
             sort.nodes.append(element)
             if sort.heading:
                 tree.headings.append(element)
-            if (attributes and not _MARKING.isdisjoint(attributes)) or sort.name == "dialog":
-                if sort.name == "dialog" or not HIDING.isdisjoint(attributes):
-                    tree.styled.append(element)
-                if "itemprop" in attributes or "itemscope" in attributes:
-                    tree.stating.append(element)
-                if not POINTING.isdisjoint(attributes):
-                    tree.pointing.append(element)
-                if not sort.apart and "style" in attributes and _IS_BLOCK.search(attributes["style"]):
-                    element.apart = True
-            if parent.name == "p" and (sort.name == "button" or sort.name == "label"):  # a word of a sentence
+            if attributes or sort.dialog:
+                _note(tree, element)
+            if sort.word and parent.name == "p":
                 element.apart = False
             if element.apart and not parent.blocky:
                 around: Node | None = parent
@@ -305,6 +339,41 @@ def _fill(
         elif sort.name == "-comment":
             tree.comments.append(node.comment_content or "")
         node = node.next
+
+
+@cython.cfunc
+def _note(tree: Tree, node: Node) -> None:
+    """Note an element for what its attributes say."""
+    noted: cython.int = _HIDES if node.name == "dialog" else 0
+    attributes = node.attributes
+    name: object
+    known: object
+    for name in attributes:
+        known = _NOTED.get(name)
+        if known is not None:
+            noted |= known
+    if noted & _NAMES:
+        _append(tree.by_class, attributes.get("class"), node)
+        _append(tree.by_id, attributes.get("id"), node)
+    if noted & _HIDES:
+        tree.styled.append(node)
+        if not node.apart and "style" in attributes and _IS_BLOCK.search(attributes["style"]):
+            node.apart = True
+    if noted & _POINTS:
+        tree.pointing.append(node)
+    if noted & _STATES:
+        tree.stating.append(node)
+
+
+@cython.cfunc
+def _append(index: dict, value: object, node: Node) -> None:  # type: ignore[type-arg]
+    if value is None:
+        return
+    nodes = index.get(value)
+    if nodes is None:
+        index[value] = [node]
+    else:
+        cython.cast(list, nodes).append(node)
 
 
 @cython.cfunc

@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 MAX_DEPTH: Final[int]
@@ -17,7 +17,9 @@ class Sort:
     name: str
     apart: bool
     element: bool
+    dialog: bool
     heading: bool
+    word: bool
     skipped: bool
     textless: bool
     unread: bool
@@ -26,6 +28,7 @@ class Sort:
 
 class Node:
     name: str
+    number: int
     attributes: dict[str, str]
     parent: Node | None
     children: list[Node | Text]
@@ -34,10 +37,11 @@ class Node:
     blocky: bool
     words: int
     kept_words: int
-    def __init__(self, sort: Sort, attributes: dict[str, str], parent: Node | None) -> None: ...
+    def __init__(self, sort: Sort, attributes: dict[str, str], parent: Node | None, number: int) -> None: ...
     def text(self) -> str: ...
 
 def is_block(node: Node) -> bool: ...
+def ordered(nodes: Iterable[Node], names: Sequence[str]) -> list[Node]: ...
 
 class Tree:
     root: Node
@@ -47,12 +51,15 @@ class Tree:
     pointing: list[Node]
     stating: list[Node]
     headings: list[Node]
+    by_class: dict[str, list[Node]]
+    by_id: dict[str, list[Node]]
     unread: list[tuple[Node, str]]
     truncated: bool
     def __init__(self, html: str) -> None: ...
     def all(self, *names: str) -> Iterator[Node]: ...
     def named_nodes(self) -> Iterator[Node]: ...
     def text(self) -> str: ...
+    def holding(self, parts: Sequence[str], names: Sequence[str]) -> list[Node]: ...
     def first(self, name: str) -> Node | None: ...
     def take_apart(self) -> None: ...
 
