@@ -89,8 +89,8 @@ def read(
         base = _base(tree, url)
         found, removed = hidden.in_page(tree)
         cut = blocks.cut(tree, removed)
-        notes = footnotes.found(tree, url)
         judgement = judge(tree, cut, html)
+        notes = footnotes.found(tree, url)
         text = ""
         agreement: float | None = None
         if content == "main":
