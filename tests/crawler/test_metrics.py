@@ -72,6 +72,9 @@ def agrees(values: Values, folder: Path) -> None:
     pages, requests = lines(folder, "pages"), [each for each in lines(folder, "ledger") if each["kind"] == "request"]
     assert values["comity_pages_total"] == len(pages)
     assert values["comity_bytes_total"] == sum(int(str(page["bytes"])) for page in pages)
+    assert total(values, "comity_pages_by_type_total") == len(pages)
+    assert values["comity_page_depth_bucket{le=0}"] == sum(page["depth"] == 0 for page in pages)
+    assert values["comity_page_depth_bucket{le=+Inf}"] == len(pages)
     assert values["comity_duplicates_total"] == sum(page["duplicate"] is not None for page in pages)
     assert values["comity_failures_total"] == len(lines(folder, "failures"))
     assert values["comity_redirects_total"] == len(lines(folder, "redirects"))
@@ -174,7 +177,7 @@ def test_no_label_holds_what_a_site_sent_and_there_are_few_of_them(tmp_path: Pat
     crawler = Crawler([site.url("/")], tmp_path, policy=policy, settings=CrawlSettings(retries=0))
     asyncio.run(crawler.run())
     values = measured(crawler)
-    assert len(values) < 70
+    assert len(values) < 90
     assert total(values, "comity_refusals_total") == len(lines(tmp_path, "refusals")) == 300
     for name in values:
         if verdict := re.search(r"verdict=(.*)}", name):

@@ -25,6 +25,10 @@ _COUNTERS = (  # name, attribute of Stats, words
     ("bytes", "body_bytes", "Bytes of the bodies of pages kept."),
     ("wait_seconds", "waited", "Seconds that hosts with work waited for politeness, summed over hosts."),
 )
+_DEPTHS = (0, 1, 2, 3, 5, 10)  # links from a seed: bounds of the histogram
+_TYPES = (  # content types that have a label; sites name others, as many as they like
+    "application/json", "application/pdf", "application/xhtml+xml", "application/xml", "text/html", "text/plain", "none",
+)  # fmt: skip
 
 
 def library() -> Any:
@@ -57,6 +61,7 @@ class CrawlCollector:
         now = self._crawler.snapshot(hosts=0, rules=0)
         yield from self._counters(now)
         yield from self._gauges(now)
+        yield self._depths(now)
         yield self._commits(now)
 
     def _counters(self, now: Snapshot) -> Iterator[Any]:
@@ -79,6 +84,11 @@ class CrawlCollector:
         for verdict, count in sorted(now.refused.items()):
             refusals.add_metric((verdict,), count)
         yield refusals
+        types = counter("comity_pages_by_type", "Pages kept, by content type.", labels=("type",))
+        for name in _TYPES:
+            types.add_metric((name,), now.types.get(name, 0))
+        types.add_metric(("other",), sum(count for name, count in now.types.items() if name not in _TYPES))
+        yield types
 
     def _gauges(self, now: Snapshot) -> Iterator[Any]:
         gauge = self._core.GaugeMetricFamily
@@ -93,6 +103,12 @@ class CrawlCollector:
         for state in State:
             urls.add_metric((state.name.lower(),), now.urls.get(state, 0))
         yield urls
+
+    def _depths(self, now: Snapshot) -> Any:
+        upto = [(str(bound), sum(now.depths[: bound + 1])) for bound in _DEPTHS]
+        buckets = [*upto, ("+Inf", sum(now.depths))]
+        words = "Links from a seed to a page kept."
+        return self._core.HistogramMetricFamily("comity_page_depth", words, buckets=buckets, sum_value=None)
 
     def _commits(self, now: Snapshot) -> Any:
         bounds = (*(f"{bound:g}" for bound in COMMIT_BOUNDS), "+Inf")

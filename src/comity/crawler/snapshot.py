@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Literal
 
 from comity.crawler.hosts import Host
-from comity.crawler.stats import COMMIT_BOUNDS, OTHERS, RefusingRule, Stats, StatsCollector
+from comity.crawler.stats import COMMIT_BOUNDS, DEPTHS, OTHERS, RefusingRule, Stats, StatsCollector
 from comity.frontier import State
 
 Phase = Literal["new", "running", "held", "stopping", "ended"]
@@ -122,7 +122,8 @@ class Snapshot:
         hosts: some hosts that are not drained: those in trouble first, then those whose robots.txt cannot be reached,
             which take no place that another needs beyond half of them, then those with most to do.
         rules: the rules that refused most URLs in this run, with their counts, and how many others refused.
-        requests: by purpose and answer; `refused`: URLs by verdict. Both over all runs.
+        requests: by purpose and answer; `refused`: URLs by verdict; `depths`, `types`: pages kept by depth and by content
+            type, as of stats.Tally. All over all runs.
         urls: how many URLs are in each state, as last committed.
         commits: how many commits of this run took how long (see stats.COMMIT_BOUNDS), and their seconds in all.
         shards: how each stands, where the crawl has several.
@@ -140,6 +141,8 @@ class Snapshot:
     other_rules: int
     requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
     refused: Mapping[str, int] = field(default_factory=dict)
+    depths: tuple[int, ...] = (0,) * DEPTHS
+    types: Mapping[str, int] = field(default_factory=dict)
     urls: Mapping[State, int] = field(default_factory=dict)
     commits: tuple[int, ...] = (0,) * (len(COMMIT_BOUNDS) + 1)
     commit_seconds: float = 0.0
@@ -195,6 +198,8 @@ def take(
         other_rules=others,
         requests=tally.requests(),
         refused=tally.refused.copy(),
+        depths=tuple(tally.depths),
+        types=tally.types.copy(),
         urls=collector.urls,
         commits=tuple(collector.commits.counts),
         commit_seconds=collector.commits.seconds,
@@ -225,11 +230,13 @@ def merged(
     requests: Counter[tuple[str, str]] = Counter()
     refused: Counter[str] = Counter()
     states: Counter[HostState] = Counter()
+    types: Counter[str] = Counter()
     known: Counter[State] = Counter()
     for part in parts:
         rules.update(dict(part.rules))
         requests.update(part.requests)
         refused.update(part.refused)
+        types.update(part.types)
         states.update(part.states)
         known.update(part.urls)
     shown = heapq.nsmallest(most_rules, rules.items(), key=lambda item: (-item[1], item[0][0], item[0][2]))
@@ -247,6 +254,8 @@ def merged(
         other_rules=sum(part.other_rules for part in parts) + rules.total() - sum(count for _, count in shown),
         requests=requests,
         refused=refused,
+        depths=tuple(map(sum, zip(*(part.depths for part in parts), strict=True))) or (0,) * DEPTHS,
+        types=types,
         urls=known,
         commits=tuple(map(sum, zip([0] * (len(COMMIT_BOUNDS) + 1), *(each.commits for each in parts), strict=True))),
         commit_seconds=sum(part.commit_seconds for part in parts),
