@@ -41,6 +41,8 @@ def board(crawled: Path, chromium: Any) -> Iterator[Any]:
 def test_it_shows_hosts_refusals_failures_and_the_proof(board: Any, site: Site) -> None:
     assert "127.0.0.1" in board.inner_text("#hosts")
     board.wait_for_selector("#rules >> text=Disallow: /private")
+    assert site.url("/private/b") in board.inner_text("#refusals")
+    assert "line 2: Disallow: /private" in board.inner_text("#refusals")
     board.wait_for_selector("#reasons >> text=404")
     assert "/gone" in board.inner_text("#broken")
     assert "404" in board.inner_text("#broken")

@@ -27,7 +27,8 @@ _COUNTERS = (  # name, attribute of Stats, words
 )
 _DEPTHS = (0, 1, 2, 3, 5, 10)  # links from a seed: bounds of the histogram
 _TYPES = (  # content types that have a label; sites name others, as many as they like
-    "application/json", "application/pdf", "application/xhtml+xml", "application/xml", "text/html", "text/plain", "none",
+    "application/json", "application/pdf", "application/xhtml+xml", "application/xml",
+    "text/html", "text/plain", "none",
 )  # fmt: skip
 
 

@@ -154,6 +154,7 @@ def _shown(figures: Figures) -> dict[str, Any]:
         "broken": [{"url": link.url, "why": link.why, "pages": link.pages} for link in figures.broken[:MOST_BROKEN]],
         "reasons": dict(figures.reasons.most_common(MOST_ROWS)),
         "rules": [[*map(str, rule), count] for rule, count in figures.rules.most_common(MOST_ROWS)],
+        "refusals": [each._asdict() for each in reversed(figures.refusals)],
         "ratios": {"bounds": RATIOS, "counts": figures.ratios},
         "stats": None if figures.stats is None else asdict(figures.stats),
         "absent": figures.absent,

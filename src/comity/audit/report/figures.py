@@ -8,11 +8,11 @@ damaged.
 import heapq
 import math
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from comity import urls
 from comity.audit.broken import BrokenLink, failed, failures
@@ -57,6 +57,7 @@ def count_reason(reasons: Counter[str], why: str) -> None:
 BINS = 96  # of the plot over time
 MOST_HOSTS = 20_000  # told apart; further ones are counted together
 MOST_RULES = 20_000
+LATEST = 50  # refusals
 OTHERS = "(other hosts)"
 CUT_OFF, RUNNING = "cut off", "still running"
 RATIOS = (1.0, 1.01, 1.05, 1.1, 1.25, 1.5, 2.0, 5.0, 10.0)  # interval kept / interval demanded
@@ -110,6 +111,15 @@ class HostFigures:
     silent: tuple[str, int | None] | None = None
 
 
+class Refusal(NamedTuple):
+    """A URL that was refused; `line` and `rule` of its host's robots.txt, or the verdict where no line did it."""
+
+    at: float
+    url: str
+    line: str
+    rule: str
+
+
 @dataclass(slots=True)
 class Figures:
     """Everything that the report shows.
@@ -140,6 +150,7 @@ class Figures:
     timeline: Timeline = field(default_factory=Timeline)
     hosts: dict[str, HostFigures] = field(default_factory=dict)
     rules: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # (host, line, rule or verdict)
+    refusals: deque[Refusal] = field(default_factory=lambda: deque(maxlen=LATEST))  # the last of them
     ratios: list[int] = field(default_factory=lambda: [0] * (len(RATIOS) + 1))
     damaged: int = 0
     damage: tuple[int, str] | None = None
@@ -262,11 +273,13 @@ def _refusal(figures: Figures, record: dict[str, Any]) -> None:
     figures.refused += 1
     _host(figures, host).refused += 1
     rule = record["rule"]
-    key = (host, "" if rule is None else str(record["line"]), str(record["verdict"] if rule is None else rule)[:300])
+    line, text = "" if rule is None else str(record["line"]), str(record["verdict"] if rule is None else rule)[:300]
+    key = (host, line, text)
     if key not in figures.rules and len(figures.rules) >= MOST_RULES:
         key = (OTHERS, "", "")
     figures.rules[key] += 1
     _passed(figures, record["at"])
+    figures.refusals.append(Refusal(_number(record["at"]), str(record["url"]), line, text))
 
 
 def _robots(figures: Figures, record: dict[str, Any]) -> None:

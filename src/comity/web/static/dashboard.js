@@ -107,6 +107,7 @@ async function figures() {
   const { bounds, counts } = found.ratios;
   table("ratios", ["Interval / required", "Requests"], counts.map((count, place) => [place ? (place < bounds.length ? `${bounds[place - 1]} to ${bounds[place]}` : `over ${bounds[place - 1]}`) : "under 1: too early", number(count)]).filter((row) => row[1] !== "0"));
   table("rules", ["Host", "Line", "Rule", "Refusals"], found.rules.map(([host, line, rule, count]) => [host, line, rule, number(count)]));
+  table("refusals", ["URL", "Why", "When"], found.refusals.map(({ at, url, line, rule }) => [url, line ? `line ${line}: ${rule}` : rule, new Date(1000 * at).toLocaleTimeString("en", { hour12: false })]));
   broken = found.broken;
   failures();
   table("reasons", ["Reason", "URLs"], Object.entries(found.reasons).map(([why, count]) => [why, number(count)]));
