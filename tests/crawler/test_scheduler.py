@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -17,7 +18,6 @@ from sites import HANGS, Site
 from comity import Crawler, CrawlSettings, Policy
 from comity.crawler import scheduler
 from comity.crawler.control import Control
-from comity.crawler.stats import Stats
 from comity.frontier import Entry, EntryKind, Frontier
 from comity.net import ClientSettings, Session
 
@@ -61,14 +61,11 @@ def test_a_shard_that_waits_for_its_first_fetch_comes_before_the_busy_one_beside
         beside: list[scheduler.Scheduler] = []
         clock, settings = FakeClock(), CrawlSettings(concurrency=4)
         session = Session(LOOPBACK, ClientSettings(), clock=clock)
+        given: Any = SimpleNamespace(settings=settings, clock=clock, membership=SimpleNamespace(beside=beside))
         both = []
         for _ in range(2):
             control, rest = Control(clock), Mock()
-            both.append(
-                scheduler.Scheduler(
-                    settings, clock, control, rest, session, rest, rest, rest, rest, Stats(), None, beside
-                )
-            )
+            both.append(scheduler.Scheduler(given, control, rest, session, rest, rest, rest, rest, None))
         busy, other = both
         host, entry = busy.hosts.found("busy.example"), Entry(1, "http://busy.example/", 0, EntryKind.PAGE, 0, 0)
         for _ in range(4):

@@ -8,19 +8,18 @@ It asks what is known already and sends no request: where robots.txt was not rea
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from comity import urls
 from comity.crawler import records
 from comity.crawler.book import Book
 from comity.crawler.canonicalize import Canonicalizer
-from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.facts import Facts
+from comity.crawler.given import Given
 from comity.crawler.met import MetLately
 from comity.crawler.outcomes import NoURL
 from comity.crawler.scope import Scope
-from comity.crawler.shards import ShardPlace
 from comity.crawler.traps import Trap, Traps, redirect_trap
 from comity.errors import InvalidURL
 from comity.frontier import Entry, EntryKind, Found, Message, State, Visit
@@ -176,27 +175,22 @@ class URLFilter:
 
     Args:
         seeds: URLs in normal form that the scope lies around.
-        today: the day on which the crawl runs.
         facts: what the crawl remembers.
         origin_policy: what holds for the origin of a URL in normal form, or None where the site would have to be asked.
-        place: which shard of a crawl this is: what concerns the hosts of another goes there.
     """
 
     def __init__(
         self,
-        settings: CrawlSettings,
+        given: Given,
         seeds: Iterable[str],
         book: Book,
-        *,
-        today: date,
         facts: Facts,
         origin_policy: Callable[[str], OriginPolicy | None],
-        place: ShardPlace | None = None,
     ) -> None:
-        self._settings = settings
+        settings = self._settings = given.settings
         self._book = book
         self._origin_policy = origin_policy
-        self._place = place
+        self._place = given.place  # what concerns the hosts of another shard goes there
         self._recent = MetLately(RECENT)
         self.unmet = self._recent.unmet
         self._left = MetLately(LEFT_OUT)
@@ -204,7 +198,7 @@ class URLFilter:
         self._scope_kept: Scope | None = None  # as `save_state` gave it out last
         self._given: list[str] = []
         self._traps = Traps(
-            today=today,
+            today=datetime.fromtimestamp(given.clock.wall(), UTC).date(),
             max_length=settings.max_url_length,
             max_segments=settings.max_path_segments,
             facts=facts,

@@ -11,14 +11,15 @@ from typing import Any, Final
 
 from comity.crawler import records
 from comity.crawler.duplicates import Duplicates
-from comity.crawler.ledger import Ledger
+from comity.crawler.facts import Facts
+from comity.crawler.given import Given, Opened
 from comity.crawler.limits import Quota
 from comity.crawler.memory import Memory
 from comity.crawler.outcomes import TABLE, Again, Failed, Kept, Outcome, PutOff, SitemapRead, Written
 from comity.crawler.records import CrawledPage
+from comity.crawler.recrawl import RefreshRun
 from comity.crawler.sinks import Channel
 from comity.crawler.stats import StatsCollector
-from comity.crawler.telemetry import Telemetry
 from comity.frontier import Batch, EntryKind, Found, Message, State
 from comity.net import Response
 from comity.net.request_record import RequestRecord
@@ -61,28 +62,25 @@ class Book:
         trouble: the first failure or unreachable robots.txt of this run, in words.
         lasting: whether there was a failure in this run that will not pass: the site was reached.
         refusal: the first refusal of a URL in this run, in words.
+        refresh: number of the refresh that this is; 0 for a first crawl.
         unsaved: what waits for the next commit.
 
     Args:
         memory: is told of the bodies that wait for a commit.
-        duplicates: knows the pages kept before; None where nobody asks what a page repeats.
-        refresh: number of the refresh that this is; 0 for a first crawl.
-        hands_out: whether a program wants the pages.
-        telemetry: is told of requests and outcomes.
+        facts: what the crawl remembers, of the pages kept before above all.
     """
 
     def __init__(
         self,
+        given: Given,
+        opened: Opened,
         collector: StatsCollector,
-        ledger: Ledger,
         memory: Memory,
         quota: Quota,
-        duplicates: Duplicates | None,
-        *,
-        refresh: int = 0,
-        hands_out: bool = False,
-        telemetry: Telemetry | None = None,
+        facts: Facts,
+        refresh: RefreshRun | None,
     ) -> None:
+        duplicates = given.settings.duplicates
         self.stats = collector.stats
         self.trouble: str | None = None
         self.lasting = False
@@ -90,13 +88,13 @@ class Book:
         self.unsaved = Unsaved()
         self._on_their_way = Unsaved()  # with the commit under way
         self._collector = collector
-        self._ledger = ledger
+        self._ledger = opened.ledger
         self._memory = memory
         self._quota = quota
-        self._duplicates = duplicates
-        self._refresh = refresh
-        self._hands_out = hands_out
-        self._telemetry = telemetry
+        self._duplicates = None if duplicates == "off" else Duplicates(facts, near=duplicates == "near")
+        self.refresh = 0 if refresh is None else refresh.number
+        self._hands_out = given.listeners.page is not None
+        self._telemetry = opened.telemetry
 
     @property
     def waiting(self) -> bool:
@@ -152,12 +150,12 @@ class Book:
             self.lasting = self.lasting or (isinstance(outcome, Failed) and not outcome.passing)
         if isinstance(outcome, SitemapRead):
             unsaved.unread.add(host)
-        outcome.note(unsaved.batch, self._refresh)
+        outcome.note(unsaved.batch, self.refresh)
         if kind.state is not None:
             unsaved.batch.settled.append((kind.state, outcome.entry.id))
         if kind.state is not None or isinstance(outcome, PutOff):
             unsaved.settled.setdefault(host, set()).add(outcome.entry.id)
-        for more in outcome.beside(self._refresh):
+        for more in outcome.beside(self.refresh):
             if isinstance(more, Outcome):
                 self.enter(more, host)
             else:
@@ -259,8 +257,8 @@ class Book:
             self.unsaved.batch.gone.append(outcome.entry.url)
 
     def _write(self, channel: Channel, record: dict[str, Any], answer: Response | RobotsResult | None) -> None:
-        if self._refresh and "refresh" in record:
-            record["refresh"] = self._refresh
+        if self.refresh and "refresh" in record:
+            record["refresh"] = self.refresh
         self.unsaved.records.append((channel, record, answer))
         octets = RECORD + (len(answer.body) if answer is not None else 0)
         self.unsaved.octets += octets

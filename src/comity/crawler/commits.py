@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -12,37 +11,20 @@ from typing import Any, Final
 from comity.crawler.book import Book, Unsaved
 from comity.crawler.control import Control
 from comity.crawler.facts import Facts
-from comity.crawler.ledger import Collected, Ledger
+from comity.crawler.given import Given, Opened
+from comity.crawler.ledger import Collected
 from comity.crawler.memory import Memory
 from comity.crawler.outcomes import Written
-from comity.crawler.records import CrawledPage, complete
+from comity.crawler.records import complete
 from comity.crawler.scheduler import Scheduler
-from comity.crawler.sinks.runner import SinkRunner
 from comity.crawler.stats import Stats, StatsCollector, Tally
 from comity.crawler.waits import Waits
-from comity.frontier.rules import DurableFrontier, Queued
+from comity.frontier.rules import Queued
 from comity.net import Response
 
 EVERY: Final = 0.5  # seconds, for each shard of a process, which so commits as often as one crawl does
 LATEST: Final = 2.0  # seconds, however many they are; one that has nothing to do commits at once
 SIZE: Final = 1000  # URLs settled or found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listeners:
-    """Who is told how a crawl goes.
-
-    Attributes:
-        page: of each page once it is committed.
-        records: of each failure and refusal, by channel and record, once it is committed.
-        begin: when nothing refuses the crawl any more.
-        sent: when something for other shards was committed.
-    """
-
-    page: Callable[[CrawledPage], None] | None = None
-    records: Sequence[Callable[[str, dict[str, Any]], None]] = ()
-    begin: Callable[[], None] | None = None
-    sent: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,53 +57,36 @@ class Commits:
         records: of the ledger, that are committed.
 
     Args:
-        writer: has one thread.
-        now: by the clock that `begin` is told.
         state: gives what is to be saved with a commit, by name.
-        refresh: number of the refresh that this is; 0 for a first crawl.
-        beside: the schedulers of all shards of this process.
     """
 
     def __init__(
         self,
+        given: Given,
+        opened: Opened,
         book: Book,
         collector: StatsCollector,
-        frontier: DurableFrontier,
-        sink: SinkRunner,
-        ledger: Ledger,
         facts: Facts,
         waits: Waits,
         scheduler: Scheduler,
         memory: Memory,
         control: Control,
-        listeners: Listeners,
-        *,
-        writer: Executor,
-        now: float,
         state: Callable[[], dict[str, Any]],
-        refresh: int,
-        beside: Sequence[Scheduler],
-        is_shard: bool,
     ) -> None:
+        self._listeners = given.listeners
+        self._opened = opened
         self._book = book
         self._collector = collector
-        self._frontier = frontier
-        self._sink = sink
-        self._ledger = ledger
         self._facts = facts
         self._waits = waits
         self._scheduler = scheduler
         self._memory = memory
         self._control = control
-        self._listeners = listeners
-        self._writer = writer
         self._state = state
-        self._refresh = refresh
-        self._beside = beside
-        self._is_shard = is_shard
+        self._is_shard = given.place is not None
         self._under_way: asyncio.Task[None] | None = None
-        self._next = now + EVERY
-        self._sent = frontier.sent
+        self._next = given.clock.monotonic() + EVERY
+        self._sent = opened.frontier.sent
         self.records = 0
 
     @property
@@ -138,7 +103,7 @@ class Commits:
     @property
     def is_held_up(self) -> bool:
         """Whether so much waits to be written that no request may be started."""
-        return max(self._memory.kept, self._sink.pending) >= self._memory.limit
+        return max(self._memory.kept, self._opened.sink.pending) >= self._memory.limit
 
     def due(self) -> float | None:
         """When the next is to begin, if nothing else asks for one; None where there is nothing to commit."""
@@ -149,7 +114,7 @@ class Commits:
         if now >= self._next or self._is_much():
             self._under_way = asyncio.get_running_loop().create_task(self.commit())
             self._under_way.add_done_callback(lambda _: self._control.wake())
-            self._next = now + min(EVERY * max(len(self._beside), 1), LATEST)
+            self._next = now + min(EVERY * max(len(self._scheduler.beside), 1), LATEST)
 
     async def wait(self) -> None:
         """Until the one that is under way is over, whatever came of it."""
@@ -168,9 +133,15 @@ class Commits:
             self._facts.put(name, value)
         stats, tally = replace(self._book.stats), self._collector.tally.copy()
         work = partial(
-            self._carry_out, self._book.take(), self._ledger.collect(), self._facts.take(), stats, tally, final=final
+            self._carry_out,
+            self._book.take(),
+            self._opened.ledger.collect(),
+            self._facts.take(),
+            stats,
+            tally,
+            final=final,
         )
-        done = await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._writer, work))
+        done = await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._opened.writer, work))
         self._book.committed(done.new, done.trapped, done.refusals)
         self._collector.committed(done.seconds)
         self.records = done.records
@@ -186,30 +157,32 @@ class Commits:
         resumed = done.unsaved.batch.resumed
         for name in done.unsaved.hosts:
             self._scheduler.found(name, () if name in resumed else done.queued.get(name, ()))
-        if listeners.sent is not None and self._frontier.sent != self._sent:
-            self._sent = self._frontier.sent
+        if listeners.sent is not None and self._opened.frontier.sent != self._sent:
+            self._sent = self._opened.frontier.sent
             listeners.sent()
 
     def _carry_out(
         self, unsaved: Unsaved, collected: Collected, facts: dict[str, Any], stats: Stats, tally: Tally, *, final: bool
     ) -> "Done":
         """Write output, ledger and frontier, all or nothing. In the writer's thread."""
-        begun = time.perf_counter()
+        begun, sink = time.perf_counter(), self._opened.sink
         counts: Counter[str] = Counter(channel for channel, _, _ in unsaved.records)
         told = [(channel, record) for channel, record, _ in unsaved.records if channel in ("failures", "refusals")]
-        self._sink.add(self._completed(unsaved.records))
-        with self._frontier.commit(unsaved.batch) as commit:
+        sink.add(self._completed(unsaved.records))
+        with self._opened.frontier.commit(unsaved.batch) as commit:
             for record in commit.refusals:
-                record["refresh"] = self._refresh
-            self._sink.add(("traps" if "trap" in record else "refusals", record, None) for record in commit.refusals)
+                record["refresh"] = self._book.refresh
+            self._opened.sink.add(
+                ("traps" if "trap" in record else "refusals", record, None) for record in commit.refusals
+            )
             by_rule = [record for record in commit.refusals if "trap" not in record]
             trapped = len(commit.refusals) - len(by_rule)
-            marker = self._ledger.commit(collected, by_rule, counts)
+            marker = self._opened.ledger.commit(collected, by_rule, counts)
             stats.found += commit.new
             stats.refused += len(by_rule)
             stats.trapped += trapped
             commit.facts |= facts | {
-                "sink": self._sink.flush(final=final),
+                "sink": sink.flush(final=final),
                 "ledger": marker,
                 "stats": stats.to_dict(),
                 "tally": tally.to_list(by_rule),
@@ -224,7 +197,7 @@ class Commits:
         while records:
             channel, record, answer = records.pop()
             if channel == "pages" and isinstance(answer, Response):
-                complete(record, answer, in_utf8=self._sink.in_utf8)
+                complete(record, answer, in_utf8=self._opened.sink.in_utf8)
             yield channel, record, answer
             del record, answer
 

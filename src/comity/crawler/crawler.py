@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from comity import urls
 from comity.crawler.checkpoint import Begun, settings_in_force
-from comity.crawler.commits import Listeners
 from comity.crawler.control import Control
 from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.given import CrawlStorage, FolderStorage, Given, Listeners, Membership, Opened
 from comity.crawler.ledger import Ledger
-from comity.crawler.membership import CrawlStorage, FolderStorage, Membership
 from comity.crawler.plugins import Expander, Plugins, Source
 from comity.crawler.records import CrawledPage
 from comity.crawler.recrawl import not_begun
-from comity.crawler.run import End, Given, Opened, Run
+from comity.crawler.run import End, Run
 from comity.crawler.sinks import Sink
 from comity.crawler.sinks.runner import DEFAULT, LEDGER, Named, SinkRunner, check_free, named
 from comity.crawler.snapshot import Phase, Snapshot, take

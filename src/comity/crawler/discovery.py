@@ -14,8 +14,10 @@ from comity import urls
 from comity.crawler import admission
 from comity.crawler.admission import URLFilter
 from comity.crawler.book import Book
+from comity.crawler.control import Control
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.outcomes import Absent, Known, Outcome, PageRead, PutOff, Redirected, Refused, SitemapRead
+from comity.crawler.recrawl import RefreshRun
 from comity.frontier import Entry, EntryKind
 from comity.policy import RobotsResult
 from comity.signals.links import Page, Refresh
@@ -51,9 +53,7 @@ class Discovery:
     """What the answers of one crawl name.
 
     Args:
-        dates: whether the `lastmod` of sitemaps counts.
         robots_of: what is known of an origin's robots.txt.
-        wake: called where a commit is wanted.
     """
 
     def __init__(
@@ -61,17 +61,16 @@ class Discovery:
         settings: CrawlSettings,
         url_filter: URLFilter,
         book: Book,
-        *,
-        dates: bool,
+        refresh: RefreshRun | None,
         robots_of: Callable[[str], RobotsResult | None],
-        wake: Callable[[], None],
+        control: Control,
     ) -> None:
         self._settings = settings
         self._filter = url_filter
         self._book = book
-        self._dates = dates
+        self._dates = refresh is not None and refresh.trusts_sitemaps  # whether the `lastmod` of sitemaps counts
         self._robots_of = robots_of
-        self._wake = wake
+        self._wake = control.wake
         self._line = asyncio.Lock()
 
     async def take_up(self, outcome: Outcome) -> Outcome:

@@ -15,7 +15,6 @@ from comity.crawler import admission
 from comity.crawler.admission import URLFilter
 from comity.crawler.book import Book
 from comity.crawler.checkpoint import UnreachableHosts
-from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.hosts import Host
 from comity.crawler.limits import Quota
 from comity.crawler.memory import BodyOctets
@@ -80,7 +79,6 @@ class Fetcher:
         reader: Reader,
         url_filter: URLFilter,
         quota: Quota,
-        settings: CrawlSettings,
         refresh: RefreshRun | None,
         unreachable: UnreachableHosts,
         book: Book,
@@ -89,16 +87,16 @@ class Fetcher:
         self._reader = reader
         self._filter = url_filter
         self._quota = quota
-        self._settings = settings
+        self._settings = reader.settings
         self._refresh = refresh
         self._unreachable = unreachable
         self._slow_rules_lock = asyncio.Lock()
         self._rendering: set[asyncio.Task[Any]] = set()
         self._renderer: Renderer | None = None
-        if settings.render:
+        if reader.settings.render:
             from comity.crawler import rendering
 
-            self._renderer = rendering.Renderer(client, settings, book)
+            self._renderer = rendering.Renderer(client, reader.settings, book)
 
     @property
     def resting(self) -> int:

@@ -15,10 +15,7 @@ from comity.crawler.facts import Facts
 from comity.crawler.relay import RobotsRelay
 from comity.crawler.shards import ShardPlace
 from comity.frontier.messages import TAKEN_CHAIN, Parcel, chained, numbers
-from comity.frontier.rules import DurableFrontier
 from comity.net.driver import AsyncDriver
-from comity.net.needs import Relay
-from comity.net.robots_fetch import RobotsAnswer
 
 MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is taken in
 
@@ -26,31 +23,33 @@ MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is 
 class Mailbox:
     """The parcels of one shard, in one run.
 
+    Attributes:
+        relay: what it asks and answers for others.
+
     Args:
-        place: which shard it is; None for a crawl by itself, to which nothing is sent.
         driver: looks addresses up.
+        taken: by shard the last parcel of it that was committed.
     """
 
     def __init__(
         self,
-        place: ShardPlace | None,
+        place: ShardPlace,
         driver: AsyncDriver,
-        frontier: DurableFrontier,
+        taken: Mapping[int, int],
         facts: Facts,
         book: Book,
         url_filter: URLFilter,
-        relay: RobotsRelay | None,
+        relay: RobotsRelay,
         control: Control,
     ) -> None:
         self._place = place
-        self._frontier = frontier
         self._facts = facts
         self._book = book
         self._filter = url_filter
-        self._relay = relay
+        self.relay = relay
         self._control = control
         self._driver = driver
-        self._taken: dict[int, int] = dict(frontier.taken)  # committed or not
+        self._taken: dict[int, int] = dict(taken)  # committed or not
         self._chain: dict[int, str] = numbers(facts.get(TAKEN_CHAIN))
         self._delivered: dict[int, int] = {}  # what others are known to have taken
         self._lookups: dict[str, asyncio.Task[None]] = {}  # by host
@@ -83,23 +82,14 @@ class Mailbox:
         for message in parcel.messages:
             if message.about is None:
                 self._filter.arrived(message)
-            elif self._relay is not None:
-                self._relay.arrived(message)
+            else:
+                self.relay.arrived(message)
         self._taken[sender] = parcel.number
         self._chain[sender] = chained(self._chain.get(sender), parcel.text)
         self._book.taken(sender, parcel.number)
         self._facts.put(TAKEN_CHAIN, dict(self._chain))
         self._control.wake()
         return True
-
-    def go_on(self) -> None:
-        """Take up what earlier runs have left."""
-        if self._relay is not None:
-            self._relay.go_on()
-
-    async def ask(self, wanted: Relay) -> RobotsAnswer | Exception | None:
-        """See `Turns.relay`."""
-        return None if self._relay is None else await self._relay.ask(wanted)
 
     def delivered(self, last: Mapping[int, int]) -> None:
         """Other shards have taken what was sent up to these parcels: it is forgotten with the next commit."""
@@ -117,7 +107,7 @@ class Mailbox:
     def _are_settled(self, parcel: Parcel) -> bool:
         unsettled, place = False, self._place
         for message in parcel.messages:
-            if message.widens or place is None:
+            if message.widens:
                 continue
             host = urls.host(message.url)
             if message.pace is not None:
@@ -125,11 +115,11 @@ class Mailbox:
             elif place.has_to_settle(host) and message.about is None:
                 unsettled = True
                 if host not in self._lookups:
-                    self._lookups[host] = asyncio.ensure_future(self._find(place, host))
+                    self._lookups[host] = asyncio.ensure_future(self._find(host))
         return not unsettled
 
-    async def _find(self, place: ShardPlace, host: str) -> None:
+    async def _find(self, host: str) -> None:
         try:
-            place.settle(host, await self._driver.address_of(host))
+            self._place.settle(host, await self._driver.address_of(host))
         finally:
             self._lookups.pop(host, None)

@@ -9,16 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from comity.crawler import plugins
-from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.duplicates import fingerprint_of
+from comity.crawler.given import Given
 from comity.crawler.outcomes import Kept, PageRead, RefusedByUsage, Unchanged
-from comity.crawler.plugins import Plugins
 from comity.crawler.records import may_say_not_found, read_meta, read_response, says_not_found
 from comity.crawler.uses import Uses
 from comity.frontier import Entry, Visit
 from comity.net import Response
 from comity.net.loop_slices import LoopSlices
-from comity.policy import Policy
 
 if TYPE_CHECKING:
     from comity.crawler.rendering import Rendered
@@ -32,16 +30,16 @@ class Reader:
     """Reads the pages of one crawl.
 
     Args:
-        policy: whose agent `robots` metas and headers may name, and what it wants of a page.
+        given: with the policy whose agent `robots` metas and headers may name.
         executor: for what takes long and needs nothing of the crawl's.
     """
 
-    def __init__(self, settings: CrawlSettings, policy: Policy, plugins: Plugins, executor: Executor) -> None:
-        self._settings = settings
+    def __init__(self, given: Given, executor: Executor) -> None:
+        policy, self.settings = given.policy, given.settings
         self._agent = policy.asked_as
-        self._plugins = plugins
+        self._plugins = given.plugins
         use = policy.use if policy.mode == "respect" else None  # the most that is done with what is fetched
-        self._uses = Uses(policy.purposes, settings.only_if, policy.asked_as, use)
+        self._uses = Uses(policy.purposes, self.settings.only_if, policy.asked_as, use)
         self._executor = executor
         self._slices = LoopSlices(LARGE)
 
@@ -75,7 +73,7 @@ class Reader:
         if before is not None and before.digest == response.sha256:
             return Unchanged(entry=entry, answer=response, before=before, named=named, meta=meta, by="content")
         fingerprint = None
-        if read is not None and self._settings.duplicates == "near":
+        if read is not None and self.settings.duplicates == "near":
             # Tens of thousands of words take their time, and the interpreter lets others go on meanwhile.
             make = partial(fingerprint_of, shown.body, read.encoding)
             fingerprint = await loop.run_in_executor(self._executor, make)
@@ -97,6 +95,6 @@ class Reader:
             soft_404=soft_404,
             misfit=expanded.misfit,
             rendered=None if rendered is None else rendered.record(response),
-            headers=self._settings.record_headers,
-            has_graph=self._settings.link_graph,
+            headers=self.settings.record_headers,
+            has_graph=self.settings.link_graph,
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity import times
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.errors import StorageError
 from comity.frontier import Entry, EntryKind, Visit, Visits
 from comity.frontier.rules import DurableFrontier
@@ -106,9 +107,7 @@ def begun(number: int, last: int) -> dict[str, Any]:
     return {_FACT: {"number": number, "last": last}, ENDED: None}
 
 
-def refresh_of(
-    frontier: DurableFrontier, *, begin: bool, folder: Path, trusts_sitemaps: bool, in_full: bool
-) -> RefreshRun | None:
+def refresh_of(frontier: DurableFrontier, settings: CrawlSettings, folder: Path, *, begin: bool) -> RefreshRun | None:
     """The refresh under way in a folder; None while the first crawl is.
 
     Args:
@@ -133,7 +132,8 @@ def refresh_of(
         frontier.begin_again(forget=FORGOTTEN, save=save)
     if not now["number"]:
         return None
-    return RefreshRun(now["number"], now["last"], frontier.visits, trusts_sitemaps, in_full)
+    trusts_sitemaps = settings.trust_lastmod and settings.sitemaps
+    return RefreshRun(now["number"], now["last"], frontier.visits, trusts_sitemaps, in_full=bool(settings.only_if))
 
 
 def not_begun(folder: Path, wanted: str) -> StorageError:

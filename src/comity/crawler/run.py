@@ -7,49 +7,41 @@ decided below, in the gate.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler import orders
 from comity.crawler.admission import URLFilter
 from comity.crawler.book import Book
 from comity.crawler.checkpoint import RUN, UnreachableHosts, judge_again, run_of
-from comity.crawler.commits import EVERY, Commits, Listeners
+from comity.crawler.commits import EVERY, Commits
 from comity.crawler.control import Control
-from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.discovery import Discovery
-from comity.crawler.duplicates import Duplicates
 from comity.crawler.facts import Facts
 from comity.crawler.feed import feed
 from comity.crawler.fetcher import Fetcher
-from comity.crawler.ledger import Ledger
+from comity.crawler.given import Given, Opened
 from comity.crawler.limits import Quota
 from comity.crawler.mailbox import Mailbox
-from comity.crawler.membership import CrawlStorage, Membership
 from comity.crawler.memory import Memory
 from comity.crawler.orders import Order
-from comity.crawler.plugins import Plugins
 from comity.crawler.reading import Reader
 from comity.crawler.recrawl import ENDED, FINISHED, refresh_of
 from comity.crawler.relay import QUESTION, RobotsRelay
 from comity.crawler.scheduler import SLOW, Scheduler
 from comity.crawler.shards import ShardPlace
-from comity.crawler.sinks.runner import SinkRunner
 from comity.crawler.snapshot import ShardState
 from comity.crawler.stats import UNREACHABLE, StatsCollector
-from comity.crawler.telemetry import Telemetry
 from comity.crawler.turns import Turns
-from comity.crawler.waits import WaitJournal, Waits
+from comity.crawler.waits import Waits
 from comity.errors import StorageError
 from comity.frontier import Run as RunNumber
 from comity.frontier import State
-from comity.frontier.rules import DurableFrontier
-from comity.net import ClientSettings, Clock, Session
+from comity.net import Session
+from comity.net.needs import Relay
+from comity.net.robots_fetch import RobotsAnswer
 from comity.net.session import Hooks
-from comity.policy import OriginPolicy, Policy, RobotsResult
+from comity.policy import OriginPolicy, RobotsResult
 
 PLACE: Final = "place"
 """The fact that says which shard of a crawl this is."""
@@ -79,50 +71,6 @@ class End:
     unasked: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """With what a run of a crawl is made; see Crawler.
-
-    Attributes:
-        membership: None where it is a crawl by itself.
-    """
-
-    seeds: list[str]
-    folder: Path
-    policy: Policy
-    settings: CrawlSettings
-    client_settings: ClientSettings
-    clock: Clock
-    plugins: Plugins
-    begins_refresh: bool
-    listeners: Listeners
-    storage: CrawlStorage
-    pace_with: Session | None = None
-    membership: Membership | None = None
-
-    @property
-    def place(self) -> ShardPlace | None:
-        return None if self.membership is None else self.membership.place
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
-    """What is open while a run lasts.
-
-    Attributes:
-        reader: for what takes long and needs nothing of the crawl's.
-        writer: has one thread.
-    """
-
-    frontier: DurableFrontier
-    journal: WaitJournal
-    sink: SinkRunner
-    ledger: Ledger
-    reader: Executor
-    writer: Executor
-    telemetry: Telemetry | None
-
-
 class Run:
     """One run of one crawl.
 
@@ -135,119 +83,46 @@ class Run:
     """
 
     def __init__(self, given: Given, opened: Opened, control: Control, collector: StatsCollector) -> None:
-        settings, policy, clock, frontier = given.settings, given.policy, given.clock, opened.frontier
-        place = given.place
+        settings, clock, frontier = given.settings, given.clock, opened.frontier
         self._given = given
         self._collector = collector
         self.control = control
         self.frontier = frontier
         self.opened = opened
         self.facts = Facts(frontier.load_state, is_new=frontier.load_state(RUN) is None)
-        if place is None and self.facts.get(PLACE) is not None:
+        if given.place is None and self.facts.get(PLACE) is not None:
             raise StorageError(f"{given.folder} holds one shard of a crawl", hint="name the folder above it")
-        refresh = self.refresh = refresh_of(
-            frontier,
-            begin=given.begins_refresh,
-            folder=given.folder,
-            trusts_sitemaps=settings.trust_lastmod and settings.sitemaps,
-            in_full=bool(settings.only_if),
-        )
-        number = refresh.number if refresh else 0
+        self.refresh = refresh_of(frontier, settings, given.folder, begin=given.begins_refresh)
         run, new = self._begun_with()
-        self.facts.put(ENDED, None)
-        if place is not None:
-            place.began(self.facts.get)
-            self.facts.put(PLACE, [place.number, place.count])
         self.client = Session(
-            policy, given.client_settings, clock=clock, pace_with=given.pace_with, hooks=self._hooks()
+            given.policy, given.client_settings, clock=clock, pace_with=given.pace_with, hooks=self._hooks()
         )
         self.waits = Waits(opened.journal, self.client, clock, self.facts.get, keeps_clock=given.storage.keeps_clock)
         collector.began(frontier, self.client.driver.pause)
-        requests = max(settings.concurrency, given.client_settings.connections)
-        memory = Memory(settings.body_memory, requests, control.wake)
-        self.opened.ledger.begin(policy, self.seeds, opened.sink.name, run)
+        opened.ledger.begin(given.policy, self.seeds, opened.sink.name, run)
+        memory = Memory(settings.body_memory, given.requests, control.wake)
         self.quota = Quota(settings.budget, settings.host_budget, self.facts.get, control)
-        duplicates = Duplicates(self.facts, near=settings.duplicates == "near")
-        self.book = Book(
-            collector,
-            opened.ledger,
-            memory,
-            self.quota,
-            None if settings.duplicates == "off" else duplicates,
-            refresh=number,
-            hands_out=given.listeners.page is not None,
-            telemetry=opened.telemetry,
-        )
-        self.filter = URLFilter(
-            settings,
-            new,
-            self.book,
-            today=datetime.fromtimestamp(clock.wall(), UTC).date(),
-            facts=self.facts,
-            origin_policy=self._origin_policy_at_once,
-            place=place,
-        )
+        self.book = Book(given, opened, collector, memory, self.quota, self.facts, self.refresh)
+        self.filter = URLFilter(given, new, self.book, self.facts, self._origin_policy_at_once)
         known = frontier.load_states(UNREACHABLE)
-        self._unreachable = UnreachableHosts(self.book, clock, policy.failure_life, self.facts, known)
-        reader = Reader(settings, policy, given.plugins, opened.reader)
-        self.fetcher = Fetcher(
-            self.client, reader, self.filter, self.quota, settings, refresh, self._unreachable, self.book
-        )
-        discovery = Discovery(
-            settings,
-            self.filter,
-            self.book,
-            dates=refresh is not None and refresh.trusts_sitemaps,
-            robots_of=self._robots_of,
-            wake=control.wake,
-        )
+        self._unreachable = UnreachableHosts(self.book, clock, given.policy.failure_life, self.facts, known)
+        reader = Reader(given, opened.reader)
+        self.fetcher = Fetcher(self.client, reader, self.filter, self.quota, self.refresh, self._unreachable, self.book)
+        discovery = Discovery(settings, self.filter, self.book, self.refresh, self._robots_of, control)
         turns = Turns(self.fetcher, discovery, self.book, memory, self._unreachable, collector)
-        beside = given.membership.beside if given.membership else []
         self.scheduler = Scheduler(
-            settings,
-            clock,
-            control,
-            frontier,
-            self.client,
-            self.fetcher,
-            self.quota,
-            turns,
-            self.book,
-            collector.stats,
-            refresh,
-            beside,
+            given, control, frontier, self.client, self.fetcher, self.quota, turns, self.book, self.refresh
         )
+        saved = self._state_to_save
         self.commits = Commits(
-            self.book,
-            collector,
-            frontier,
-            opened.sink,
-            opened.ledger,
-            self.facts,
-            self.waits,
-            self.scheduler,
-            memory,
-            control,
-            given.listeners,
-            writer=opened.writer,
-            now=clock.monotonic(),
-            state=self._state_to_save,
-            refresh=number,
-            beside=beside,
-            is_shard=place is not None,
+            given, opened, self.book, collector, self.facts, self.waits, self.scheduler, memory, control, saved
         )
-        relay = None
-        if place is not None:
-            questions = frontier.load_states(QUESTION)
-            relay = RobotsRelay(
-                place, self.client, self.scheduler, self.book, self.facts, opened.ledger, control, questions
-            )
-        self.mailbox = Mailbox(place, self.client.driver, frontier, self.facts, self.book, self.filter, relay, control)
+        self.mailbox = None if given.place is None else self._mailbox(given.place)
         self._feeding: asyncio.Task[None] | None = None
         for order in given.storage.orders.new():
             if order.order != "end":  # which was for a run before
                 self.order(order)
-        for seed in self.seeds if place is None else place.own(self.seeds):
+        for seed in self.seeds if given.place is None else given.place.own(self.seeds):
             self.filter.discover(seed, depth=0, given=True)
 
     async def work(self) -> End:
@@ -263,7 +138,8 @@ class Run:
                 self._feeding.add_done_callback(lambda _: self.control.wake())
                 following.append(self._feeding)
             self.scheduler.go_on()
-            self.mailbox.go_on()
+            if self.mailbox is not None:
+                self.mailbox.relay.go_on()
             if (begin := self._given.listeners.begin) is not None:
                 begin()
             await self._loop()
@@ -276,7 +152,8 @@ class Run:
             for task in under_way:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
-            self.mailbox.seal()
+            if self.mailbox is not None:
+                self.mailbox.seal()
             self.scheduler.leave()
             await self.fetcher.close()
             await self.commits.wait()
@@ -346,7 +223,17 @@ class Run:
         judge_again(self.frontier, given.settings, given.policy, new)
         remember("seeds", self.seeds)
         remember("plugins", given.plugins.names)
+        facts.put(ENDED, None)
+        if given.place is not None:
+            given.place.began(facts.get)
+            facts.put(PLACE, [given.place.number, given.place.count])
         return run, new
+
+    def _mailbox(self, place: ShardPlace) -> Mailbox:
+        client, ledger, questions = self.client, self.opened.ledger, self.frontier.load_states(QUESTION)
+        relay = RobotsRelay(place, client, self.scheduler, self.book, self.facts, ledger, self.control, questions)
+        taken = self.frontier.taken
+        return Mailbox(place, client.driver, taken, self.facts, self.book, self.filter, relay, self.control)
 
     def _hooks(self) -> Hooks:
         """What the client tells; it sends nothing before all of this is made."""
@@ -360,6 +247,9 @@ class Run:
             self.waits.after_request(pace)
             self.scheduler.answered(pace)
 
+        async def relay(wanted: Relay) -> RobotsAnswer | Exception | None:
+            return await self.mailbox.relay.ask(wanted) if self.mailbox is not None else None
+
         async def address_of(look_up: Callable[[str], Awaitable[str]], host: str) -> str:
             return (given.place and given.place.key(host)) or await look_up(host)
 
@@ -368,7 +258,7 @@ class Run:
             on_request=lambda request: self.book.request(request),
             on_report=report,
             may_send=given.storage.is_ours,
-            relay=(lambda wanted: self.mailbox.ask(wanted)) if given.membership else None,
+            relay=None if given.place is None else relay,
             address_of=address_of,
         )
 

@@ -17,18 +17,18 @@ from collections.abc import Collection, Sequence
 
 from comity.crawler.book import Book
 from comity.crawler.control import Control
-from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.fetcher import Fetcher
+from comity.crawler.given import Given
 from comity.crawler.hosts import FAR, Host, Hosts
 from comity.crawler.limits import Quota
 from comity.crawler.orders import Order
 from comity.crawler.outcomes import Again, Known, Outcome, Retried
 from comity.crawler.recrawl import RefreshRun
-from comity.crawler.stats import Stats, span
+from comity.crawler.stats import span
 from comity.crawler.turns import Turns
 from comity.frontier import Entry, EntryKind, Found
 from comity.frontier.rules import DurableFrontier
-from comity.net import Clock, Session
+from comity.net import Session
 
 
 def in_turn(refresh: RefreshRun, host: Host, waiting: list[Entry], *, unread: bool) -> list[Entry]:
@@ -79,15 +79,12 @@ class Scheduler:
         tasks: fetches under way.
         has_begun: whether hosts may have their turn.
         held_up: whether only others, of those beside it, keep it from its first fetch.
-
-    Args:
-        beside: this and others that share the requests there may be at once; it adds itself.
+        beside: this and others that share the requests there may be at once.
     """
 
     def __init__(
         self,
-        settings: CrawlSettings,
-        clock: Clock,
+        given: Given,
         control: Control,
         frontier: DurableFrontier,
         client: Session,
@@ -95,9 +92,7 @@ class Scheduler:
         quota: Quota,
         turns: Turns,
         book: Book,
-        stats: Stats,
         refresh: RefreshRun | None,
-        beside: "list[Scheduler]",
     ) -> None:
         self.hosts = Hosts(frontier.hosts, client.driver.ready_at)
         self.tasks: set[asyncio.Task[Outcome]] = set()
@@ -106,8 +101,8 @@ class Scheduler:
         self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
         self._left: set[str] = set()  # of these paces, those of which others wait in the frontier alone
         self.held_up = self.has_begun = False
-        self._settings = settings
-        self._clock = clock
+        self._settings = given.settings
+        self._clock = given.clock
         self._control = control
         self._frontier = frontier
         self._client = client
@@ -115,10 +110,9 @@ class Scheduler:
         self._quota = quota
         self._turns = turns
         self._book = book
-        self._stats = stats
         self._refresh = refresh
-        self._beside = beside
-        beside.append(self)
+        self.beside: list[Scheduler] = [] if given.membership is None else given.membership.beside
+        self.beside.append(self)
 
     def is_full(self, now: float) -> bool:
         """Whether no fetch may be started now.
@@ -130,14 +124,14 @@ class Scheduler:
         while self._quick and (oldest := next(iter(self._quick.items())))[1] < now - SLOW:
             del self._quick[oldest[0]]
         most = max(self._settings.concurrency, self._client.settings.connections)
-        if len(self._beside) > 1:
+        if len(self.beside) > 1:
             return self._is_full_beside(now, most)
         return len(self._quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= most
 
     def _is_full_beside(self, now: float, most: int) -> bool:
         """The same where others share what there may be: each that is at work has as large a part."""
         quick = tasks = at_work = 0
-        for other in self._beside:
+        for other in self.beside:
             quick, tasks = quick + len(other._quick), tasks + len(other.tasks)
             at_work += other is self or bool(other.tasks) or other.held_up
         share = -(-self._settings.concurrency // at_work)
@@ -169,7 +163,7 @@ class Scheduler:
 
     def leave(self) -> None:
         """Share no requests any more: the run is over."""
-        self._beside.remove(self)
+        self.beside.remove(self)
 
     def found(self, name: str, queued: Sequence[tuple[int, Found]] = ()) -> None:
         """More of a host's URLs wait in the frontier.
@@ -328,7 +322,7 @@ class Scheduler:
                 return
             ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
             if ready_at < math.inf:
-                self._stats.waited += max(ready_at - self._clock.monotonic(), 0.0)
+                self._book.stats.waited += max(ready_at - self._clock.monotonic(), 0.0)
             self.hosts.push(host, ready_at)
         elif len(host.under_way) < self._settings.per_host:
             self.hosts.push(host, max(host.not_before, self._client.driver.ready_at(host.name)))
@@ -349,7 +343,7 @@ class Scheduler:
         ):
             self.answered(pace)
         self._control.wake()
-        for other in self._beside:
+        for other in self.beside:
             if other.held_up:  # and stays so until it has looked, so that this one leaves it its part
                 other._control.wake()
         if task.cancelled():

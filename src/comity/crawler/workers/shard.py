@@ -11,8 +11,8 @@ from typing import Any
 from comity.crawler.checkpoint import Begun
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
+from comity.crawler.given import CrawlStorage, FolderStorage, Membership
 from comity.crawler.mailbox import Mailbox
-from comity.crawler.membership import CrawlStorage, FolderStorage, Membership
 from comity.crawler.run import End, Run
 from comity.crawler.scheduler import Scheduler
 from comity.crawler.shards import ShardPlace, part
@@ -106,6 +106,7 @@ class Shard:
     @property
     def mailbox(self) -> Mailbox:
         """What others send to it. There is one once it `has_begun`."""
+        assert self.running.mailbox is not None
         return self.running.mailbox
 
     def give_back(self) -> int:
