@@ -69,12 +69,13 @@ def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[Discovered
 
 def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> tuple[list[str], list[str]]:
     """The links that a page lets be followed, all of them where the operator says so, and those that it does not."""
-    if follow_nofollow or not (meta.nofollow or any(link.rel and link.nofollow for link in page.links)):
-        return [link.url for link in page.links], []
+    found = [link.url for link in page.links]
+    if follow_nofollow:
+        return found, []
     if meta.nofollow:
-        return [], [link.url for link in page.links]
-    follow = [link.url for link in page.links if not link.nofollow]
-    return follow, [link.url for link in page.links if link.nofollow]
+        return [], found
+    unfollowed = [link.url for link in page.links if link.rel and link.nofollow]
+    return [link.url for link in page.links if not link.nofollow] if unfollowed else found, unfollowed
 
 
 def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:

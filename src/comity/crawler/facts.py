@@ -13,16 +13,16 @@ class Names:
         self._bits = bytearray(SIZE // 8)
 
     def add(self, name: str) -> None:
-        for place in _places(name):
+        number = hash(name)
+        for place in (number % SIZE, (number >> 20) % SIZE, (number >> 40) % SIZE):
             self._bits[place >> 3] |= 1 << (place & 7)
 
     def __contains__(self, name: str) -> bool:
-        return all(self._bits[place >> 3] >> (place & 7) & 1 for place in _places(name))
-
-
-def _places(name: str) -> tuple[int, int, int]:
-    number = hash(name)
-    return number % SIZE, (number >> 20) % SIZE, (number >> 40) % SIZE
+        number, bits = hash(name), self._bits
+        for place in (number % SIZE, (number >> 20) % SIZE, (number >> 40) % SIZE):
+            if not bits[place >> 3] >> (place & 7) & 1:
+                return False  # most are not there, and the first place says so
+        return True
 
 
 class Facts:

@@ -1,13 +1,15 @@
 """What came of a URL: the values that a fetch returns, and TABLE, which says what each of them leads to.
 
-Nothing is done here: a Book enters them (book.py). A kind of outcome is a class, with what the frontier is to remember
-of it beside its state, and a row of the table.
+Nothing is done here: a Book enters them (book.py). A kind of outcome is a class, with its record and what the frontier
+is to remember of it beside its state, and a row of the table. Nobody changes one once it is made; they are not frozen,
+because one is made for each page, and a field takes ten times as long then.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
+from comity import times
 from comity.crawler import link_graph, records, recrawl
 from comity.crawler.ledger import Ledger
 from comity.crawler.records import CrawledPage, Duplicate, Grounds, PageChange
@@ -29,7 +31,7 @@ NO_META: Final = RobotsMeta()
 LEFT: Final = (*GONE, *recrawl.MOVED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Outcome:
     """What came of one URL.
 
@@ -74,14 +76,14 @@ class Outcome:
         """Add to a batch what the frontier is to remember."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Known(Outcome):
     """Its robots.txt is known now, and allows it: it may be fetched when its host is ready again."""
 
     decision: Decision
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Again(Outcome):
     """It is to have its turn again: what it needed is known now, or there was no room for a page.
 
@@ -92,7 +94,7 @@ class Again(Outcome):
     error: NotNow | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Retried(Outcome):
     """It failed, and is to be tried again."""
 
@@ -100,7 +102,7 @@ class Retried(Outcome):
         batch.retried.append(self.entry.id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class PutOff(Outcome):
     """Its site's robots.txt cannot be reached: it waits until its host is resumed, and that counts as a try.
 
@@ -120,7 +122,7 @@ class PutOff(Outcome):
         batch.postponed.append(self.entry.id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class PageRead(Outcome):
     """A page was read.
 
@@ -133,37 +135,12 @@ class PageRead(Outcome):
     meta: RobotsMeta = NO_META
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept(PageRead):
-    """A page.
-
-    Attributes:
-        answer: as it was served.
-        shown: the same, or the page after its scripts ran.
-        read: what its tags say; None where it is no HTML.
-        made: records that an expander made of it.
-        stated: what is stated about its use, and `usage` as its record has it.
-        fingerprint: of its text, where near duplicates are looked for.
-        soft_404: by what it says that it is not there.
-        misfit: why it does not fit the schema that records are made by.
-        rendered: fields of its record that speak of its scripts, where they ran.
-        headers: names of response headers that the record is to have.
-        duplicate: what it repeats; known when it is entered.
-    """
+@dataclass(slots=True, kw_only=True)
+class BodyRead(PageRead):
+    """A page came whose body is new, as far as is known here; `usage` is what is stated, as its record has it."""
 
     answer: Response
-    shown: Response
-    read: Page | None
-    made: Sequence[Any]
-    stated: Usage | None
     usage: dict[str, Any] | None
-    fingerprint: int | None = None
-    soft_404: str | None = None
-    misfit: str | None = None
-    rendered: dict[str, Any] | None = None
-    headers: tuple[str, ...] = ()
-    has_graph: bool = False
-    duplicate: Duplicate | None = None
 
     @property
     def taken(self) -> int:
@@ -173,19 +150,69 @@ class Kept(PageRead):
     def outdates(self) -> bool:
         return True
 
+
+@dataclass(slots=True, kw_only=True)
+class Kept(BodyRead):
+    """A page.
+
+    Attributes:
+        answer: as it was served.
+        shown: the same, or the page after its scripts ran.
+        read: what its tags say; None where it is no HTML.
+        made: records that an expander made of it.
+        stated: what is stated about its use.
+        fingerprint: of its text, where near duplicates are looked for.
+        soft_404: by what it says that it is not there.
+        misfit: why it does not fit the schema that records are made by.
+        rendered: fields of its record that speak of its scripts, where they ran.
+        headers: names of response headers that the record is to have.
+        duplicate: what it repeats; known when it is entered.
+    """
+
+    shown: Response
+    read: Page | None
+    made: Sequence[Any]
+    stated: Usage | None
+    fingerprint: int | None = None
+    soft_404: str | None = None
+    misfit: str | None = None
+    rendered: dict[str, Any] | None = None
+    headers: tuple[str, ...] = ()
+    has_graph: bool = False
+    duplicate: Duplicate | None = None
+
     def record(self) -> dict[str, Any]:
-        record = records.page(
-            self.answer,
-            self.read,
-            depth=self.entry.depth,
-            found_on=self.entry.found_on,
-            noindex=self.meta.noindex,
-            duplicate=self.duplicate,
-            usage=self.usage,
-            headers=self.headers,
-            soft_404=self.soft_404,
-            misfit=self.misfit,
-        )
+        """The page and the evidence that it could be fetched; `records.complete` says what is in it."""
+        entry, answer, read, duplicate = self.entry, self.answer, self.read, self.duplicate
+        record: dict[str, Any] = {
+            "url": answer.url,
+            "found_on": entry.found_on,
+            "status": answer.status,
+            "fetched_at": times.iso(answer.fetched_at),
+            "elapsed": round(answer.elapsed * 1e4) / 1e4,
+            "depth": entry.depth,
+            "content_type": answer.content_type,
+            "bytes": len(answer.body),
+            "sha256": answer.sha256,
+            "title": read.title if read is not None else None,
+            "canonical": read.canonical if read is not None else None,
+            "link_count": len(read.links) if read is not None else 0,
+            "noindex": self.meta.noindex,
+            "duplicate": duplicate.kind if duplicate else None,
+            "duplicate_of": duplicate.of if duplicate else None,
+            "soft_404": self.soft_404,
+            "misfit": self.misfit,
+            "refresh": 0,
+            "decision": answer.decision.brief(),
+            "usage": self.usage,
+            "headers": {name: ", ".join(answer.header_values(name)) or None for name in self.headers} or None,
+            "rendered": None,
+            "rendered_sha256": None,
+            "render_note": None,
+            "render_parts": None,
+        }
+        if read is not None:
+            record["encoding"] = read.encoding
         return record if self.rendered is None else record | self.rendered
 
     def beside(self, refresh: int) -> "Iterable[Outcome | Written]":
@@ -214,12 +241,12 @@ class Kept(PageRead):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Change(Outcome):
     """What a refresh found out about a page.
 
     Attributes:
-        by: what says so.
+        by: what says so: the `content` compared, a `validator` confirmed (304), the `status`, a sitemap's `lastmod`.
     """
 
     by: Grounds
@@ -227,32 +254,32 @@ class Change(Outcome):
     change: ClassVar[PageChange]
 
     def record(self) -> dict[str, Any]:
-        return records.change(self.entry, self.change, self.by, before=self.before, response=self.answer)
+        return _change(self, self.change, self.by)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class New(Change):
     change = "new"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Changed(Change):
     change = "changed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Gone(Change):
     """An error is in its place, which is the answer to keep."""
 
     change = "gone"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Moved(Gone):
     """A redirect is in its place, which is kept with that."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Unchanged(PageRead):
     """A page is as it was; `answer` is None where the site was not asked, and `by` what says so."""
 
@@ -264,7 +291,7 @@ class Unchanged(PageRead):
         return False
 
     def record(self) -> dict[str, Any]:
-        return records.change(self.entry, "unchanged", self.by, before=self.before, response=self.answer)
+        return _change(self, "unchanged", self.by)
 
     @property
     def taken(self) -> int:
@@ -274,7 +301,7 @@ class Unchanged(PageRead):
         batch.visits.append(recrawl.confirmed(self.before, self.answer))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Redirected(Outcome):
     """It leads elsewhere; `target` is None where that is no web address."""
 
@@ -282,14 +309,25 @@ class Redirected(Outcome):
     target: str | None
 
     def record(self) -> dict[str, Any]:
-        return records.redirect(self.entry, self.answer, self.target)
+        entry, answer = self.entry, self.answer
+        return {
+            "url": answer.url,
+            "found_on": entry.found_on,
+            "status": answer.status,
+            "location": answer.location,
+            "to": self.target,
+            "fetched_at": times.iso(answer.fetched_at),
+            "depth": entry.depth,
+            "refresh": 0,
+            "decision": answer.decision.brief(),
+        }
 
     def beside(self, refresh: int) -> "Iterable[Outcome | Written]":
         if self.before is not None and self.before.digest is not None and self.answer.status in recrawl.MOVED:
             yield Moved(entry=self.entry, answer=self.answer, before=self.before, by="status")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class SitemapRead(Outcome):
     """A sitemap or a feed; `stated`: the latest time of a change that it leaves, and the page's URL."""
 
@@ -300,12 +338,12 @@ class SitemapRead(Outcome):
         batch.stated += self.stated
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Absent(Outcome):
     """There is no sitemap in a place that nobody had named."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Refused(Outcome):
     """It may not be fetched."""
 
@@ -323,7 +361,7 @@ class Refused(Outcome):
             batch.by_policy.append((State.REFUSED, self.entry.id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class PartRefused(Outcome):
     """Something that a page wanted to load may not be fetched; the page's own entry is not settled by that."""
 
@@ -334,24 +372,22 @@ class PartRefused(Outcome):
         return records.refusal(self.decision, depth=self.entry.depth, found_on=url, needed_by=url)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedByUsage(PageRead):
+@dataclass(slots=True, kw_only=True)
+class RefusedByUsage(BodyRead):
     """A page was fetched, and is not kept because of what is stated about its use."""
 
-    answer: Response
     why: str
-    usage: dict[str, Any] | None
-
-    @property
-    def taken(self) -> int:
-        return len(self.answer.body)
-
-    @property
-    def outdates(self) -> bool:
-        return True
 
     def record(self) -> dict[str, Any]:
-        return records.refusal_by_usage(self.entry, self.answer, self.why, self.usage)
+        answer, entry = self.answer, self.entry
+        return records.refusal(answer.decision, depth=entry.depth, found_on=entry.found_on) | {
+            "url": entry.url,
+            "by": "usage",
+            "why": self.why,
+            "status": answer.status,
+            "fetched_at": times.iso(answer.fetched_at),
+            "usage": self.usage,
+        }
 
     def note(self, batch: Batch, refresh: int) -> None:
         batch.by_usage.append(self.entry.id)
@@ -359,7 +395,7 @@ class RefusedByUsage(PageRead):
             batch.visits.append(Visit(self.entry.url, self.entry.depth, found_on=self.entry.found_on))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Failed(Outcome):
     """It is given up.
 
@@ -377,15 +413,7 @@ class Failed(Outcome):
         return self.why
 
     def record(self) -> dict[str, Any]:
-        entry, status = self.entry, self.answer.status if self.answer else None
-        return records.failure(
-            entry.url,
-            self.why,
-            depth=entry.depth,
-            attempts=entry.attempts + 1,
-            status=status,
-            found_on=entry.found_on,
-        )
+        return _failure(self.entry, self.why, self.entry.attempts + 1, self.answer.status if self.answer else None)
 
     def note(self, batch: Batch, refresh: int) -> None:
         entry = self.entry
@@ -395,29 +423,70 @@ class Failed(Outcome):
             batch.by_policy.append((State.FAILED, entry.id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Unpaid(Failed):
     """Its site asks for payment or a licence; nothing is ever paid."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class NoURL(Outcome):
     """What was given to start from, `entry.url`, is no web address."""
 
     why: str
 
     def record(self) -> dict[str, Any]:
-        return records.failure(self.entry.url, self.why, depth=0, attempts=0)
+        return _failure(self.entry, self.why, attempts=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Unwanted(Outcome):
     """It is of a content type that the settings leave out."""
 
     error: UnwantedType
 
     def record(self) -> dict[str, Any]:
-        return records.unwanted(self.error, self.entry)
+        return {
+            "url": self.entry.url,
+            "found_on": self.entry.found_on,
+            "depth": self.entry.depth,
+            "status": self.error.status,
+            "content_type": self.error.content_type,
+            "why": str(self.error),
+            "refresh": 0,
+        }
+
+
+def _failure(entry: Entry, why: str, attempts: int, status: int | None = None) -> dict[str, Any]:
+    return {
+        "url": entry.url,
+        "found_on": entry.found_on,
+        "depth": entry.depth,
+        "attempts": attempts,
+        "status": status,
+        "why": why,
+        "refresh": 0,
+    }
+
+
+def _change(found: Outcome, change: PageChange, by: Grounds) -> dict[str, Any]:
+    """What a refresh found out about a page; a site that was not asked gave no answer."""
+    answer, before = found.answer, found.before
+    previous = before.digest if before is not None else None
+    now = previous if change == "unchanged" else None
+    if change in ("new", "changed") and answer is not None:
+        now = answer.sha256
+    return {
+        "url": found.entry.url,
+        "found_on": found.entry.found_on,
+        "change": change,
+        "by": by,
+        "refresh": 0,
+        "status": answer.status if answer is not None else None,
+        "fetched_at": times.iso(answer.fetched_at) if answer is not None else None,
+        "sha256": now,
+        "previous_fetched_at": times.iso(before.kept) if before is not None else None,
+        "previous_sha256": previous,
+    }
 
 
 class Kind(NamedTuple):

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from comity import times
 from comity.crawler.traps import Trap
-from comity.errors import ExtractionFailed, UnwantedType
-from comity.frontier import Entry, Visit
+from comity.errors import ExtractionFailed
 from comity.policy import Decision, RobotsResult
 from comity.shown import Shown, short
 from comity.signals import encodings
@@ -188,87 +187,24 @@ PageChange = Literal["new", "changed", "gone", "unchanged"]
 Grounds = Literal["status", "validator", "content", "lastmod"]
 
 
-def page(
-    response: "Response",
-    read: Page | None,
-    *,
-    depth: int,
-    found_on: str | None = None,
-    noindex: bool = False,
-    duplicate: Duplicate | None = None,
-    usage: dict[str, Any] | None = None,
-    headers: Iterable[str] = (),
-    soft_404: str | None = None,
-    misfit: str | None = None,
-) -> dict[str, Any]:
-    """A page that was fetched and the evidence that it could be; `add_body` says what is in it.
-
-    Args:
-        noindex: whether the page asks to be kept out of indexes.
-        duplicate: what it repeats.
-        usage: what is stated for the purposes that were asked about.
-        headers: names of response headers to be kept.
-        soft_404: by what it says that it is not there, though its status says that it is.
-        misfit: why it does not fit the schema that records are made by.
-    """
-    record: dict[str, Any] = {
-        "url": response.url,
-        "found_on": found_on,
-        "status": response.status,
-        "fetched_at": times.iso(response.fetched_at),
-        "elapsed": round(response.elapsed * 1e4) / 1e4,
-        "depth": depth,
-        "content_type": response.content_type,
-        "bytes": len(response.body),
-        "sha256": response.sha256,
-        "title": read.title if read is not None else None,
-        "canonical": read.canonical if read is not None else None,
-        "link_count": len(read.links) if read is not None else 0,
-        "noindex": noindex,
-        "duplicate": duplicate.kind if duplicate else None,
-        "duplicate_of": duplicate.of if duplicate else None,
-        "soft_404": soft_404,
-        "misfit": misfit,
-        "refresh": 0,
-        "decision": response.decision.brief(),
-        "usage": usage,
-        "headers": {name: ", ".join(response.header_values(name)) or None for name in headers} or None,
-        "rendered": None,
-        "rendered_sha256": None,
-        "render_note": None,
-        "render_parts": None,
-    }
-    if read is not None:
-        record["encoding"] = read.encoding
-    return record
-
-
 def complete(record: dict[str, Any], response: "Response", *, in_utf8: bool = False) -> None:
-    """Add the body to a page's record, and null for what it does not have: the keys are always the same.
-
-    Args:
-        in_utf8: leave a text in UTF-8, as bytes, for a sink that takes it so.
-    """
-    add_body(record, response, in_utf8=in_utf8)
-    for name in ("encoding", "body", "body_base64"):
-        record.setdefault(name, None)
-
-
-def add_body(record: dict[str, Any], response: "Response", *, in_utf8: bool = False) -> None:
-    """Complete the record of a page by its body. That is done when it is written: a text takes much memory.
+    """Add the body to a page's record, and null for what it does not have: the keys are always the same. That is done
+    when it is written: a text takes much memory.
 
     Args:
         in_utf8: leave a text in UTF-8, as bytes, for a sink that takes it so.
     """
     if "body" in record:  # that of a rendered page
-        return
-    if "encoding" in record or response.content_type.startswith(_TEXT):
+        pass
+    elif "encoding" in record or response.content_type.startswith(_TEXT):
         found = record.get("encoding") or encodings.detect(response.body, response.headers.get("Content-Type"))
         encoding = record["encoding"] = encodings.python_codec(found)
         text = encodings.to_utf8(response.body, encoding)
         record["body"] = text if in_utf8 else text.decode("utf-8", "replace")
     else:
         record["body_base64"] = base64.b64encode(response.body).decode("ascii")
+    for name in ("encoding", "body", "body_base64"):
+        record.setdefault(name, None)
 
 
 def refusal(
@@ -290,97 +226,14 @@ def refusal(
     }
 
 
-def refusal_by_usage(entry: Entry, response: "Response", why: str, usage: dict[str, Any] | None) -> dict[str, Any]:
-    """A page that was fetched and not kept, because of what is stated about its use."""
-    return refusal(response.decision, depth=entry.depth, found_on=entry.found_on) | {
-        "url": entry.url,
-        "by": "usage",
-        "why": why,
-        "status": response.status,
-        "fetched_at": times.iso(response.fetched_at),
-        "usage": usage,
-    }
-
-
 def trap(url: str, trap: Trap, *, depth: int, found_on: str | None = None) -> dict[str, Any]:
     """A URL that was left out because it leads nowhere."""
     return {"url": url, "found_on": found_on, "depth": depth, "trap": trap.name, "why": trap.why, "refresh": 0}
 
 
-def failure(
-    url: str, why: str, *, depth: int, attempts: int, status: int | None = None, found_on: str | None = None
-) -> dict[str, Any]:
-    """A URL that was tried and gave no page."""
-    return {
-        "url": url,
-        "found_on": found_on,
-        "depth": depth,
-        "attempts": attempts,
-        "status": status,
-        "why": why,
-        "refresh": 0,
-    }
-
-
-def unwanted(error: UnwantedType, entry: Entry) -> dict[str, Any]:
-    """A URL that was answered, and left out because of its content type: its body was not read."""
-    return {
-        "url": entry.url,
-        "found_on": entry.found_on,
-        "depth": entry.depth,
-        "status": error.status,
-        "content_type": error.content_type,
-        "why": str(error),
-        "refresh": 0,
-    }
-
-
-def redirect(entry: Entry, response: "Response", target: str | None) -> dict[str, Any]:
-    """A URL that leads elsewhere; `to` is None where that is no web address."""
-    return {
-        "url": response.url,
-        "found_on": entry.found_on,
-        "status": response.status,
-        "location": response.location,
-        "to": target,
-        "fetched_at": times.iso(response.fetched_at),
-        "depth": entry.depth,
-        "refresh": 0,
-        "decision": response.decision.brief(),
-    }
-
-
 def link(page: str, link: Link, text: str | None) -> dict[str, Any]:
     """An edge of the link graph; `rel` are its relation types with a space between them."""
     return {"from": page, "to": link.url, "text": text, "rel": " ".join(link.rel) or None}
-
-
-def change(
-    entry: Entry, change: PageChange, by: Grounds, *, before: Visit | None, response: "Response | None"
-) -> dict[str, Any]:
-    """What a refresh found out about a page.
-
-    Args:
-        by: what says so: the `content` compared, a `validator` confirmed (304), the `status`, a sitemap's `lastmod`.
-        before: the last visit, if there was one.
-        response: None where the site was not asked.
-    """
-    previous = before.digest if before is not None else None
-    now = previous if change == "unchanged" else None
-    if change in ("new", "changed") and response is not None:
-        now = response.sha256
-    return {
-        "url": entry.url,
-        "found_on": entry.found_on,
-        "change": change,
-        "by": by,
-        "refresh": 0,
-        "status": response.status if response is not None else None,
-        "fetched_at": times.iso(response.fetched_at) if response is not None else None,
-        "sha256": now,
-        "previous_fetched_at": times.iso(before.kept) if before is not None else None,
-        "previous_sha256": previous,
-    }
 
 
 def robots(result: RobotsResult) -> dict[str, Any]:
