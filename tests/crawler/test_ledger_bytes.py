@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from comity.crawler.ledger import canonical
+from comity import urls
+from comity.crawler.ledger import _is_plain, canonical
 
 VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.floats(allow_nan=False, allow_infinity=False))
 
@@ -26,6 +27,12 @@ def by_the_standard_library(record: dict[str, Any]) -> bytes:
 @example({"a": "é", "é": "\u2028", "\U0001f600": "😀"})
 @example({"a": {"z": 1, "b": 1e-7}, "c": [1e-7, "\x7f"]})
 def test_a_record_is_the_same_octets_whichever_library_writes_it(record: dict[str, Any]) -> None:
+    assert canonical(record) == by_the_standard_library(record)
+
+
+def test_a_url_in_normal_form_is_written_as_quickly_as_any_text() -> None:
+    record = {"url": urls.Url("http://a.test/\u00e9"), "status": 200}
+    assert _is_plain(record)
     assert canonical(record) == by_the_standard_library(record)
 
 

@@ -40,7 +40,7 @@ except ImportError:
     orjson = None  # type: ignore[assignment]
 
 LedgerRecord = dict[str, Any]
-_PLAIN = frozenset((str, int, bool, type(None)))
+_PLAIN = frozenset((str, urls.Url, int, bool, type(None)))
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
 

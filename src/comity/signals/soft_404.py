@@ -13,6 +13,10 @@ _GONE: Final = re.compile(
 )
 
 
+_EACH_HAS: Final = ("no", "404", "n't", "n\u2019t", "cant", "unable")  # one of these at least; most texts have none
+
+
 def gone(text: str) -> re.Match[str] | None:
     """Where a title or heading says so; whether the page has other content is not looked at."""
-    return _GONE.search(text)
+    lower = text.lower()
+    return _GONE.search(text) if any(word in lower for word in _EACH_HAS) else None
