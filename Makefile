@@ -162,7 +162,7 @@ bench-extraction: $(VENV)/benched ## a page as Markdown beside other libraries: 
 
 KILLS ?= 100
 FORMAT ?= jsonl
-test-kills: $(VENV)/tested ## a crawl killed KILLS=100 times and resumed, FORMAT=jsonl, sqlite, warc, parquet or files
+test-kills: $(VENV)/tested ## a crawl killed KILLS=100 times and resumed, FORMAT=jsonl, sqlite, warc, parquet, files or markdown
 	$(BIN)/python benchmarks/kills.py --kills $(KILLS) --format $(FORMAT)
 
 test-cluster: $(VENV)/tested test-cluster-store ## crawls whose workers are killed, CLUSTER_HOSTS=2000 CLUSTER_BLOWS=100 for long

@@ -7,6 +7,7 @@ Exit code 1: something is not as it has to be.
 """
 
 import argparse
+import hashlib
 import itertools
 import json
 import os
@@ -133,6 +134,16 @@ def _files(folder: Path) -> Iterator[tuple[str, str]]:
         raise ValueError(f"index and files disagree: {name}")
 
 
+def _markdown(folder: Path) -> Iterator[tuple[str, str]]:
+    yield from _json_lines(folder)
+    with (folder / "pages.jsonl").open(encoding="utf-8") as lines:
+        index = {record["file"]: record["file_sha256"] for record in map(json.loads, lines)}
+    files = {path.relative_to(folder).as_posix(): path for path in (folder / "files").rglob("*~*")}
+    there = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    for name in set(index.items()) ^ set(there.items()):
+        raise ValueError(f"index and files disagree: {name}")
+
+
 def _sqlite(folder: Path) -> Iterator[tuple[str, str]]:
     database = sqlite3.connect(folder / "crawl.sqlite")
     if database.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
@@ -166,7 +177,14 @@ def _warc(folder: Path) -> Iterator[tuple[str, str]]:
                         yield channel, json.loads(facts.removeprefix("comity-record: "))["url"]
 
 
-READERS = {"jsonl": _json_lines, "files": _files, "sqlite": _sqlite, "parquet": _parquet, "warc": _warc}
+READERS = {
+    "jsonl": _json_lines,
+    "files": _files,
+    "markdown": _markdown,
+    "sqlite": _sqlite,
+    "parquet": _parquet,
+    "warc": _warc,
+}
 
 
 def read(folder: Path, form: str) -> tuple[Urls, str | None]:

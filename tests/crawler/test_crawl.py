@@ -14,6 +14,8 @@ from sites import Site
 
 from comity import ClientSettings, Crawler, Policy, StorageError
 from comity.audit.prove import prove
+from comity.crawler.outcomes import Kept
+from comity.crawler.records import CrawledPage
 
 QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))
 
@@ -306,6 +308,53 @@ def test_a_page_that_defeats_us_does_not_end_the_crawl(site: Site, tmp_path: Pat
     crawl(tmp_path, site.url("/"), retries=0)
     assert paths(tmp_path, "failures", site) == {"/dropped", "/lies"}
     assert {"/", "/fine"} <= paths(tmp_path, "pages", site)
+
+
+@pytest.mark.parametrize("where", ["record", "page", "beside"])
+def test_a_page_that_cannot_be_entered_is_a_failure_and_counts_once(
+    where: str, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.link("/", "/odd", "/fine")
+    site.link("/odd")
+    site.link("/fine")
+    entered = getattr(Kept, where)
+
+    def entering(kept: Kept, *rest: Any) -> Any:
+        if kept.answer.url.endswith("/odd"):
+            raise ValueError("an odd page")
+        return entered(kept, *rest)
+
+    monkeypatch.setattr(Kept, where, entering)
+    pages: list[str] = []
+    crawler = Crawler(
+        [site.url("/")], tmp_path, policy=QUICK, settings={"max_pages": 3}, on_page=lambda page: pages.append(page.url)
+    )
+    stats = asyncio.run(crawler.run())
+    assert (stats.pages, stats.failed) == (2, 1)
+    assert paths(tmp_path, "pages", site) == {"/", "/fine"}
+    assert sorted(pages) == [site.url("/"), site.url("/fine")]
+    (failed,) = records(tmp_path, "failures")
+    assert failed["why"] == "cannot be processed: ValueError: an odd page"
+    assert [finding.file for finding in prove(tmp_path).findings] == ["failures.jsonl"], "it is no site's fault"
+
+
+def test_pages_are_handed_out_though_the_program_fails_on_one_of_them(site: Site, tmp_path: Path) -> None:
+    """What was committed with it is handed out by no later run."""
+    site.link("/", *(f"/{number}" for number in range(20)))
+    for number in range(20):
+        site.link(f"/{number}")
+    handed: list[str] = []
+
+    def take(page: CrawledPage) -> None:
+        handed.append(page.url)
+        if len(handed) == 3:
+            raise ValueError("the program failed")
+
+    with pytest.raises(ValueError, match="the program failed"):
+        asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, on_page=take).run())
+    assert sorted(handed) == sorted(record["url"] for record in records(tmp_path, "pages"))
+    asyncio.run(Crawler([], tmp_path, policy=QUICK, on_page=lambda page: handed.append(page.url)).run())
+    assert sorted(handed) == sorted([site.url("/"), *(site.url(f"/{number}") for number in range(20))])
 
 
 def test_a_folder_in_use_is_refused(site: Site, tmp_path: Path) -> None:

@@ -269,6 +269,22 @@ def test_a_crawl_is_ended_by_an_order_and_goes_on_later(site: Site, tmp_path: Pa
     assert prove(tmp_path).findings == []
 
 
+def test_a_crawl_that_is_ordered_to_end_while_it_begins_ends_before_it_asks_for_anything(
+    site: Site, tmp_path: Path
+) -> None:
+    chain(site, 3)
+    asyncio.run(crawler(tmp_path, site.url("/0"), max_pages=1).run())
+    before = len(site.seen)
+    beginning = crawler(tmp_path, max_pages=None)
+    orders.give(tmp_path, orders.EVERYTHING, "end")
+    assert asyncio.run(beginning.run()).pages == 1
+    assert beginning.stopped
+    assert len(site.seen) == before
+    assert [each["order"] for each in ledger(tmp_path) if each["kind"] == "order"] == ["end"]
+    assert asyncio.run(crawler(tmp_path).run()).pages == 4
+    assert prove(tmp_path).findings == []
+
+
 def test_a_crawl_that_does_not_run_cannot_be_ended(site: Site, tmp_path: Path) -> None:
     chain(site, 1)
     asyncio.run(crawler(tmp_path, site.url("/0")).run())

@@ -4,6 +4,10 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
+import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +16,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from clocks import FakeClock
+from commands import comity
 from sites import HANGS, Site
 
 from comity import Policy, Postponed
@@ -152,6 +157,53 @@ def test_a_shard_that_is_killed_while_it_asks_or_is_asked_delays_the_answer_and_
         assert {"/", "/a"} < set(one.paths()) == {"/", "/a", "/robots.txt"}
     assert (crawl.stats.pages, crawl.stats.refused) == (2, 1)
     assert prove(tmp_path).findings == []
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["after the answer", "before it"])
+def test_a_crawl_killed_in_the_middle_of_a_relay_is_gone_on_with(tmp_path: Path, answered: bool) -> None:
+    """All processes die at once, with the question committed by the shard that is asked."""
+    with Site(HERE) as one, Site(THERE) as other:
+        killed: list[float] = []
+        processes: list[subprocess.Popen[bytes]] = []
+
+        async def answer(request: web.BaseRequest) -> web.StreamResponse:
+            body = web.Response(text="User-agent: *\nDisallow: /private/\n")
+            if killed:
+                return body
+            while not taken(tmp_path):
+                await asyncio.sleep(0.05)
+            if answered:
+                await body.prepare(request)
+                await body.write_eof()
+                await asyncio.sleep(0.02)
+            os.killpg(processes[0].pid, signal.SIGKILL)
+            killed.append(time.monotonic())
+            return body
+
+        one.set("/robots.txt", status=301, headers={"Location": other.url("/theirs.txt")})
+        other.set("/theirs.txt", answer)
+        other.link("/")
+        one.link("/", "/private/x", "/a")
+        one.link("/a")
+        command = [sys.executable, "-m", "comity", "crawl", "-o", str(tmp_path), "--delay", "0.1", "--workers", "2"]
+        begin = ["--shards", str(SHARDS), "--allow-address", "127.0.0.0/8", one.url("/"), other.url("/")]
+        processes.append(subprocess.Popen([*command, *begin], stderr=subprocess.DEVNULL, start_new_session=True))
+        assert processes[0].wait(HANGS) == -signal.SIGKILL
+        assert killed
+        assert comity("crawl", "--resume", "-o", str(tmp_path), "--workers", "2").returncode == 0
+        asked = Counter(path for path in one.paths() if "sitemap" not in path)
+        assert asked == {"/": 1, "/a": 1, "/robots.txt": 2}
+        assert other.paths().count("/theirs.txt") == 2
+        assert min([*one.intervals(), *other.intervals()]) >= 0.1
+    urls = [record["url"] for number in range(SHARDS) for record in pages(tmp_path, number)]
+    assert sorted(urls) == sorted([one.url("/"), one.url("/a"), other.url("/")])
+    proof = prove(tmp_path)
+    assert (proof.findings, proof.runs) == ([], 2)
+
+
+def pages(folder: Path, shard: int) -> list[dict[str, Any]]:
+    path = folder / part(shard) / "pages.jsonl"
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
 
 
 def taken(folder: Path) -> bool:

@@ -125,19 +125,24 @@ class Book:
         """Enter what came of a URL of a host; gives it as it was entered: a page for which there is no room is to have
         its turn again, in a later run with a higher limit.
         """
-        kind, taken, unsaved = TABLE[type(outcome)], outcome.taken, self.unsaved
+        kind, taken, unsaved, page = TABLE[type(outcome)], outcome.taken, self.unsaved, None
+        if taken is not None and not self._quota.has_room(host):
+            return Again(entry=outcome.entry, answer=outcome.answer)
+        if isinstance(outcome, Kept):
+            outcome = self._marked(outcome)
+            page = outcome.page() if self._hands_out else None
+        record = None if kind.channel is None else outcome.record()
+        more = list(outcome.beside(self.refresh))
+        # What can fail on a page has been done: from here on it is entered, all of it.
         if taken is not None:
-            if not self._quota.has_room(host):
-                return Again(entry=outcome.entry, answer=outcome.answer)
             self._quota.kept(host, taken)
         if outcome.before is not None:
             self._look_back(outcome)
         if isinstance(outcome, Kept):
-            outcome = self._kept(outcome)
+            self._kept(outcome, page)
         for counter in kind.counters:
             setattr(self.stats, counter, getattr(self.stats, counter) + 1)
-        if kind.channel is not None:
-            record = outcome.record()
+        if kind.channel is not None and record is not None:
             self._write(kind.channel, record, outcome.answer if kind.with_answer else None)
             if kind.ledger is not None:
                 kind.ledger(self._ledger, record)
@@ -155,11 +160,11 @@ class Book:
             unsaved.batch.settled.append((kind.state, outcome.entry.id))
         if kind.state is not None or isinstance(outcome, PutOff):
             unsaved.settled.setdefault(host, set()).add(outcome.entry.id)
-        for more in outcome.beside(self.refresh):
-            if isinstance(more, Outcome):
-                self.enter(more, host)
+        for each in more:
+            if isinstance(each, Outcome):
+                self.enter(each, host)
             else:
-                self._write(*more)
+                self._write(*each)
         if self._telemetry is not None:
             self._telemetry.outcome(outcome.entry.url, type(outcome).__name__.lower())
         return outcome
@@ -225,27 +230,25 @@ class Book:
             self._collector.refused(record)
             self.refusal = self.refusal or record["why"]
 
-    def _kept(self, page: Kept) -> Kept:
-        """A page is kept, with what it repeats."""
-        self.stats.body_bytes += len(page.answer.body)
-        self._collector.tally.page(page.entry.depth, page.shown.content_type)
-        self.stats.soft_404 += page.soft_404 is not None
-        self.stats.misfit += page.misfit is not None
-        if self._duplicates is not None:
-            shown = page.shown
-            duplicate = self._duplicates.keep(
-                shown.url,
-                shown.body,
-                sha256=shown.sha256,
-                canonical=page.read.canonical if page.read is not None else None,
-                fingerprint=page.fingerprint,
-            )
-            if duplicate is not None:
-                page = replace(page, duplicate=duplicate)
-                self.stats.duplicates += 1
-        if self._hands_out:
-            self.unsaved.pages.append(page.page())
-        return page
+    def _marked(self, page: Kept) -> Kept:
+        """A page with what it repeats."""
+        if self._duplicates is None:
+            return page
+        shown, canonical = page.shown, page.read.canonical if page.read is not None else None
+        duplicate = self._duplicates.keep(
+            shown.url, shown.body, sha256=shown.sha256, canonical=canonical, fingerprint=page.fingerprint
+        )
+        return page if duplicate is None else replace(page, duplicate=duplicate)
+
+    def _kept(self, kept: Kept, page: CrawledPage | None) -> None:
+        """A page is kept; `page`: to be handed out."""
+        self.stats.body_bytes += len(kept.answer.body)
+        self._collector.tally.page(kept.entry.depth, kept.shown.content_type)
+        self.stats.soft_404 += kept.soft_404 is not None
+        self.stats.misfit += kept.misfit is not None
+        self.stats.duplicates += kept.duplicate is not None
+        if page is not None:
+            self.unsaved.pages.append(page)
 
     def _look_back(self, outcome: Outcome) -> None:
         """What a page was may count no more: then no other page repeats it from now on."""

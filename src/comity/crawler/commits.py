@@ -147,19 +147,23 @@ class Commits:
         self.records = done.records
         self._facts.committed()
         self._waits.committed()
-        listeners = self._listeners
-        if listeners.page is not None:
-            for page in done.unsaved.pages:
-                listeners.page(page)
-        for tell in listeners.records:
-            for channel, record in done.told:
-                tell(channel, record)
         resumed = done.unsaved.batch.resumed
         for name in done.unsaved.hosts:
             self._scheduler.found(name, () if name in resumed else done.queued.get(name, ()))
-        if listeners.sent is not None and self._opened.frontier.sent != self._sent:
-            self._sent = self._opened.frontier.sent
+        listeners, frontier = self._listeners, self._opened.frontier
+        if listeners.sent is not None and frontier.sent != self._sent:
+            self._sent = frontier.sent
             listeners.sent()
+        told = [partial(listeners.page, page) for page in done.unsaved.pages] if listeners.page is not None else []
+        told += [partial(tell, *record) for tell in listeners.records for record in done.told]
+        errors = []
+        for tell in told:  # all of it, whatever one says of it: no later run hands out what is kept
+            try:
+                tell()
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def _carry_out(
         self, unsaved: Unsaved, collected: Collected, facts: dict[str, Any], stats: Stats, tally: Tally, *, final: bool

@@ -12,6 +12,7 @@ from comity.crawler.control import Control
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.given import CrawlStorage, FolderStorage, Given, Listeners, Membership, Opened
 from comity.crawler.ledger import Ledger
+from comity.crawler.orders import Orders
 from comity.crawler.plugins import Expander, Plugins, Source
 from comity.crawler.records import CrawledPage
 from comity.crawler.recrawl import not_begun
@@ -112,7 +113,7 @@ class Crawler:
                 sent=membership.on_sent if membership else None,
             ),
             pace_with=None if pace_with is None else pace_with._session,
-            storage=storage or FolderStorage(self.folder, self.folder),
+            storage=storage or FolderStorage(self.folder, Orders(self.folder)),
             membership=membership,
         )
         self.control = Control(self._given.clock)

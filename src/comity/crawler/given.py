@@ -58,14 +58,14 @@ class FolderStorage:
     """A crawl that keeps all in a folder beside its output.
 
     Args:
-        orders: the folder in which orders are given.
+        orders: as they are given in this folder, or in that of the crawl that it is a shard of.
     """
 
     keeps_clock = True
 
-    def __init__(self, folder: Path, orders: Path) -> None:
+    def __init__(self, folder: Path, orders: Orders) -> None:
         self._folder = folder
-        self.orders = Orders(orders)
+        self.orders = orders
 
     def frontier(self) -> DurableFrontier:
         return Frontier(self._folder / "frontier.sqlite")

@@ -97,32 +97,42 @@ def checked_order(host: str, order: OrderKind, seconds: float | None = None) -> 
 class Orders:
     """The orders of one crawl, as they come.
 
+    Attributes:
+        mark: bytes of the file that were there when the run at hand began: an order to end among them was for one
+            before.
+
     Args:
         folder: of the crawl.
+        mark: None where the run begins now.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, mark: int | None = None) -> None:
         self._path = folder / FILE
         self._read = 0  # bytes
+        self.mark = self._size() if mark is None else mark
+
+    def _size(self) -> int:
+        with explained_files(self._path):
+            try:
+                return self._path.stat().st_size
+            except (FileNotFoundError, NotADirectoryError):
+                return 0
 
     def new(self) -> Iterator[Order]:
-        """What was ordered since the last call, the oldest first; lines that are no order are passed over.
+        """What was ordered since the last call, the oldest first; lines that are no order of this run are passed over.
 
         Raises:
             StorageError: the file cannot be read.
         """
-        with explained_files(self._path):
-            try:
-                if self._path.stat().st_size <= self._read:
-                    return
-            except (FileNotFoundError, NotADirectoryError):
-                return
+        if self._size() <= self._read:
+            return
         with explained_files(self._path), self._path.open("rb") as file:
             file.seek(self._read)
             lines = file.read().split(b"\n")[:-1]  # what has no end yet is being written
         for line in lines:
             self._read += len(line) + 1
-            if (order := read_order(line)) is not None:
+            order = read_order(line)
+            if order is not None and (order.order != "end" or self._read > self.mark):
                 yield order
 
 

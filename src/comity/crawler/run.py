@@ -119,9 +119,7 @@ class Run:
         )
         self.mailbox = None if given.place is None else self._mailbox(given.place)
         self._feeding: asyncio.Task[None] | None = None
-        for order in given.storage.orders.new():
-            if order.order != "end":  # which was for a run before
-                self.order(order)
+        self._apply_orders()
         for seed in self.seeds if given.place is None else given.place.own(self.seeds):
             self.filter.discover(seed, depth=0, given=True)
 

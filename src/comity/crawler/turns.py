@@ -53,10 +53,9 @@ class Turns:
                 outcome = await work
                 if outcome.answer is not None and outcome.answer.from_cache:
                     self._book.copied(outcome.answer)
-                outcome = await self._discovery.take_up(outcome)
+                outcome = self._book.enter(await self._discovery.take_up(outcome), host.name)
             except Exception as error:
-                outcome = self._fetcher.given_up(entry, error)
-            outcome = self._book.enter(outcome, host.name)
+                outcome = self._book.enter(self._fetcher.given_up(entry, error), host.name)
         finally:
             room.release()
         self._tell(host, outcome)

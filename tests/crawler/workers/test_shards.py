@@ -24,11 +24,14 @@ from comity.audit.prove import prove
 from comity.cli.progress import picture
 from comity.crawler import orders
 from comity.crawler.commits import Commits
+from comity.crawler.given import FolderStorage
+from comity.crawler.orders import EVERYTHING, Orders, give
 from comity.crawler.shards import CrawlManifest, ShardPlace, is_running, manifest_of, parts_of, shard_of
 from comity.crawler.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
 from comity.crawler.stats import RefusingRule, Stats
 from comity.crawler.workers.board import RoundAnswer, RoundRequest
 from comity.crawler.workers.in_folder import AT_ONCE, Neighbours
+from comity.crawler.workers.jobs import Job
 from comity.crawler.workers.processes import files_of
 from comity.crawler.workers.shard import Shard
 from comity.crawler.workers.sharded import ShardedCrawl
@@ -118,6 +121,14 @@ def test_a_shard_s_folder_from_before_is_found_out(sites: list[Site], tmp_path: 
     assert prove(folder).findings == []
 
 
+def shard_of_crawl(
+    folder: Path, place: ShardPlace, manifest: CrawlManifest, *, orders: int = 0, **settings: Any
+) -> Shard:
+    """One shard as a worker of a crawl in a folder makes it."""
+    job = Job(folder, "worker", manifest, QUICK, CrawlSettings(**settings), ClientSettings(), orders=orders)
+    return Shard(job, place, FolderStorage(folder / f"shard-{place.number:03}", Orders(folder, orders)))
+
+
 def test_a_worker_of_an_earlier_run_takes_no_shard(sites: list[Site], tmp_path: Path) -> None:
     manifest = CrawlManifest(2, seeds=[sites[0].url("/0")], crawl="c", run=2)
     manifest.write(tmp_path)
@@ -125,11 +136,8 @@ def test_a_worker_of_an_earlier_run_takes_no_shard(sites: list[Site], tmp_path: 
         (ShardPlace(0, 2, run=Run("c", 1)), "run 2 of the crawl in .* has begun, and this is run 1"),
         (ShardPlace(0, 2, run=Run("other", 2)), "is a shard of another crawl"),
     ):
-        crawler = Shard(
-            manifest.seeds, tmp_path, place, policy=QUICK, settings=CrawlSettings(), client_settings=ClientSettings()
-        )
         with pytest.raises(Superseded, match=said):
-            asyncio.run(crawler.run())
+            asyncio.run(shard_of_crawl(tmp_path, place, manifest).run())
     assert not any(site.seen for site in sites)
 
 
@@ -696,17 +704,29 @@ def test_what_comes_after_a_run_was_sealed_waits_for_the_next_run(
                 shard.control.end()
 
         monkeypatch.setattr(Commits, "commit", committing)
-        shard = Shard(
-            [site.url("/")],
-            tmp_path,
-            place,
-            policy=QUICK,
-            settings={"sitemaps": False},
-            client_settings=ClientSettings(),
-        )
+        shard = shard_of_crawl(tmp_path, place, CrawlManifest(2, seeds=[site.url("/")]), sitemaps=False)
         asyncio.run(shard.run())
     assert prove(shard.crawler.folder).findings == [], "the seal is the last record"
     assert taken == [False]
+
+
+@pytest.mark.parametrize("begun", ["after", "before"])
+def test_an_order_to_end_that_is_given_before_a_shard_has_begun_is_in_its_ledger(tmp_path: Path, begun: str) -> None:
+    """The command had begun: who gave the order was told that the crawl ends. One for an earlier run is not."""
+    with Site() as site:
+        site.link("/")
+        place = ShardPlace(shard_of("127.0.0.1", 2), 2)
+        orders = Orders(tmp_path).mark
+        give(tmp_path, EVERYTHING, "end")
+        manifest = CrawlManifest(2, seeds=[site.url("/")])
+        mark = orders if begun == "before" else Orders(tmp_path).mark
+        shard = shard_of_crawl(tmp_path, place, manifest, mark, sitemaps=False)
+        shard.control.end()
+        asyncio.run(shard.run())
+    records = map(json.loads, (shard.crawler.folder / "ledger.jsonl").read_text("ascii").splitlines())
+    told = [record["order"] for record in records if record["kind"] == "order"]
+    assert told == (["end"] if begun == "before" else [])
+    assert prove(shard.crawler.folder).findings == []
 
 
 def test_parcels_are_read_of_those_who_say_that_they_sent_some_and_no_more_at_once_than_is_good(tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from comity.crawler.given import FolderStorage
+from comity.crawler.orders import Orders
 from comity.crawler.placement import place_in
 from comity.crawler.scheduler import Scheduler
 from comity.crawler.shards import part
 from comity.crawler.snapshot import ShardState
-from comity.crawler.workers.board import RoundAnswer, RoundRequest, settings_of_shard
+from comity.crawler.workers.board import RoundAnswer, RoundRequest
 from comity.crawler.workers.jobs import Job, Say, Watched, Word
 from comity.crawler.workers.shard import Shard
 from comity.frontier.messages import Neighbour
@@ -76,20 +78,9 @@ class ShardsInFolder:
         return answer
 
     def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
-        job, manifest = self._job, self._job.manifest
-        return Shard(
-            manifest.seeds,
-            job.folder,
-            place_in(manifest, number),
-            policy=job.policy,
-            settings=settings_of_shard(job.settings, manifest.shards),
-            client_settings=job.client_settings,
-            sink=manifest.sink,
-            expander=manifest.expander,
-            refresh=manifest.refresh,
-            beside=beside,
-            on_sent=sent,
-        )
+        job, place = self._job, place_in(self._job.manifest, number)
+        storage = FolderStorage(job.folder / part(number), Orders(job.folder, job.orders))
+        return Shard(job, place, storage, beside=beside, on_sent=sent)
 
     def holds(self, number: int, token: int) -> bool:
         return True  # the process above gives it to nobody else as long as this one lives

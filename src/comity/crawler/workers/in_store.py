@@ -19,7 +19,7 @@ from comity.crawler.scheduler import Scheduler
 from comity.crawler.shards import part
 from comity.crawler.snapshot import ShardState
 from comity.crawler.waits import WaitJournal
-from comity.crawler.workers.board import Look, RoundAnswer, RoundRequest, settings_of_shard
+from comity.crawler.workers.board import Look, RoundAnswer, RoundRequest
 from comity.crawler.workers.jobs import Job, Watched, Word
 from comity.crawler.workers.leases import LeaseKeeper, Leases, number_of
 from comity.crawler.workers.shard import Shard
@@ -324,31 +324,20 @@ class ShardsInStore:
             raise
         for number, order in orders:
             self._order = number
+            if order.order == "end" and number <= self._job.orders:
+                continue  # which was for a run before
             self._orders.append(order)
             for storage in self._storages.values():
                 storage.orders.came(order)
         return answer
 
     def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
-        job, manifest = self._job, self._job.manifest
+        job, clock = self._job, self._opened.clock
         self._storages = {lease: storage for lease, storage in self._storages.items() if lease[0] != number}
         storage = LeasedStorage(self._address, number, token, self._opened.leases, self._journal_writer, self._orders)
         self._storages[number, token] = storage
-        return Shard(
-            manifest.seeds,
-            job.folder,
-            place_in(manifest, number),
-            own=job.folder / part_of(number, token),
-            policy=job.policy,
-            settings=settings_of_shard(job.settings, manifest.shards),
-            client_settings=job.client_settings,
-            clock=self._opened.clock,
-            sink=manifest.sink,
-            expander=manifest.expander,
-            storage=storage,
-            beside=beside,
-            on_sent=sent,
-        )
+        place, own = place_in(job.manifest, number), job.folder / part_of(number, token)
+        return Shard(job, place, storage, own=own, clock=clock, beside=beside, on_sent=sent)
 
     def holds(self, number: int, token: int) -> bool:
         return self._opened.leases.holds(number, token)

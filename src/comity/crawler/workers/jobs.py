@@ -33,6 +33,7 @@ class Job:
         name: of the worker; no other has it.
         manifest: with the crawl and the run that it belongs to.
         store: the address of the store where the crawl lies, as typed; None for one in a folder.
+        orders: how many there were when this command began: bytes of their file, or the number of the last one.
     """
 
     folder: Path
@@ -42,6 +43,7 @@ class Job:
     settings: CrawlSettings
     client_settings: ClientSettings
     store: str | None = None
+    orders: int = 0
 
 
 class Watched(Protocol):

@@ -175,7 +175,7 @@ class JoinedCrawl(Supervisor):
         self._over = False
         self._in_thread: Callable[[Callable[[], None]], asyncio.Future[None]]  # all that the database is asked
         self._looking: asyncio.Future[None] | None = None
-        self._order = 0  # the last one read
+        self._order = self._before = 0  # the last one read, and the last of runs before
         self._ended_at = math.inf  # when an order to end was read
 
     @property
@@ -240,7 +240,7 @@ class JoinedCrawl(Supervisor):
         elif not self._join:
             self._run = self._store.go_on(manifest, pages, after=self._run, command=command)
         cut_back(self._store, self.folder, self._manifest.sink)
-        self._order = max((number for number, _ in self._store.orders()), default=0)  # of runs before
+        self._order = self._before = max((number for number, _ in self._store.orders()), default=0)
         self._see(self._store.rows())
         self._pace.earlier = self.stats.pages
 
@@ -268,7 +268,7 @@ class JoinedCrawl(Supervisor):
 
     def _job(self, worker: WorkerProcess) -> Job:
         manifest = replace(self._manifest, crawl=self._run.crawl, run=self._run.number)
-        job = self._job_of(worker, manifest, self._url)
+        job = self._job_of(worker, manifest, self._before, self._url)
         self._names.add(job.name)
         return job
 

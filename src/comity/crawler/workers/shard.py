@@ -3,22 +3,21 @@
 Whether all are at rest, and how many pages it may keep, is for the board to say.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from comity.crawler.checkpoint import Begun
-from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
-from comity.crawler.given import CrawlStorage, FolderStorage, Membership
+from comity.crawler.given import CrawlStorage, Membership
 from comity.crawler.mailbox import Mailbox
 from comity.crawler.run import End, Run
 from comity.crawler.scheduler import Scheduler
 from comity.crawler.shards import ShardPlace, part
 from comity.crawler.snapshot import HostState, ShardNow, ShardState
-from comity.net import ClientSettings, Clock
-from comity.policy import Policy
+from comity.crawler.workers.board import settings_of_shard
+from comity.crawler.workers.jobs import Job
+from comity.net import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,50 +37,39 @@ class Shard:
         control: how it is told to stop and to end, and how many pages it may keep.
 
     Args:
-        seeds: those of the whole crawl.
-        folder: of the whole crawl.
-        beside: the schedulers of this process's shards, which share the requests there may be at once.
-        refresh: the number of the refresh that the whole crawl is in; 0 for none.
+        job: of the worker that has it.
         own: the folder of this shard; None for the one that has its name.
+        beside: the schedulers of this process's shards, which share the requests there may be at once.
         on_sent: told when something for other shards was committed.
     """
 
     def __init__(
         self,
-        seeds: list[str],
-        folder: Path,
+        job: Job,
         place: ShardPlace,
+        storage: CrawlStorage,
         *,
-        policy: Policy,
-        settings: Mapping[str, Any] | CrawlSettings,
-        client_settings: ClientSettings,
-        beside: list[Scheduler] | None = None,
-        clock: Clock | None = None,
-        sink: str | None = None,
-        expander: str | None = None,
-        refresh: int = 0,
         own: Path | None = None,
-        storage: CrawlStorage | None = None,
-        on_begin: Callable[[], None] | None = None,
+        clock: Clock | None = None,
+        beside: list[Scheduler] | None = None,
         on_sent: Callable[[], None] = lambda: None,
     ) -> None:
-        own = own or folder / part(place.number)
+        manifest, own = job.manifest, own or job.folder / part(place.number)
         begun = Begun.at(own)
         self.place = place
         self._clock = clock or Clock()
         self.crawler = Crawler(
-            seeds,
+            manifest.seeds,
             own,
-            policy=policy,
-            settings=settings,
-            client_settings=client_settings,
+            policy=job.policy,
+            settings=settings_of_shard(job.settings, manifest.shards),
+            client_settings=job.client_settings,
             clock=self._clock,
-            sink=sink,
-            expander=expander,
-            refresh=refresh > begun.refresh,
+            sink=manifest.sink,
+            expander=manifest.expander,
+            refresh=job.store is None and manifest.refresh > begun.refresh,
             begun=begun,
-            on_begin=on_begin,
-            storage=storage or FolderStorage(own, folder),
+            storage=storage,
             membership=Membership(place, [] if beside is None else beside, on_sent),
         )
         self.control = self.crawler.control

@@ -149,7 +149,6 @@ class ShardedCrawl(Supervisor):
         self._board = self._new_board(spent)
         manifest.ended = None
         manifest.write(self.folder)
-        list(self._orders.new())  # of runs before
 
     def _sum_up(self) -> None:
         self._manifest.seconds = self._board.look().seconds
@@ -188,7 +187,7 @@ class ShardedCrawl(Supervisor):
     # Processes
 
     def _job(self, worker: WorkerProcess) -> Job:
-        return self._job_of(worker, self._manifest)
+        return self._job_of(worker, self._manifest, self._orders.mark)
 
     def _on_word(self, worker: WorkerProcess, word: Word) -> None:
         super()._on_word(worker, word)

@@ -266,7 +266,7 @@ class Supervisor:
         """What a process that is to be started is to do."""
         raise NotImplementedError
 
-    def _job_of(self, worker: WorkerProcess, manifest: CrawlManifest, store: str | None = None) -> Job:
+    def _job_of(self, worker: WorkerProcess, manifest: CrawlManifest, orders: int, store: str | None = None) -> Job:
         return Job(
             self.folder,
             name_of_process(worker.number),
@@ -275,6 +275,7 @@ class Supervisor:
             replace(self.settings, concurrency=self._concurrency),
             replace(self._client_settings, connections=self._connections),
             store,
+            orders,
         )
 
     def _worker_lost(self, worker: WorkerProcess) -> None:
