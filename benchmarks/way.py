@@ -27,7 +27,7 @@ MILESTONES = {
     "StreamedResponse.read": "the body is read",
     "read_page": "the page is parsed",
     "Gate.finished": "its turn is over",
-    "page": "the record is made",
+    "Kept.record": "the record is made",
     "Book._write": "it waits for the commit",
     "AppendedFile.add": "the line is written",
     "AppendedFile._write": "it is on the disk",

@@ -1,8 +1,8 @@
 """The crawl as who starts it sees it: with what it is made, how it is told to stop, how it stands and how it ended."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from comity.crawler.records import CrawledPage
 from comity.crawler.recrawl import not_begun
 from comity.crawler.run import End, Run
 from comity.crawler.sinks import Sink
-from comity.crawler.sinks.runner import DEFAULT, LEDGER, Named, SinkRunner, check_free, named
+from comity.crawler.sinks.runner import DEFAULT, LEDGER, SinkRunner, check_free, named
 from comity.crawler.snapshot import Phase, Snapshot, take
 from comity.crawler.stats import Stats, StatsCollector
 from comity.crawler.telemetry import Telemetry
@@ -208,15 +208,8 @@ class Crawler:
         if not (self.folder / "frontier.sqlite").exists():
             check_free(self.folder, DEFAULT if sink is None else sink.name, LEDGER)
         make_folder(self.folder)
-        with self._collector.running(self.folder), self._opened(sink) as run:
-            async with run.client:
-                self.end = await run.work()
-        return self.stats
-
-    @contextmanager
-    def _opened(self, sink: Named | None) -> Iterator[Run]:
-        given = self._given
         with (
+            self._collector.running(self.folder),
             given.storage.frontier() as frontier,
             nullcontext(SinkRunner(sink, self.folder, frontier)) as runner,
             Ledger(self.folder / LEDGER, frontier.load_state("ledger"), given.clock) as ledger,
@@ -227,14 +220,8 @@ class Crawler:
             nullcontext() if self._webhook is None else closing(self._webhook),
             closing(Telemetry()) if self.settings.telemetry else nullcontext() as telemetry,
         ):
-            opened = Opened(
-                frontier=frontier,
-                journal=journal,
-                sink=runner,
-                ledger=ledger,
-                reader=reader,
-                writer=writer,
-                telemetry=telemetry,
-            )
-            self._run = Run(given, opened, self.control, self._collector)
-            yield self._run
+            opened = Opened(frontier, journal, runner, ledger, reader, writer, telemetry)
+            run = self._run = Run(given, opened, self.control, self._collector)
+            async with run.client:
+                self.end = await run.work()
+        return self.stats

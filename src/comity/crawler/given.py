@@ -141,7 +141,7 @@ class Given:
         return max(self.settings.concurrency, self.client_settings.connections)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Opened:
     """What is open while a run lasts.
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -37,9 +37,12 @@ from comity.urls import host as host_of
 from comity.urls import normalise
 
 if TYPE_CHECKING:
+    from comity.configuration import Configuration
     from comity.crawler.checkpoint import Begun
+    from comity.crawler.workers.joined import AnyCrawl
     from comity.crawler.workers.processes import Start
     from comity.demo import DemoSite
+    from comity.net import ClientSettings
 
 _LEASE: Final = SettingField(name="--lease", hint=float, unit="seconds")
 INTERPRETED: Final = (
@@ -91,6 +94,83 @@ _WATCHING: Final = together(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlOptions:
+    """What was typed, but for the settings."""
+
+    url: tuple[str, ...]
+    folder: Path | None
+    form: str | None
+    compress: str | None
+    urls: Path | None
+    sink: str | None
+    source: str | None
+    resume: bool
+    refresh: bool
+    demo: bool
+    report: Path | None
+    join: bool
+    store: str | None
+    lease: str | None
+    engine: str
+    address: str | None
+    workers: int
+    shards: int | None
+    expander: str | None
+    schema: Path | None
+    quiet: bool
+    verbose: int
+    log: Path | None
+    metrics: str | None
+    dashboard: int | None
+    ok_if_some_failed: bool
+    as_json: bool
+
+    def __post_init__(self) -> None:
+        """See that they go together."""
+        if self.sink is not None and self.form is not None:
+            raise click.UsageError("--format and --sink exclude each other")
+        if self.compress is not None and (self.sink is not None or self.form not in (None, "jsonl")):
+            raise click.UsageError("--compress packs JSON Lines: leave out --sink, and any other --format than jsonl")
+        if self.schema is not None and self.expander is not None:
+            raise click.UsageError("--schema and --expander exclude each other")
+        if self.resume and self.refresh:
+            raise click.UsageError("--resume and --refresh exclude each other")
+        if self.store is None and (self.join or self.lease is not None):
+            raise click.UsageError("--join and --lease are about a crawl in PostgreSQL: add --store URL")
+        if self.store is not None and self.source is not None:
+            raise click.UsageError("--source is not possible with --store")
+        if self.join and self.again:
+            raise click.UsageError("--join excludes --resume and --refresh: it takes part in what one of them begins")
+        if self.address is not None and self.engine != "ray":
+            raise InvalidSetting("--address names a Ray cluster: add --engine ray")
+        if self.demo and (self.url or self.urls or self.again):
+            raise InvalidSetting(
+                "--demo starts its own web site and cannot be combined with a URL, --resume or --refresh"
+            )
+
+    @property
+    def again(self) -> str | None:
+        """The option that goes on with a crawl."""
+        return "--resume" if self.resume else "--refresh" if self.refresh else None
+
+    @property
+    def written_by(self) -> str | None:
+        """The format or plug-in of the output."""
+        packed = {"gzip": "jsonl.gz", "zstd": "jsonl.zst"}  # as --format may say it too
+        return self.sink or (self.form if self.compress is None else packed[self.compress])
+
+    @property
+    def expanded_by(self) -> str | None:
+        """The plug-in that makes records of pages."""
+        if self.schema is None:
+            return self.expander
+        from comity.cli.input_files import read
+        from comity.crawler.plugins import SchemaExpander
+
+        return SchemaExpander(read(self.schema).decode("utf-8-sig", "replace")).name
+
+
 @command("Fetch and crawl")
 @argument("url", "[URL]...")
 @option("-o --output folder", "DIR", "Folder for the results.", type=PATH, otherwise="crawl-HOST-TIME")
@@ -135,174 +215,132 @@ _WATCHING: Final = together(
 @CONFIG
 @JSON
 @unwaited()
-def crawl(
-    url: tuple[str, ...],
-    folder: Path | None,
-    form: str | None,
-    compress: str | None,
-    urls: Path | None,
-    sink: str | None,
-    source: str | None,
-    resume: bool,
-    refresh: bool,
-    demo: bool,
-    report: Path | None,
-    join: bool,
-    store: str | None,
-    lease: str | None,
-    engine: str,
-    address: str | None,
-    workers: int,
-    shards: int | None,
-    expander: str | None,
-    schema: Path | None,
-    quiet: bool,
-    verbose: int,
-    log: Path | None,
-    metrics: str | None,
-    dashboard: int | None,
-    ok_if_some_failed: bool,
-    as_json: bool,
-    **options: Any,
-) -> Exit:
+def crawl(**given: Any) -> Exit:
     """Crawl web sites.
 
     A SIZE is in bytes, or like 50MB; a TIME in seconds, or like 10m. Exit code 0: done, 2: some pages failed (see
     --ok-if-some-failed), 3: nothing could be reached, retry later, 130: stopped by Ctrl-C.
     """
-    if sink is not None and form is not None:
-        raise click.UsageError("--format and --sink exclude each other")
-    if compress is not None:
-        if sink is not None or form not in (None, "jsonl"):
-            raise click.UsageError("--compress packs JSON Lines: leave out --sink, and any other --format than jsonl")
-        form = {"gzip": "jsonl.gz", "zstd": "jsonl.zst"}[compress]  # as --format may say it too
-    if schema is not None:
-        if expander is not None:
-            raise click.UsageError("--schema and --expander exclude each other")
-        from comity.cli.input_files import read
-        from comity.crawler.plugins import SchemaExpander
-
-        expander = SchemaExpander(read(schema).decode("utf-8-sig", "replace")).name
-    if resume and refresh:
-        raise click.UsageError("--resume and --refresh exclude each other")
-    if store is None and (join or lease is not None):
-        raise click.UsageError("--join and --lease are about a crawl in PostgreSQL: add --store URL")
-    if store is not None and source is not None:
-        raise click.UsageError("--source is not possible with --store")
-    if join and (resume or refresh):
-        raise click.UsageError("--join excludes --resume and --refresh: it takes part in what one of them begins")
-    if address is not None and engine != "ray":
-        raise InvalidSetting("--address names a Ray cluster: add --engine ray")
-    if demo and (url or urls or resume or refresh):
-        raise InvalidSetting("--demo starts its own web site and cannot be combined with a URL, --resume or --refresh")
-    configuration = loaded(**options)
-    seeds = [*map(normalise, url), *(urls_in(urls) if urls is not None else ())]
+    typed = CrawlOptions(**{name: given.pop(name) for name in CrawlOptions.__dataclass_fields__})
+    expander = typed.expanded_by
+    configuration = loaded(**given)
+    seeds = [*map(normalise, typed.url), *(urls_in(typed.urls) if typed.urls is not None else ())]
     from rich.console import Console
 
     from comity._compiled import lacks_compiled
     from comity.cli import process
     from comity.cli.logs import logging_to
-    from comity.cli.resuming import as_begun, settled_before, told_anew
     from comity.cli.summary import sum_up
-    from comity.crawler import Crawler
-    from comity.crawler.checkpoint import Begun
     from comity.crawler.plugins import look_in
-    from comity.crawler.shards import is_sharded, manifest_of, shards_for
-    from comity.crawler.workers.joined import LEASE, AnyCrawl, JoinedCrawl, begun_in
-    from comity.crawler.workers.sharded import ShardedCrawl
-    from comity.crawler.workers.supervisor import COMMAND
 
     console = Console(stderr=True)
     try:
         look_in(Path.cwd())  # plug-ins are found where the command is run
     except OSError as error:
         raise StorageError(f"the current folder cannot be used: {error.strerror}", hint="change to one") from error
-    policy, settings, client_settings = configuration.policy, configuration.crawl, configuration.client
-    if client_settings.connections < settings.concurrency:
-        client_settings = replace(client_settings, connections=settings.concurrency)
     with ExitStack() as stack:
-        if demo:
-            site = stack.enter_context(_demo())
-            seeds = [normalise(seed) for seed in site.seeds]
-            policy = policy.with_changes(allow_addresses=(*policy.allow_addresses, "127.0.0.0/8"))
-            if configuration.settings["min_interval"].origin == "default":
-                policy = policy.with_changes(min_interval=DEMO_DELAY)
-            client_settings = replace(client_settings, resolve=site.resolve)
-        if join and (settled := settled_before(configuration, lease)):
-            raise InvalidSetting(f"--join takes part in a crawl as it was begun: leave out {', '.join(settled)}")
-        again = "--resume" if resume else "--refresh" if refresh else None
-        begun = Begun.at(folder) if store is None and folder is not None else Begun()
-        if not seeds and not again and not join and source is None and not begun.is_there:
-            raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
-        goes_on = limits = ""
-        folder = _own_folder(folder, seeds) if store is not None else _folder(folder, seeds, again, begun)
-        how: dict[str, Any] = {"settings": settings}
-        if again:
-            if store is not None:
-                begun = begun_in(store)
-            policy, goes_on = as_begun(begun.policy, configuration)
-            how["settings"], limits = told_anew(begun.settings, configuration)
-        if engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
-            shards = shards_for(workers)  # one worker is placed as several are
-        how |= {"policy": policy, "client_settings": client_settings, "refresh": refresh}
-        how |= {"sink": sink or form, "expander": expander, "on_begin": partial(_told, goes_on, limits)}
-        crawler: AnyCrawl
-        if store is None and not is_sharded(folder, workers, shards):
-            crawler = Crawler(seeds, folder, source=source, begun=begun, **how)
-        else:
-            command = (*COMMAND, *("-v",) * verbose, *(() if log is None else ("--log", str(log))))
-            how |= {"shards": shards, "workers": workers, "command": command}
-            if engine == "ray":
-                how["start"] = stack.enter_context(_on_ray(address, workers, verbose, log, anywhere=store is not None))
-            if store is not None:
-                for_lease = LEASE if lease is None else _LEASE.checked(_LEASE.read(lease))
-                crawler = JoinedCrawl(
-                    seeds, folder, store, join=join, resume=resume, lease=for_lease, on_word=complain, **how
-                )
-            elif source is not None:
-                raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
-            else:
-                crawler = ShardedCrawl(seeds, folder, **how)
+        crawler, client_settings = _crawler(typed, expander, configuration, seeds, stack)
+        folder, report, quiet = crawler.folder, typed.report, typed.quiet
         if report is not None:
             _check_writable(report, folder)
-        stack.enter_context(logging_to(log, console if verbose else None, level=process.level_of(verbose)))
-        if metrics is not None:
+        shown_on = console if typed.verbose else None
+        stack.enter_context(logging_to(typed.log, shown_on, level=process.level_of(typed.verbose)))
+        if typed.metrics is not None:
             from comity.cli.metrics import serving
 
-            served = stack.enter_context(serving(crawler, metrics))
+            served = stack.enter_context(serving(crawler, typed.metrics))
             if not quiet:
                 complain(f"metrics at {served}")
-        if dashboard is not None:
+        if typed.dashboard is not None:
             from comity.web.serving import dashboard as shown
 
-            page = stack.enter_context(shown(store or str(folder), dashboard, policy, client_settings))
+            where = typed.store or str(folder)
+            page = stack.enter_context(shown(where, typed.dashboard, crawler.policy, client_settings))
             complain(f"dashboard at {page}")
         if lacks_compiled() and not quiet:
             complain(INTERPRETED)
         hook = None
-        if settings.webhook is not None:
+        if configuration.crawl.webhook is not None:
             from comity.crawler.webhook import Webhook
 
-            hook = stack.enter_context(closing(Webhook(settings.webhook, policy)))
+            hook = stack.enter_context(closing(Webhook(configuration.crawl.webhook, crawler.policy)))
         try:
-            stats = process.run(crawler, None if as_json or quiet else console)
+            stats = process.run(crawler, None if typed.as_json or quiet else console)
         except ComityError as error:
             if hook is not None:
                 hook.send("crawl.failed", {"crawl": str(folder), "why": str(error)})
             raise
         if hook is not None:
             hook.send("crawl.ended", {"crawl": str(folder), **stats.to_dict()})
-    code = sum_up(crawler, stats, as_json=as_json, resumable=not demo, ok_if_some_failed=ok_if_some_failed)
+    some_may_fail = typed.ok_if_some_failed
+    code = sum_up(crawler, stats, as_json=typed.as_json, resumable=not typed.demo, ok_if_some_failed=some_may_fail)
     if report is not None:
         from comity.audit.report import write
 
-        for words in write(folder, report, store=store):
+        for words in write(folder, report, store=typed.store):
             complain(words)
-        if as_json:
+        if typed.as_json:
             complain(f"report in {report}")
         else:
             say(f"{'report in':20}{'':>12}  {report}")
     return code
+
+
+def _crawler(
+    typed: CrawlOptions, expander: str | None, configuration: "Configuration", seeds: list[str], stack: ExitStack
+) -> "tuple[AnyCrawl, ClientSettings]":
+    """The crawl that the options speak of, new or begun, and the settings of its client; what it needs is open as long
+    as the stack."""
+    from comity.cli.resuming import as_begun, settled_before, told_anew
+    from comity.crawler import Crawler
+    from comity.crawler.checkpoint import Begun
+    from comity.crawler.shards import is_sharded, manifest_of, shards_for
+    from comity.crawler.workers.joined import LEASE, JoinedCrawl, begun_in
+    from comity.crawler.workers.sharded import ShardedCrawl
+    from comity.crawler.workers.supervisor import COMMAND
+
+    policy, settings, client_settings = configuration.policy, configuration.crawl, configuration.client
+    folder, store, again, join, shards = typed.folder, typed.store, typed.again, typed.join, typed.shards
+    if client_settings.connections < settings.concurrency:
+        client_settings = replace(client_settings, connections=settings.concurrency)
+    if typed.demo:
+        site = stack.enter_context(_demo())
+        seeds = [normalise(seed) for seed in site.seeds]
+        policy = policy.with_changes(allow_addresses=(*policy.allow_addresses, "127.0.0.0/8"))
+        if configuration.settings["min_interval"].origin == "default":
+            policy = policy.with_changes(min_interval=DEMO_DELAY)
+        client_settings = replace(client_settings, resolve=site.resolve)
+    if join and (settled := settled_before(configuration, typed.lease)):
+        raise InvalidSetting(f"--join takes part in a crawl as it was begun: leave out {', '.join(settled)}")
+    begun = Begun.at(folder) if store is None and folder is not None else Begun()
+    if not seeds and not again and not join and typed.source is None and not begun.is_there:
+        raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
+    goes_on = limits = ""
+    folder = _own_folder(folder, seeds) if store is not None else _folder(folder, seeds, again, begun)
+    how: dict[str, Any] = {"settings": settings}
+    if again:
+        if store is not None:
+            begun = begun_in(store)
+        policy, goes_on = as_begun(begun.policy, configuration)
+        how["settings"], limits = told_anew(begun.settings, configuration)
+    if typed.engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
+        shards = shards_for(typed.workers)  # one worker is placed as several are
+    how |= {"policy": policy, "client_settings": client_settings, "refresh": typed.refresh}
+    how |= {"sink": typed.written_by, "expander": expander, "on_begin": partial(_told, goes_on, limits)}
+    if store is None and not is_sharded(folder, typed.workers, shards):
+        return Crawler(seeds, folder, source=typed.source, begun=begun, **how), client_settings
+    command = (*COMMAND, *("-v",) * typed.verbose, *(() if typed.log is None else ("--log", str(typed.log))))
+    how |= {"shards": shards, "workers": typed.workers, "command": command}
+    if typed.engine == "ray":
+        on_ray = _on_ray(typed.address, typed.workers, typed.verbose, typed.log, anywhere=store is not None)
+        how["start"] = stack.enter_context(on_ray)
+    if store is not None:
+        lease = LEASE if typed.lease is None else _LEASE.checked(_LEASE.read(typed.lease))
+        how |= {"join": join, "resume": typed.resume, "lease": lease, "on_word": complain}
+        return JoinedCrawl(seeds, folder, store, **how), client_settings
+    if typed.source is not None:
+        raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
+    return ShardedCrawl(seeds, folder, **how), client_settings
 
 
 @contextmanager

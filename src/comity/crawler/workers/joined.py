@@ -136,8 +136,7 @@ class JoinedCrawl(Supervisor):
         self._url = store
         self._store = CrawlStore(self.where)
         self._run: Run  # known once there is a crawl
-        self._begins = not join and not resume and not refresh
-        self._begins_refresh = refresh
+        self._how = "join" if join else "refresh" if refresh else "resume" if resume else "begin"
         checked("workers", workers)
         try:
             str(self.folder.absolute()).encode()
@@ -150,7 +149,7 @@ class JoinedCrawl(Supervisor):
             raise InvalidSetting(f"lease: {lease!r} is not a number of seconds from {SHORTEST_LEASE:g} to 600")
         self._lease = lease
         before = None
-        if not self._begins:
+        if self._how != "begin":
             with closing(self._store):
                 stored = self._store.crawl()
             self._run, before = stored.run, CrawlManifest.read(stored.manifest, self.where)
@@ -167,7 +166,6 @@ class JoinedCrawl(Supervisor):
             expander=expander,
             refresh=refresh,
         )
-        self._join = join
         super().__init__(client_settings, workers, start or children(command), stalled, on_begin)
         self._told = _Told(on_word or (lambda text: None), self.folder)
         self._names: set[str] = set()  # of all processes started
@@ -220,24 +218,24 @@ class JoinedCrawl(Supervisor):
 
     def _begin(self) -> None:
         shards = self._manifest.shards
-        ours = None if self._begins else mark_of(self._store)
+        ours = None if self._how == "begin" else mark_of(self._store)
         check_free(self.folder, ours)
         manifest, pages, command = asdict(self._manifest), self.settings.max_pages, (self._name, str(self.folder))
         with self._store.open() as db:
             see_that_it_will_do(db, self.where, shards, len(self._processes))
-            if self._begins:
+            if self._how == "begin":
                 make(db, self.where, shards, manifest, lease=self._lease, pages=pages, command=command)
         (ours or mark_of(self._store)).write(self.folder)
-        if self._begins_refresh:
+        if self._how == "refresh":
             self._manifest.refresh += 1
             save = partial(recrawl.begun, self._manifest.refresh)
             manifest = asdict(self._manifest)
             self._run = self._store.go_on(
                 manifest, pages, after=self._run, command=command, forget=recrawl.FORGOTTEN, save=save
             )
-        elif self._begins:
+        elif self._how == "begin":
             self._run = self._store.crawl().run
-        elif not self._join:
+        elif self._how == "resume":
             self._run = self._store.go_on(manifest, pages, after=self._run, command=command)
         cut_back(self._store, self.folder, self._manifest.sink)
         self._order = self._before = max((number for number, _ in self._store.orders()), default=0)

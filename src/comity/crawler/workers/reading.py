@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from comity.crawler import orders
 from comity.crawler.checkpoint import Begun
@@ -22,23 +22,7 @@ from comity.frontier.tables import TablesView
 STORE: Final = ("postgresql://", "postgres://")
 
 
-class ReadCrawl(Protocol):
-    """What is asked of a crawl's queue, and told."""
-
-    @property
-    def name(self) -> str: ...
-    def views(self) -> Iterator[TablesView]: ...
-    def shard_of(self, host: str) -> int: ...
-    def view_of(self, host: str) -> TablesView | None: ...
-    def standing(self) -> list[ShardStatus]: ...
-    def holds(self, hosts: list[str]) -> dict[str, Hold]: ...
-    def begun(self, view: TablesView | None = None) -> Begun: ...
-    def last_order(self, host: str) -> Order | None: ...
-    def give(self, host: str, kind: OrderKind, seconds: float | None) -> Order: ...
-    def is_running(self) -> bool: ...
-
-
-def crawl_at(place: str | Path) -> ReadCrawl:
+def crawl_at(place: str | Path) -> "ReadCrawl":
     """The crawl in a folder, or in the store that a URL names, or that a folder with parts of a crawl names.
 
     Raises:
@@ -50,7 +34,7 @@ def crawl_at(place: str | Path) -> ReadCrawl:
     return FolderReading(Path(place)) if held is None else StoreReading(store_of(held))
 
 
-def end(crawl: ReadCrawl) -> Order:
+def end(crawl: "ReadCrawl") -> Order:
     """Order a crawl that runs to end, on all machines: what is under way is finished, what waits is for a later run.
 
     Raises:
@@ -214,3 +198,7 @@ class StoreReading:
         from comity.frontier.postgresql.view import PostgresView
 
         return PostgresView(self._where, number)
+
+
+ReadCrawl = FolderReading | StoreReading
+"""What is asked of a crawl's queue, and told."""

@@ -19,10 +19,10 @@ from comity.crawler.workers.board import Row, left_alone, part_of_pool
 from comity.crawler.workers.leases import NEXT_TOKEN, StandsStill, now, see_run
 from comity.errors import InputError, StorageError
 from comity.frontier.later import Visits
-from comity.frontier.messages import Parcel
+from comity.frontier.messages import TAKEN, Parcel, numbers
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
-from comity.frontier.postgresql.view import ShardTables, parcels, pending, taken_of
+from comity.frontier.postgresql.view import ShardTables
 from comity.frontier.values import Run
 
 LOOK_EVERY: Final = 0.25  # seconds between two looks at who takes part
@@ -370,21 +370,37 @@ class CrawlStore:
     # Messages, orders
 
     def parcels(
-        self, mine: Collection[int], after: Mapping[tuple[int, int], int], most: int | None
+        self, receivers: Collection[int], after: Mapping[tuple[int, int], int], most: int | None
     ) -> list[tuple[int, Parcel]]:
-        """See `view.parcels`."""
-        with self.open() as db:
-            return parcels(db, mine, dict(after), most)
+        """What shards have sent to some and these have not taken up: sender and parcel, of each sender the oldest
+        first.
 
-    def taken_of(self, mine: Collection[int]) -> dict[tuple[int, int], int]:
-        """See `view.taken_of`."""
+        Args:
+            after: by sender and receiver, the parcel taken up last.
+        """
         with self.open() as db:
-            return taken_of(db, mine)
+            rows = db.execute(
+                "SELECT parcel.sender, id, parcel.receiver, messages FROM parcel LEFT JOIN "
+                "unnest(%s::int[], %s::int[], %s::bigint[]) AS known (sender, receiver, last) "
+                "ON known.sender = parcel.sender AND known.receiver = parcel.receiver "
+                "WHERE parcel.receiver = ANY(%s) AND id > coalesce(last, 0) ORDER BY id LIMIT %s",
+                ([one for one, _ in after], [other for _, other in after], list(after.values()), list(receivers), most),
+            ).fetchall()
+        return [(sender, Parcel(*row)) for sender, *row in rows]
 
     def pending(self) -> dict[int, int]:
-        """See `view.pending`."""
-        with self.open() as db:
-            return pending(db)
+        """How many messages each shard has sent that have not been taken."""
+        found: dict[int, int] = {}
+        with self.one_instant():
+            taken = {receiver: numbers(its) for receiver, its in self.state(TAKEN).items()}
+            with self.open() as db:
+                sent = db.execute(
+                    "SELECT sender, id, receiver, json_array_length(messages::json) FROM parcel"
+                ).fetchall()
+        for sender, id_, receiver, count in sent:
+            if id_ > taken.get(receiver, {}).get(sender, 0):
+                found[sender] = found.get(sender, 0) + count
+        return found
 
     def order(self, order: Order) -> None:
         """Give an order to all who take part."""

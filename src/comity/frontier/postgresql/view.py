@@ -1,14 +1,11 @@
-"""Reading a crawl in PostgreSQL: the tables of a shard, its read-only view, and what the shards have for each other."""
+"""Reading a crawl in PostgreSQL: the tables of a shard and its read-only view."""
 
-import json
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from comity.errors import InputError
-from comity.frontier import messages
 from comity.frontier.database import LATER, entry_of
-from comity.frontier.messages import Parcel, numbers
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained, is_made
 from comity.frontier.tables import FrontierTables, TablesView
 from comity.frontier.values import Entry, EntryKind, Unreachable
@@ -124,51 +121,3 @@ class PostgresView(TablesView):
                 raise
             begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
             super().__init__(db, ShardTables(db, where, shard), begin)
-
-
-def parcels(
-    db: Any, receivers: Collection[int], after: dict[tuple[int, int], int], most: int | None
-) -> list[tuple[int, Parcel]]:
-    """What shards have sent to some and these have not taken up: sender and parcel, of each sender the oldest first.
-
-    Args:
-        after: by sender and receiver, the parcel taken up last.
-    """
-    rows = db.execute(
-        "SELECT parcel.sender, id, parcel.receiver, messages FROM parcel LEFT JOIN "
-        "unnest(%s::int[], %s::int[], %s::bigint[]) AS known (sender, receiver, last) "
-        "ON known.sender = parcel.sender AND known.receiver = parcel.receiver "
-        "WHERE parcel.receiver = ANY(%s) AND id > coalesce(last, 0) ORDER BY id LIMIT %s",
-        (
-            [sender for sender, _ in after],
-            [receiver for _, receiver in after],
-            list(after.values()),
-            list(receivers),
-            most,
-        ),
-    ).fetchall()
-    return [(sender, Parcel(*row)) for sender, *row in rows]
-
-
-def taken_of(db: Any, shards: Collection[int]) -> dict[tuple[int, int], int]:
-    """The last parcel that each receiver has taken of some senders: by sender and receiver."""
-    wanted = set(shards)
-    rows = db.execute("SELECT shard, value FROM fact WHERE key = %s", (messages.TAKEN,)).fetchall()
-    return {
-        (sender, receiver): number
-        for receiver, text in rows
-        for sender, number in numbers(json.loads(text)).items()
-        if sender in wanted
-    }
-
-
-def pending(db: Any) -> dict[int, int]:
-    """How many messages each shard has sent that have not been taken."""
-    taken = taken_of(db, [number for (number,) in db.execute("SELECT number FROM shard").fetchall()])
-    found: dict[int, int] = {}
-    for sender, id_, receiver, count in db.execute(
-        "SELECT sender, id, receiver, json_array_length(messages::json) FROM parcel"
-    ):
-        if id_ > taken.get((sender, receiver), 0):
-            found[sender] = found.get(sender, 0) + count
-    return found
