@@ -139,7 +139,13 @@ class Book:
         if outcome.before is not None:
             self._look_back(outcome)
         if isinstance(outcome, Kept):
-            self._kept(outcome, page)
+            self.stats.body_bytes += len(outcome.answer.body)
+            self._collector.tally.page(outcome.entry.depth, outcome.shown.content_type)
+            self.stats.soft_404 += outcome.soft_404 is not None
+            self.stats.misfit += outcome.misfit is not None
+            self.stats.duplicates += outcome.duplicate is not None
+        if page is not None:
+            unsaved.pages.append(page)
         for counter in kind.counters:
             setattr(self.stats, counter, getattr(self.stats, counter) + 1)
         if kind.channel is not None and record is not None:
@@ -239,16 +245,6 @@ class Book:
             shown.url, shown.body, sha256=shown.sha256, canonical=canonical, fingerprint=page.fingerprint
         )
         return page if duplicate is None else replace(page, duplicate=duplicate)
-
-    def _kept(self, kept: Kept, page: CrawledPage | None) -> None:
-        """A page is kept; `page`: to be handed out."""
-        self.stats.body_bytes += len(kept.answer.body)
-        self._collector.tally.page(kept.entry.depth, kept.shown.content_type)
-        self.stats.soft_404 += kept.soft_404 is not None
-        self.stats.misfit += kept.misfit is not None
-        self.stats.duplicates += kept.duplicate is not None
-        if page is not None:
-            self.unsaved.pages.append(page)
 
     def _look_back(self, outcome: Outcome) -> None:
         """What a page was may count no more: then no other page repeats it from now on."""
