@@ -26,11 +26,11 @@ def test_a_redirect_leads_on(location: str, target: str) -> None:
 @pytest.mark.parametrize(
     ("location", "passed", "why"),
     [
-        ("", [], "redirects without saying where"),
+        ("", [], "redirects without a Location"),
         ("file:///etc/passwd", [], "redirects to 'file:///etc/passwd', which cannot be fetched"),
         ("http://", [], "redirects to 'http://', which cannot be fetched"),
-        ("HERE", ["https://site.example/HERE"], "redirects to https://site.example/HERE, where it has been before"),
-        ("#part", [], "redirects to https://site.example/here, where it has been before"),
+        ("HERE", ["https://site.example/HERE"], "redirects to https://site.example/HERE, in a loop"),
+        ("#part", [], "redirects to https://site.example/here, in a loop"),
         (
             "/there",
             [BEFORE, "https://site.example/"],

@@ -31,11 +31,11 @@ def next_hop(
     """
     target = urls.join(url, location) if location else None
     if not location:
-        why = "redirects without saying where"
+        why = "redirects without a Location"
     elif target is None:
         why = f"redirects to {location!r:.200}, which cannot be fetched"
     elif target == url or target in passed:
-        why = f"redirects to {target}, where it has been before"
+        why = f"redirects to {target}, in a loop"
     elif len(passed) >= most:
         named = f" ({setting})" if setting else ""
         why = f"redirects to {target}, more than the limit of {most} redirects{named}"

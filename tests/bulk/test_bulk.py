@@ -268,7 +268,7 @@ def test_columns_without_rows_and_of_nothing_are_no_error() -> None:
     assert bulk.verdicts(pa.chunked_array([], pa.string()), robots, "MyBot").num_rows == 0
     assert bulk.verdicts(pa.nulls(2), robots, "MyBot")["reason"].to_pylist() == ["the URL is null"] * 2
     nothing = bulk.verdicts(["https://a.example/"], robots.slice(0, 0), "MyBot")
-    assert nothing["reason"].to_pylist() == ["no robots.txt of this origin is given"]
+    assert nothing["reason"].to_pylist() == ["no robots.txt for this origin"]
 
 
 def test_octets_that_are_no_text_are_no_url() -> None:
@@ -294,7 +294,7 @@ def test_the_capture_then_in_force_decides() -> None:
         table = bulk.verdicts([ask], robots, "MyBot", at=when)
         return table["verdict"][0].as_py(), table["reason"][0].as_py()
 
-    assert at(9 * day) == (None, "no robots.txt of this origin is given for that time")
+    assert at(9 * day) == (None, "no robots.txt for this origin at that time")
     assert at(10 * day) == ("disallowed_explicit", "a rule disallows it")
     assert at(11.5 * day) == ("disallowed_explicit", "a rule disallows it")  # the last good copy stands in
     assert at(12 * day) == ("allowed_implicit", "robots.txt is unavailable (HTTP status 404)")

@@ -145,8 +145,8 @@ def test_the_summary_counts_by_agent_reason_host_purpose_and_dialect_and_is_json
     assert "search               disallowed 1, no answer 1, unknown 2" in out
     assert "4 URLs, 1 agent in out.parquet" in out
     both = comity("audit", "u.txt", "--robots", "robots", "--agents", "A,B", "-o", "both.parquet", cwd=tmp_path).stdout
-    assert "stated preferences, all 2 agents together:" in both
-    assert "reasons, all 2 agents together:" in both
+    assert "stated preferences, 2 agents together:" in both
+    assert "reasons, 2 agents together:" in both
 
 
 def test_the_capture_in_force_at_a_time_decides(tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ def test_answers_and_pages_have_one_line_and_a_table(site: Site) -> None:
     assert repr(decision) == f"<Decision disallowed {site.url('/private')} for TestBot/1.0: {why}>"
     assert "overrides" in match._repr_html_()
     assert page._repr_markdown_() == page.markdown
+    assert page._repr_html_ is None, "a notebook shows the Markdown"
 
 
 @pytest.mark.parametrize("name", ["get", "head", "check", "get_many", "stream", "retrieve", "crawl_delay", "inspect"])

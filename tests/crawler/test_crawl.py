@@ -245,7 +245,7 @@ def test_what_is_of_an_unwanted_type_is_asked_for_once_and_left_out(
     assert (stats.pages, stats.unwanted, stats.failed, crawler.end.trouble) == (2, 3, 0, None)
     assert paths(tmp_path, "unwanted", site) == {"/1.gif", "/2.gif", "/none"}
     (first, *_) = sorted(records(tmp_path, "unwanted"), key=lambda record: record["url"])
-    why = f"{site.url('/1.gif')} is image/gif, which is not wanted (content_types)"
+    why = f"{site.url('/1.gif')} is image/gif, which content_types leaves out"
     gif = {"url": site.url("/1.gif"), "depth": 1, "status": 200, "content_type": "image/gif", "why": why}
     assert first == gif | {"found_on": site.url("/"), "refresh": 0}
     assert prove(tmp_path).findings == []

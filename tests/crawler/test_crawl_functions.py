@@ -112,8 +112,8 @@ def test_a_page_that_asks_for_payment_fails_for_a_reason_of_its_own(site: Site) 
 
     crawl = asyncio.run(crawled())
     assert [(each["why"], each["status"]) for each in crawl.failures] == [
-        ("wants payment: HTTP status 402", 402),
-        ("wants a licence: HTTP status 401", 401),
+        ("requires payment: HTTP status 402", 402),
+        ("requires a licence: HTTP status 401", 401),
         ("HTTP status 401", 401),
     ]
     assert site.paths().count("/dear") == 1
@@ -127,8 +127,8 @@ def test_what_asks_for_payment_is_counted_in_summary_and_report(site: Site, tmp_
     told = comity_command(
         "crawl", site.url("/"), "-o", "out", "--report", "r.html", "--delay", "0", *ALLOW, cwd=tmp_path
     )
-    assert "want payment                   1  of those that failed; comity never pays" in told.stdout
-    assert "of them want payment" in (tmp_path / "r.html").read_text()
+    assert "payment required               1  of the failed; comity never pays" in told.stdout
+    assert "of them require payment" in (tmp_path / "r.html").read_text()
 
 
 # covers: F23

@@ -431,7 +431,7 @@ def test_a_crawl_is_signed_in_the_name_of_the_identity_that_is_named(tmp_path: P
     [
         ({}, "lists"),
         ({"client_id": "https://bot.test/another"}, "its client_id is not its URL"),
-        ({"jwks": {"keys": []}}, "not one of jwks and jwks_uri"),
+        ({"jwks": {"keys": []}}, "either jwks or jwks_uri"),
         ({"jwks_uri": "http://bot.test/"}, "its jwks_uri is not an https URL"),
     ],
 )

@@ -108,7 +108,7 @@ LITERALS = [
     ("[100::1]", "discard"),
     ("[3fff::1]", "documentation, IPv6, new"),
     ("[5f00::1]", "segment routing"),
-    ("[4000::1]", "given out to nobody"),
+    ("[4000::1]", "not assigned"),
 ]
 
 
@@ -160,7 +160,7 @@ def test_every_attack_is_refused_and_never_reaches_a_server(site: Site) -> None:
             first = outcome(f"http://rebound.example:{public.port}/", reachable, resolving)
             assert first == "answered 404", "the first answer of the name server is an address that is allowed"
             second = outcome(f"http://rebound.example:{site.port}/", reachable, resolving)
-            rows.append(("`rebound.example`", "a name that changes its answer once it was looked at", second))
+            rows.append(("`rebound.example`", "a name that resolves differently the second time", second))
     assert site.seen == [], "no attack reached the server"
     table = ["| " + " | ".join(row) + " |" for row in (("address", "what it is", "outcome"), ("---",) * 3, *rows)]
     print("\n" + "\n".join(table))

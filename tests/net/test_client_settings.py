@@ -360,7 +360,7 @@ def test_a_licence_is_shown_to_the_origin_it_was_issued_for_and_to_no_other(site
             assert client.get(site.url("/a")).text == "free"
         assert {seen.headers["Authorization"] for seen in site.seen} == {"License tok-1"}
         assert not any("Authorization" in seen.headers for seen in other.seen)
-        with Client(QUICK) as client, pytest.raises(comity.PaymentRequired, match="wants a licence"):
+        with Client(QUICK) as client, pytest.raises(comity.PaymentRequired, match="requires a licence"):
             client.get(site.url("/a")).raise_for_status()
         assert b"tok-1" not in (tmp_path / "c").read_bytes()
     for wrong in ({"licences": {"https://a.example": "two words"}}, {"licences": {"no": "t"}}):

@@ -142,9 +142,9 @@ def test_a_cancelled_request_gives_its_turn_back() -> None:
 @pytest.mark.parametrize(
     ("location", "why"),
     [
-        ("/robots.txt", "where it has been before"),
+        ("/robots.txt", "in a loop"),
         ("mailto:x@example.com", "which cannot be fetched"),
-        ("", "without saying where"),
+        ("", "without a Location"),
         (None, "more than the limit of 5 redirects (robots_redirects)"),
     ],
 )

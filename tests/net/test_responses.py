@@ -278,7 +278,7 @@ def test_a_site_that_asks_for_payment_or_a_licence_is_an_error_of_its_own(
     site.set("/a", "pay", status=status, headers=headers)
     with Client(QUICK) as client:
         answer = client.get(site.url("/a"))
-    with pytest.raises(comity.PaymentRequired, match=r"wants (payment|a licence)") as caught:
+    with pytest.raises(comity.PaymentRequired, match=r"requires (payment|a licence)") as caught:
         answer.raise_for_status()
     price, currency, licence = stated
     where = site.url(licence) if licence and licence.startswith("/") else licence

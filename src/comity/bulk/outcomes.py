@@ -19,9 +19,9 @@ FETCHED_AT = 0.0
 HERE = "https://comity.invalid"
 NULL = "the URL is null"
 BAD = "not an http or https URL with a valid host"
-UNKNOWN = "no robots.txt of this origin is given"
-TOO_EARLY = "no robots.txt of this origin is given for that time"
-NO_BODY = "the robots.txt that is given has no body"
+UNKNOWN = "no robots.txt for this origin"
+TOO_EARLY = "no robots.txt for this origin at that time"
+NO_BODY = "the robots.txt has no body"
 
 
 class RowOutcome(NamedTuple):

@@ -63,7 +63,7 @@ def _hosts(table: Any) -> Any:
 def lines(counts: Counts, agents: Sequence[str]) -> list[str]:
     """The summary as text."""
     found = []
-    every = f", all {len(agents)} agents together" if len(agents) > 1 else ""
+    every = f", {len(agents)} agents together" if len(agents) > 1 else ""
     for agent in agents:
         own = {key[2]: count for key, count in counts.items() if key[:2] == ("verdict", agent)}
         total = sum(own.values()) or 1

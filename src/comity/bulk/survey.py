@@ -47,7 +47,11 @@ class Survey:
     def lines(self) -> list[str]:
         """The table, as researchers print it."""
         hosts = max(self.hosts, 1)
-        rows = [f"{self.hosts:,} hosts", "", f"{'agent':20} {'blocked':>16} {'partly':>16} {'open':>16}"]
+        rows = [
+            f"{self.hosts:,} host{'s' * (self.hosts != 1)}",
+            "",
+            f"{'agent':20} {'blocked':>16} {'partly':>16} {'open':>16}",
+        ]
         for agent, counts in sorted(self.refused.items(), key=lambda item: -item[1]["blocked"]):
             shares = (f"{counts[how]:,} ({counts[how] / hosts:.1%})" for how in ("blocked", "partly", "open"))
             rows.append(f"{agent:20} " + " ".join(f"{share:>16}" for share in shares))

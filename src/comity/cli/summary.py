@@ -57,7 +57,7 @@ def sum_up(
             ("skipped as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
             *((("skipped by type", f"{stats.unwanted:,}", _where(crawler, "unwanted")),) * bool(stats.unwanted)),
             ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
-            *((("want payment", f"{stats.unpaid:,}", "of those that failed; comity never pays"),) * bool(stats.unpaid)),
+            *((("payment required", f"{stats.unpaid:,}", "of the failed; comity never pays"),) * bool(stats.unpaid)),
             *((("waiting", f"{stats.postponed:,}", "for a robots.txt that is unreachable"),) * bool(stats.postponed)),
             *(
                 (("left in queue", f"{crawler.end.left:,}", _more(crawler) if resumable else ""),)
@@ -72,7 +72,7 @@ def sum_up(
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
             ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),
             *((("soft 404", f"{stats.soft_404:,}", "pages that say they are not there"),) * bool(stats.soft_404)),
-            *((("do not fit", f"{stats.misfit:,}", "pages, the schema; marked as misfit"),) * bool(stats.misfit)),
+            *((("do not fit", f"{stats.misfit:,}", "pages, by the schema; marked as misfit"),) * bool(stats.misfit)),
             ("size of pages", size(stats.body_bytes), ""),
             ("time spent on delays", f"{stats.waited:,.1f} s", "sum over hosts"),
         )

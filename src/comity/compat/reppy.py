@@ -108,7 +108,7 @@ class Robots:
         except ValueError:
             host = None
         if not host or parts.scheme not in ("http", "https"):
-            raise comity.InvalidURL(f"{url!r} is not a web address", url=url, hint="write it whole, with https://")
+            raise comity.InvalidURL(f"{url!r} is not a web address", url=url, hint="write it with https://")
         if ":" in host:
             host = f"[{host}]"
         usual = port in (None, 443 if parts.scheme == "https" else 80)

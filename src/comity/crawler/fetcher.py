@@ -197,7 +197,7 @@ class Fetcher:
         why = f"HTTP status {response.status}"
         if isinstance(bad_status(response.url, response.status, response.all_headers), PaymentRequired):
             asks = "payment" if response.status == PAYMENT_REQUIRED else "a licence"
-            return Unpaid(entry=entry, answer=response, before=before, why=f"wants {asks}: {why}")
+            return Unpaid(entry=entry, answer=response, before=before, why=f"requires {asks}: {why}")
         return Failed(entry=entry, answer=response, before=before, why=why)
 
     def _failed_for_now(

@@ -10,7 +10,7 @@ knows, in order; the first that is answered with a step ends it, and when all ar
     robots     is the origin's robots.txt here and fresh?               FetchRobots, Wait
     verdict    do policy and robots.txt allow the URL?                     Refuse
     circuit    has the host not failed too often in a row?                 CircuitOpen
-    hours      does the site receive visits now?                           Closed
+    hours      does the site allow visits now?                           Closed
     turn       has the host's interval passed, is its last answer read?    Wait
     -          all passed                                                  Go
 
@@ -390,7 +390,7 @@ QUESTIONS: Final = (
     ),
     Question(
         "hours",
-        "does the site receive visits now?",
+        "does the site allow visits now?",
         (Closed,),
         Gate._hours,
         lambda policy: "visit-time" in policy.honour,

@@ -150,7 +150,7 @@ def granted(url: str, step: Step, now: float) -> Go:
             raise refusal(step.decision)
         case Closed():
             kind: type[errors.Postponed] = errors.OutOfHours
-            why = "its site receives no visits now (Visit-time)"
+            why = "its site allows no visits now (Visit-time)"
         case CircuitOpen():
             kind, why = errors.CircuitOpen, "its host failed too often in a row"
         case _:

@@ -125,7 +125,7 @@ def _ranges(identity: Identity, get: Get, _keyid: str, address: str | None) -> I
     if networks != {ip_network(each) for each in identity.ranges}:
         yield Finding(False, what, f"{url} lists other networks: publish the folder again")
     elif address is None:
-        yield Finding(None, what, f"{url} is right; whether it covers us was not looked at: --address OURS")
+        yield Finding(None, what, f"{url} is right; whether it covers your address was not checked: --address IP")
     else:
         ours = ip_address(address)
         covered = any(ours in network for network in networks)

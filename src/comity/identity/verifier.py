@@ -209,7 +209,7 @@ def _set_named(card: Any, url: str) -> Any:
     if not isinstance(card, dict) or card.get("client_id") != url:
         raise ValueError("its client_id is not its URL")
     if ("jwks" in card) == ("jwks_uri" in card):
-        raise ValueError("it has not one of jwks and jwks_uri")
+        raise ValueError("it needs either jwks or jwks_uri")
     where = card.get("jwks_uri")
     if where is not None and not str(where).startswith("https://"):
         raise ValueError("its jwks_uri is not an https URL")

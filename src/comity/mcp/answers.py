@@ -32,14 +32,14 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "BadStatus": ("The server answered, but not with a page.", "See the status; 404 and 410 will stay."),
     "PaymentRequired": (
-        "The site wants payment or a licence. This server never pays.",
+        "The site requires payment or a licence. This server never pays.",
         "Tell the user; the site's terms may be named in the detail.",
     ),
     "UnsupportedContent": (
         "The response is neither HTML nor Markdown nor plain text.",
         "It cannot be read with this tool.",
     ),
-    "NoCandidate": ("Nothing that may be fetched answered.", "Use strategy 'prefer' or 'disabled'."),
+    "NoCandidate": ("No URL that may be fetched gave a page.", "Use strategy 'prefer' or 'disabled'."),
     "ExtractionFailed": ("The page could not be made Markdown within bounds.", "Try content 'all', or another page."),
     "TooLarge": ("The answer is larger than this server takes.", "Fetch a smaller part of the site."),
     "Timeout": ("No answer came in time.", "Try again later."),

@@ -58,7 +58,7 @@ async def fetch_by_hand(service: Service, arguments: Mapping[str, str]) -> dict[
         page = await asyncio.to_thread(page_of, await retrieve(client, url, strategy="disabled"))
     read = part_of(page, "", 0, BY_HAND_TOKENS)
     del read["resource"], read["part"]["cursor"]  # it is not kept: programs may not have it
-    head = f"The user asked by hand for {short(url, 2048)}. It was read once, without asking robots.txt. The page:\n\n"
+    head = f"The user asked by hand for {short(url, 2048)}. It was read once, robots.txt unchecked. The page:\n\n"
     return _messages("The page, read for the user.", head + as_text(read))
 
 

@@ -3,6 +3,7 @@ the client does. Every connection but those to a proxy passes the address guard 
 """
 
 import asyncio
+import os
 import re
 import ssl
 import time
@@ -107,7 +108,7 @@ class StreamedResponse(Head):
         kind = self.content_type
         if self.ok and kind not in wanted and f"{kind.partition('/')[0]}/*" not in wanted:
             raise UnwantedType(
-                f"{self.url} is {kind or 'of no content type'}, which is not wanted (content_types)",
+                f"{self.url} is {kind or 'of no content type'}, which content_types leaves out",
                 url=self.url,
                 status=self.status,
                 content_type=kind,
@@ -393,12 +394,17 @@ def explained(error: Exception, url: str, attempt: Attempt | None = None) -> Com
     if isinstance(error, aiohttp.ClientProxyConnectionError):
         return FetchError(f"no connection to the proxy for {url}: {text}", url=url)
     if isinstance(error, aiohttp.ClientConnectorError):
-        return FetchError(f"no connection to {url}: {error.os_error.strerror or error.os_error}", url=url)
+        return FetchError(f"no connection to {url}: {_said(error.os_error)}", url=url)
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return FetchError(f"{url}: the server closed the connection without an answer", url=url)
     if isinstance(error, aiohttp.ClientPayloadError):
         return FetchError(f"{url}: the answer was cut short: {text}", url=url)
     return FetchError(f"{url}: {type(error).__name__}: {text}", url=url)
+
+
+def _said(error: OSError) -> str:
+    """Why a connection failed, in the system's words: asyncio's own name the address instead."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
 
 
 def _blocked(url: str, refusal: str) -> AddressBlocked:

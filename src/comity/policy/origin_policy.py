@@ -79,7 +79,7 @@ class OriginPolicy:
             self._whole = (
                 "unknown_parse_error",
                 policy.on_unparsable == "disallow",
-                f'{result.url} is not a robots.txt: no line of it is known; treated as "{policy.on_unparsable} all"',
+                f'{result.url} is not a robots.txt: it has no known line; treated as "{policy.on_unparsable} all"',
             )
         else:
             self._read(result.robots, result)
@@ -190,12 +190,12 @@ class OriginPolicy:
         if policy.max_crawl_delay is not None and slowest > policy.max_crawl_delay:
             at_times = " at some time of the day" if slowest > max(always) else ""
             self._refused = (
-                f"its robots.txt wants {slowest:.10g} s between requests{at_times}, more than the "
+                f"its robots.txt requires {slowest:.10g} s between requests{at_times}, more than the "
                 f"{policy.max_crawl_delay:.10g} s that the policy allows (max_crawl_delay)"
             )
         elif slowest > HOPELESS:
             self._hopeless = (
-                f"; its robots.txt wants {slowest:.10g} s ({times.lasting(slowest)}) between requests, which makes "
+                f"; its robots.txt requires {slowest:.10g} s ({times.lasting(slowest)}) between requests, which makes "
                 "crawling hopeless"
             )
         if "visit-time" in policy.honour:

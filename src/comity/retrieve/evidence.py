@@ -163,6 +163,8 @@ class Retrieved(Shown, Pieces):
     heading_ids: tuple[tuple[str, str], ...] = ()
     page_starts: tuple[int, ...] = ()
 
+    _repr_html_ = None  # type: ignore[assignment]  # a notebook shows the Markdown
+
     def _line(self) -> str:
         said = f"{self.kind} {short(self.url)} {short(self.title or '')!r}"
         return f"{said}: {len(self.markdown):,} characters, quality {self.quality.score:.2f}"

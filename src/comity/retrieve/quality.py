@@ -94,7 +94,7 @@ def assess(signs: Signs) -> Quality:
             reasons.append(Reason(name, factor, message))
 
     text = max(signs.text, 0)
-    count("text_length", min(1.0, text / ENOUGH_TEXT) ** 0.5, f"There are {text} characters of text.")
+    count("text_length", min(1.0, text / ENOUGH_TEXT) ** 0.5, f"The text has {text} character{'s' * (text != 1)}.")
     if signs.source > 0 and signs.agreement is None:  # what is kept says more than how much there is of it
         ratio = text / signs.source
         count(

@@ -45,7 +45,7 @@ def bad_status(url: str, status: int, headers: Iterable[tuple[str, str]], *, rea
                 licence = licence or _licence(value[challenge.end() : MAX_CHARS], url)
     if status == 401 and not licensed:
         return BadStatus(what, url=url, status=status)
-    asks = "wants payment" if status == 402 else "wants a licence"
+    asks = "requires payment" if status == 402 else "requires a licence"
     costs = f", {price} {currency or ''}".rstrip() if price else ""
     terms = f" (licence: {licence})" if licence else ""
     return PaymentRequired(

@@ -137,7 +137,7 @@ def _tiles(figures: Figures) -> list[tuple[str, str]]:
         first,
         (f"{(stats or figures).refused:,}", f"URLs refused by rule{last}"),
         (f"{stats.failed:,}" if stats else "–", f"URLs failed{last}"),
-        *([(f"{stats.unpaid:,}", f"of them want payment{last}")] if stats and stats.unpaid else []),
+        *([(f"{stats.unpaid:,}", f"of them require payment{last}")] if stats and stats.unpaid else []),
         (f"{figures.requests:,}", f"requests sent{all_runs}"),
         (f"{len(figures.hosts):,}", "host" if len(figures.hosts) == 1 else "hosts"),
         (_size(figures.bytes), "received, decoded"),

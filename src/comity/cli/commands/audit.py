@@ -46,7 +46,7 @@ ROWS: Final = 1_000_000
 
 @command("Check URLs")
 @argument("target", "[URLS]")
-@option("--robots", "ROBOTS", "robots.txt files: Parquet, a crawl's cache, WARC files or a folder.")
+@option("--robots", "ROBOTS", "robots.txt files: Parquet, a client's cache, WARC files or a folder.")
 @option("--agents", "A,B,...", "The agents to check for.", otherwise="well-known AI and search agents")
 @option("-o --output", "FILE", "The file to write: .parquet, .csv or .jsonl.", type=PATH)
 @option("--column", "NAME", "The column that holds the URLs.", default="url")
@@ -185,7 +185,7 @@ def _counted(judged: Iterable[spread.JudgedPart]) -> summary.Counts:
         counts.update(own)
         counts[("urls",)] += size
         done = counts[("urls",)]
-        tell(f"{done:,} URLs, {done / (time.monotonic() - started):,.0f} a second")
+        tell(f"{done:,} URLs, {done / (time.monotonic() - started):,.0f} per second")
     return counts
 
 

@@ -71,7 +71,7 @@ _LIMITS: Final = together(
     option_for("link_graph", "--links", is_flag=True, help="Write the links of each page: from, to, text, rel."),
     option_for("record_headers", metavar="NAMES", multiple=True),
     option_for("only_if", metavar="PURPOSE=WORD", multiple=True),
-    option_for("render", is_flag=True, help="Run the scripts of pages in a Chromium."),
+    option_for("render", is_flag=True, help="Run the scripts of pages in Chromium."),
     option_for("render_auto", is_flag=True, help="With --render: only pages that are next to empty without scripts."),
 )
 _WATCHING: Final = together(
@@ -197,7 +197,7 @@ class CrawlOptions:
 @option_for("raw", is_flag=True, help="Write bodies to WARC and WACZ as they came over the wire.")
 @ALLOW_ADDRESS
 @option("--report", "FILE", "Write a report as HTML at the end.", type=PATH)
-@option("--ok-if-some-failed", None, "Exit with 0 though some pages failed.")
+@option("--ok-if-some-failed", None, "Exit with 0 even if some pages failed.")
 @option("--demo", None, "Crawl the bundled demo web site on loopback.")
 @option("--workers", "N", "Processes that share the crawl, each with its own hosts.", type=_PARTS, default=1)
 @option("--shards", "N", "Parts of a new crawl; it keeps them.", type=_PARTS, otherwise="2 for each worker")

@@ -28,7 +28,7 @@ _SHOWN = 20
 
 @command("Check URLs")
 @argument("url", "[URL|DIR]...")
-@option("--self ourselves", None, "Show how your settings keep the practices for crawlers.")
+@option("--self ourselves", None, "Check your settings against the best practices for crawlers.")
 @AGENT
 @PRESET
 @DIALECT

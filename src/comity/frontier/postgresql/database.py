@@ -279,8 +279,8 @@ def _see_that_sessions_stay(where: Address, process: int) -> None:
         other.rollback()
     if its == process:
         raise StorageError(
-            f"{where}: a pool of connections gives each transaction another one, and a crawl needs one that stays",
-            hint="have it pool sessions (pgbouncer: pool_mode = session), or name the server itself",
+            f"{where}: the connection pool changes connections between transactions, and a crawl needs one that stays",
+            hint="let it pool sessions (pgbouncer: pool_mode = session), or name the server itself",
         )
 
 

@@ -189,7 +189,7 @@ def part_of(page: PageText, key: str, start: int, most: int, kind: PieceKind | N
     if frame > most:
         raise Unanswerable(
             "budget_too_small",
-            f"{most} tokens do not hold even what must be said of the page beside its text.",
+            f"{most} tokens are too few for what is said about the page besides its text.",
             f"Ask for at least {frame + 200}.",
         )
     rest = page.markdown[start : start + most * _DENSEST]
@@ -202,7 +202,7 @@ def part_of(page: PageText, key: str, start: int, most: int, kind: PieceKind | N
 
     text = cut(rest, fits)
     if rest and not text:
-        raise Unanswerable("budget_too_small", f"{most} tokens hold nothing of the text.", f"Ask for {most + 200}.")
+        raise Unanswerable("budget_too_small", f"{most} tokens leave no room for text.", f"Ask for {most + 200}.")
     end = start + len(text)
     values["from_site"]["markdown"] = text  # which was cleaned when the page was read
     if kind is not None:
