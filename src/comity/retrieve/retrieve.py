@@ -313,7 +313,7 @@ def _usable(answer: Fetched, why: Why) -> Form:
     kind = form_of(answer.body, answer.header("content-type") or media_type)
     if kind is None and media_type in FORMS:
         raise UnsupportedContent(
-            f"{url} is served as {media_type}, and its first octets are those of no text",
+            f"{url} is served as {media_type}, and its first bytes are not text",
             url=url,
             hint="client.get fetches it as it is",
         )

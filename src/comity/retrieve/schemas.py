@@ -83,7 +83,7 @@ class Schema:
             )
         kind = stated.get("type", "text")
         if kind not in TYPES:
-            raise InvalidSetting(f"schema: {name}: type {kind!r} is none of {', '.join(TYPES)}")
+            raise InvalidSetting(f"schema: {name}: type {kind!r} is not one of {', '.join(TYPES)}")
         css, attribute = str(stated.get("css", "")), stated.get("attribute")
         self._check(name, css)
         return _Field(name, css, attribute, kind, bool(stated.get("list")), bool(stated.get("optional")))
