@@ -92,7 +92,6 @@ class _Entry:
         return self.links / self.characters, self.prose / self.words
 
 
-_NO_FORM: Final = (0.0, 0.0, 0.0, 0.0)
 _OF_BLOCK: Final = 59  # numbers of a block alone; then come its names and landmarks, and the page
 CORE: Final = 0.6
 """Of the page's prose, what its core holds at least."""
@@ -112,213 +111,267 @@ class Rows:
         self.width = width
 
 
-def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
-    """The numbers of a page's blocks, of which there is at least one."""
-    numbers = array("d")
-    row: cython.double[:] = numbers
-    width: cython.Py_ssize_t = 0
-    at: cython.Py_ssize_t
-    number: cython.Py_ssize_t
-    size: cython.Py_ssize_t
-    words: cython.Py_ssize_t
-    links: cython.Py_ssize_t
-    block: Block
+class _Page:
+    """What is summed up of a page before the numbers of its blocks are known; lists have an item for each block.
+
+    Attributes:
+        own: the element that each block stands in.
+        shapes: words and the share of links.
+        earlier: how many blocks before it say the same.
+        same: of the blocks that stand in elements alike: how many, their words, their links' characters and all.
+        long: the blocks of prose with at least 20 words.
+    """
+
+    __slots__ = tuple(
+        "characters core earlier firsts inside keys linked long own page prose repeated same sentences shapes title"
+        " total".split()
+    )
+
+    def __init__(self, blocks: Sequence[Block], tree: Tree, url: str) -> None:
+        self.inside: dict[Node, _Entry] = {}
+        self.own: list[_Entry] = []
+        self.shapes: list[tuple[float, float]] = []
+        self.sentences: list[int] = []
+        self.same: dict[tuple[str, str, str], list[int]] = {}
+        self.keys: list[tuple[str, str, str]] = []
+        self.repeated: dict[str, int] = {}
+        self.earlier: list[int] = []
+        self.long: list[int] = []
+        self.total = self.characters = self.linked = self.prose = 0
+        for number, block in enumerate(blocks):
+            _add(self, block, number)
+        facts = Facts(tree)
+        self.title = facts.title
+        self.firsts = facts.firsts
+        self.page = array(
+            "d",
+            [
+                log1p(self.total),
+                log1p(len(blocks)),
+                self.linked / self.characters,
+                self.prose / self.total,
+                log1p(len(self.long)),
+                *facts.numbers(url),
+            ],
+        )
+        self.core = _placed(list(self.inside.values()), self.total, self.prose)
+
+
+@cython.cfunc
+def _add(page: _Page, block: Block, number: cython.Py_ssize_t) -> None:
+    """Take over what one block adds to the page."""
     entry: _Entry | None
     over: _Entry | None
     above: _Entry | None
-    first: _Entry | None
-    second: _Entry | None
-    third: _Entry | None
-    around: _Entry
-    core: _Entry
-    node: Node
-    total_blocks = len(blocks)
-    inside: dict[Node, _Entry] = {}
-    own: list[_Entry] = []
-    shapes: list[tuple[float, float]] = []
-    sentences: list[int] = []
-    same_shape: dict[tuple[str, str, str], list[int]] = {}
-    keys: list[tuple[str, str, str]] = []
-    repeated: dict[str, int] = {}
-    earlier: list[int] = []
-    long: list[int] = []
-    total = characters = linked = prose_total = 0
-    for number, block in enumerate(blocks):
-        text, words = block.text, block.words
-        size = len(text)
-        links = min(block.links, size)
-        count = sentences_in(text) if words > 3 else 0
-        sentences.append(count)
-        prose = words if words >= 15 and count and links < 0.3 * size else 0
-        if prose and words >= 20:
-            long.append(number)
-        total += words
-        characters += size
-        linked += links
-        prose_total += prose
-        shapes.append((log1p(words), links / size))
-        times = repeated.get(text, 0)
-        earlier.append(times)
-        repeated[text] = times + 1
-        entry = inside.get(block.node)
-        if entry is None:
-            entry = _entered(inside, block.node, number)
-        entry.words += words
-        entry.characters += size
-        entry.links += links
-        entry.blocks += 1
-        entry.prose += prose
-        entry.last = number
-        own.append(entry)
-        over = entry.parent
-        above = over.parent if over is not None else None
-        shape = (entry.key, over.key if over is not None else "", above.key if above is not None else "")
-        keys.append(shape)
-        same = same_shape.get(shape)
-        if same is None:
-            same_shape[shape] = [1, words, links, size]
-        else:
-            same[0] += 1
-            same[1] += words
-            same[2] += links
-            same[3] += size
-    first_long = long[0] if long else total_blocks
-    last_long = long[-1] if long else -1
-    first_heading = next((number for number, block in enumerate(blocks) if block.node.name == "h1"), -1)
-    facts = Facts(tree)
-    firsts: cython.ulonglong = facts.firsts
-    page = array(
-        "d",
-        [
-            log1p(total),
-            log1p(total_blocks),
-            linked / characters,
-            prose_total / total,
-            log1p(len(long)),
-            *facts.numbers(url),
-        ],
-    )
-    entries = list(inside.values())
-    core = _placed(entries, total, prose_total)
+    text = block.text
+    words: cython.Py_ssize_t = block.words
+    size: cython.Py_ssize_t = len(text)
+    links: cython.Py_ssize_t = min(block.links, size)
+    count: cython.Py_ssize_t = sentences_in(text) if words > 3 else 0
+    prose: cython.Py_ssize_t = words if words >= 15 and count and links < 0.3 * size else 0
+    page.sentences.append(count)
+    if prose and words >= 20:
+        page.long.append(number)
+    page.total += words
+    page.characters += size
+    page.linked += links
+    page.prose += prose
+    page.shapes.append((log1p(words), links / size))
+    times = page.repeated.get(text, 0)
+    page.earlier.append(times)
+    page.repeated[text] = times + 1
+    entry = page.inside.get(block.node)
+    if entry is None:
+        entry = _entered(page.inside, block.node, number)
+    entry.words += words
+    entry.characters += size
+    entry.links += links
+    entry.blocks += 1
+    entry.prose += prose
+    entry.last = number
+    page.own.append(entry)
+    over = entry.parent
+    above = over.parent if over is not None else None
+    shape = (entry.key, over.key if over is not None else "", above.key if above is not None else "")
+    page.keys.append(shape)
+    same = page.same.get(shape)
+    if same is None:
+        page.same[shape] = [1, words, links, size]
+    else:
+        same[0] += 1
+        same[1] += words
+        same[2] += links
+        same[3] += size
+
+
+class _Heading:
+    """The last heading: how many blocks ago, its level, how long it is, and what it says of what is below it."""
+
+    __slots__ = ("about", "level", "since", "words")
+
+    def __init__(self) -> None:
+        self.since = self.level = 0
+        self.words = 0.0
+        self.about = (0.0, 0.0, 0.0)
+
+
+def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
+    """The numbers of a page's blocks, of which there is at least one."""
+    number: cython.Py_ssize_t
+    at: cython.Py_ssize_t = 0
+    block: Block
+    page = _Page(blocks, tree, url)
+    width: cython.Py_ssize_t = _OF_BLOCK + len(_NAME_NUMBERS) + len(_MARK_NUMBERS) + len(page.page)
+    numbers = array("d", bytes(8 * width * len(blocks)))
+    row: cython.double[:] = numbers
     flags: dict[tuple[int, int, int], array[float]] = {}
-    sections: dict[_Entry, tuple[float, ...]] = {}
-    branches: dict[_Entry, tuple[float, ...]] = {}
-    nothing = (0.0, 0.0)
-    below = [0.0, 0.0, 0.0]
-    level = since = before = 0
-    heading_words = 0.0
+    heading = _Heading()
+    before: cython.Py_ssize_t = 0
+    first_heading = next((number for number, block in enumerate(blocks) if block.node.name == "h1"), -1)
     for number, block in enumerate(blocks):
-        node = block.node
-        name = node.name
-        text, words = block.text, block.words
-        size = len(text)
-        lower = text[:120].lower()
-        shape_here = shapes[number]
-        since += 1
-        if name in _HEADINGS:
-            since, level, heading_words = 0, _HEADINGS[name], shape_here[0]
-            below = [float(each.search(lower) is not None) for each in _ABOUT]
-        same = same_shape[keys[number]]
-        entry = own[number]
-        first = entry.parent
-        second = first.parent if first is not None else None
-        third = second.parent if second is not None else None
-        p2, p1 = shapes[number - 2] if number > 1 else nothing, shapes[number - 1] if number else nothing
-        n1 = shapes[number + 1] if number + 1 < total_blocks else nothing
-        n2 = shapes[number + 2] if number + 2 < total_blocks else nothing
-        section = sections.get(entry.section)
-        if section is None:
-            around = entry.section
-            section = sections[around] = (around.words / total, *around.shares())
-        branch = branches.get(entry.branch)
-        if branch is None:
-            around = entry.branch
-            branch = branches[around] = (
-                around.words / total,
-                *around.shares(),
-                log1p(around.blocks),
-                around.first - core.first,
-                core.last - around.last,
-            )
-        key3 = (block.near, block.names, block.landmarks)
-        known = flags.get(key3)
-        if known is None:
-            near, names, marks = key3
-            known = flags[key3] = array("d", [((near >> bit) & 1) + ((names >> bit) & 1) for bit in _NAME_NUMBERS])
-            known.extend([(marks >> bit) & 1 for bit in _MARK_NUMBERS])
-        if not width:
-            width = _OF_BLOCK + len(known) + len(page)
-            numbers = array("d", bytes(8 * width * total_blocks))
-            row = numbers
-        at = number * width
-        row[at] = shape_here[0]
-        row[at + 1] = shape_here[1]
-        row[at + 2] = sentences[number]
-        row[at + 3] = 1.0 if text[-1] in _ENDS else 0.5 if text[-1] == ":" else 0.0
-        row[at + 4] = _OWNERS.get(name, 0.0)
-        row[at + 5] = _OWNERS.get(node.parent.name, 0.0) if node.parent is not None else -1.0
-        row[at + 6] = repeated[text]
-        row[at + 7] = before / total
-        row[at + 8] = number / total_blocks
+        row[at + 7] = before / page.total
+        row[at + 8] = number / len(blocks)
         row[at + 9] = number - first_heading if first_heading >= 0 else -999.0
-        row[at + 10] = number - first_long
-        row[at + 11] = last_long - number
-        row[at + 12] = p2[1]
-        row[at + 13] = p1[0]
-        row[at + 14] = p1[1]
-        row[at + 15] = n1[0]
-        row[at + 16] = n1[1]
-        row[at + 17] = n2[0]
-        row[at + 18] = since
-        row[at + 19] = level
-        row[at + 20] = heading_words
-        row[at + 21] = below[0]
-        row[at + 22] = below[1]
-        row[at + 23] = below[2]
-        row[at + 24] = log1p(same[0])
-        row[at + 25] = same[1] / total
-        row[at + 26] = same[2] / same[3]
-        row[at + 27] = log1p(same[1] / same[0])
-        row[at + 28] = log1p(entry.words)
-        row[at + 29] = log1p(entry.alike)
-        form = first.form() if first is not None else _NO_FORM
-        row[at + 30] = form[0]
-        row[at + 31] = form[1]
-        row[at + 32] = form[2]
-        row[at + 33] = form[3]
-        form = second.form() if second is not None else _NO_FORM
-        row[at + 34] = form[0]
-        row[at + 35] = form[1]
-        row[at + 36] = form[2]
-        row[at + 37] = form[3]
-        form = third.form() if third is not None else _NO_FORM
-        row[at + 38] = form[0]
-        row[at + 39] = form[1]
-        row[at + 40] = form[2]
-        row[at + 41] = form[3]
-        row[at + 42] = section[0]
-        row[at + 43] = section[1]
-        row[at + 44] = section[2]
-        row[at + 45] = entry.depth
-        row[at + 46] = entry.steps if entry.steps >= 0 else 99.0
-        row[at + 47] = 0.0 if entry.within else 1.0
-        row[at + 48] = number - core.first
-        row[at + 49] = core.last - number
-        row[at + 50] = core.words / total
-        row[at + 51] = branch[0]
-        row[at + 52] = branch[1]
-        row[at + 53] = branch[2]
-        row[at + 54] = branch[3]
-        row[at + 55] = branch[4]
-        row[at + 56] = branch[5]
-        row[at + 57] = share_of(lower, facts.title, firsts)
-        row[at + 58] = earlier[number]
+        _write_text(row, at, page, block, number)
+        _write_neighbours(row, at, page, number)
+        _write_heading(row, at, page, block, number, heading)
+        _write_elements(row, at, page, number)
+        _write_core(row, at, page, number)
+        key = (block.near, block.names, block.landmarks)
+        known = flags.get(key)
+        if known is None:
+            known = flags[key] = _flags(*key)
         at += _OF_BLOCK
         numbers[at : at + len(known)] = known
         at += len(known)
-        numbers[at : at + len(page)] = page
-        before += words
+        numbers[at : at + len(page.page)] = page.page
+        at += len(page.page)
+        before += block.words
     return Rows(numbers, width)
+
+
+def _flags(near: int, names: int, marks: int) -> array[float]:
+    """What names and landmarks say, a number for each."""
+    said = [((near >> bit) & 1) + ((names >> bit) & 1) for bit in _NAME_NUMBERS]
+    return array("d", [*said, *[(marks >> bit) & 1 for bit in _MARK_NUMBERS]])
+
+
+@cython.cfunc
+def _write_text(
+    row: cython.double[:], at: cython.Py_ssize_t, page: _Page, block: Block, number: cython.Py_ssize_t
+) -> None:
+    """The block's own text, and what says the same or stands in elements alike."""
+    node: Node = block.node
+    text = block.text
+    shape = page.shapes[number]
+    row[at] = shape[0]
+    row[at + 1] = shape[1]
+    row[at + 2] = page.sentences[number]
+    row[at + 3] = 1.0 if text[-1] in _ENDS else 0.5 if text[-1] == ":" else 0.0
+    row[at + 4] = _OWNERS.get(node.name, 0.0)
+    row[at + 5] = _OWNERS.get(node.parent.name, 0.0) if node.parent is not None else -1.0
+    row[at + 6] = page.repeated[text]
+    same = page.same[page.keys[number]]
+    row[at + 24] = log1p(same[0])
+    row[at + 25] = same[1] / page.total
+    row[at + 26] = same[2] / same[3]
+    row[at + 27] = log1p(same[1] / same[0])
+    row[at + 57] = share_of(text[:120].lower(), page.title, page.firsts)
+    row[at + 58] = page.earlier[number]
+
+
+@cython.cfunc
+def _write_neighbours(row: cython.double[:], at: cython.Py_ssize_t, page: _Page, number: cython.Py_ssize_t) -> None:
+    """The two blocks before and behind it, and how far prose is."""
+    count: cython.Py_ssize_t = len(page.shapes)
+    shape: tuple[float, float]
+    row[at + 10] = number - (page.long[0] if page.long else count)
+    row[at + 11] = (page.long[-1] if page.long else -1) - number
+    if number > 1:
+        shape = page.shapes[number - 2]
+        row[at + 12] = shape[1]
+    if number:
+        shape = page.shapes[number - 1]
+        row[at + 13] = shape[0]
+        row[at + 14] = shape[1]
+    if number + 1 < count:
+        shape = page.shapes[number + 1]
+        row[at + 15] = shape[0]
+        row[at + 16] = shape[1]
+    if number + 2 < count:
+        shape = page.shapes[number + 2]
+        row[at + 17] = shape[0]
+
+
+@cython.cfunc
+def _write_heading(
+    row: cython.double[:],
+    at: cython.Py_ssize_t,
+    page: _Page,
+    block: Block,
+    number: cython.Py_ssize_t,
+    heading: _Heading,
+) -> None:
+    """The heading that it stands under, or is."""
+    heading.since += 1
+    level = _HEADINGS.get(block.node.name)
+    if level is not None:
+        lower = block.text[:120].lower()
+        heading.since, heading.level, heading.words = 0, level, page.shapes[number][0]
+        related, comments, shared = [float(each.search(lower) is not None) for each in _ABOUT]
+        heading.about = (related, comments, shared)
+    row[at + 18] = heading.since
+    row[at + 19] = heading.level
+    row[at + 20] = heading.words
+    row[at + 21] = heading.about[0]
+    row[at + 22] = heading.about[1]
+    row[at + 23] = heading.about[2]
+
+
+@cython.cfunc
+def _write_elements(row: cython.double[:], at: cython.Py_ssize_t, page: _Page, number: cython.Py_ssize_t) -> None:
+    """The element that it stands in, and the three around that."""
+    entry: _Entry = page.own[number]
+    over: _Entry | None = entry.parent
+    place: cython.Py_ssize_t
+    row[at + 28] = log1p(entry.words)
+    row[at + 29] = log1p(entry.alike)
+    for place in range(at + 30, at + 42, 4):
+        if over is None:
+            break
+        form = over.form()
+        row[place] = form[0]
+        row[place + 1] = form[1]
+        row[place + 2] = form[2]
+        row[place + 3] = form[3]
+        over = over.parent
+
+
+@cython.cfunc
+def _write_core(row: cython.double[:], at: cython.Py_ssize_t, page: _Page, number: cython.Py_ssize_t) -> None:
+    """The section and the branch that it stands in, and where it stands to the page's core."""
+    entry: _Entry = page.own[number]
+    core: _Entry = page.core
+    section: _Entry = entry.section
+    branch: _Entry = entry.branch
+    total: cython.Py_ssize_t = page.total
+    shares = section.shares()
+    row[at + 42] = section.words / total
+    row[at + 43] = shares[0]
+    row[at + 44] = shares[1]
+    row[at + 45] = entry.depth
+    row[at + 46] = entry.steps if entry.steps >= 0 else 99.0
+    row[at + 47] = 0.0 if entry.within else 1.0
+    row[at + 48] = number - core.first
+    row[at + 49] = core.last - number
+    row[at + 50] = core.words / total
+    shares = branch.shares()
+    row[at + 51] = branch.words / total
+    row[at + 52] = shares[0]
+    row[at + 53] = shares[1]
+    row[at + 54] = log1p(branch.blocks)
+    row[at + 55] = branch.first - core.first
+    row[at + 56] = core.last - branch.last
 
 
 def _entered(inside: dict[Node, _Entry], node: Node, number: int) -> _Entry:
