@@ -99,6 +99,15 @@ for _each in _NEVER_DEEP | _FORMATTING | _BREAKOUT | _DRAWINGS | {"script"}:
 """What a tag's name says, as bits: in the order above, and that it is a script."""
 
 
+class _Open:
+    """What is open where a page is read: elements, formatting, drawings; and the shapes that were in drawings."""
+
+    __slots__ = ("drawings", "elements", "formatting", "shapes")
+
+    def __init__(self) -> None:
+        self.elements = self.formatting = self.drawings = self.shapes = 0
+
+
 def bounded(html: str, url: str) -> tuple[str, bool]:
     """The page within the limits, and whether they cut it.
 
@@ -108,10 +117,7 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
     cut: str = html[:MAX_SOURCE]
     if cut.count("<opt") + cut.count("<OPT") > MAX_OPTIONS:
         cut = _OPTION.sub(" ", cut)
-    opened: cython.Py_ssize_t = 0
-    formatting: cython.Py_ssize_t = 0
-    drawings: cython.Py_ssize_t = 0
-    shapes: cython.Py_ssize_t = 0
+    still: _Open = _Open()
     count: cython.Py_ssize_t = 0
     removed: cython.Py_ssize_t = 0
     comments: cython.Py_ssize_t = _COMMENTS
@@ -124,90 +130,111 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
     close: cython.Py_ssize_t
     known: cython.int
     slash: cython.bint
+    comment: cython.bint
     dropped: list[tuple[int, int]] = []
     while True:
         start = cut.find("<", at)
         if start < 0 or start + 1 >= size:
             break
-        at = start + 1
-        if cut.startswith("!--", at):
-            at += 3
-            count += 1
-            if count > MAX_TAGS or at - removed > MAX_HTML:
-                end = start
-                break
-            closed = _COMMENT_END.search(cut, at, at + comments)
-            if closed is None:
-                comments = 0
-            else:
-                comments -= closed.end() - at
-                at = closed.end()
-            continue
+        at = last = start + 1
+        comment = cut.startswith("!--", at)
         slash = cut[at] == "/"
         named = at + slash
-        if named >= size or not (("a" <= cut[named] <= "z") or ("A" <= cut[named] <= "Z")):
+        if comment:
+            at += 3
+            last = at - 1
+        elif named < size and (("a" <= cut[named] <= "z") or ("A" <= cut[named] <= "Z")):
+            at = _name_end(cut, named, size)
+            last = _attributes_end(cut, at, size)
+        else:
             continue
-        at = _name_end(cut, named, size)
-        name = cut[named:at]
-        last = _attributes_end(cut, at, size)
         count += 1
         if count > MAX_TAGS or last + (last < size) - removed > MAX_HTML:
             end = start
             break
+        if comment:
+            closed = _COMMENT_END.search(cut, at, at + comments)
+            comments = 0 if closed is None else comments - (closed.end() - at)
+            at = at if closed is None else closed.end()
+            continue
         if last - at > 2 * MAX_ATTRIBUTES and len(_ATTRIBUTES.findall(cut[at:last])) > MAX_ATTRIBUTES:
             raise ExtractionFailed(
                 f"{url} has a tag with more than {MAX_ATTRIBUTES} attributes; it is not parsed", url=url
             )
-        attributes = at
-        at = last + (last < size)
+        name = cut[named:at]
         found = _KNOWN.get(name)
         if found is None:
             found = _KNOWN.get(name.lower(), 0)
         known = found
-        if drawings and known & 4:
-            drawings = 0
-        if known & 1:
-            continue
         if known & 16:
-            if slash:
-                continue
-            close = cut.find("</", at)
-            while close >= 0 and cut[close + 2 : close + 8].lower() != "script":
-                close = cut.find("</", close + 2)
-            if close < 0:
-                close = end
-            kind = cut[attributes:last]
-            data = close - at <= _LONGEST_DATA and ("ld+json" in kind or "math/tex" in kind)
-            if not data or cut.count("<", at, close) > _MOST_IN_DATA:
-                dropped.append((at, close))
-                removed += close - at
-            at = close
+            kind = cut[at:last]
+            at = last + (last < size)
+            if not slash:
+                close = _script_end(cut, at, end)
+                if not _is_data(cut, kind, at, close):
+                    dropped.append((at, close))
+                    removed += close - at
+                at = close
             continue
-        if slash:
-            opened -= opened > 0
-            if known & 2:
-                formatting -= formatting > 0
-            elif known & 8:
-                drawings -= drawings > 0
-            continue
-        if known & 2:
-            if formatting >= MAX_FORMATTING:
-                dropped.append((start, at))
-                continue
-            formatting += 1
-        elif known & 8:
-            drawings += 1
-        if drawings and last > attributes and cut[last - 1] == "/":
-            shapes += 1
-            if shapes > MAX_SHAPES:  # nobody reads them, and some may be no shapes but left open
-                dropped.append((start, at))
-            continue
-        opened += 1
-        if opened > MAX_OPEN:
+        if not _counted(still, known, slash, last > at and cut[last - 1] == "/"):
+            dropped.append((start, last + (last < size)))
+        at = last + (last < size)
+        if still.elements > MAX_OPEN:
             end = start
             break
     kept = _without(cut[:end], dropped)
     return kept[:MAX_HTML], len(html) > MAX_SOURCE or end < size or len(kept) > MAX_HTML
+
+
+@cython.cfunc
+def _counted(still: _Open, known: cython.int, slash: cython.bint, closed: cython.bint) -> cython.bint:
+    """Count a tag among what is open; whether it stays.
+
+    Args:
+        slash: whether it is an end tag.
+        closed: whether it ends with a slash, which closes it in a drawing.
+    """
+    if known & 4:
+        still.drawings = 0
+    if known & 1:
+        return True
+    if slash:
+        still.elements -= still.elements > 0
+        if known & 2:
+            still.formatting -= still.formatting > 0
+        elif known & 8:
+            still.drawings -= still.drawings > 0
+        return True
+    if known & 2:
+        if still.formatting >= MAX_FORMATTING:
+            return False
+        still.formatting += 1
+    elif known & 8:
+        still.drawings += 1
+    if still.drawings and closed:
+        still.shapes += 1
+        return still.shapes <= MAX_SHAPES  # nobody reads them, and some may be no shapes but left open
+    still.elements += 1
+    return True
+
+
+@cython.cfunc
+def _script_end(text: str, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Where the script ends whose content begins at `at`."""
+    close: cython.Py_ssize_t = text.find("</", at)
+    while close >= 0 and text[close + 2 : close + 8].lower() != "script":
+        close = text.find("</", close + 2)
+    return close if close >= 0 else end
+
+
+@cython.cfunc
+def _is_data(text: str, attributes: str, at: cython.Py_ssize_t, close: cython.Py_ssize_t) -> cython.bint:
+    """Whether a script holds what is read: JSON-LD, or a formula."""
+    return (
+        close - at <= _LONGEST_DATA
+        and ("ld+json" in attributes or "math/tex" in attributes)
+        and text.count("<", at, close) <= _MOST_IN_DATA
+    )
 
 
 @cython.cfunc
