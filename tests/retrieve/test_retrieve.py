@@ -317,7 +317,7 @@ def test_octets_that_are_no_text_are_refused_whatever_they_are_served_as(site: S
         b"lamp py:class 1 lamp.html#$ -\n" * 99
     )
     site.set("/objects.inv", inventory, content_type=kind)
-    with pytest.raises(UnsupportedContent, match="those of no text"):
+    with pytest.raises(UnsupportedContent, match="first bytes are not text"):
         got(site.url("/objects.inv"), strategy="disabled")
 
 

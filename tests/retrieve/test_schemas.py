@@ -83,7 +83,7 @@ def test_what_does_not_fit_is_told(html: str, why: str) -> None:
         ({"fields": {}}, "no fields"),
         ({"fields": {"a": 3}}, "a: neither a selector nor a mapping"),
         ({"fields": {"a": {"css": "p", "typ": "text"}}}, "'typ' is not understood"),
-        ({"fields": {"a": {"css": "p", "type": "money"}}}, "'money' is none of text"),
+        ({"fields": {"a": {"css": "p", "type": "money"}}}, "'money' is not one of text"),
         ({"fields": {"a": "p["}}, "is not a CSS selector"),
         ({"item": "p", "fields": {"a": "p"}}, "'item' is unknown"),
     ],
