@@ -45,7 +45,6 @@ def picture_of(hosts: int, *, rules: int = 0, name: str = "www{}.example.com", t
         stats=Stats(pages=123_456, refused=99_999, failed=77, found=9_999_999, body_bytes=10**11),
         seconds=100_000.0,
         pages_per_second=1234.5,
-        overall=1.0,
         under_way=3,
         states={HostState.INTERVAL: hosts, HostState.DRAINED: 5},
         hosts=tuple(host(name.format(number)) for number in range(min(hosts, progress.MOST_HOSTS))),
@@ -355,8 +354,6 @@ def test_the_pace_is_that_of_the_last_ten_seconds(tmp_path: Path, site: Site, cl
     )
     asyncio.run(crawl.run())
     assert paces[-1] == pytest.approx(2.0, rel=0.2)
-    now = crawl.snapshot()
-    assert now.overall == pytest.approx(now.stats.pages / now.seconds)
 
 
 # The command

@@ -116,7 +116,7 @@ class Snapshot:
     Attributes:
         stats: counts over all runs.
         seconds: since this run began.
-        pages_per_second: over the last ten seconds; `overall` over this run.
+        pages_per_second: over the last ten seconds.
         under_way: requests under way.
         states: how many hosts are in each state.
         hosts: some hosts that are not drained: those in trouble first, then those whose robots.txt cannot be reached,
@@ -133,7 +133,6 @@ class Snapshot:
     stats: Stats
     seconds: float
     pages_per_second: float
-    overall: float
     under_way: int
     states: Mapping[HostState, int]
     hosts: tuple[HostNow, ...]
@@ -190,7 +189,6 @@ def take(
         stats=stats,
         seconds=seconds,
         pages_per_second=collector.pages_per_second(now),
-        overall=(stats.pages - collector.earlier) / max(seconds, 0.001),
         under_way=under_way,
         states=states,
         hosts=tuple(heapq.nsmallest(most_hosts, active, key=_place)),
@@ -213,7 +211,6 @@ def merged(
     stats: Stats,
     seconds: float,
     pages_per_second: float,
-    earlier: int,
     shards: tuple[ShardNow, ...],
     most_hosts: int,
     most_rules: int,
@@ -224,7 +221,6 @@ def merged(
         stats: the counts of all, which may be newer.
         seconds: since this run began.
         pages_per_second: of all, over the last ten seconds.
-        earlier: pages that were kept before this run.
     """
     rules: Counter[RefusingRule] = Counter()
     requests: Counter[tuple[str, str]] = Counter()
@@ -246,7 +242,6 @@ def merged(
         stats=stats,
         seconds=seconds,
         pages_per_second=pages_per_second,
-        overall=(stats.pages - earlier) / max(seconds, 0.001),
         under_way=sum(part.under_way for part in parts),
         states=states,
         hosts=tuple(heapq.nsmallest(most_hosts, hosts, key=_place)),

@@ -286,7 +286,6 @@ class StatsCollector:
 
     Attributes:
         started, ended: when this run began and ended, on the clock's monotonic time; None before.
-        earlier: pages that were kept before this run.
         stats, tally, commits: the counts.
         pause: says how a host is treated now.
         unreachable: by host, the origins whose robots.txt could not be reached, and until when (Unix time) each is
@@ -298,7 +297,6 @@ class StatsCollector:
         self.clock = clock
         self.started: float | None = None
         self.ended: float | None = None
-        self.earlier = 0
         self.stats = Stats()
         self.tally = Tally()
         self.commits = Commits()
@@ -335,8 +333,7 @@ class StatsCollector:
         self._frontier, self.pause = frontier, pause
         self.stats = Stats(**frontier.load_state("stats", {}))
         self.tally = Tally(frontier.load_state("tally", ()))
-        self.earlier = self.stats.pages
-        self._pace = Pace(self.started or 0.0, self.earlier)
+        self._pace = Pace(self.started or 0.0, self.stats.pages)
         known = frontier.load_states(UNREACHABLE)
         self.unreachable = {name.removeprefix(UNREACHABLE): times for name, (_, times, _) in known.items()}
         if self.stats.found:

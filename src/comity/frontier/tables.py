@@ -7,7 +7,7 @@ here in one place, so that a rule of the frontier is written once.
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,15 +94,23 @@ class FrontierTables:
     ) -> list[Entry]:
         """The first URLs of a host's queue, of a kind or of all, without some ids and ranks of `below` and more."""
         wanted = "" if kind is None else f"AND kind = {kind:d} "
+        rows = self.ordered(
+            f"SELECT rank, id, prefix, rest, depth, kind, attempts, hops, source FROM {self.waiting} "
+            f"WHERE host = (SELECT id FROM {self.host} WHERE name = ?) AND rank < ? {wanted}"
+            f"AND NOT (id {self.among}) ORDER BY rank, id LIMIT ?",
+            (host, below, self.as_value(list(but_not)), most),
+        )
+        return [entry_of(host, row) for row in rows]
+
+    def ordered(self, query: str, values: Sequence[Any]) -> Iterable[Any]:
+        """The rows of the queue that a query gives, in its order, with the URL of the source in the place of its id."""
         # One row: at each row that SQLite hands over, threads fight for the interpreter.
         ((rows,),) = self.rows(
             "SELECT json_group_array(json_array(rank, id, prefix, rest, depth, kind, attempts, hops, "
-            "(SELECT url FROM source WHERE source.id = source_id))) FROM ("
-            "SELECT *, source AS source_id FROM waiting WHERE host = (SELECT id FROM host WHERE name = ?) AND rank < ? "
-            f"{wanted}AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY rank, id LIMIT ?)",
-            (host, below, json.dumps(list(but_not)), most),
+            f"(SELECT url FROM source WHERE source.id = queue.source))) FROM ({query}) AS queue",
+            values,
         )
-        return [entry_of(host, row) for row in sorted(json.loads(rows))]
+        return sorted(json.loads(rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,21 +170,10 @@ class JoinedCrawl(Supervisor):
         self._told = _Told(on_word or (lambda text: None), self.folder)
         self._names: set[str] = set()  # of all processes started
         self._name = name_of_process("command")
-        self._over = False
         self._in_thread: Callable[[Callable[[], None]], asyncio.Future[None]]  # all that the database is asked
         self._looking: asyncio.Future[None] | None = None
         self._order = self._before = 0  # the last one read, and the last of runs before
         self._ended_at = math.inf  # when an order to end was read
-
-    @property
-    def stopped(self) -> bool:
-        """Whether `stop` was called on this machine: others may go on."""
-        return self._stopping and not self._over
-
-    @property
-    def refreshes(self) -> bool:
-        """Whether this is a refresh, or goes on with one."""
-        return self._manifest.refresh > 0
 
     async def run(self) -> Stats:
         """Take part until the crawl is over, or `stop` was called.
@@ -247,7 +236,8 @@ class JoinedCrawl(Supervisor):
         cut_back(self._store, self.folder, self._manifest.sink, self._names)
         self._see(self._store.rows())
         ended = self._store.crawl().ended
-        self._over = ended is not None and all(now.state == "ended" for now in self._now.values())
+        if ended is not None and all(now.state == "ended" for now in self._now.values()):
+            self._stopping = False  # it is over, whoever called `stop`
         limit = None if ended in (None, recrawl.FINISHED) else ended
         if limit is None and any(now.state == "pages" for now in self._now.values()):
             limit = self.settings.budget.used_up(Spent(pages=self._kept()), 0.0)

@@ -93,11 +93,6 @@ class ShardedCrawl(Supervisor):
         self._board = self._new_board({number: Spent() for number in range(self._manifest.shards)})
         self._orders = Orders(self.folder)
 
-    @property
-    def refreshes(self) -> bool:
-        """Whether this is a refresh, or goes on with one."""
-        return self._manifest.refresh > 0
-
     async def run(self) -> Stats:
         """Crawl until nothing is left in any shard, a limit is reached or `stop` was called.
 

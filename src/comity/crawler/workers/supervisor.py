@@ -131,13 +131,18 @@ class Supervisor:
 
     @property
     def stopped(self) -> bool:
-        """Whether `stop` was called: URLs may be waiting for a later run."""
+        """Whether `stop` was called on this machine: URLs may be waiting for a later run, or others may go on."""
         return self._stopping
 
     @property
     def format(self) -> str:
         """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`."""
         return self._manifest.sink
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether this is a refresh, or goes on with one."""
+        return self._manifest.refresh > 0
 
     @property
     def stats(self) -> Stats:
@@ -155,7 +160,6 @@ class Supervisor:
             stats=self.stats,
             seconds=now - self._pace.started,
             pages_per_second=self._pace.per_second(now, self.stats.pages),
-            earlier=self._pace.earlier,
             shards=tuple(self._now.copy().values()),
             most_hosts=hosts,
             most_rules=rules,

@@ -1,14 +1,13 @@
 """Reading a crawl in PostgreSQL: the tables of a shard and its read-only view."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from comity.errors import InputError
-from comity.frontier.database import LATER, entry_of
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained, is_made
 from comity.frontier.tables import FrontierTables, TablesView
-from comity.frontier.values import Entry, EntryKind, Unreachable
+from comity.frontier.values import Unreachable
 
 
 class ShardTables(FrontierTables):
@@ -48,25 +47,14 @@ class ShardTables(FrontierTables):
         """That two expressions are the same URL, as the index of visits has them."""
         return f"md5({one}) = md5({other})"
 
-    def queue(
-        self,
-        host: str,
-        most: int,
-        *,
-        but_not: Collection[int] = (),
-        below: int = 4 * LATER,
-        kind: EntryKind | None = None,
-    ) -> list[Entry]:
-        """The first URLs of a host's queue: see `FrontierTables.queue`."""
-        wanted = "" if kind is None else f"AND kind = {kind:d} "
-        rows = self.rows(
+    def ordered(self, query: str, values: Sequence[Any]) -> list[Any]:
+        """As of `FrontierTables`."""
+        return self.rows(
             "SELECT rank, id, prefix, rest, depth, kind, attempts, hops, "
-            f"(SELECT url FROM {self.source} AS source WHERE source.id = queue.source) FROM {self.waiting} AS queue "
-            f"WHERE host = (SELECT id FROM {self.host} WHERE name = ?) AND rank < ? {wanted}"
-            "AND id <> ALL(?) ORDER BY rank, id LIMIT ?",
-            (host, below, list(but_not), most),
+            f"(SELECT url FROM {self.source} AS source WHERE source.id = queue.source) FROM ({query}) AS queue "
+            "ORDER BY rank, id",
+            values,
         )
-        return [entry_of(host, row) for row in rows]
 
 
 class CommittedTables(ShardTables):
