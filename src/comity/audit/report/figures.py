@@ -126,7 +126,7 @@ class Figures:
 
     Attributes:
         fetched: requests for pages and sitemaps that were answered with 2xx; `pages` are counted in `stats`.
-        reasons: why URLs failed, or requests where the output does not say that; `broken`: these URLs.
+        reasons: why requests failed; or, where `urls_by_reason`, why URLs failed; `broken`: these URLs.
         damaged: records that cannot be understood; `damage`: the first of them, by number and in words.
         stats: the counts of the crawl's own summary, where they are known.
         absent: parts of the crawl that could not be read, in words.
@@ -142,6 +142,7 @@ class Figures:
     state: str = CUT_OFF
     hash: str = ""
     requests: int = 0
+    robots_requests: int = 0
     fetched: int = 0
     bytes: int = 0
     refused: int = 0
@@ -154,6 +155,7 @@ class Figures:
     damaged: int = 0
     damage: tuple[int, str] | None = None
     reasons: Counter[str] = field(default_factory=Counter)
+    urls_by_reason: bool = False
     broken: list[BrokenLink] = field(default_factory=list)
     stats: Stats | None = None
     absent: list[str] = field(default_factory=list)
@@ -206,7 +208,7 @@ def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figur
         figures.stats = summed(each for each in stats if each is not None)
     reasons = [found for part in parts if (found := failure_reasons(part)) is not None]
     if len(reasons) == len(parts) and not figures.absent:
-        figures.reasons = sum(reasons, Counter())
+        figures.reasons, figures.urls_by_reason = sum(reasons, Counter()), True
         figures.broken = failed(folders, store=store, all_formats=False)
     return figures
 
@@ -246,11 +248,12 @@ def _request(figures: Figures, record: dict[str, Any]) -> None:
     size = record["bytes"] or 0
     figures.bytes += size
     host.bytes += size
-    for_content = record["purpose"] != "robots"
-    if for_content and kind == "2xx":
+    if record["purpose"] == "robots":
+        figures.robots_requests += 1
+    elif kind == "2xx":
         figures.fetched += 1
         host.fetched += 1
-    elif for_content and kind not in ("304", "3xx"):
+    elif kind not in ("304", "3xx"):
         host.failed += 1
         error = record["error"]
         why = f"HTTP status {status}" if error is None else str(error).removeprefix(f"{record['url']}: ")
