@@ -75,7 +75,8 @@ class Reader:
         found: list[tuple[str, dict[str, str]]] = tags(text)
         name: str
         attributes: dict[str, str]
-        if b"rsl+xml" in text or b"data-nosnippet" in text:  # few pages: they are read once more
+        # Few pages have these: they are read once more. A plus sign is found at once where there is none.
+        if (b"+" in text and b"rsl+xml" in text) or b"data-nosnippet" in text:
             for name, attributes in marked(text):
                 if name == "nosnippet":
                     self.withheld += 1
