@@ -512,6 +512,18 @@ def test_in_an_archive_an_unchanged_page_is_a_revisit_of_the_response_kept(site:
     assert sorted(profiles) == [("/", "identical-payload-digest")] * 2 + [("/a", "server-not-modified")] * 2
 
 
+def test_a_page_that_a_refresh_found_changed_is_known_as_it_is_now(site: Site, tmp_path: Path) -> None:
+    """What names it as its canonical URL repeats it, in the same refresh and in the next."""
+    site.set("/", "<p>first")
+    crawl(tmp_path, site.url("/"), concurrency=1)
+    for number, words in enumerate(("second", "third"), 1):
+        site.set("/", f'<p>{words}<a href="/copy{number}">a copy</a>')
+        site.set(f"/copy{number}", f'<link rel=canonical href="/"><p>{words}, elsewhere')
+        crawl(tmp_path, refresh=True, concurrency=1)
+        copy = next(each for each in records(tmp_path, "pages") if each["url"] == site.url(f"/copy{number}"))
+        assert (copy["duplicate"], copy["duplicate_of"]) == ("canonical", site.url("/"))
+
+
 @pytest.mark.long
 def test_a_refresh_that_is_killed_goes_on_and_tells_of_every_page_exactly_once(site: Site, tmp_path: Path) -> None:
     count = 300

@@ -128,6 +128,8 @@ class Book:
         kind, taken, unsaved, page = TABLE[type(outcome)], outcome.taken, self.unsaved, None
         if taken is not None and not self._quota.has_room(host):
             return Again(entry=outcome.entry, answer=outcome.answer)
+        if outcome.before is not None:
+            self._look_back(outcome)  # first: what the page was is forgotten before it is known as it is
         if isinstance(outcome, Kept):
             outcome = self._marked(outcome)
             page = outcome.page() if self._hands_out else None
@@ -136,8 +138,6 @@ class Book:
         # What can fail on a page has been done: from here on it is entered, all of it.
         if taken is not None:
             self._quota.kept(host, taken)
-        if outcome.before is not None:
-            self._look_back(outcome)
         if isinstance(outcome, Kept):
             self.stats.body_bytes += len(outcome.answer.body)
             self._collector.tally.page(outcome.entry.depth, outcome.shown.content_type)
