@@ -89,7 +89,7 @@ def test_a_sealed_crawl_is_proved_to_be_as_it_was_sealed(crawled: Path) -> None:
     keyid = load(crawled / "id").keys[0].public().thumbprint
     told = comity("prove", "out", "--sealed-by", keyid, cwd=crawled)
     assert told.returncode == 0, told.stdout
-    assert f"by the key {keyid}, of https://bot.test as it says" in told.stdout
+    assert f"by the key {keyid}, which claims to be of https://bot.test" in told.stdout
     assert found["hash"] in told.stdout
     private = json.loads(next((crawled / "id" / KEYS).iterdir()).read_text())["d"]
     assert private not in (crawled / "out" / "seal.json").read_text()

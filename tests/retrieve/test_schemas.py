@@ -111,7 +111,7 @@ def test_a_crawl_writes_records_and_marks_and_counts_pages_that_do_not_fit(site:
     words = ("--schema", "lamps.json", "-o", "out", "--format", "sqlite", "--delay", "0", *ALLOW)
     told = comity("crawl", site.url("/"), *words, cwd=tmp_path)
     assert told.returncode == 0, told.stderr
-    assert "do not fit                     1" in told.stdout
+    assert "misfit                         1" in told.stdout
     with closing(sqlite3.connect(tmp_path / "out" / "crawl.sqlite")) as db:
         rows = db.execute("SELECT name, price, sold FROM records ORDER BY id").fetchall()
         marked = db.execute("SELECT misfit FROM pages ORDER BY depth").fetchall()

@@ -138,7 +138,7 @@ def check(folder: Path, proof: Proof, *, sealed_by: str | None = None, authority
         proof.add(FILE, None, f"it was made when the last hash was {found.hash}")
     if sealed_by is not None and sealed_by != key.thumbprint:
         proof.add(FILE, None, f"signed by the key {key.thumbprint}, not by {sealed_by}")
-    proof.sealed = f"at {times.iso(found.at)} by the key {key.thumbprint}, of {origin} as it says"
+    proof.sealed = f"at {times.iso(found.at)} by the key {key.thumbprint}, which claims to be of {origin}"
     for wrong in () if stamp is None else _stamp(stamp, signature, authority, proof):
         proof.add(FILE, None, wrong)
     return True

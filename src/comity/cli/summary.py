@@ -72,7 +72,7 @@ def sum_up(
             ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
             ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),
             *((("soft 404", f"{stats.soft_404:,}", "pages that say they are not there"),) * bool(stats.soft_404)),
-            *((("do not fit", f"{stats.misfit:,}", "pages, by the schema; marked as misfit"),) * bool(stats.misfit)),
+            *((("misfit", f"{stats.misfit:,}", "pages that do not fit the schema"),) * bool(stats.misfit)),
             ("size of pages", size(stats.body_bytes), ""),
             ("time spent on delays", f"{stats.waited:,.1f} s", "sum over hosts"),
         )
@@ -84,7 +84,8 @@ def sum_up(
                 console.print(safe(words), markup=False, style="dim")
             if name == "failed" and stats.failed and not ok_if_some_failed:
                 console.print("  so the exit code is 2; --ok-if-some-failed makes it 0", style="dim")
-        console.print(safe(f"{'finished':20}{'':>12}  {_ended(crawler)}"), markup=False)
+        ended = ("stopped", "before the queue was empty") if crawler.stopped else ("finished", _ended(crawler))
+        console.print(safe(f"{ended[0]:20}{'':>12}  {ended[1]}"), markup=False)
         if crawler.policy.agent == Policy().agent:
             console.print(
                 safe(f"{'User-Agent':20}{'':>12}  {crawler.policy.agent} (default; set yours with --agent)"),

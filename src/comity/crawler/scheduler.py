@@ -152,7 +152,7 @@ class Scheduler:
         if name is None or ready is None or not self.is_idle(now):
             return None
         if ready == math.inf:
-            return f"{name} was stopped by the operator, and so were all other hosts with work"
+            return f"every host with work was stopped by the operator, such as {name}"
         waits = f"{name} must rest for another {span(ready - now)}"
         return f"{waits}, all other hosts with work longer; a run waits {span(self._settings.longest_wait or 0.0)}"
 

@@ -385,7 +385,7 @@ class StatsCollector:
 
     def ordered(self, host: str, words: str) -> None:
         """The operator ordered something of a host."""
-        log.warning("%s: the operator orders: %s", shown(host), words)
+        log.warning("%s: order of the operator: %s", shown(host), words)
 
     def committed(self, seconds: float) -> None:
         """What was found is durable; it took so long to make it so."""
