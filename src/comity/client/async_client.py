@@ -277,7 +277,6 @@ class AsyncClient:
             passed = (*passed, response.head_only())
 
     def _prepared(self, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Url:
-        self._session.open()
         if headers:
             checked_headers("headers", headers)
         if params or self.settings.params:

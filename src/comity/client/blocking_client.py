@@ -20,7 +20,7 @@ from comity.net.session import ClientClosed
 from comity.net.transport import StreamedResponse
 from comity.net.turns import NO_HEADERS
 from comity.policy import Decision, Policy, RobotsResult
-from comity.urls import Url
+from comity.urls import normalise
 
 if TYPE_CHECKING:
     from comity.retrieve import Chooser, Extractor, Fetcher, Retrieved
@@ -101,10 +101,10 @@ class Client:
 
     def check(self, url: str) -> Decision:
         """As `AsyncClient.check`."""
-        wanted = Url(url)
+        text = normalise(url)
         (self._background or self._open()).check()
-        known = self._client._session.driver.known(wanted)  # reads only, so any thread may
-        return self._run(self._client.check, wanted) if known is None else known
+        known = self._client._session.driver.known(text)  # reads only, so any thread may
+        return self._run(self._client.check, text) if known is None else known
 
     def is_allowed(self, url: str) -> bool:
         """As `AsyncClient.is_allowed`."""

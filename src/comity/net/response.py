@@ -110,7 +110,7 @@ class Head(Shown):
 
     def _of_head(self) -> dict[str, Any]:
         """Its fields, without a body."""
-        return dict(zip(_OF_HEAD, _VALUES(self), strict=True))
+        return dict(zip(_OF_HEAD, _VALUES(self)))  # noqa: B905 - as many as there are names
 
     def __getstate__(self) -> dict[str, Any]:
         state = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}

@@ -30,7 +30,7 @@ from comity.net.response import Head, Response
 from comity.net.robots_fetch import RobotsAnswer
 from comity.net.transport import MOST_GONE, ConnectionGone, Room, StreamedResponse, Transport
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
-from comity.urls import Url
+from comity.urls import Url, normalise
 
 if TYPE_CHECKING:
     from comity.net.http_cache import HttpCache
@@ -175,8 +175,8 @@ class Session:
             Postponed
         """
         self.open()
-        wanted = Url(url)
-        return self.driver.known(wanted) or await self.driver.decision(wanted, self.get_robots)
+        text = normalise(url)  # which is made faster than a Url, and most answers are at hand
+        return self.driver.known(text) or await self.driver.decision(Url(text), self.get_robots)
 
     def origin_policy(self, url: str) -> OriginPolicy | None:
         """What holds for the origin of a URL, if no I/O is needed to know."""
@@ -259,6 +259,7 @@ class Session:
         self, url: str, *, headers: Mapping[str, str] | None = None, passed: tuple[Head, ...] = ()
     ) -> AsyncIterator[StreamedResponse]:
         """One request for a URL, whose body is read while it arrives, inside the block."""
+        self.open()
         answer, _, record, *_ = await self._exchange(Url(url), "GET", headers, "streamed")
         answer.redirects, answer.history = tuple(hop.url for hop in passed), passed
         go = answer.go
@@ -296,15 +297,15 @@ class Session:
         settings, gone = self.settings, 0
         while True:
             tries -= 1
-            transport = self.open()
             go = await self.driver.permission(url, self.get_robots)
             sent, record = self.clock.monotonic(), self.on_request and self._record(go, method, url)
             digest = None if record is None or to_come == "streamed" else hashlib.sha256()
             body = None if to_come == "streamed" else b""
             try:
                 # While a room has the rest of a body wait, the time-out stands still.
+                transport = self.open()
                 with within(settings.timeout, url):
-                    answer = await self._head(go, method, url, headers, record, to_come, credentials)
+                    answer = await self._head(transport, go, method, url, headers, record, to_come, credentials)
                     try:
                         if settings.content_types and not any_type:
                             answer.require_type(settings.content_types)
@@ -348,6 +349,7 @@ class Session:
 
     async def _head(
         self,
+        transport: Transport,
         go: Go,
         method: str,
         url: Url,
@@ -360,7 +362,7 @@ class Session:
         settings, clock = self.settings, self.clock
         if credentials and (settings.auth or settings.licences):
             headers = {**settings.credentials(url.origin), **(headers or {})}
-        transport, streamed = self.open(), body == "streamed"
+        streamed = body == "streamed"
         if settings.head_timeout is None:
             answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
         else:

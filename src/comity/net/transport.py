@@ -79,15 +79,10 @@ class StreamedResponse(Head):
         self, url: Url, answer: aiohttp.ClientResponse, settings: ClientSettings, address: str | None, turns: LoopSlices
     ) -> None:
         major, minor = answer.version or aiohttp.HttpVersion11
-        super().__init__(
-            url=str(url),
-            status=answer.status,
-            headers=answer.headers,
-            reason=answer.reason or "",
-            http_version=f"{major}.{minor}",
-            request_headers=answer.request_info.headers,
-            address=address,
-        )
+        self.url, self.status, self.headers = str(url), answer.status, answer.headers
+        self.reason, self.http_version = answer.reason or "", f"{major}.{minor}"
+        self.request_headers, self.address = answer.request_info.headers, address
+        self.go, self.fetched_at, self.redirects, self.history = None, 0.0, (), ()
         self.cut = self._closed = self._taken = False
         self.received: bytearray | None = None
         self._answer = answer

@@ -74,9 +74,10 @@ class Turns(RobotsFetching):
         # Events that somebody waits for, by token.
         self._told: dict[Hashable, Any] = {} if other is None else other._told
         # All that keep one pace, where these are several.
-        self._sharing: weakref.WeakSet[Turns] = weakref.WeakSet() if other is None else other._sharing
+        self._sharing: weakref.WeakSet[Turns] | None = None
         if other is not None:
-            self._sharing |= {self, other}
+            self._sharing = other._sharing = other._sharing or weakref.WeakSet((other,))
+            self._sharing.add(self)
 
     def _forked(self) -> None:
         """In a forked process what was under way in its parent never ends. Hosts are left alone as long as there."""
@@ -100,8 +101,8 @@ class Turns(RobotsFetching):
 
     # Questions that need nothing
 
-    def known(self, url: Url) -> Decision | None:
-        """The decision about a URL if the robots.txt at hand suffices for it."""
+    def known(self, url: str) -> Decision | None:
+        """The decision about a URL in normal form, if the robots.txt at hand suffices for it."""
         now = self.clock.monotonic()
         origin_policy = self.gate.origin_policy(url, now)
         return None if origin_policy is None else origin_policy.decide(url, now + self.gate.epoch)
@@ -149,7 +150,7 @@ class Turns(RobotsFetching):
         """Something became known about a host: who waits for that asks again."""
         if self._told:
             self.tell(key)
-        for each in self._sharing or (self,):
+        for each in (self,) if self._sharing is None else self._sharing:
             if each.on_report is not None:
                 each.on_report(key)
 
