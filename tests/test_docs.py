@@ -32,7 +32,7 @@ def test_every_example_gives_what_it_shows(page: Path) -> None:
 
 
 @pytest.mark.both_forms
-@pytest.mark.parametrize(("name", "count"), [("robots.md", 3), ("ci.md", 2)])
+@pytest.mark.parametrize(("name", "count"), [("index.md", 4), ("robots.md", 3), ("ci.md", 2)])
 def test_every_command_with_output_gives_what_it_shows(tmp_path: Path, name: str, count: int) -> None:
     (tmp_path / "robots.txt").write_bytes(ROBOTS)
     page = (ROOT / "docs" / name).read_text(encoding="utf-8")
@@ -43,11 +43,12 @@ def test_every_command_with_output_gives_what_it_shows(tmp_path: Path, name: str
         for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             words, _, output = command.partition("\n")
             program, *arguments = shlex.split(words)
-            assert program == "comity"
-            if ">" in arguments:
+            if ">" in arguments or not output:
                 continue
+            assert program == "comity"
             told = comity(*arguments, cwd=tmp_path)
-            assert told.stdout + told.stderr == output
+            wanted = ".*".join(map(re.escape, output.split("...\n")))  # there stands what differs from run to run
+            assert re.fullmatch(wanted, told.stdout + told.stderr, re.DOTALL), told.stdout + told.stderr
             shown += 1
     assert shown == count
 

@@ -253,7 +253,7 @@ def openapi() -> dict[str, Any]:
         body = {"type": "object", "properties": members, "required": required, "additionalProperties": False}
         paths[f"/api/{name}"] = {
             "post": {
-                "summary": words if not words.startswith("Raises") else name,
+                "summary": words,
                 "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
                 "responses": {
                     "200": {"description": "the answer"},

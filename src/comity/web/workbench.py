@@ -87,7 +87,11 @@ def explain(text: str, agent: str, url: str, dialect: str = "rfc9309") -> dict[s
 
 
 def lint(text: str, dialect: str = "rfc9309") -> list[dict[str, Any]]:
-    """Raises Unanswerable."""
+    """What is wrong, useless or surprising in the file, line by line, with a fix where there is one.
+
+    Raises:
+        Unanswerable
+    """
     _bounded(text, (), ())
     return [_finding(each) for each in _parsed(text, dialect).lint()]
 

@@ -1,7 +1,10 @@
 // The API's page, made from its OpenAPI document.
-import { element, started } from "./common.js";
+import { element, known, started } from "./common.js";
 
+const question = { text: "User-agent: GPTBot\nDisallow: /blog", agents: ["GPTBot"], urls: ["/blog/lamps"] };
+document.getElementById("example").textContent = `curl -H 'content-type: application/json' ${location.origin}/api/check \\\n  -d '${JSON.stringify(question)}'`;
 started(async () => {
+  document.getElementById("to-dashboard").hidden = !(await known()).crawl;
   const { paths } = await (await fetch("/api/openapi.json")).json();
   document.getElementById("paths").append(...Object.entries(paths).map(([path, { post }]) => {
     const { properties, required } = post.requestBody.content["application/json"].schema;

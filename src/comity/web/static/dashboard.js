@@ -18,7 +18,7 @@ function axes() {
 
 function plot(box, series, data) {
   box.replaceChildren();
-  return new uPlot({ ...size(box), legend: { show: false }, cursor: { y: false }, axes: axes(), series: [{}, ...series] }, data, box);
+  return new uPlot({ ...size(box), legend: { show: false }, cursor: { y: false }, axes: axes(), series: [{}, ...series.map((each) => ({ points: { show: false }, ...each }))] }, data, box);
 }
 
 function queue(found) {

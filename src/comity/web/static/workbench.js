@@ -86,15 +86,15 @@ function reason(agent, url, found) {
   const delay = shown.answer.delays[chosen.agent];
   $("why").replaceChildren(
     element("p", { class: `verdict ${found.allowed ? "yes" : "no"}` }, `${agent} ${found.allowed ? "may" : "may not"} fetch ${url}`),
-    element("p", {}, found.why, " ", found.rule ? jump(found.rule.line) : ""),
+    element("p", {}, found.why, " ", found.rule ? jump(found.rule.line, "show") : ""),
     element("p", { class: "soft" }, found.group ? `Group of ${found.group.agents.join(", ")} (line ${found.group.line})` : "No group applies", delay === null ? "" : `; Crawl-delay ${delay} s`),
     ...[lost, others, uses].filter((each) => each.length).map((each) => element("ul", {}, ...each)),
   );
   editor.mark(found.rule?.line, found.beaten.map((rule) => rule.line));
 }
 
-function jump(line) {
-  const button = element("button", { type: "button", class: "line" }, `line ${line}`);
+function jump(line, words = `line ${line}`) {
+  const button = element("button", { type: "button", class: "line" }, words);
   button.addEventListener("click", () => editor.show(line));
   return button;
 }
