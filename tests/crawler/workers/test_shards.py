@@ -599,7 +599,6 @@ def test_the_picture_says_what_shards_wait_for_and_where_hosts_of_all_stand() ->
         stats=Stats(pages=7),
         seconds=9.0,
         pages_per_second=4.0,
-        earlier=2,
         shards=shards,
         most_hosts=8,
         most_rules=1,
@@ -720,7 +719,7 @@ def test_an_order_to_end_that_is_given_before_a_shard_has_begun_is_in_its_ledger
         give(tmp_path, EVERYTHING, "end")
         manifest = CrawlManifest(2, seeds=[site.url("/")])
         mark = orders if begun == "before" else Orders(tmp_path).mark
-        shard = shard_of_crawl(tmp_path, place, manifest, mark, sitemaps=False)
+        shard = shard_of_crawl(tmp_path, place, manifest, orders=mark, sitemaps=False)
         shard.control.end()
         asyncio.run(shard.run())
     records = map(json.loads, (shard.crawler.folder / "ledger.jsonl").read_text("ascii").splitlines())
