@@ -41,8 +41,7 @@ class CrawlStorage(Protocol):
     @property
     def orders(self) -> OrderSource: ...
 
-    @property
-    def keeps_clock(self) -> bool: ...
+    keeps_clock: bool
 
     def frontier(self) -> DurableFrontier:
         """Opens it."""

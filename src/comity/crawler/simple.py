@@ -254,14 +254,7 @@ class Crawl:
     def __init__(self, told: _Told, pages: AsyncGenerator[CrawledPage, None]) -> None:
         self._told = told
         self._pages = pages
-
-    @property
-    def failures(self) -> list[dict[str, Any]]:
-        return self._told.failures
-
-    @property
-    def refusals(self) -> list[dict[str, Any]]:
-        return self._told.refusals
+        self.failures, self.refusals = told.failures, told.refusals
 
     @property
     def summary(self) -> Stats | None:
