@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from comity import urls
-from comity.crawler import records
 from comity.errors import ComityError
 from comity.net import Response
 from comity.signals import encodings
@@ -18,7 +17,8 @@ def edges(response: Response, read: Page) -> Iterator[dict[str, Any]]:
     """A record for each link of a page, in its order; `text` is None where it has none, or a limit cut the page."""
     texts = _texts(response, read)
     for link in read.links:
-        yield records.link(response.url, link, texts.get(link.url))
+        rel = " ".join(link.rel) or None  # the relation types with a space between them
+        yield {"from": response.url, "to": link.url, "text": texts.get(link.url), "rel": rel}
 
 
 def _texts(response: Response, read: Page) -> dict[str, str]:

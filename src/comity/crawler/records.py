@@ -11,7 +11,7 @@ from comity.errors import ExtractionFailed
 from comity.policy import Decision, RobotsResult
 from comity.shown import Shown, short
 from comity.signals import encodings
-from comity.signals.links import Link, Page, read_page
+from comity.signals.links import Page, read_page
 from comity.signals.robots_meta import RobotsMeta
 from comity.signals.robots_meta import read as read_robots_meta
 from comity.signals.soft_404 import gone
@@ -229,11 +229,6 @@ def refusal(
 def trap(url: str, trap: Trap, *, depth: int, found_on: str | None = None) -> dict[str, Any]:
     """A URL that was left out because it leads nowhere."""
     return {"url": url, "found_on": found_on, "depth": depth, "trap": trap.name, "why": trap.why, "refresh": 0}
-
-
-def link(page: str, link: Link, text: str | None) -> dict[str, Any]:
-    """An edge of the link graph; `rel` are its relation types with a space between them."""
-    return {"from": page, "to": link.url, "text": text, "rel": " ".join(link.rel) or None}
 
 
 def robots(result: RobotsResult) -> dict[str, Any]:
