@@ -583,9 +583,7 @@ def test_the_picture_says_what_shards_wait_for_and_where_hosts_of_all_stand() ->
     def part(name: str, queued: int) -> Snapshot:
         host = HostNow(name, HostState.INTERVAL, 1.0, 2.0, queued, False, 0)
         rule = RefusingRule(name, 3, "Disallow: /")
-        return Snapshot(
-            "running", Stats(pages=1), 5.0, 2.0, 0.2, 1, {HostState.INTERVAL: 1}, (host,), ((rule, queued),), 1
-        )
+        return Snapshot("running", Stats(pages=1), 5.0, 2.0, 1, {HostState.INTERVAL: 1}, (host,), ((rule, queued),), 1)
 
     shards = (
         ShardNow(0, state="working"),
