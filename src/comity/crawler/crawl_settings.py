@@ -65,17 +65,17 @@ class CrawlSettings:
         record_headers: response headers to write into each page's record, such as `etag`.
         only_if: keep only pages whose site states this about their use, such as `train-ai=allowed` or
             `search=not-disallowed`. Others are refused by usage.
-        render: whether the scripts of HTML pages are run, and pages kept and read as they are then (needs
+        render: whether the scripts of HTML pages are run, and the resulting document is read and kept (needs
             comity[playwright] and a Chromium).
-        render_auto: whether of HTML pages only those that show next to nothing without their scripts are rendered.
+        render_auto: whether only HTML pages that are nearly empty without their scripts are rendered.
         render_browser: the Chromium's path; None to look for one. A comity.toml that --config does not name cannot
             set it.
         render_seconds: seconds that a page has in the browser, not counting the wait for its resources.
         render_requests: requests for the resources of a page.
         render_pages: pages rendered at the same time.
-        webhook: URL that is told of the end of the crawl, and of the first refusal and failure of each host; messages
-            are signed with the secret in COMITY_WEBHOOK_SECRET.
-        telemetry: whether requests and pages are told to OpenTelemetry (needs comity[telemetry]).
+        webhook: URL that gets a message at the end of the crawl and at the first refusal and failure of each host,
+            signed with the secret in COMITY_WEBHOOK_SECRET.
+        telemetry: whether requests and pages are sent to OpenTelemetry (needs comity[telemetry]).
     """
 
     max_pages: int | None = setting(None, least=1)

@@ -187,12 +187,12 @@ class ClientSettings:
         max_redirects: hops that `get` follows.
         content_types: media types that are read, such as `text/html` or `text/*`; empty for all. An answer of another
             one is closed after its head, and a crawl leaves it out (`unwanted`).
-        connections: connections in use at the same time. Idle ones are kept for 30 to 75 s besides them, as long as all
-            of this process's together stay under its limit on open files (`ulimit -n`), less 256 or half.
+        connections: connections in use at the same time. Idle ones stay open for 30 to 75 s in addition, while the
+            process has fewer connections than its limit on open files (`ulimit -n`) minus 256, or half of it.
         verify_tls: False accepts any certificate, for robots.txt too.
         ca_file: certificates to trust instead of the system's, a PEM file.
-        proxy: URL of an HTTP proxy, which may have any address. It finds the addresses of names itself: the address
-            guard refuses URLs that hold an address or a name of the proxy's own machine, and knows no more.
+        proxy: URL of an HTTP proxy, at any address. The proxy resolves host names, so the address guard checks only
+            URLs that contain an IP address or a name of this machine.
         headers: sent with every request, after `User-Agent`.
         params: query parameters added to every URL that a call names.
         auth: origin -> user name and password, sent to that origin, its robots.txt included, and to no other. Such a
@@ -200,12 +200,12 @@ class ClientSettings:
         licences: origin -> licence token (RSL), sent to that origin as `auth` is, and to no other.
         resolve: addresses for host names, instead of DNS (as curl's `--resolve`).
         nameservers: DNS servers to use instead of the system's, `address` or `address:port` (needs comity[dns]).
-        cache: file in which robots.txt files are kept for other processes and later runs, a new one or a cache made
-            earlier; None: none is.
+        cache: file in which robots.txt files are kept for other processes and later runs, a new one or an earlier
+            cache; None: no cache.
         cache_pages: whether pages are kept there too, and requested again conditionally (RFC 9110, 13).
         raw: whether a body that came with a content coding is kept as it came too (`Response.received`), as a crawl
             writes it to WARC and WACZ then.
-        identity: folder of an identity (`comity identity new`), in whose name requests are signed; None: none is.
+        identity: folder of an identity (`comity identity new`), that signs requests; None: not signed.
         sign: `always`, `when_asked` (a 403 or 429 with Accept-Signature is answered by a signed request, and so are
             later requests to that origin) or `never`.
     """
