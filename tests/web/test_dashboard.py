@@ -133,6 +133,7 @@ def test_a_crawl_serves_its_own_dashboard(site: Site, tmp_path: Path, chromium: 
         tab.get_by_role("button", name="End the crawl").click()
         tab.get_by_role("button", name="Give the order").click()
         assert crawling.wait() == 130  # an open page keeps no crawl from ending
+        assert "Traceback" not in crawling.stderr.read()
         assert '"order":"end"' in (tmp_path / "out" / "ledger.jsonl").read_text(encoding="utf-8").replace(" ", "")
         tab.close()
     finally:

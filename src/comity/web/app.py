@@ -34,7 +34,13 @@ HEADERS: Final = (
 
 
 def build(
-    policy: Policy, settings: ClientSettings, *, host: str, token: str | None = None, place: str | None = None
+    policy: Policy,
+    settings: ClientSettings,
+    *,
+    host: str,
+    token: str | None = None,
+    place: str | None = None,
+    ending: Callable[[], bool] = lambda: False,
 ) -> App:
     """The page, its files and its API.
 
@@ -43,6 +49,7 @@ def build(
         host: the address that is served on; requests must name it, or loopback.
         token: what others than this machine have to show.
         place: folder or store of the crawl that the dashboard shows; None: it shows none.
+        ending: whether the server ends, and open pages are to be told no more.
     """
     applications = need("starlette.applications", "web", "comity serve")
     routing = need("starlette.routing", "web", "comity serve")
@@ -92,7 +99,7 @@ def build(
         board = Dashboard(place)
 
         async def events(_: Any) -> Any:
-            told = (event(found) async for found in board.changes())
+            told = (event(found) async for found in board.changes(ending))
             return responses.StreamingResponse(told, media_type="text/event-stream")
 
         crawl = [

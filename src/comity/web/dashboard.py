@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -24,8 +24,10 @@ from comity.web.workbench import Unanswerable
 MOST_HOSTS: Final = 200
 MOST_ROWS: Final = 30
 MOST_BROKEN: Final = 500
-LEAST: Final = 1.0
+LEAST: Final = 2.0
 """Seconds between two looks at a crawl."""
+TICK: Final = 0.25
+"""Seconds after which an open page is told no more once the server ends."""
 SHARE: Final = 0.01
 """Of one processor, what looking may take."""
 ORDERS: Final = ("slow", "stop", "go", "end")
@@ -107,12 +109,14 @@ class Dashboard:
         """Whether the crawl kept to the rules; of one that runs, that it still runs."""
         return prove(self._folders(), store=self._store).to_dict()
 
-    async def changes(self) -> AsyncIterator[dict[str, Any]]:
-        """`now` again and again, seldom enough to cost the machine a hundredth of a processor."""
-        while True:
+    async def changes(self, ending: Callable[[], bool]) -> AsyncIterator[dict[str, Any]]:
+        """`now` again and again until the server ends, seldom enough to cost the machine a hundredth of a processor."""
+        while not ending():
             found, cost = await asyncio.to_thread(self._look)
             yield found
-            await asyncio.sleep(max(LEAST, cost / SHARE))
+            again = time.monotonic() + max(LEAST, cost / SHARE)
+            while time.monotonic() < again and not ending():
+                await asyncio.sleep(TICK)
 
     def _look(self) -> tuple[dict[str, Any], float]:
         """`now`, or why there is none, and the processor's seconds that it took: of this thread, for the crawl may run

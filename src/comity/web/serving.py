@@ -7,7 +7,7 @@ from socket import socket
 from typing import Any, Final
 
 from comity._extras import need
-from comity._listening import App, listen
+from comity._listening import listen
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.web.app import build
@@ -17,19 +17,24 @@ PATIENCE: Final = 1
 """Seconds that open connections get when the server ends."""
 
 
-def server_of(app: App) -> Any:
-    """The server for an application; `run(sockets=[...])` serves until a signal, or until `should_exit` is true.
+def server_of(
+    policy: Policy, settings: ClientSettings, *, host: str, token: str | None = None, place: str | None = None
+) -> Any:
+    """The server of the page, as `build` makes it; `run(sockets=[...])` serves until a signal, or until `should_exit`
+    is true.
 
     Raises:
         MissingExtra: `uvicorn` is not installed.
     """
     uvicorn = need("uvicorn", "web", "the web page")
-    return uvicorn.Server(
+    app = build(policy, settings, host=host, token=token, place=place, ending=lambda: server.should_exit)
+    server = uvicorn.Server(
         uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, lifespan="off",
             timeout_graceful_shutdown=PATIENCE,
         )
     )  # fmt: skip
+    return server
 
 
 @contextmanager
@@ -40,7 +45,7 @@ def dashboard(place: str, port: int, policy: Policy, settings: ClientSettings) -
         MissingExtra: what serves it is not installed.
         StorageError: the port is in use.
     """
-    server = server_of(build(policy, settings, host=LOOPBACK, place=place))
+    server = server_of(policy, settings, host=LOOPBACK, place=place)
     with listen(LOOPBACK, port) as listening:
         thread = threading.Thread(target=_run, args=(server, listening), name="comity-dashboard", daemon=True)
         thread.start()

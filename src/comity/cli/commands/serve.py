@@ -29,7 +29,6 @@ def serve(place: str | None, host: str, port: int, token_file: Path | None, **op
     """
     from comity._listening import check_exposure, listen
     from comity.crawler.workers.reading import crawl_at
-    from comity.web.app import build
     from comity.web.serving import server_of
 
     configuration = loaded(**options)
@@ -37,11 +36,11 @@ def serve(place: str | None, host: str, port: int, token_file: Path | None, **op
     check_exposure("--host", host, token, ())
     if place is not None:
         crawl_at(place)  # or the error that there is none
-    app = build(configuration.policy, configuration.client, host=host, token=token, place=place)
+    server = server_of(configuration.policy, configuration.client, host=host, token=token, place=place)
     with listen(host, port) as listening:
         shown = f"http://{host}:{listening.getsockname()[1]}/"
         complain(f"serving {shown}{'?token=...' if token else ''}  (Ctrl-C ends it)")
         if place is not None:
             complain(f"the crawl: {shown}dashboard.html")
-        server_of(app).run(sockets=[listening])
+        server.run(sockets=[listening])
     return Exit.DONE
