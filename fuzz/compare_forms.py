@@ -92,7 +92,7 @@ def asked(robots: engine.Asked, address: str, agent: str) -> bool | str:
 def plain(body: bytes, dialect: Dialect, agent: str, addresses: list[str]) -> Iterator[bool | str]:
     """What the reference alone says."""
     start = 3 if body.startswith(b"\xef\xbb\xbf") else 0
-    index = reference.scan(body, start, len(body), dialect.typos, dialect.nul_ends_line, dialect.longest_line)
+    index = reference.scan(body, start, len(body), dialect)
     _, numbers = reference.applying(body, index, agent, dialect, directives.RULES, directives.RULES)
     matcher = reference.matcher_of(body, index, numbers, dialect)
     for address in addresses:

@@ -38,14 +38,7 @@ class Parsed(Asked):
         self._named: dict[str, bool] = {}  # agent -> whether a group applies to it
         self._choosers: dict[int, tuple[list[tuple[int, int]], Chooser]] = {}  # see _choice
         self._limit = dialect.max_bytes if max_bytes is None else max_bytes
-        self._index = scan(
-            body,
-            self._start(),
-            self._stop(),
-            dialect.typos,
-            dialect.nul_ends_line,
-            dialect.longest_line,
-        )
+        self._index = scan(body, self._start(), self._stop(), dialect)
 
     # Questions
 

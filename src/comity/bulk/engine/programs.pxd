@@ -39,10 +39,6 @@ ctypedef Work* WorkAt
 cdef class Maker:
     cdef list _names
     cdef list _matchers
-    cdef Py_ssize_t _max_bytes
-    cdef bint _typos
-    cdef bint _nul_ends_line
-    cdef Py_ssize_t _longest_line
     cdef Reading _reading
     cdef Py_ssize_t _agents
     cdef CalledAs _called

@@ -27,10 +27,6 @@ cdef class Maker:
     def __init__(self, list names, dialect):
         self._names = names
         self._matchers = []
-        self._max_bytes = dialect.max_bytes
-        self._typos = dialect.typos
-        self._nul_ends_line = dialect.nul_ends_line
-        self._longest_line = dialect.longest_line
         self._reading = reading_of(dialect)
         self._agents = len(names)
         self._called = <CalledAs>calloc(self._agents, sizeof(Called))
@@ -143,10 +139,10 @@ cdef int _make(Maker self, WorkAt work, Py_ssize_t number) except -1 nogil:
     cdef Py_ssize_t start = 0, stop = capture.size
     cdef Numbers entries = work.entries + number * self._agents
     cdef unsigned int seen = 0
-    if stop > self._max_bytes or (stop and text[0] == 0xEF):
+    if stop > self._reading.max_bytes or (stop and text[0] == 0xEF):
         _limits(self, capture, &start, &stop)
     self._records.count = 0
-    if scan_into(text, start, stop, self._typos, self._nul_ends_line, self._longest_line, &self._records):
+    if scan_into(text, start, stop, self._reading, &self._records):
         return _no_room()
     total = self._records.count
     records = self._records.records

@@ -45,6 +45,10 @@ cdef class Reading:
     cdef readonly object dialect
     cdef bint merged  # whether an agent's groups are found in one pass; see is_merged
     cdef bint letters
+    cdef bint typos
+    cdef bint nul_ends_line
+    cdef Py_ssize_t longest_line
+    cdef Py_ssize_t max_bytes
     cdef int form
     cdef int order
     cdef bint allow_wins
@@ -56,8 +60,8 @@ cdef class Reading:
 
 cdef Reading reading_of(dialect)
 cdef tuple called_by(Reading reading, agent)
-cdef int scan_into(unsigned char* text, Py_ssize_t start, Py_ssize_t stop, bint typos, bint nul_ends_line,
-                   Py_ssize_t longest_line, Records* into) noexcept nogil
+cdef int scan_into(unsigned char* text, Py_ssize_t start, Py_ssize_t stop, Reading reading,
+                   Records* into) noexcept nogil
 cdef Names names_of(tuple called, bint letters)
 cdef Py_ssize_t choose_into(const char* text, const Entry* entries, Py_ssize_t total, const Names* names,
                             unsigned int ends, unsigned int wanted, unsigned int* found, unsigned int* starts,

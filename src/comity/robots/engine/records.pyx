@@ -65,6 +65,10 @@ cdef class Reading:
         self.dialect = dialect
         self.merged = reference.is_merged(dialect)
         self.letters = dialect.agent_match == "letters"
+        self.typos = dialect.typos
+        self.nul_ends_line = dialect.nul_ends_line
+        self.longest_line = dialect.longest_line
+        self.max_bytes = dialect.max_bytes
         self.form = reference.FORMS[dialect.path_form]
         self.order = _ORDERS[dialect.precedence]
         self.allow_wins = dialect.tie == "allow"
@@ -95,12 +99,12 @@ cdef tuple called_by(Reading reading, agent):
     return found
 
 
-def scan(bytes body, Py_ssize_t start, Py_ssize_t stop, bint typos, bint nul_ends_line, Py_ssize_t longest_line):
+def scan(bytes body, Py_ssize_t start, Py_ssize_t stop, dialect):
     cdef const char* text = body
     cdef Records found = Records(NULL, 0, 0)
     cdef array index
     try:
-        if scan_into(<unsigned char*>text, start, stop, typos, nul_ends_line, longest_line, &found):
+        if scan_into(<unsigned char*>text, start, stop, reading_of(dialect), &found):
             raise MemoryError
         index = clone(_ENTRIES, found.count, False)
         if found.count:
@@ -162,14 +166,16 @@ cdef int _misspelt(const unsigned char* text, Py_ssize_t size) noexcept nogil:
     return 0
 
 
-cdef int scan_into(unsigned char* text, Py_ssize_t start, Py_ssize_t stop, bint typos, bint nul_ends_line,
-                   Py_ssize_t longest_line, Records* into) noexcept nogil:
+cdef int scan_into(unsigned char* text, Py_ssize_t start, Py_ssize_t stop, Reading reading,
+                   Records* into) noexcept nogil:
     """`scan`, added to records that may be there already; -1 where there is no room for them."""
     cdef Entry* grown
     cdef const unsigned char* value
     cdef const unsigned char* end
     cdef const unsigned char* key
     cdef int directive
+    cdef bint typos = reading.typos, nul_ends_line = reading.nul_ends_line
+    cdef Py_ssize_t longest_line = reading.longest_line
     cdef const unsigned char* line = text + start
     cdef const unsigned char* last = text + stop
     cdef const unsigned char* lf = NULL  # where the next one of each stands

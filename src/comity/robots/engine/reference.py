@@ -56,14 +56,9 @@ def is_rule(entry: int) -> bool:
     return bool(RULES >> (entry & 0xFF) & 1)
 
 
-def scan(body: bytes, start: int, stop: int, typos: bool, nul_ends_line: bool, longest_line: int) -> "array[int]":
-    """The index of `body[start:stop]`: an entry for each line that is a record, in order (RFC 9309, 2.2).
-
-    Args:
-        typos: labels match by prefix, misspellings count, a missing colon is forgiven (see Dialect.typos).
-        nul_ends_line: what follows a NUL octet on a line does not count.
-        longest_line: octets of a line that count; 0 for all.
-    """
+def scan(body: bytes, start: int, stop: int, dialect: "Dialect") -> "array[int]":
+    """The index of `body[start:stop]`: an entry for each line that is a record, in order (RFC 9309, 2.2)."""
+    typos, longest_line = dialect.typos, dialect.longest_line
     found = array("Q")
     position = start
     for line in body[start:stop].splitlines(keepends=True):
@@ -71,7 +66,7 @@ def scan(body: bytes, start: int, stop: int, typos: bool, nul_ends_line: bool, l
         position += len(line)
         if longest_line and len(line) > longest_line:
             line = line.rstrip(b"\r\n")[:longest_line]
-        if nul_ends_line:
+        if dialect.nul_ends_line:
             line = line.partition(b"\0")[0]
         line = line.partition(b"#")[0].rstrip(_SPACE)
         label, colon, value = line.partition(b":")
