@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -85,6 +85,15 @@ class _Told:
         self._in_vain = self._in_vain + 1 if count else 0
         if self._in_vain == LOOKS_IN_VAIN:
             self._tell(f"{count} of {workers} workers wait until Ray has a processor free for them")
+
+
+@dataclass(slots=True)
+class _OrdersRead:
+    """How far orders were read: the last of runs before, the last of all, and when one to end was."""
+
+    before: int = 0
+    last: int = 0
+    ended_at: float = math.inf
 
 
 class JoinedCrawl(Supervisor):
@@ -172,8 +181,7 @@ class JoinedCrawl(Supervisor):
         self._name = name_of_process("command")
         self._in_thread: Callable[[Callable[[], None]], asyncio.Future[None]]  # all that the database is asked
         self._looking: asyncio.Future[None] | None = None
-        self._order = self._before = 0  # the last one read, and the last of runs before
-        self._ended_at = math.inf  # when an order to end was read
+        self._orders = _OrdersRead()
 
     async def run(self) -> Stats:
         """Take part until the crawl is over, or `stop` was called.
@@ -227,7 +235,7 @@ class JoinedCrawl(Supervisor):
         elif self._how == "resume":
             self._run = self._store.go_on(manifest, pages, after=self._run, command=command)
         cut_back(self._store, self.folder, self._manifest.sink)
-        self._order = self._before = max((number for number, _ in self._store.orders()), default=0)
+        self._orders.before = self._orders.last = max((number for number, _ in self._store.orders()), default=0)
         self._see(self._store.rows())
         self._pace.earlier = self.stats.pages
 
@@ -256,7 +264,7 @@ class JoinedCrawl(Supervisor):
 
     def _job(self, worker: WorkerProcess) -> Job:
         manifest = replace(self._manifest, crawl=self._run.crawl, run=self._run.number)
-        job = self._job_of(worker, manifest, self._before, self._url)
+        job = self._job_of(worker, manifest, self._orders.before, self._url)
         self._names.add(job.name)
         return job
 
@@ -277,7 +285,7 @@ class JoinedCrawl(Supervisor):
     def _look(self) -> None:
         if self._looking is None or self._looking.done():
             self._looking = self._in_thread(self._see_again)
-        if time.monotonic() >= self._ended_at + ORDERS_REST:  # the shards have read it, too, and written it down
+        if time.monotonic() >= self._orders.ended_at + ORDERS_REST:  # the shards have read it, too, and written it down
             self.stop()
         self._told.waiting(sum(each.is_waiting for each in self._processes), len(self._processes))
 
@@ -286,10 +294,10 @@ class JoinedCrawl(Supervisor):
         try:
             self._store.here(self._run, self._name, str(self.folder), works=False)
             self._see(self._store.rows())
-            for number, order in self._store.orders(self._order):
-                self._order = number
+            for number, order in self._store.orders(self._orders.last):
+                self._orders.last = number
                 if order.order == "end":
-                    self._ended_at = min(self._ended_at, time.monotonic())
+                    self._orders.ended_at = min(self._orders.ended_at, time.monotonic())
         except Superseded as error:
             self._error = self._error or error
         except StorageError:
