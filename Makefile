@@ -158,6 +158,7 @@ bench-extraction: $(VENV)/benched ## a page as Markdown beside other libraries: 
 	$(BIN)/python benchmarks/extraction.py titles --corpus $(PAGES)
 	$(BIN)/python benchmarks/extraction.py documentation --pages 100
 	$(BIN)/python benchmarks/extraction.py hostile
+	$(BIN)/python benchmarks/structure.py
 	$(BIN)/python benchmarks/bounds.py --corpus $(PAGES)
 
 KILLS ?= 100
