@@ -197,6 +197,8 @@ def test_data_without_an_end_is_passed_over() -> None:
     ("text", "day"),
     [
         ("17.05.2024", "2024-05-17"),
+        ("2024 May 17", "2024-05-17"),
+        ("2023 May 3, 2024", "2024-05-03"),
         ("17. 5. 2024", "2024-05-17"),
         ("2024年5月17日", "2024-05-17"),
         ("2024년 5월 17일", "2024-05-17"),
@@ -320,6 +322,29 @@ def test_what_a_page_says_it_is_about() -> None:
     assert (said.description, said.image) == (Field("Oil lamps", "meta"), Field("https://example.com/a.png", "meta"))
     assert (said.modified, said.keywords) == (Field("2024-06-02", "meta"), ("oil", "wick"))
     assert said.breadcrumbs == ("Isle", "Lamps")
+
+
+def test_of_two_days_in_a_row_the_one_in_the_address_is_the_sites_own() -> None:
+    """A text of the evening is published on the next day in UTC."""
+    head = '<meta property="article:published_time" content="2024-05-{}T02:10:00+00:00">'
+    assert metadata(head.format(18), url=URL).date == Field("2024-05-17", "url")
+    assert metadata(head.format(20), url=URL).date == Field("2024-05-20", "meta")
+
+
+def test_the_date_nearest_to_the_heading_is_the_texts() -> None:
+    body = (
+        "<div class=date>May 20, 2024</div><nav><p>Menu</nav><p class=date>May 17, 2024</p><h1>Lamps</h1><p>They burn."
+    )
+    assert metadata("", f"{body}<p>More.<p>And more.<span class=date>May 3, 2024</span>").date == Field(
+        "2024-05-17", "markup"
+    )
+
+
+def test_a_time_beside_the_text_counts_where_nothing_else_does() -> None:
+    body = (
+        "<h1>Lamps</h1><p>They burn.<aside><h3>Published</h3><time datetime='2024-05-17T12:00Z'>Friday</time></aside>"
+    )
+    assert metadata("", body).date == Field("2024-05-17", "markup")
 
 
 def test_microdata_is_read_as_json_ld_is() -> None:

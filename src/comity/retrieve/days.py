@@ -41,8 +41,15 @@ _DAY_MONTH: Final = re.compile(
     rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|er|º|ª|\.)?{_OF}{_MONTH},?{_OF}(?:den\s)?{_YEAR}", re.IGNORECASE
 )
 _MONTH_DAY: Final = re.compile(rf"{_MONTH}\s*(\d{{1,2}})(?:st|nd|rd|th)?[,.]?\s+(?:de\s+)?{_YEAR}", re.IGNORECASE)
+_YEAR_MONTH: Final = re.compile(rf"(?<!\d){_YEAR}[\s,]\s*{_MONTH}\s*(\d{{1,2}})(?!\d|,?\s+{_YEAR})", re.IGNORECASE)
 _FIGURES: Final = re.compile(rf"(?<![\d./-])(\d{{1,2}})([./-])\s?(\d{{1,2}})\2\s?{_YEAR}(?!\.\d)")
-_PATTERNS: Final = ((_ISO, 1, 2, 3), (_SIGNS, 1, 2, 3), (_DAY_MONTH, 3, 2, 1), (_MONTH_DAY, 3, 1, 2))
+_PATTERNS: Final = (
+    (_ISO, 1, 2, 3),
+    (_SIGNS, 1, 2, 3),
+    (_DAY_MONTH, 3, 2, 1),
+    (_MONTH_DAY, 3, 1, 2),
+    (_YEAR_MONTH, 1, 2, 3),
+)
 _COMPACT: Final = re.compile(r"(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:T?\d{4,6})?Z?")
 _SINCE: Final = re.compile(r"(1[0-9]{9})(?:\d{3})?")
 
@@ -59,12 +66,7 @@ def day_of(text: str, *, day_first: bool = False) -> str:
     if match := _SINCE.fullmatch(text):
         return datetime.fromtimestamp(int(match[1]), UTC).date().isoformat()
     found: list[tuple[int, str]] = []
-    for pattern, year, month, number in (
-        (_ISO, 1, 2, 3),
-        (_SIGNS, 1, 2, 3),
-        (_DAY_MONTH, 3, 2, 1),
-        (_MONTH_DAY, 3, 1, 2),
-    ):
+    for pattern, year, month, number in _PATTERNS:
         if match := pattern.search(text):
             named = match[month] if match[month].isdigit() else str(_MONTHS[match[month].lower()])
             found.append((match.start(), as_day(match[year], named, match[number])))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from importlib.util import find_spec
 from typing import Final
@@ -30,7 +31,7 @@ _PUBLISHED: Final = tuple(
     "article:published_time og:article:published_time datepublished date dc.date dc.date.issued dcterms.date"
     " dcterms.created pubdate publish-date publish_date publishdate parsely-pub-date sailthru.date article.published"
     " cxenseparse:recs:publishtime citation_publication_date citation_date originalpublicationdate published-date"
-    " dc.date.created release_date last-modified".split()
+    " dc.date.created release_date published last-modified".split()
 )
 _AUTHORS: Final = tuple(
     "author article:author parsely-author sailthru.author dc.creator dcterms.creator byl citation_author"
@@ -300,6 +301,28 @@ def _says_days_first(language: Field | None, url: str) -> bool:
 def _date(
     tree: Tree, metas: dict[str, str], found: list[Object], url: str, hidden: set[Node], *, day_first: bool
 ) -> Field | None:
+    """The day that the surest source states; the address's, where that is the same day in another time zone."""
+    in_url = _IN_URL.search(urlsplit(url).path)
+    of_url = as_day(in_url[1], in_url[2], in_url[3]) if in_url else ""
+    stated = next(_dates(tree, metas, found, of_url, hidden, day_first=day_first), None)
+    if stated is not None and of_url and stated.value != of_url and _are_near(stated.value, of_url):
+        return Field(of_url, "url")
+    return stated
+
+
+def _are_near(one: str, other: str) -> bool:
+    """Whether two days follow one another."""
+    try:
+        return abs((date.fromisoformat(one) - date.fromisoformat(other)).days) == 1
+    except ValueError:
+        return False
+
+
+def _dates(
+    tree: Tree, metas: dict[str, str], found: list[Object], of_url: str, hidden: set[Node], *, day_first: bool
+) -> Iterator[Field]:
+    """The days that a page states, the surest source first."""
+
     def day(text: str) -> str:
         return day_of(text, day_first=day_first)
 
@@ -309,39 +332,44 @@ def _date(
                 for name in ("datePublished", "dateCreated", "uploadDate", "dateModified"):
                     value = entry.get(name)
                     if isinstance(value, str) and (that := day(value)):
-                        return Field(that, "json-ld")
+                        yield Field(that, "json-ld")
     for name in _PUBLISHED:
         if (value := metas.get(name)) and (that := day(value)):
-            return Field(that, "meta")
+            yield Field(that, "meta")
     for node in tree.all("time", "span", "meta", "div", "abbr") if tree.stating else ():
         attributes = node.attributes
         if attributes.get("itemprop", "").lower() in ("datepublished", "datecreated") and (
             that := day(attributes.get("datetime") or attributes.get("content") or node.text()[:100])
         ):
-            return Field(that, "markup")
-    if match := _IN_URL.search(urlsplit(url).path):
-        return Field(as_day(match[1], match[2], match[3]), "url")
-    for node in [each for each in tree.named.get("time", ())[:30] if not _is_beside(each)][:5]:
+            yield Field(that, "markup")
+    if of_url:
+        yield Field(of_url, "url")
+    times = tree.named.get("time", ())[:30]
+    for node in [each for each in times if not _is_beside(each)][:5]:
         if that := day(node.attributes.get("datetime", "")) or day(node.text()[:100]):
-            return Field(that, "markup")
-    for node in tree.holding(_OF_DATES, _DATING):
+            yield Field(that, "markup")
+    title = tree.first("h1")
+    top = title.number if title is not None else 0
+    for node in sorted(tree.holding(_OF_DATES, _DATING), key=lambda node: abs(node.number - top)):
         if node not in hidden:
             if node.name == "abbr" and (that := day(node.attributes.get("title", ""))):
-                return Field(that, "markup")
+                yield Field(that, "markup")
             text = " ".join(shown(node, hidden, 300).split())
             if len(text) < 120 and (that := day(text)):
-                return Field(that, "markup")
+                yield Field(that, "markup")
     heading = tree.first("h1")
     around = heading.parent.parent if heading is not None and heading.parent is not None else None
     if around is not None and (that := day(" ".join(shown(around, hidden, 1500).split()))):
-        return Field(that, "text")
+        yield Field(that, "text")
     for text in _short_texts(tree, hidden):
         if (that := day(text)) and len(_LETTERS.findall(_WORDS_OF_DATES.sub("", text))) <= _FEW_LETTERS:
-            return Field(that, "text")
+            yield Field(that, "text")
     for name in ("article:modified_time", "og:updated_time"):
         if (value := metas.get(name)) and (that := day(value)):
-            return Field(that, "meta")
-    return None
+            yield Field(that, "meta")
+    for node in times[:5]:
+        if that := day(node.attributes.get("datetime", "")):
+            yield Field(that, "markup")
 
 
 def _language(tree: Tree, metas: dict[str, str]) -> Field | None:
