@@ -255,3 +255,20 @@ def test_no_real_page_is_refused_or_cut(corpus: Path) -> None:
         if page.judgement.kind != "page" and len(re.findall(r"\w+", row["content"])) >= 50:
             wrong.append((row["id"], page.judgement))
     assert len(wrong) <= 7, wrong  # 0.5 % of them
+
+
+def test_an_image_that_leads_to_where_a_page_is_shared_is_no_content() -> None:
+    story = "".join(
+        f"<p>{number}. The keeper climbs two hundred steps with oil and matches, each night.</p>" for number in range(9)
+    )
+    buttons = "".join(
+        f'<a href="{link}"><img src="/{number}.png" alt="Share"></a>'
+        for number, link in enumerate(
+            ("https://www.facebook.com/sharer.php?u=a", "https://x.com/intent/post?url=a", "mailto:?body=a", "/lamp")
+        )
+    )
+    html = f"<title>Lamps</title><h1>Lamps</h1>{story}<p>{buttons}"
+    written = read(html, "https://example.com/").markdown
+    assert [f"/{number}.png" in written for number in range(4)] == [False, False, False, True]
+    assert written.count(".png") == 1
+    assert read(html, "https://example.com/", content="all").markdown.count(".png") == 4

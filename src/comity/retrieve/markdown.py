@@ -40,6 +40,12 @@ _BEFORE: Final = frozenset(("hljs", "brush:", "sourceCode", "prettyprint", "pris
 _NO_LANGUAGE: Final = frozenset(
     "default none notranslate plaintext plain text hljs lang-auto auto linenums nohighlight".split()
 )
+# Where an image alone is the button that shares a page, or leads to who publishes it.
+_SHARING: Final = re.compile(
+    r"https?://(?:[\w-]+\.)*(?:(?:facebook|twitter|x|linkedin|pinterest|reddit|tumblr|whatsapp|instagram|plus\.google|vk"
+    r"|telegram|t|wa)\.(?:com|me)/|addthis\.com|addtoany\.com)|mailto:\?",
+    re.IGNORECASE,
+)
 _UNSEEN: Final = re.compile("[\\s\\u200b-\\u200f\\u2060\\ufeff\\ue000-\\uf8ff]+")
 """What a reader does not see, and glyphs of icon fonts."""
 _NOTE_MARK: Final = re.compile(r"\s*(?:\\\[|\()?(\[\^\d+\])(?:\\\]|\))?\s*")
@@ -414,6 +420,8 @@ class Writer:
         if not label or target is None:
             run.append(words)
             return
+        if label[:2] == "![" and label[-1] == ")" and _SHARING.match(target) and _is_chosen(node):
+            return
         label = label.replace(BREAK, " ")
         lead = " " if words[:1] == " " else ""
         trail = " " if words[-1:] == " " else ""
@@ -478,6 +486,14 @@ class Writer:
                 return around.kept_words * 2 >= around.words
             around = around.parent
         return True
+
+
+def _is_chosen(node: Node) -> bool:
+    """Whether an element without text stands in a page of which the main content was chosen."""
+    around = node
+    while around.parent is not None:
+        around = around.parent
+    return node.words == 0 and around.words > 0
 
 
 def _first_of(sources: str) -> str:
