@@ -108,6 +108,8 @@ def test_a_running_crawl_is_watched(site: Site, tmp_path: Path, chromium: Any) -
             tab.goto(f"{page.url}/dashboard.html")
             tab.wait_for_selector("#state >> text=running")
             tab.wait_for_selector("#rate canvas")
+            width = tab.viewport_size["width"]
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width  # what was there makes room for it
             tab.close()
     finally:
         crawling.terminate()

@@ -99,7 +99,7 @@ async function figures() {
   const names = Object.keys(CLASSES).filter((name) => bins[name].some(Boolean));
   let length = 0;
   for (const name of names) bins[name].forEach((count, place) => { if (count) length = Math.max(length, place + 1); });
-  if (start !== null && length) {
+  if (start !== null && length > 1) { // one point is no line, and has no width in time
     const times = Array.from({ length }, (_, place) => start + place * width);
     answers = plot($("answers"), names.map((name) => ({ stroke: css(CLASSES[name]), width: 2 })), [times, ...names.map((name) => bins[name].slice(0, length))]);
     $("legend").replaceChildren(...names.map((name) => element("span", { class: `key k${name}` }, name === "none" ? "no answer" : name)));
@@ -136,7 +136,8 @@ async function begin() {
     $("proof").textContent = found.error ?? (found.holds ? `proved: ${number(found.requests)} requests kept to the rules` : `not proved: ${found.findings?.[0] ?? ""}`);
     $("proof").className = found.error || !found.holds ? "no" : "yes";
   });
-  addEventListener("resize", () => { rate?.setSize(size($("rate"))); answers?.setSize(size($("answers"))); });
+  const fitting = new ResizeObserver(() => { rate?.setSize(size($("rate"))); answers?.setSize(size($("answers"))); });
+  for (const box of ["rate", "answers"]) fitting.observe($(box));
   await figures();
   setInterval(figures, 15000);
 }

@@ -89,6 +89,7 @@ export class RobotsEditor extends HTMLElement {
     if (!line || line > this.view.state.doc.lines) return;
     const place = this.view.state.doc.line(line).from;
     this.view.dispatch({ selection: { anchor: place }, effects: EditorView.scrollIntoView(place, { y: "center" }) });
+    this.view.focus(); // to be changed
   }
 
   /** Findings in the margin; a finding with a replacement can be applied there. */
