@@ -170,8 +170,11 @@ class Gate:
         return None if until is None else CircuitOpen(until, asking.key)
 
     def _hours(self, asking: _Asking) -> Closed | None:
+        hours = asking.origin_policy.hours
+        if hours is None:
+            return None
         wall = asking.now + self.epoch
-        opens_at = asking.origin_policy.opens_at(wall)
+        opens_at = hours.opens_at(wall)
         if opens_at <= wall:
             return None
         until = asking.now + (opens_at - wall)  # which rounding may make no later than now

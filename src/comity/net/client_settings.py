@@ -43,7 +43,11 @@ def concealed(name: str, value: Any) -> Any:
 
 
 def checked_headers(field: str, headers: Mapping[str, str]) -> None:
-    """Raises InvalidSetting for a header that cannot be sent as it is."""
+    """Check that headers can be sent as they are.
+
+    Raises:
+        InvalidSetting: one cannot.
+    """
     for name, value in headers.items():
         if not (is_field_name(name) and value.isprintable()):
             raise InvalidSetting(f"{field}: {name!r} is not a header that can be sent")

@@ -69,7 +69,13 @@ class Hooks:
 
 
 class _Exchange(NamedTuple):
-    """A request that was answered: what came of it, when it was sent, and what is to be told of it when it is over."""
+    """A request that was answered.
+
+    Attributes:
+        sent: when, on the client's monotonic clock.
+        record: evidence that has yet to be handed to who listens: of a stream, when it is over.
+        body, sha256: what was read here.
+    """
 
     answer: StreamedResponse
     sent: float
@@ -319,8 +325,9 @@ class Session:
                 if to_come == "streamed" and not once_more:
                     return _Exchange(answer, sent, record)
                 sha256 = None if digest is None else digest.hexdigest()
-                record, over = None, record  # it is told once, though who is told may fail
-                self._over(over, body=body, sha256=sha256)
+                if record is not None:
+                    record, over = None, record  # it is told once, though who is told may fail
+                    self._over(over, body=body, sha256=sha256)
             except BaseException as error:
                 self._over(record, error=error)
                 # The connection that was kept for it had ended (RFC 9110, 9.2.2): no try of the host failed.

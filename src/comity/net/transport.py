@@ -175,7 +175,8 @@ class StreamedResponse(Head):
         return self._parts(self._settings.max_body)
 
     async def _parts(self, limit: int, *, cut: bool = False, least: int = 0) -> AsyncIterator[bytes]:
-        """
+        """The decoded body in parts as they arrive.
+
         Args:
             limit, cut: as for `read`.
             least: packed octets that are worth unpacking, but at the end: each time others have to be waited for.

@@ -169,7 +169,11 @@ class Decision(Shown):
         return read
 
     def _check(self) -> None:
-        """Raises InvalidRecord where members have values that no decision of ours has, or contradict each other."""
+        """Check members against each other, and for values that no decision of ours has.
+
+        Raises:
+            InvalidRecord: one does not fit.
+        """
         numbers = {"delay": self.delay}
         if self.source is not None:
             numbers["source, fetched_at"] = self.source.fetched_at

@@ -40,6 +40,7 @@ class OriginPolicy:
 
     Attributes:
         delay: seconds between two requests that policy and site ask for, at the slowest time of day (see `delay_at`).
+        hours: when the site receives visits (Visit-time), where that is honoured; None: always.
 
     Args:
         result: what came of asking for robots.txt; None where the policy's mode is `ignore`.
@@ -63,7 +64,7 @@ class OriginPolicy:
         self._slow: dict[str, tuple[bool, Rule | None, str]] = {}  # slow answers, by URL
         self._refused = ""  # why nothing may be fetched, whatever the rules say
         self._hopeless = ""  # why fetching is not recommended, though it is allowed
-        self._hours: VisitTime | None = None
+        self.hours: VisitTime | None = None
         self._least = self.delay = policy.min_interval  # seconds between two requests at any time; at the slowest
         self._rates: tuple[RequestRate, ...] = ()  # those that are meant for some hours of the day
         if policy.mode == "ignore":
@@ -112,10 +113,6 @@ class OriginPolicy:
         if not self._rates:
             return self.delay
         return max([self._least, *(rate.interval for rate in self._rates if rate.holds_at(wall))])
-
-    def opens_at(self, wall: float) -> float:
-        """When the site next receives visits (Visit-time), in Unix time; at most `wall` where it does now."""
-        return wall if self._hours is None else self._hours.opens_at(wall)
 
     def decide(self, url: str, wall: float | None = None) -> Decision:
         """The decision about a URL of the origin.
@@ -199,7 +196,7 @@ class OriginPolicy:
                 "crawling hopeless"
             )
         if "visit-time" in policy.honour:
-            self._hours = robots.visit_time(policy.asked_as)
+            self.hours = robots.visit_time(policy.asked_as)
         if robots.states_usage:
             from comity.robots.usage import for_agent
 

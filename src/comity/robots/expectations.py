@@ -53,9 +53,10 @@ class Expectation:
 
 
 def read(text: str) -> Iterator[Expectation]:
-    """
+    """The expectations of a text, line by line.
+
     Raises:
-        NoExpectation
+        NoExpectation: a line is none.
     """
     for number, line in enumerate(text.split("\n"), 1):
         for part in re.split(r";(?:\s|\Z)", _COMMENT.sub("", line)):
