@@ -122,7 +122,7 @@ def test_a_redirect_that_is_not_followed_says_why(site: Site) -> None:
     site.set("/out", status=302, headers={"Location": "file:///etc/passwd"})
     with Client(QUICK, comity.ClientSettings(max_redirects=1)) as client:
         for path, why in (
-            ("/self", "where it has been before"),
+            ("/self", "in a loop"),
             ("/a", "more than the limit of 1 redirects"),
             ("/out", "which cannot be fetched"),
         ):
