@@ -353,7 +353,7 @@ def _about_path(line: Line, rules: Rules) -> Iterator[Finding]:
         if path.endswith("$") and dialect.robots_txt_allowed and dialect.wildcards and dialect.precedence == "longest":
             yield Finding(number, "robots-disallowed", message, "write 'Disallow:' instead", "Disallow:")
         else:
-            hint = "remove the line; what begins with it and goes on may then be fetched too"
+            hint = "remove the line; longer paths that begin like it may then be fetched too"
             yield Finding(number, "robots-disallowed", message, hint, changes=True)
 
 
