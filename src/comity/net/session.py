@@ -180,9 +180,13 @@ class Session:
         Raises:
             Postponed
         """
-        self.open()
+        if self._transport is None:
+            self.open()
         text = normalise(url)  # which is made faster than a Url, and most answers are at hand
-        return self.driver.known(text) or await self.driver.decision(Url(text), self.get_robots)
+        if (known := self.driver.known(text)) is not None:
+            return known
+        self.open()
+        return await self.driver.decision(Url(text), self.get_robots)
 
     def origin_policy(self, url: str) -> OriginPolicy | None:
         """What holds for the origin of a URL, if no I/O is needed to know."""
