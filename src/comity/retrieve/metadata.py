@@ -224,12 +224,8 @@ def _authors(tree: Tree, metas: dict[str, str], found: list[Object], hidden: set
 
 def _beginning(node: Node) -> str:
     """The first piece of text in an element that is not blank."""
-    stack: list[Node | Text] = [node]
-    while stack:
-        each = stack.pop()
-        if isinstance(each, Node):
-            stack.extend(reversed(each.children))
-        elif text := each.text.lstrip():
+    for child in node.children:
+        if text := child.text.lstrip() if isinstance(child, Text) else _beginning(child):
             return text
     return ""
 
