@@ -19,10 +19,26 @@ _ALWAYS: Final = re.compile(
     r"@(?:media\s*(?:(?:only\s+)?(?:all|screen)\s*)?$|layer\b|supports\b|scope\b|starting-style\b)"
 )
 # Ways to hide something, as bits: at once, and of two kinds those that hide together.
-_HIDES, _COLOURED, _GROUND, _CLIPPED, _SMALL = 1, 2, 4, 8, 16
-_PAINTED, _CUT = _COLOURED | _GROUND, _CLIPPED | _SMALL
-_ANY, _DISPLAY, _VISIBILITY, _SIZE, _MOVED, _INDENTED, _OPACITY, _COLOUR, _BACKGROUND, _OVERFLOW, _SIDE = range(11)
-_PROPERTIES: Final[dict[str, int]] = {
+_HIDES = cython.declare(cython.int, 1)
+_COLOURED = cython.declare(cython.int, 2)
+_GROUND = cython.declare(cython.int, 4)
+_CLIPPED = cython.declare(cython.int, 8)
+_SMALL = cython.declare(cython.int, 16)
+_PAINTED = cython.declare(cython.int, 6)
+_CUT = cython.declare(cython.int, 24)
+# Shapes of values, in the order of the properties below.
+_ANY = cython.declare(cython.int, 0)
+_DISPLAY = cython.declare(cython.int, 1)
+_VISIBILITY = cython.declare(cython.int, 2)
+_SIZE = cython.declare(cython.int, 3)
+_MOVED = cython.declare(cython.int, 4)
+_INDENTED = cython.declare(cython.int, 5)
+_OPACITY = cython.declare(cython.int, 6)
+_COLOUR = cython.declare(cython.int, 7)
+_BACKGROUND = cython.declare(cython.int, 8)
+_OVERFLOW = cython.declare(cython.int, 9)
+_SIDE = cython.declare(cython.int, 10)
+_PROPERTIES: dict[str, int] = {
     name: number
     for number, names in enumerate(
         (

@@ -46,9 +46,12 @@ SKIPPED: Final = _UNREAD | {
 HIDING: Final = frozenset(("style", "hidden", "aria-hidden", "popover", "color"))
 POINTING: Final = frozenset(("aria-controls", "data-target", "data-bs-target", "data-toggle-target", "aria-owns"))
 """Attributes that name the element that a click shows."""
-_HIDES, _POINTS, _STATES, _NAMES = 1, 2, 4, 8
+_HIDES = cython.declare(cython.int, 1)
+_POINTS = cython.declare(cython.int, 2)
+_STATES = cython.declare(cython.int, 4)
+_NAMES = cython.declare(cython.int, 8)
 # What an element with one of these attributes is noted for.
-_NOTED: Final[dict[str, int]] = {
+_NOTED: dict[str, int] = {
     **dict.fromkeys(HIDING, _HIDES),
     **dict.fromkeys(POINTING, _POINTS),
     **dict.fromkeys(("itemscope", "itemprop"), _STATES),
@@ -109,9 +112,9 @@ class Node:
         *("apart", "attributes", "blocky", "children", "kept_words", "name", "number", "parent", "skipped", "words"),
     )
 
-    def __init__(self, sort: Sort, attributes: dict[str, str], parent: Node | None, number: int) -> None:
+    def __init__(self, sort: Sort, attributes: dict[str, str], parent: Node | None) -> None:
         self.name = sort.name
-        self.number = number
+        self.number = 0
         self.attributes = attributes
         self.parent = parent
         self.children: list[Node | Text] = []
@@ -156,7 +159,7 @@ class Tree:
 
     def __init__(self, html: str) -> None:
         top = Sort("html")
-        self.root = Node(top, {}, None, 0)
+        self.root = Node(top, {}, None)
         top.nodes.append(self.root)
         self.named: dict[str, list[Node]] = {"html": top.nodes}
         self.comments: list[str] = []
@@ -304,7 +307,8 @@ def _fill(
                 tree.truncated = True
                 return
             attributes = _attributes(node)
-            element = Node(sort, attributes, parent, tree._count)
+            element = Node(sort, attributes, parent)
+            element.number = tree._count
             children.append(element)
             sort.nodes.append(element)
             if sort.heading:
