@@ -6,7 +6,7 @@ URL ?=
 ARGS ?=
 
 # What the installed package depends on: metadata, and the modules that are compiled.
-BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py src/comity/retrieve/tree.py \
+BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py src/comity/retrieve/page/tree.py \
 	$(shell grep -rl --include='*.py' 'import cython' src) $(shell find src -name '*.pyx' -o -name '*.pxd')
 
 .PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines sanitize dist lint format lock docs docs-serve man league peers bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering compare conformance fuzz clean

@@ -15,9 +15,13 @@ from collections import defaultdict
 from pathlib import Path
 from unittest.mock import patch
 
-from comity.crawler import duplicates
+from comity.crawler.finding import duplicates
 from comity.errors import ExtractionFailed
-from comity.retrieve import blocks, bounds, content, css, extraction, hidden, json_ld, tables, tree
+from comity.retrieve import extraction
+from comity.retrieve.content import blocks, content
+from comity.retrieve.markdown import tables
+from comity.retrieve.metadata import json_ld
+from comity.retrieve.page import bounds, css, hidden, tree
 from comity.signals import links, robots_meta
 from comity.signals._tags import MAX_TAGS, tags
 

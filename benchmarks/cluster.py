@@ -26,8 +26,8 @@ import loopback
 from loopback import Requests
 
 from comity.audit.prove import prove
-from comity.crawler import orders
-from comity.crawler.shards import parts_of
+from comity.crawler.places import orders
+from comity.crawler.sharding.shards import parts_of
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.frontier.durable import make_folder
 from comity.policy import Policy

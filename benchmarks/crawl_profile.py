@@ -18,7 +18,7 @@ import uvloop
 
 from comity.cli.process import tune
 from comity.crawler import Crawler, CrawlSettings
-from comity.crawler.commits import Commits
+from comity.crawler.run.commits import Commits
 from comity.policy import Policy
 
 PARTS = (
@@ -26,13 +26,17 @@ PARTS = (
     (
         "discovery: scope, traps, robots.txt for each new link",
         (
-            *(f"comity.crawler.{name}" for name in ("admission", "canonicalize", "scope", "traps")),
+            *(f"comity.crawler.finding.{name}" for name in ("admission", "canonicalize", "scope", "traps")),
             *("comity.policy", "comity.robots"),
         ),
     ),
     (
         "records and ledger",
-        tuple(f"comity.crawler.{name}" for name in ("records", "ledger", "outcomes", "book", "commits", "duplicates")),
+        (
+            "comity.crawler.output",
+            "comity.crawler.finding.duplicates",
+            *(f"comity.crawler.run.{name}" for name in ("outcomes", "book")),
+        ),
     ),
     ("the queue and what was met before", ("comity.frontier",)),
     ("the gate and the client", ("comity.gate", "comity.net")),

@@ -239,7 +239,7 @@ def web(corpus: Path, limit: int, folds: Path | None, only: str) -> None:
 
 def unseen(corpus: Path, rows: list[dict[str, Any]], wanted: dict[str, Counter[str]], folds: Path) -> None:
     """comity as it is, but each page read with trees that were fitted without any page of its domain."""
-    from comity.retrieve import content
+    from comity.retrieve.content import content
 
     by_id = {row["id"]: row for row in rows}
     tally, estimates = Tally(), Estimates()

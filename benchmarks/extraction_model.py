@@ -1,4 +1,4 @@
-"""Fit the trees that tell content from the rest (src/comity/retrieve/content.json), and say how well they do.
+"""Fit the trees that tell content from the rest (src/comity/retrieve/content/content.json), and say how well they do.
 
     python benchmarks/extraction_model.py PAGES... [--folds FOLDER] [--write]
 
@@ -26,7 +26,8 @@ from sklearn.model_selection import GroupKFold
 
 import comity.retrieve
 from comity.errors import ExtractionFailed
-from comity.retrieve import blocks, features, hidden, tree
+from comity.retrieve.content import blocks, features
+from comity.retrieve.page import hidden, tree
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
@@ -137,7 +138,7 @@ def asked(model: Any, pages: list[Example]) -> list[Any]:
 
 
 def agreement(page: Example, chances: Any) -> tuple[float, float]:
-    """The F1 of what would be kept, and the one that was expected; as comity.retrieve.content decides."""
+    """The F1 of what would be kept, and the one that was expected; as comity.retrieve.content.content decides."""
     sizes = np.array([len(each) for each in page.words])
     order = np.argsort(-chances, kind="stable")
     right, kept = np.cumsum((chances * sizes)[order]), np.cumsum(sizes[order])
@@ -152,7 +153,7 @@ def agreement(page: Example, chances: Any) -> tuple[float, float]:
 
 
 def table(model: Any) -> dict[str, Any]:
-    """The trees as columns (see comity.retrieve._forest), each node followed by the one for smaller values."""
+    """The trees as columns (see comity.retrieve.content._forest), each node followed by the one for smaller values."""
     columns: dict[str, list[Any]] = {"features": [], "values": [], "others": []}
 
     def add(node: dict[str, Any]) -> int:

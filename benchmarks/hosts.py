@@ -26,7 +26,7 @@ from loopback import Requests, address, beside, serve
 
 from comity.cli.process import tune
 from comity.crawler import Crawler, CrawlSettings
-from comity.crawler.hosts import MOST_HOSTS
+from comity.crawler.run.hosts import MOST_HOSTS
 from comity.frontier import Batch, EntryKind, Found, Frontier, State
 from comity.policy import Policy
 

@@ -14,9 +14,9 @@ import pytest
 
 from comity.cli.commands.crawl import _folder
 from comity.cli.process import on_signal
-from comity.crawler.checkpoint import Begun
-from comity.crawler.orders import Orders, give
+from comity.crawler.places.orders import Orders, give
 from comity.crawler.rendering.browser import _temporary
+from comity.crawler.run.checkpoint import Begun
 from comity.crawler.sinks.cdxj import Index
 from comity.crawler.workers import on_ray
 from comity.crawler.workers.processes import children

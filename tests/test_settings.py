@@ -16,7 +16,7 @@ import pytest
 
 from comity import CrawlSettings, InvalidSetting, Policy
 from comity.configuration import PREFIX, every_setting, load, settings_classes
-from comity.crawler.checkpoint import settings_in_force
+from comity.crawler.run.checkpoint import settings_in_force
 from comity.fields import WrongType, settings_of, typed, words_of
 from comity.policy.presets import PRESETS
 from comity.robots import DIALECTS, Dialect

@@ -176,7 +176,7 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "language": "import py3langid",
     "mcp": "import comity.mcp.server",
     "metrics": "import prometheus_client.core",
-    "telemetry": "from comity.crawler.telemetry import Telemetry; Telemetry().close()",
+    "telemetry": "from comity.crawler.progress.telemetry import Telemetry; Telemetry().close()",
     "parquet": crawl_as("parquet"),
     "pdf": "import pypdfium2",
     "playwright": "import comity.middleware.playwright",

@@ -32,14 +32,14 @@ MODULES: tuple[str, ...] = (
     "bulk.engine.asking",
     "bulk.engine.writing",
     "frontier._words",
-    "retrieve._forest",
-    "retrieve.blocks",
-    "retrieve.bounds",
-    "retrieve.features",
-    "retrieve.inline",
-    "retrieve.markdown",
-    "retrieve.sheets",
-    "retrieve.tree",
+    "retrieve.content._forest",
+    "retrieve.content.blocks",
+    "retrieve.page.bounds",
+    "retrieve.content.features",
+    "retrieve.markdown.inline",
+    "retrieve.markdown.markdown",
+    "retrieve.page.sheets",
+    "retrieve.page.tree",
 )
 
 

@@ -12,9 +12,9 @@ from commands import ALLOW, comity, complaint, process
 from sites import Site
 
 from comity import Crawler, Policy
-from comity.crawler import orders
-from comity.crawler.holds import Hold
-from comity.crawler.workers.reading import crawl_at
+from comity.crawler.places import orders
+from comity.crawler.places.crawl_at import crawl_at
+from comity.crawler.places.holds import Hold
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.frontier import Batch, EntryKind, Found, Frontier, State, has_begun
 from comity.net import ClientSettings

@@ -8,7 +8,7 @@ from aiohttp import web
 from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy
-from comity.crawler.memory import MODERATE, BodyOctets, Memory
+from comity.crawler.run.memory import MODERATE, BodyOctets, Memory
 from comity.net.deadlines import paused, within
 
 MIB = 1024 * 1024

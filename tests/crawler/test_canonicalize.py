@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from comity import InvalidURL, urls
-from comity.crawler.canonicalize import MOST_RULES, Canonicalizer
+from comity.crawler.finding.canonicalize import MOST_RULES, Canonicalizer
 
 SESSION = "q8f3nq09v4j2k5l6m7n8o9p0a1"
 

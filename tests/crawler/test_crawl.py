@@ -14,8 +14,8 @@ from sites import Site
 
 from comity import ClientSettings, Crawler, Policy, StorageError
 from comity.audit.prove import prove
-from comity.crawler.outcomes import Kept
-from comity.crawler.records import CrawledPage
+from comity.crawler.output.records import CrawledPage
+from comity.crawler.run.outcomes import Kept
 
 QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sites import HANGS, Site
 
 from comity import Crawler, Policy, parse, urls
-from comity.crawler import admission
+from comity.crawler.finding import admission
 from comity.frontier import EntryKind
 from comity.signals.links import read_page
 from comity.signals.robots_meta import RobotsMeta

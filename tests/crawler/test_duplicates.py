@@ -17,9 +17,9 @@ from killing import finished, killed
 from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy
-from comity.crawler import duplicates
-from comity.crawler.duplicates import NEAR, Duplicate, Duplicates, NearTable
-from comity.crawler.facts import Facts
+from comity.crawler.finding import duplicates
+from comity.crawler.finding.duplicates import NEAR, Duplicate, Duplicates, NearTable
+from comity.crawler.run.facts import Facts
 from comity.crawler.sinks.files import JsonLines
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -235,7 +235,7 @@ def test_a_killed_crawl_marks_and_counts_as_if_it_had_not_been_killed(site: Site
 def test_a_slow_disk_lets_no_duplicate_slip_through(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawler.commits.SIZE", 2)
+    monkeypatch.setattr("comity.crawler.run.commits.SIZE", 2)
 
     class Slow(JsonLines):
         def flush(self, *, final: bool) -> dict[str, int]:

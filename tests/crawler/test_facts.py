@@ -7,7 +7,7 @@ import pytest
 from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy
-from comity.crawler.facts import Facts
+from comity.crawler.run.facts import Facts
 from comity.frontier.rules import DurableFrontier
 
 

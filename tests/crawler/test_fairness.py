@@ -14,8 +14,9 @@ from sites import HANGS, Site
 from comity import ClientSettings, Crawler, CrawlSettings, Policy, parse
 from comity._compiled import engine
 from comity.audit.prove import prove
-from comity.crawler import discovery, reading
-from comity.crawler.book import Book
+from comity.crawler.finding import discovery
+from comity.crawler.run import reading
+from comity.crawler.run.book import Book
 from comity.frontier import Batch, Frontier
 from comity.net.loop_slices import LoopSlices
 from comity.policy import OriginPolicy, RobotsResult, origin_policy
@@ -96,7 +97,7 @@ def test_a_commit_takes_up_what_a_long_sitemap_has_named_so_far(
     monkeypatch.setattr(Frontier, "commit", noting)
     monkeypatch.setattr(discovery, "LONGEST", 0.0)
     monkeypatch.setattr(discovery, "MOST_FOUND", 50)
-    monkeypatch.setattr("comity.crawler.commits.SIZE", 50)
+    monkeypatch.setattr("comity.crawler.run.commits.SIZE", 50)
     crawler = asyncio.run(Turns().crawl(tmp_path, site.url("/")))
     assert sum(batches) >= 500
     assert max(batches) <= 60

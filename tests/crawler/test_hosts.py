@@ -12,10 +12,10 @@ from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy
 from comity.audit.prove import prove
-from comity.crawler import hosts as room
-from comity.crawler.fetcher import Fetcher
-from comity.crawler.hosts import FAR, Hosts
-from comity.crawler.scheduler import Scheduler
+from comity.crawler.run import hosts as room
+from comity.crawler.run.fetcher import Fetcher
+from comity.crawler.run.hosts import FAR, Hosts
+from comity.crawler.run.scheduler import Scheduler
 from comity.frontier import Entry, View
 from comity.net import ClientSettings
 
@@ -172,7 +172,7 @@ def crawl_of(
 def test_a_crawl_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_pages_and_none_twice(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawler.scheduler.REFILL_PACED", 2)
+    monkeypatch.setattr("comity.crawler.run.scheduler.REFILL_PACED", 2)
     names = [f"h{number}.test" for number in range(3 * ROOM)]
     with Site() as site:
         site.link("/", *(f"/{number}" for number in range(5)))
@@ -197,9 +197,9 @@ def test_a_crawl_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_page
 def test_what_is_counted_and_remembered_by_host_is_bounded_and_limits_for_each_hold_all_the_same(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawler.limits.MOST_HOSTS", ROOM)
-    monkeypatch.setattr("comity.crawler.ledger._MOST_PACES", ROOM)
-    monkeypatch.setattr("comity.crawler.admission.MOST_ORIGINS", ROOM)
+    monkeypatch.setattr("comity.crawler.run.limits.MOST_HOSTS", ROOM)
+    monkeypatch.setattr("comity.crawler.output.ledger._MOST_PACES", ROOM)
+    monkeypatch.setattr("comity.crawler.finding.admission.MOST_ORIGINS", ROOM)
     names = [f"h{number}.test" for number in range(4 * ROOM)]
     with Site() as site:
         site.set("/robots.txt", "User-agent: *\nClean-param: sid /\nSitemap: /map.xml\n")
@@ -248,7 +248,7 @@ def test_a_refresh_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_pa
 ) -> None:
     """A host of which no more than robots.txt was read has not had its turn yet: it keeps its place."""
     monkeypatch.setattr(room, "MOST_HOSTS", 2)
-    monkeypatch.setattr("comity.crawler.admission.RECENT", 2)
+    monkeypatch.setattr("comity.crawler.finding.admission.RECENT", 2)
     names = [f"h{number}.test" for number in range(5)]
     learn, learnt = Fetcher.learn, 0
 
@@ -286,7 +286,7 @@ def test_hosts_that_share_a_pace_take_no_more_than_half_of_the_places_though_the
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(room, "MOST_HOSTS", 2 * ROOM)
-    monkeypatch.setattr("comity.crawler.scheduler.MOST_PARKED", 2)
+    monkeypatch.setattr("comity.crawler.run.scheduler.MOST_PARKED", 2)
     blogs = [f"b{number}.blogs.test" for number in range(2 * ROOM)]
     others = [f"www.other{number}.test" for number in range(2)]
     with Site() as site:
@@ -320,8 +320,8 @@ def test_what_robots_txt_says_of_parameters_holds_for_a_host_that_comes_back_tho
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(room, "MOST_HOSTS", 2)
-    monkeypatch.setattr("comity.crawler.scheduler.REFILL_PACED", 1)
-    monkeypatch.setattr("comity.crawler.admission.MOST_ORIGINS", 3)
+    monkeypatch.setattr("comity.crawler.run.scheduler.REFILL_PACED", 1)
+    monkeypatch.setattr("comity.crawler.finding.admission.MOST_ORIGINS", 3)
     names = [f"h{number}.test" for number in range(5)]
     with Site() as site:
         site.set("/robots.txt", "User-agent: *\nClean-param: sid /p\n")
@@ -338,7 +338,7 @@ def test_what_robots_txt_says_of_parameters_holds_for_a_host_that_comes_back_tho
 def test_what_was_met_lately_has_the_same_places_however_much_is_met(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawler.admission.RECENT", 4)
+    monkeypatch.setattr("comity.crawler.finding.admission.RECENT", 4)
     pages = [f"/{number}" for number in range(12)]
     with Site() as site:
         for page in ("/", *pages):

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from comity import urls
-from comity.crawler.ledger import _is_plain, canonical
+from comity.crawler.output.ledger import _is_plain, canonical
 
 VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.floats(allow_nan=False, allow_infinity=False))
 

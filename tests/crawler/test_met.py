@@ -1,6 +1,6 @@
 """What was met lately: which URLs a crawl need not ask its frontier about."""
 
-from comity.crawler.met import MetLately
+from comity.crawler.finding.met import MetLately
 
 
 def test_the_urls_met_last_are_remembered_whatever_their_hashes() -> None:

@@ -22,8 +22,8 @@ from sites import HANGS, Site
 from comity import Policy
 from comity.cli.metrics import place
 from comity.crawler import Crawler, CrawlSettings, HostState
-from comity.crawler.metrics import collector
-from comity.crawler.shards import parts_of
+from comity.crawler.progress.metrics import collector
+from comity.crawler.sharding.shards import parts_of
 from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION
 

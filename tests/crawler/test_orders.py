@@ -16,7 +16,7 @@ from sites import HANGS, Site
 from comity import Crawler, Policy
 from comity.audit.paces import Paces
 from comity.audit.prove import prove
-from comity.crawler import orders
+from comity.crawler.places import orders
 from comity.errors import InvalidSetting, InvalidURL
 
 LOCAL = ("127.0.0.0/8",)

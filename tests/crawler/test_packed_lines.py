@@ -8,8 +8,8 @@ from commands import ALLOW, comity
 from outputs import READERS
 from sites import Site
 
+from comity.crawler.output.stored import read_lines
 from comity.crawler.sinks.packed import GzipLines, PackedFile, ZstdLines
-from comity.crawler.stored import read_lines
 
 PACKED = {"gzip": (GzipLines, ".jsonl.gz"), "zstd": (ZstdLines, ".jsonl.zst")}
 each = pytest.mark.parametrize("way", PACKED)

@@ -26,9 +26,9 @@ from comity import ClientSettings, Policy
 from comity.cli import progress
 from comity.cli.logs import LineFormatter
 from comity.crawler import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
-from comity.crawler.hosts import Host
-from comity.crawler.snapshot import take
-from comity.crawler.stats import MOST_RULES, OTHERS, RefusingRule, StatsCollector, Tally, shown
+from comity.crawler.progress.snapshot import take
+from comity.crawler.progress.stats import MOST_RULES, OTHERS, RefusingRule, StatsCollector, Tally, shown
+from comity.crawler.run.hosts import Host
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
 HOSTILE = "[red]x[/] \x1b[31m\x9b2J\u202egnp.exe\u2066\r\nnext\u2028line\x00\x7f\udc80z\u0336\u0336\u0336"

@@ -24,8 +24,8 @@ from sites import HANGS, Site
 from comity import Crawler, Policy, StorageError, times
 from comity.audit.prove import prove
 from comity.audit.report import write as write_report
-from comity.crawler.admission import latest_change
-from comity.crawler.recrawl import LONGEST_TRUST, MARGIN, RefreshRun, visited
+from comity.crawler.finding.admission import latest_change
+from comity.crawler.finding.recrawl import LONGEST_TRUST, MARGIN, RefreshRun, visited
 from comity.crawler.sinks.runner import FORMATS
 from comity.frontier import Visit
 from comity.signals import sitemaps

@@ -21,11 +21,11 @@ from sites import HANGS, Site
 
 from comity import Policy, Postponed
 from comity.audit.prove import prove
-from comity.crawler import orders
-from comity.crawler.control import Control
-from comity.crawler.facts import Facts
-from comity.crawler.relay import ORDERS_REST, QUESTION, RobotsRelay
-from comity.crawler.shards import ShardPlace, part, shard_of
+from comity.crawler.places import orders
+from comity.crawler.run.control import Control
+from comity.crawler.run.facts import Facts
+from comity.crawler.sharding.relay import ORDERS_REST, QUESTION, RobotsRelay
+from comity.crawler.sharding.shards import ShardPlace, part, shard_of
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.errors import FetchError
 from comity.frontier import Message, Run, View

@@ -18,8 +18,8 @@ from sites import Site
 import comity as package
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy
 from comity.audit.prove import prove
-from comity.crawler import orders
-from comity.crawler.waits import WaitJournalFile, Waits
+from comity.crawler.places import orders
+from comity.crawler.run.waits import WaitJournalFile, Waits
 from comity.net import ClientSettings, Session
 
 LOCAL = ("127.0.0.0/8",)

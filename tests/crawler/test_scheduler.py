@@ -16,8 +16,8 @@ from clocks import FakeClock
 from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Policy
-from comity.crawler import scheduler
-from comity.crawler.control import Control
+from comity.crawler.run import scheduler
+from comity.crawler.run.control import Control
 from comity.frontier import Entry, EntryKind, Frontier
 from comity.net import ClientSettings, Session
 

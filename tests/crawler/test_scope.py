@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sites import Site
 
 from comity import Crawler, CrawlSettings, InvalidSetting, InvalidURL, Policy, urls
-from comity.crawler.limits import Budget, Quota, Spent
-from comity.crawler.scope import BREADTHS, Scope
+from comity.crawler.finding.scope import BREADTHS, Scope
+from comity.crawler.run.limits import Budget, Quota, Spent
 from comity.domains import registrable
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity import InvalidURL, urls
-from comity.crawler.facts import Facts
-from comity.crawler.traps import MOST_FORMS, Bitmap, Trap, Traps, dated, redirect_trap
+from comity.crawler.finding.traps import MOST_FORMS, Bitmap, Trap, Traps, dated, redirect_trap
+from comity.crawler.run.facts import Facts
 
 TODAY = date(2026, 11, 21)
 HOST = "http://a.example"

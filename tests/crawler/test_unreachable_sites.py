@@ -6,9 +6,9 @@ from typing import Any
 
 from clocks import FakeClock
 
-from comity.crawler.checkpoint import UnreachableHosts
-from comity.crawler.facts import Facts
-from comity.crawler.stats import UNREACHABLE
+from comity.crawler.progress.stats import UNREACHABLE
+from comity.crawler.run.checkpoint import UnreachableHosts
+from comity.crawler.run.facts import Facts
 from comity.frontier import Batch, Frontier
 
 HOSTS = 2_000

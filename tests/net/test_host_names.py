@@ -11,7 +11,7 @@ import pytest
 from sites import HANGS, Site
 
 from comity import AsyncClient, ClientSettings, ComityError, FetchError, Policy
-from comity.crawler.hosts import MOST_HOSTS
+from comity.crawler.run.hosts import MOST_HOSTS
 from comity.net import names as module
 from comity.net.deadlines import within
 from comity.net.names import Names

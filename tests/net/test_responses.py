@@ -10,7 +10,7 @@ from sites import Site
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
-from comity.crawler.records import CrawledPage, read_meta, read_response
+from comity.crawler.output.records import CrawledPage, read_meta, read_response
 from comity.net import Response
 from comity.signals import encodings
 

@@ -18,7 +18,7 @@ from test_retrieve import got
 
 import comity as package
 from comity.retrieve import json_schema
-from comity.retrieve._forest import Forest
+from comity.retrieve.content._forest import Forest
 from comity.retrieve.extraction import read
 
 URL = "https://example.com/blog/how-lamps-burn"
@@ -127,7 +127,8 @@ def test_headlines_of_other_stories_below_an_article_are_not_part_of_it() -> Non
     ],
 )
 def test_words_are_counted_in_scripts_without_spaces_too(text: str, least: int, most: int) -> None:
-    from comity.retrieve import blocks, tree
+    from comity.retrieve.content import blocks
+    from comity.retrieve.page import tree
 
     page = tree.parse(f"<p>{text}</p>", URL)
     (block,) = blocks.cut(page, set())

@@ -13,9 +13,9 @@ from sites import HANGS
 
 from comity.errors import ExtractionFailed
 from comity.retrieve import extraction
-from comity.retrieve.bounds import MAX_FORMATTING, MAX_OPEN, bounded
 from comity.retrieve.extraction import MAX_DEPTH, MAX_HTML, MAX_TAGS, read
-from comity.retrieve.tree import Node
+from comity.retrieve.page.bounds import MAX_FORMATTING, MAX_OPEN, bounded
+from comity.retrieve.page.tree import Node
 
 URL = "https://example.com/dir/page"
 

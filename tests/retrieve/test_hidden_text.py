@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.errors import ExtractionFailed
-from comity.retrieve import css, served
 from comity.retrieve.extraction import read
-from comity.retrieve.hidden import EXCERPT, HiddenText, in_text
+from comity.retrieve.page import css, served
+from comity.retrieve.page.hidden import EXCERPT, HiddenText, in_text
 
 URL = "https://example.com/"
 

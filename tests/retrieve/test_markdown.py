@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from comity.retrieve import inline
 from comity.retrieve.extraction import Content, read
+from comity.retrieve.markdown import inline
 
 URL = "https://example.com/dir/page"
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.as_json import jsonable
-from comity.retrieve.days import day_of
 from comity.retrieve.extraction import read
-from comity.retrieve.metadata import Field, Metadata
+from comity.retrieve.metadata.days import day_of
+from comity.retrieve.metadata.metadata import Field, Metadata
 
 URL = "https://example.com/2024/05/17/how-lamps-burn"
 PLAIN = "https://example.com/lamps"

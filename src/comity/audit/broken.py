@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from comity.audit.fate import body_of
 from comity.audit.latest import pages, sink_of
-from comity.crawler.canonicalize import Canonicalizer
+from comity.crawler.finding.canonicalize import Canonicalizer
+from comity.crawler.output.stored import read_lines
+from comity.crawler.places.written_crawl import Part, WrittenCrawl, written_crawl
 from comity.crawler.sinks.runner import read_back
-from comity.crawler.stored import read_lines
-from comity.crawler.written_crawl import Part, WrittenCrawl, written_crawl
 from comity.signals.links import read_page
 
 MOST_PAGES: Final = 20  # named for each broken link

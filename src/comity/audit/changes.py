@@ -9,9 +9,9 @@ from itertools import chain
 from typing import Any
 
 from comity.audit.latest import sink_of
+from comity.crawler.places.written_crawl import WrittenCrawl
 from comity.crawler.sinks.markdown import as_markdown
 from comity.crawler.sinks.runner import read_back
-from comity.crawler.written_crawl import WrittenCrawl
 from comity.retrieve.evidence import sha256
 
 

@@ -13,16 +13,16 @@ from typing import Any, Final
 from comity import times
 from comity.audit.latest import sink_of
 from comity.audit.learned import robots_files
-from comity.crawler.canonicalize import Canonicalizer
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.facts import Facts
-from comity.crawler.scope import Scope
+from comity.crawler.finding.canonicalize import Canonicalizer
+from comity.crawler.finding.scope import Scope
+from comity.crawler.finding.traps import Traps
+from comity.crawler.output.stored import CHECKED
+from comity.crawler.places.crawl_at import crawl_at
+from comity.crawler.places.written_crawl import Part, written_crawl
+from comity.crawler.progress.stats import UNREACHABLE
+from comity.crawler.run.facts import Facts
 from comity.crawler.sinks.runner import read_back
-from comity.crawler.stats import UNREACHABLE
-from comity.crawler.stored import CHECKED
-from comity.crawler.traps import Traps
-from comity.crawler.workers.reading import crawl_at
-from comity.crawler.written_crawl import Part, written_crawl
 from comity.errors import InputError
 from comity.frontier import QueuedURL, State
 from comity.frontier.tables import TablesView

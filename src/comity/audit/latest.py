@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Any
 
 from comity import times
+from comity.crawler.places.written_crawl import FRONTIER, Part, WrittenCrawl
 from comity.crawler.sinks.runner import DEFAULT, FORMATS, read_back
-from comity.crawler.written_crawl import FRONTIER, Part, WrittenCrawl
 from comity.errors import InputError, InvalidSetting
 
 _FATES = {

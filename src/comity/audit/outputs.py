@@ -13,9 +13,9 @@ from typing import Any, Final, Self
 
 from comity import times, urls
 from comity.audit.chain import Proof
+from comity.crawler.output.stored import JsonObject, StoredRecord, shape, wrong_field
 from comity.crawler.sinks import OURS
 from comity.crawler.sinks.runner import FORMATS, read_back
-from comity.crawler.stored import JsonObject, StoredRecord, shape, wrong_field
 from comity.errors import ComityError, InvalidSetting, MissingExtra
 
 _SHAPES: Final = {

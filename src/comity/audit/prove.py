@@ -14,11 +14,8 @@ from comity.audit import chain, evidence, seal
 from comity.audit.chain import Proof, ProofFinding
 from comity.audit.outputs import LedgerRequests
 from comity.audit.paces import TOLERANCE, OrdersInForce, Paces
-from comity.crawler.shards import ShardPlace, combined
-from comity.crawler.shards import part as name_of_part
-from comity.crawler.sinks.runner import LEDGER as FILE
-from comity.crawler.stored import JsonLine, JsonObject
-from comity.crawler.written_crawl import (
+from comity.crawler.output.stored import JsonLine, JsonObject
+from comity.crawler.places.written_crawl import (
     FRONTIER,
     NotKept,
     Part,
@@ -27,6 +24,9 @@ from comity.crawler.written_crawl import (
     number_in,
     written_crawl,
 )
+from comity.crawler.sharding.shards import ShardPlace, combined
+from comity.crawler.sharding.shards import part as name_of_part
+from comity.crawler.sinks.runner import LEDGER as FILE
 from comity.domains import registrable
 from comity.errors import ComityError, InputError, StorageError
 from comity.policy import Policy

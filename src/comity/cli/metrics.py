@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 
-from comity.crawler.metrics import collector, library
+from comity.crawler.progress.metrics import collector, library
 from comity.crawler.workers.joined import AnyCrawl
 from comity.errors import InvalidSetting
 

@@ -14,8 +14,8 @@ from rich.live import Live
 from rich.text import Text
 
 from comity.crawler import HostNow, HostState, Snapshot
-from comity.crawler.snapshot import ShardNow, ShardState
-from comity.crawler.stats import WAITS, RefusingRule, shown
+from comity.crawler.progress.snapshot import ShardNow, ShardState
+from comity.crawler.progress.stats import WAITS, RefusingRule, shown
 from comity.crawler.workers.joined import AnyCrawl
 
 EVERY = 0.5  # seconds from one picture to the next

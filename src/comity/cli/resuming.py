@@ -6,8 +6,9 @@ from typing import Any
 
 from comity.cli.options import as_typed
 from comity.configuration import Configuration
-from comity.crawler import CrawlSettings, checkpoint
-from comity.crawler.stats import shown
+from comity.crawler import CrawlSettings
+from comity.crawler.progress.stats import shown
+from comity.crawler.run import checkpoint
 from comity.policy import Policy
 
 

@@ -10,7 +10,8 @@ from rich.text import Text
 from comity.cli.exits import Exit
 from comity.cli.progress import size
 from comity.cli.terminal import complain, safe
-from comity.crawler import Stats, checkpoint
+from comity.crawler import Stats
+from comity.crawler.run import checkpoint
 from comity.crawler.sinks.runner import FORMATS
 from comity.crawler.workers.joined import AnyCrawl, JoinedCrawl
 from comity.crawler.workers.sharded import ShardedCrawl

@@ -7,12 +7,14 @@ from comity._late import late
 if TYPE_CHECKING:
     from comity.crawler.crawl_settings import CrawlSettings
     from comity.crawler.crawler import Crawler
+    from comity.crawler.finding.scope import Scope
+    from comity.crawler.output.records import CrawledPage
     from comity.crawler.plugins import Expanded, Expander, SchemaExpander, Source
-    from comity.crawler.records import CrawledPage
+    from comity.crawler.progress.metrics import collector
+    from comity.crawler.progress.snapshot import HostNow, HostState, Snapshot
+    from comity.crawler.progress.stats import Stats
     from comity.crawler.simple import Crawl, PageCrawler, crawl, crawl_index_page, crawl_page, crawl_pages
     from comity.crawler.sinks import Sink
-    from comity.crawler.snapshot import HostNow, HostState, Snapshot
-    from comity.crawler.stats import Stats
 
 __all__ = [
     "Crawl",
@@ -25,10 +27,12 @@ __all__ = [
     "HostState",
     "PageCrawler",
     "SchemaExpander",
+    "Scope",
     "Sink",
     "Snapshot",
     "Source",
     "Stats",
+    "collector",
     "crawl",
     "crawl_index_page",
     "crawl_page",
@@ -40,11 +44,13 @@ __getattr__ = late(
     {
         "comity.crawler.simple": "Crawl PageCrawler crawl crawl_index_page crawl_page crawl_pages",
         "comity.crawler.crawl_settings": "CrawlSettings",
-        "comity.crawler.records": "CrawledPage",
+        "comity.crawler.output.records": "CrawledPage",
         "comity.crawler.crawler": "Crawler",
         "comity.crawler.plugins": "Expanded Expander SchemaExpander Source",
-        "comity.crawler.snapshot": "HostNow HostState Snapshot",
+        "comity.crawler.progress.snapshot": "HostNow HostState Snapshot",
+        "comity.crawler.finding.scope": "Scope",
+        "comity.crawler.progress.metrics": "collector",
         "comity.crawler.sinks": "Sink",
-        "comity.crawler.stats": "Stats",
+        "comity.crawler.progress.stats": "Stats",
     },
 )

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from comity.crawler import scope as scopes
-from comity.crawler.limits import Budget
-from comity.crawler.uses import terms
+from comity.crawler.finding import scope as scopes
+from comity.crawler.run.limits import Budget
+from comity.crawler.run.uses import terms
 from comity.errors import InvalidSetting
 from comity.fields import check, seconds, setting, size
 from comity.http_rules import is_field_name

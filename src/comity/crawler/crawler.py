@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from comity import urls
-from comity.crawler.checkpoint import Begun, settings_in_force
-from comity.crawler.control import Control
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.given import CrawlStorage, FolderStorage, Given, Listeners, Membership, Opened
-from comity.crawler.ledger import Ledger
-from comity.crawler.orders import Orders
+from comity.crawler.finding.recrawl import not_begun
+from comity.crawler.output.ledger import Ledger
+from comity.crawler.output.records import CrawledPage
+from comity.crawler.places.orders import Orders
 from comity.crawler.plugins import Expander, Plugins, Source
-from comity.crawler.records import CrawledPage
-from comity.crawler.recrawl import not_begun
-from comity.crawler.run import End, Run
+from comity.crawler.progress.snapshot import Phase, Snapshot, take
+from comity.crawler.progress.stats import Stats, StatsCollector
+from comity.crawler.progress.telemetry import Telemetry
+from comity.crawler.progress.webhook import Webhook
+from comity.crawler.run.checkpoint import Begun, settings_in_force
+from comity.crawler.run.control import Control
+from comity.crawler.run.given import CrawlStorage, FolderStorage, Given, Listeners, Membership, Opened
+from comity.crawler.run.run import End, Run
 from comity.crawler.sinks import Sink
 from comity.crawler.sinks.runner import DEFAULT, LEDGER, SinkRunner, check_free, named
-from comity.crawler.snapshot import Phase, Snapshot, take
-from comity.crawler.stats import Stats, StatsCollector
-from comity.crawler.telemetry import Telemetry
-from comity.crawler.webhook import Webhook
 from comity.errors import check_type
 from comity.frontier.durable import make_folder
 from comity.net import ClientSettings, Clock

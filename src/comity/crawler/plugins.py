@@ -307,7 +307,7 @@ class SchemaExpander:
         self.name = f"{BY_SCHEMA}{self._schema.text}"
 
     def expand(self, response: "Response") -> Expanded:
-        from comity.crawler.records import HTML
+        from comity.crawler.output.records import HTML
         from comity.signals import encodings
 
         if response.content_type not in HTML:

@@ -18,13 +18,13 @@ from typing import Any, Final, Self
 from comity import urls as addresses
 from comity.client import AsyncClient
 from comity.client.background import Background
-from comity.crawler import checkpoint
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
-from comity.crawler.records import CrawledPage, read_meta, read_response
-from comity.crawler.scope import Scope
-from comity.crawler.stats import Stats
-from comity.crawler.uses import Uses
+from comity.crawler.finding.scope import Scope
+from comity.crawler.output.records import CrawledPage, read_meta, read_response
+from comity.crawler.progress.stats import Stats
+from comity.crawler.run import checkpoint
+from comity.crawler.run.uses import Uses
 from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type
 from comity.net import ClientSettings, Response
 from comity.policy import Decision, Policy, RobotsResult

@@ -3,11 +3,12 @@
 import re
 from typing import Final, Literal
 
-from comity.retrieve import extraction, hidden, pdf, served
-from comity.retrieve.days import day_of
+from comity.retrieve import extraction, pdf
+from comity.retrieve.content.kinds import PAGE, Judgement
 from comity.retrieve.extraction import Content, ExtractedPage
-from comity.retrieve.kinds import PAGE, Judgement
-from comity.retrieve.metadata import Field, Metadata
+from comity.retrieve.metadata.days import day_of
+from comity.retrieve.metadata.metadata import Field, Metadata
+from comity.retrieve.page import hidden, served
 from comity.signals import encodings
 
 Form = Literal["html", "markdown", "text", "pdf"]

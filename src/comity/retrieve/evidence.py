@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 
 from comity.as_json import Sha256, document_of, jsonable, schema_of
 from comity.policy import Decision
-from comity.retrieve.content import LeftOut
-from comity.retrieve.hidden import HiddenText
-from comity.retrieve.kinds import PageKind
-from comity.retrieve.metadata import NOTHING, Metadata
+from comity.retrieve.content.content import LeftOut
+from comity.retrieve.content.kinds import PageKind
+from comity.retrieve.metadata.metadata import NOTHING, Metadata
+from comity.retrieve.page.hidden import HiddenText
 from comity.retrieve.pieces import MAX_TOKENS, Chunk, Image, Link, PieceKind, Pieces, Table
 from comity.retrieve.quality import Quality
 from comity.shown import Shown, short

@@ -11,14 +11,17 @@ from typing import Final, Literal
 
 from comity import urls
 from comity.errors import ExtractionFailed
-from comity.retrieve import blocks, footnotes, formulas, hidden, markdown, metadata
-from comity.retrieve.bounds import MAX_ATTRIBUTES, MAX_HTML, MAX_TAGS, bounded
-from comity.retrieve.content import LeftOut, choose, left_out
-from comity.retrieve.hidden import HiddenText
-from comity.retrieve.kinds import PAGE, Judgement, judge
-from comity.retrieve.metadata import NOTHING, Metadata
+from comity.retrieve.content import blocks
+from comity.retrieve.content.content import LeftOut, choose, left_out
+from comity.retrieve.content.kinds import PAGE, Judgement, judge
+from comity.retrieve.markdown import footnotes, formulas, markdown
+from comity.retrieve.metadata import metadata
+from comity.retrieve.metadata.metadata import NOTHING, Metadata
+from comity.retrieve.page import hidden
+from comity.retrieve.page.bounds import MAX_ATTRIBUTES, MAX_HTML, MAX_TAGS, bounded
+from comity.retrieve.page.hidden import HiddenText
+from comity.retrieve.page.tree import MAX_DEPTH, Tree, parse
 from comity.retrieve.pieces import Pieces, ids_of_headings
-from comity.retrieve.tree import MAX_DEPTH, Tree, parse
 
 __all__ = ["MAX_ATTRIBUTES", "MAX_DEPTH", "MAX_HTML", "MAX_TAGS", "SECONDS", "ExtractedPage", "bounded", "read"]
 

@@ -17,9 +17,9 @@ from urllib.parse import quote
 
 from comity.as_json import jsonable
 from comity.errors import InvalidSetting
-from comity.retrieve.titles import inside
+from comity.retrieve.metadata.titles import inside
+from comity.retrieve.page.tree import HEADINGS, Node, Tree
 from comity.retrieve.tokens import tokens as estimated
-from comity.retrieve.tree import HEADINGS, Node, Tree
 
 PieceKind = Literal["sections", "chunks", "links", "images", "tables"]
 MAX_TOKENS: Final = 512

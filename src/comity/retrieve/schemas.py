@@ -17,8 +17,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from comity import urls
 from comity.errors import InvalidSetting
-from comity.retrieve.bounds import bounded
-from comity.retrieve.days import day_of
+from comity.retrieve.metadata.days import day_of
+from comity.retrieve.page.bounds import bounded
 
 _NUMBER: Final = re.compile(r"[-+−]?\d[\d.,\s'’]*")
 MOST_ITEMS: Final = 10_000

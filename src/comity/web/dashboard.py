@@ -14,9 +14,9 @@ from typing import Any, Final
 from comity.audit.fate import fate_of
 from comity.audit.prove import prove
 from comity.audit.report.figures import RATIOS, Figures, gather
-from comity.crawler.orders import host_named
-from comity.crawler.stats import Tally
-from comity.crawler.workers.reading import STORE, crawl_at, end
+from comity.crawler.places.crawl_at import STORE, crawl_at, end
+from comity.crawler.places.orders import host_named
+from comity.crawler.progress.stats import Tally
 from comity.errors import ComityError
 from comity.frontier import HostCounts, State
 from comity.web.workbench import Unanswerable

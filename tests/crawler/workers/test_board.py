@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from comity import CrawlSettings
-from comity.crawler.limits import Spent
-from comity.crawler.recrawl import FINISHED
-from comity.crawler.snapshot import ShardNow
+from comity.crawler.finding.recrawl import FINISHED
+from comity.crawler.progress.snapshot import ShardNow
+from comity.crawler.run.limits import Spent
 from comity.crawler.workers.board import Board, Look, RoundRequest, Row
 
 

@@ -23,10 +23,10 @@ from sites import HANGS, Site, linked
 from stores import PostgresStore
 
 from comity import CrawlSettings, Policy
-from comity.crawler.checkpoint import settings_to_dict
-from comity.crawler.orders import Order
-from comity.crawler.shards import CrawlManifest, placed_by, shard_of, stored_in
-from comity.crawler.stored import read_lines
+from comity.crawler.output.stored import read_lines
+from comity.crawler.places.orders import Order
+from comity.crawler.run.checkpoint import settings_to_dict
+from comity.crawler.sharding.shards import CrawlManifest, placed_by, shard_of, stored_in
 from comity.crawler.workers import leases
 from comity.crawler.workers.board import Look, RoundRequest, Row
 from comity.crawler.workers.in_store import StoreClock, StoredBoard

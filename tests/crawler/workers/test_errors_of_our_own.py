@@ -19,8 +19,8 @@ from test_crawl_in_postgresql import HOSTS, PAGES, QUICK, SHARDS, Crawl, pages, 
 
 from comity import Policy
 from comity.crawler import Crawler
-from comity.crawler.facts import Names
-from comity.crawler.orders import FILE
+from comity.crawler.places.orders import FILE
+from comity.crawler.run.facts import Names
 from comity.crawler.workers import member
 from comity.crawler.workers.store import CrawlStore
 from comity.errors import StorageError

@@ -28,8 +28,8 @@ from test_shards import QUICK, output, sites, stop_by_terminal, whole, words
 from comity._ray import joined
 from comity.audit.prove import prove
 from comity.bulk import part_files, sources, spread
-from comity.crawler.shards import is_running
-from comity.crawler.stored import read_lines
+from comity.crawler.output.stored import read_lines
+from comity.crawler.sharding.shards import is_running
 from comity.crawler.workers.joined import JoinedCrawl
 from comity.crawler.workers.on_ray import Placed, placing
 from comity.crawler.workers.sharded import ShardedCrawl

@@ -13,10 +13,10 @@ from sites import HANGS, Site
 from comity import Policy
 from comity.audit.fate import fate_of
 from comity.audit.prove import prove
-from comity.crawler import orders
-from comity.crawler.placement import PlaceByAddress
-from comity.crawler.shards import ShardPlace, part, parts_of, shard_of
-from comity.crawler.workers.reading import crawl_at
+from comity.crawler.places import orders
+from comity.crawler.places.crawl_at import crawl_at
+from comity.crawler.sharding.placement import PlaceByAddress
+from comity.crawler.sharding.shards import ShardPlace, part, parts_of, shard_of
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.net import ClientSettings
 

@@ -24,9 +24,9 @@ from sites import HANGS, Site, linked
 from stores import PostgresStore
 
 from comity import CrawlSettings, Policy
-from comity.crawler.checkpoint import settings_to_dict
-from comity.crawler.shards import LOST, CrawlManifest
-from comity.crawler.snapshot import ShardNow
+from comity.crawler.progress.snapshot import ShardNow
+from comity.crawler.run.checkpoint import settings_to_dict
+from comity.crawler.sharding.shards import LOST, CrawlManifest
 from comity.crawler.workers import leases
 from comity.crawler.workers.in_store import StoreClock
 from comity.crawler.workers.jobs import Job

@@ -22,20 +22,20 @@ from sites import HANGS, Site, linked
 from comity import Crawler, CrawlSettings, Policy
 from comity.audit.prove import prove
 from comity.cli.progress import picture
-from comity.crawler import orders
-from comity.crawler.commits import Commits
-from comity.crawler.given import FolderStorage
-from comity.crawler.orders import EVERYTHING, Orders, give
-from comity.crawler.shards import CrawlManifest, ShardPlace, is_running, manifest_of, parts_of, shard_of
-from comity.crawler.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
-from comity.crawler.stats import RefusingRule, Stats
+from comity.crawler.places import orders
+from comity.crawler.places.orders import EVERYTHING, Orders, give
+from comity.crawler.places.status import in_words
+from comity.crawler.progress.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
+from comity.crawler.progress.stats import RefusingRule, Stats
+from comity.crawler.run.commits import Commits
+from comity.crawler.run.given import FolderStorage
+from comity.crawler.sharding.shards import CrawlManifest, ShardPlace, is_running, manifest_of, parts_of, shard_of
 from comity.crawler.workers.board import RoundAnswer, RoundRequest
 from comity.crawler.workers.in_folder import AT_ONCE, Neighbours
 from comity.crawler.workers.jobs import Job
 from comity.crawler.workers.processes import files_of
 from comity.crawler.workers.shard import Shard
 from comity.crawler.workers.sharded import ShardedCrawl
-from comity.crawler.workers.status import in_words
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, Run, State, Superseded
 from comity.frontier.messages import Neighbour, Parcel, parcels_of, pending
@@ -413,8 +413,8 @@ def test_a_worker_that_cannot_be_started_is_given_up_with_an_error(tmp_path: Pat
 DIES = """
 import sys
 from pathlib import Path
-from comity.crawler.snapshot import ShardNow
-from comity.crawler.stats import Stats
+from comity.crawler.progress.snapshot import ShardNow
+from comity.crawler.progress.stats import Stats
 from comity.crawler.workers.board import RoundRequest
 from comity.crawler.workers.pipe import Pipe
 from comity.errors import StorageError

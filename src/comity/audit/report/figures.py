@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from comity import urls
 from comity.audit.broken import BrokenLink, failed, failures
-from comity.crawler.shards import combined
-from comity.crawler.stats import Stats, summed
-from comity.crawler.stored import JsonLine, read_lines
-from comity.crawler.written_crawl import Part, written_crawl
+from comity.crawler.output.stored import JsonLine, read_lines
+from comity.crawler.places.written_crawl import Part, written_crawl
+from comity.crawler.progress.stats import Stats, summed
+from comity.crawler.sharding.shards import combined
 from comity.errors import ComityError, InputError, StorageError
 
 MOST_REASONS = 2_000  # told apart; further ones are counted together

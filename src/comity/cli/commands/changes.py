@@ -19,7 +19,7 @@ def changes(folders: tuple[Path, ...], store: str | None, as_json: bool) -> Exit
     """
     from comity.as_json import jsonable
     from comity.audit.changes import changes as found
-    from comity.crawler.written_crawl import written_crawl
+    from comity.crawler.places.written_crawl import written_crawl
 
     crawl = written_crawl(folders, store)
     for each in found(crawl):

@@ -38,7 +38,7 @@ from comity.urls import normalise
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration
-    from comity.crawler.checkpoint import Begun
+    from comity.crawler.run.checkpoint import Begun
     from comity.crawler.workers.joined import AnyCrawl
     from comity.crawler.workers.processes import Start
     from comity.demo import DemoSite
@@ -261,7 +261,7 @@ def crawl(**given: Any) -> Exit:
             complain(INTERPRETED)
         hook = None
         if configuration.crawl.webhook is not None:
-            from comity.crawler.webhook import Webhook
+            from comity.crawler.progress.webhook import Webhook
 
             hook = stack.enter_context(closing(Webhook(configuration.crawl.webhook, crawler.policy)))
         try:
@@ -293,8 +293,8 @@ def _crawler(
     as the stack."""
     from comity.cli.resuming import as_begun, settled_before, told_anew
     from comity.crawler import Crawler
-    from comity.crawler.checkpoint import Begun
-    from comity.crawler.shards import is_sharded, manifest_of, shards_for
+    from comity.crawler.run.checkpoint import Begun
+    from comity.crawler.sharding.shards import is_sharded, manifest_of, shards_for
     from comity.crawler.workers.joined import LEASE, JoinedCrawl, begun_in
     from comity.crawler.workers.sharded import ShardedCrawl
     from comity.crawler.workers.supervisor import COMMAND
@@ -376,8 +376,8 @@ def _told(*lines: str) -> None:
 
 def _own_folder(folder: Path | None, seeds: list[str]) -> Path:
     """Where this machine keeps its parts of a crawl that lies in PostgreSQL."""
-    from comity.crawler.checkpoint import Begun
-    from comity.crawler.shards import stored_in
+    from comity.crawler.run.checkpoint import Begun
+    from comity.crawler.sharding.shards import stored_in
 
     if folder is not None and stored_in(folder) is None and Begun.at(folder).is_there:
         raise StorageError(f"{folder} already contains a crawl of its own", hint="choose another folder with -o")

@@ -12,10 +12,10 @@ from comity import urls
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, Group, argument, command, option
 from comity.cli.terminal import complain, say, show_json
-from comity.crawler.holds import Hold
-from comity.crawler.orders import OrderKind, host_named, url_of
-from comity.crawler.workers.reading import crawl_at, end
-from comity.crawler.workers.status import ShardStatus
+from comity.crawler.places.crawl_at import crawl_at, end
+from comity.crawler.places.holds import Hold
+from comity.crawler.places.orders import OrderKind, host_named, url_of
+from comity.crawler.places.status import ShardStatus
 from comity.errors import InvalidSetting
 from comity.fields import SettingField
 from comity.frontier import Entry, HostCounts, State

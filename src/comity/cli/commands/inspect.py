@@ -86,8 +86,8 @@ def _practices(configuration: "Configuration", *, as_json: bool) -> Exit:
 def _learned(folders: Sequence[Path], *, as_json: bool) -> Exit:
     """Print what a crawl learned of each site: its robots.txt as it was read last, and what of it is for the crawl."""
     from comity.audit.learned import robots_files
-    from comity.crawler.workers.reading import crawl_at
-    from comity.crawler.written_crawl import written_crawl
+    from comity.crawler.places.crawl_at import crawl_at
+    from comity.crawler.places.written_crawl import written_crawl
     from comity.policy import Policy
 
     crawl = written_crawl(folders)

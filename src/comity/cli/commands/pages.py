@@ -39,7 +39,7 @@ def pages(
     folders of all machines. Exit code 2: parts of the crawl are missing.
     """
     from comity.audit.latest import pages as latest
-    from comity.crawler.written_crawl import written_crawl
+    from comity.crawler.places.written_crawl import written_crawl
 
     if (bodies and (markdown or chunks)) or (output is not None and not markdown) or (markdown and chunks):
         raise click.UsageError("give one of --bodies, --markdown, --chunks; --output goes with --markdown")

@@ -28,7 +28,7 @@ def serve(place: str | None, host: str, port: int, token_file: Path | None, **op
     or finished.
     """
     from comity._listening import check_exposure, listen
-    from comity.crawler.workers.reading import crawl_at
+    from comity.crawler.places.crawl_at import crawl_at
     from comity.web.serving import server_of
 
     configuration = loaded(**options)

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity import urls
-from comity.crawler.book import Book
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.outcomes import PartRefused
-from comity.crawler.records import HTML, read_response
+from comity.crawler.output.records import HTML, read_response
 from comity.crawler.rendering.browser import Browser
 from comity.crawler.rendering.page_requests import MOST_SEEN, PageRequests, Scripts
+from comity.crawler.run.book import Book
+from comity.crawler.run.outcomes import PartRefused
 from comity.errors import ComityError, ExtractionFailed, RenderingFailed
 from comity.frontier import Entry
 from comity.net import Response, Session

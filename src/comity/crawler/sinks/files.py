@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from urllib.parse import urlsplit
 
 from comity._utf8 import json_string
+from comity.crawler.output.stored import CHECKED, StoredRecord, from_lines
 from comity.crawler.sinks import CHANNELS, Channel, Received
-from comity.crawler.stored import CHECKED, StoredRecord, from_lines
 from comity.frontier.durable import AppendedFile, sync_folder
 
 if TYPE_CHECKING:

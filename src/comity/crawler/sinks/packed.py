@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from comity._extras import need
+from comity.crawler.output.stored import StoredRecord
 from comity.crawler.sinks.files import JsonLines, read_jsonl
-from comity.crawler.stored import StoredRecord
 from comity.frontier.durable import AppendedFile
 
 _deflating: Any

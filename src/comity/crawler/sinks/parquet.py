@@ -19,10 +19,10 @@ from typing import Any, BinaryIO
 
 from comity import times
 from comity._extras import need
+from comity.crawler.output.stored import CHECKED, StoredRecord, from_lines, is_intact
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.crawler.sinks.files import line
-from comity.crawler.stored import CHECKED, StoredRecord, from_lines, is_intact
 from comity.frontier.durable import AppendedFile, make_folder, sync_folder
 
 ROLL = 256 * 1024 * 1024  # bytes of journal that make a part

@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from comity.crawler.output.stored import StoredRecord
 from comity.crawler.sinks import CHANNELS, Channel, Received, Sink
-from comity.crawler.stored import StoredRecord
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.durable import disk_error
 

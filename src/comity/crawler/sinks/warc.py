@@ -23,10 +23,10 @@ from urllib.parse import urlsplit
 
 from comity import times
 from comity._extras import need
+from comity.crawler.output.stored import CHECKED, StoredRecord, absent, open_until
 from comity.crawler.sinks import Channel, Received, cdxj
 from comity.crawler.sinks.files import line
 from comity.crawler.sinks.packed import gzipped
-from comity.crawler.stored import CHECKED, StoredRecord, absent, open_until
 from comity.frontier.durable import AppendedFile
 from comity.net.client_settings import secret
 from comity.policy import RobotsResult

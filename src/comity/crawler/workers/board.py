@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.limits import Spent
-from comity.crawler.recrawl import FINISHED
-from comity.crawler.snapshot import ShardNow, ShardState
+from comity.crawler.finding.recrawl import FINISHED
+from comity.crawler.progress.snapshot import ShardNow, ShardState
+from comity.crawler.run.limits import Spent
 from comity.frontier.messages import Parcel
 
 LARGEST: Final = 500  # pages granted at once

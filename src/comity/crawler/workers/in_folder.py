@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from comity.crawler.given import FolderStorage
-from comity.crawler.orders import Orders
-from comity.crawler.placement import place_in
-from comity.crawler.scheduler import Scheduler
-from comity.crawler.shards import part
-from comity.crawler.snapshot import ShardState
+from comity.crawler.places.orders import Orders
+from comity.crawler.progress.snapshot import ShardState
+from comity.crawler.run.given import FolderStorage
+from comity.crawler.run.scheduler import Scheduler
+from comity.crawler.sharding.placement import place_in
+from comity.crawler.sharding.shards import part
 from comity.crawler.workers.board import RoundAnswer, RoundRequest
 from comity.crawler.workers.jobs import Job, Say, Watched, Word
 from comity.crawler.workers.shard import Shard

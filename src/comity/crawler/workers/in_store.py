@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.orders import Order
-from comity.crawler.placement import place_in
-from comity.crawler.scheduler import Scheduler
-from comity.crawler.shards import part
-from comity.crawler.snapshot import ShardState
-from comity.crawler.waits import WaitJournal
+from comity.crawler.places.orders import Order
+from comity.crawler.progress.snapshot import ShardState
+from comity.crawler.run.scheduler import Scheduler
+from comity.crawler.run.waits import WaitJournal
+from comity.crawler.sharding.placement import place_in
+from comity.crawler.sharding.shards import part
 from comity.crawler.workers.board import Look, RoundAnswer, RoundRequest
 from comity.crawler.workers.jobs import Job, Watched, Word
 from comity.crawler.workers.leases import LeaseKeeper, Leases, number_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.shards import CrawlManifest
+from comity.crawler.sharding.shards import CrawlManifest
 from comity.net import ClientSettings
 from comity.policy import Policy
 

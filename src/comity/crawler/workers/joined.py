@@ -16,16 +16,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from comity.crawler import recrawl
-from comity.crawler.checkpoint import Begun
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
-from comity.crawler.limits import Spent
+from comity.crawler.finding import recrawl
 from comity.crawler.plugins import Plugins
-from comity.crawler.relay import ORDERS_REST
-from comity.crawler.shards import LOCK, CrawlManifest, checked, shards_for
+from comity.crawler.progress.stats import Stats
+from comity.crawler.run.checkpoint import Begun
+from comity.crawler.run.limits import Spent
+from comity.crawler.sharding.relay import ORDERS_REST
+from comity.crawler.sharding.shards import LOCK, CrawlManifest, checked, shards_for
 from comity.crawler.sinks.runner import named
-from comity.crawler.stats import Stats
 from comity.crawler.workers.board import Row
 from comity.crawler.workers.jobs import Job, Word, name_of_process
 from comity.crawler.workers.output_folder import check_free, cut_back, mark_of

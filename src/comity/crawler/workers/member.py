@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from comity.crawler.scheduler import Scheduler
-from comity.crawler.snapshot import ShardState
+from comity.crawler.progress.snapshot import ShardState
+from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.workers.board import RoundAnswer, RoundRequest, gives_back, is_needy
 from comity.crawler.workers.jobs import Job, Listen, Say, Watched, Word
 from comity.crawler.workers.shard import Shard

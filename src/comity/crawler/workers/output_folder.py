@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from comity.crawler.shards import LOCK, LOST, StoreMark, is_part, manifest_of, stored_in
+from comity.crawler.sharding.shards import LOCK, LOST, StoreMark, is_part, manifest_of, stored_in
 from comity.crawler.sinks.runner import LEDGER, make
 from comity.crawler.workers.store import CrawlStore, PartRow
 from comity.errors import StorageError

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from comity.crawler.checkpoint import Begun
 from comity.crawler.crawler import Crawler
-from comity.crawler.given import CrawlStorage, Membership
-from comity.crawler.mailbox import Mailbox
-from comity.crawler.run import End, Run
-from comity.crawler.scheduler import Scheduler
-from comity.crawler.shards import ShardPlace, part
-from comity.crawler.snapshot import HostState, ShardNow, ShardState
+from comity.crawler.progress.snapshot import HostState, ShardNow, ShardState
+from comity.crawler.run.checkpoint import Begun
+from comity.crawler.run.given import CrawlStorage, Membership
+from comity.crawler.run.run import End, Run
+from comity.crawler.run.scheduler import Scheduler
+from comity.crawler.sharding.mailbox import Mailbox
+from comity.crawler.sharding.shards import ShardPlace, part
 from comity.crawler.workers.board import settings_of_shard
 from comity.crawler.workers.jobs import Job
 from comity.net import Clock

@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.limits import Spent
-from comity.crawler.orders import Orders
+from comity.crawler.finding.recrawl import ENDED, FINISHED
+from comity.crawler.places.orders import Orders
+from comity.crawler.places.status import remove_status, write_status
+from comity.crawler.places.written_crawl import displaced, written_crawl
 from comity.crawler.plugins import Plugins
-from comity.crawler.recrawl import ENDED, FINISHED
-from comity.crawler.shards import LOCK, checked, manifest_of, part, run_in, shards_for
+from comity.crawler.progress.stats import Stats
+from comity.crawler.run.limits import Spent
+from comity.crawler.sharding.shards import LOCK, checked, manifest_of, part, run_in, shards_for
 from comity.crawler.sinks.runner import named
-from comity.crawler.stats import Stats
 from comity.crawler.workers.board import Board, RoundRequest
 from comity.crawler.workers.jobs import Job, Word
 from comity.crawler.workers.processes import Start, WorkerProcess, check_files, children
-from comity.crawler.workers.status import remove_status, write_status
 from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor, settled
-from comity.crawler.written_crawl import displaced, written_crawl
 from comity.errors import StorageError
 from comity.frontier import Run, State, View, has_begun
 from comity.frontier.database import explained, lock

@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any, Final
 
-from comity.crawler.limits import Spent
-from comity.crawler.orders import Order
-from comity.crawler.snapshot import ShardNow
-from comity.crawler.stats import Stats
+from comity.crawler.places.orders import Order
+from comity.crawler.progress.snapshot import ShardNow
+from comity.crawler.progress.stats import Stats
+from comity.crawler.run.limits import Spent
 from comity.crawler.workers.board import Row, left_alone, part_of_pool
 from comity.crawler.workers.leases import NEXT_TOKEN, StandsStill, now, see_run
 from comity.errors import InputError, StorageError

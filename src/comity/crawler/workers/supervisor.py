@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from comity import urls
-from comity.crawler.checkpoint import Begun, settings_in_force, settings_to_dict
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.run import End
-from comity.crawler.shards import CrawlManifest, checked, placed_by
+from comity.crawler.progress.snapshot import ShardNow, Snapshot, merged
+from comity.crawler.progress.stats import Pace, Stats, summed
+from comity.crawler.run.checkpoint import Begun, settings_in_force, settings_to_dict
+from comity.crawler.run.run import End
+from comity.crawler.sharding.shards import CrawlManifest, checked, placed_by
 from comity.crawler.sinks.runner import DEFAULT
-from comity.crawler.snapshot import ShardNow, Snapshot, merged
-from comity.crawler.stats import Pace, Stats, summed
 from comity.crawler.workers.jobs import Job, Word, name_of_process
 from comity.crawler.workers.processes import Start, WorkerProcess
 from comity.crawler.workers.shard import ShardEnd

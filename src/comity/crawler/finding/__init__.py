@@ -1,0 +1,1 @@
+"""Which URLs enter a crawl: discovery, scope, canonical URLs, traps, duplicates."""

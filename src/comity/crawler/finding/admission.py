@@ -1,0 +1,382 @@
+"""The URL filter: what a crawl finds, and what of it enters the queue.
+
+Links and feeds of a page, sitemaps of a site, URLs in either: each once, cleaned, in scope, no trap, and queued only
+where robots.txt allows it.
+
+It asks what is known already and sends no request: where robots.txt was not read yet, the URL waits for that.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeVar
+
+from comity import urls
+from comity.crawler.finding.canonicalize import Canonicalizer
+from comity.crawler.finding.met import MetLately
+from comity.crawler.finding.scope import Scope
+from comity.crawler.finding.traps import Trap, Traps, redirect_trap
+from comity.crawler.output import records
+from comity.crawler.run.book import Book
+from comity.crawler.run.facts import Facts
+from comity.crawler.run.given import Given
+from comity.crawler.run.outcomes import NoURL
+from comity.errors import InvalidURL
+from comity.frontier import Entry, EntryKind, Found, Message, State, Visit
+from comity.policy import OriginPolicy, RobotsResult
+from comity.robots import Robots
+from comity.signals import sitemaps
+from comity.signals.links import Page
+from comity.signals.robots_meta import RobotsMeta
+
+FEEDS: Final = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
+_BEGINNING: Final = 65_536  # bytes of a document that tell what it is
+WELL_KNOWN: Final = ("/sitemap.xml", "/sitemap_index.xml")
+"""Where a sitemap is looked for, one after the other, when robots.txt names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredURL:
+    """A URL that something points to.
+
+    Attributes:
+        depth: links from the URL that was given.
+        guessed: whether nobody named it; then it is no failure if it is not there.
+        changed: the latest Unix time in seconds that a sitemap leaves for its last change; None where it says nothing.
+    """
+
+    url: str
+    depth: int
+    kind: EntryKind = EntryKind.PAGE
+    guessed: bool = False
+    changed: float | None = None
+
+
+def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[DiscoveredURL]:
+    """The canonical URL and, of a page that was given, the feeds: other pages repeat them, or name one for each
+    article.
+
+    Args:
+        depth: that of the page.
+    """
+    if page.canonical is not None and page.canonical != page.url:
+        yield DiscoveredURL(page.canonical, depth + 1)
+    if feeds and depth == 0:
+        for alternate in page.alternates:
+            if alternate.type in FEEDS:
+                yield DiscoveredURL(alternate.url, depth + 1, EntryKind.SITEMAP)
+
+
+def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> tuple[list[str], list[str]]:
+    """The links that a page lets be followed, all of them where the operator says so, and those that it does not."""
+    found = [link.url for link in page.links]
+    if follow_nofollow:
+        return found, []
+    if meta.nofollow:
+        return [], found
+    unfollowed = [link.url for link in page.links if link.rel and link.nofollow]
+    return [link.url for link in page.links if not link.nofollow] if unfollowed else found, unfollowed
+
+
+def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:
+    """The URLs of the sitemaps that an origin's robots.txt names."""
+    targets = (urls.join(origin + "/", sitemap) for sitemap in robots.sitemaps)
+    return tuple(dict.fromkeys(target for target in targets if target is not None))
+
+
+def sitemap_places(origin: str, named: Sequence[str]) -> Iterator[DiscoveredURL]:
+    """The sitemaps that robots.txt names, or the first well-known place where it names none."""
+    for url in named:
+        yield DiscoveredURL(url, 1, EntryKind.SITEMAP)
+    if not named:
+        yield DiscoveredURL(origin + WELL_KNOWN[0], 1, EntryKind.SITEMAP, guessed=True)
+
+
+def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
+    """Whether a document is a sitemap, or a feed where these count; a list of URLs as text cannot be told."""
+    reader = sitemaps.SitemapReader(url)
+    for _ in reader.read(body[:_BEGINNING]):
+        break
+    return reader.kind in ("urlset", "sitemapindex") or (feeds and reader.kind in ("rss", "atom"))
+
+
+def next_guess(url: str) -> DiscoveredURL | None:
+    """The well-known place to look at after another one, or None after the last."""
+    origin = urls.origin(url)
+    place = WELL_KNOWN.index(url.removeprefix(origin)) + 1
+    return (
+        DiscoveredURL(origin + WELL_KNOWN[place], 1, EntryKind.SITEMAP, guessed=True)
+        if place < len(WELL_KNOWN)
+        else None
+    )
+
+
+def in_sitemap(body: bytes, url: str, *, depth: int, dates: bool = False) -> Iterator[DiscoveredURL]:
+    """What a sitemap or a feed names: other sitemaps, and the pages it may speak of.
+
+    Args:
+        dates: whether it matters when pages changed; a feed says only when they came out.
+    """
+    host = urls.host(url)
+    reader = sitemaps.SitemapReader(url)
+    for item in reader.read(body):
+        target = urls.join(url, item.loc)
+        if target is None:
+            continue
+        if isinstance(item, sitemaps.SitemapRef):
+            yield DiscoveredURL(target, depth, EntryKind.SITEMAP)
+        elif sitemaps.in_scope(target, url, named_by=host):
+            changed = latest_change(item) if dates and reader.kind == "urlset" else None
+            yield DiscoveredURL(target, depth, changed=changed)
+
+
+def latest_change(item: sitemaps.SitemapUrl) -> float | None:
+    """The latest Unix time in seconds that the `lastmod` of a sitemap's entry leaves; None where it says none."""
+    if item.lastmod is None:
+        return None
+    try:
+        return _end(item.lastmod, item.precision).timestamp()
+    except (OverflowError, ValueError):  # the year 9999, or one that is no year here
+        return None
+
+
+def _end(start: datetime, precision: str | None) -> datetime:
+    match precision:
+        case "year":
+            return start.replace(year=start.year + 1)
+        case "month":
+            return (start + timedelta(days=32)).replace(day=1)
+        case "day":
+            return start + timedelta(days=1)
+        case _:
+            return start + timedelta(minutes=1)
+
+
+MOST_ORIGINS: Final = 20_000  # of which it is remembered what robots.txt says of sitemaps, and of parameters
+T = TypeVar("T")
+
+
+def _remember(values: dict[str, T], origin: str, value: T) -> None:
+    """Keep what was learned or used last; of the rest, where there is much of it, the first is forgotten."""
+    values.pop(origin, None)
+    values[origin] = value
+    if len(values) > MOST_ORIGINS:
+        del values[next(iter(values))]
+
+
+RECENT: Final = 32_768  # URLs remembered in memory to spare the frontier most repeats
+LEFT_OUT: Final = 4_096  # URLs remembered in memory so that each is counted once
+_PLAIN: Final = Canonicalizer()
+
+
+class URLFilter:
+    """Decides which URLs enter the queue of one crawl.
+
+    It knows the scope as redirects move it, counts of paths, and what each robots.txt says of parameters and sitemaps.
+
+    Args:
+        seeds: URLs in normal form that the scope lies around.
+        facts: what the crawl remembers.
+        origin_policy: what holds for the origin of a URL in normal form, or None where the site would have to be asked.
+    """
+
+    def __init__(
+        self,
+        given: Given,
+        seeds: Iterable[str],
+        book: Book,
+        facts: Facts,
+        origin_policy: Callable[[str], OriginPolicy | None],
+    ) -> None:
+        settings = self._settings = given.settings
+        self._book = book
+        self._origin_policy = origin_policy
+        self._place = given.place  # what concerns the hosts of another shard goes there
+        self._recent = MetLately(RECENT)
+        self.unmet = self._recent.unmet
+        self._left = MetLately(LEFT_OUT)
+        self._scope: Scope = settings.scope_around(seeds, facts.get("scope"))
+        self._scope_kept: Scope | None = None  # as `save_state` gave it out last
+        self._given: list[str] = []
+        self._traps = Traps(
+            today=datetime.fromtimestamp(given.clock.wall(), UTC).date(),
+            max_length=settings.max_url_length,
+            max_segments=settings.max_path_segments,
+            facts=facts,
+        )
+        self._canonicalizers: dict[str, Canonicalizer] = {}  # by origin, where robots.txt has a word in it
+        self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them
+
+    def links(self, found: Iterable[str], *, depth: int, found_on: str) -> None:
+        """Take up the links of the page `found_on`."""
+        for url in found:
+            self.discover(url, depth=depth, found_on=found_on)
+
+    def too_deep(self, found: Iterable[str]) -> None:
+        """Count links that are left out because their page is too deep: they can still be found nearer to the start."""
+        self._book.stats.outside += self._left_out(found)
+
+    def unfollowed(self, found: Iterable[str]) -> None:
+        """Count links that are left out because their page asks not to follow them; another may lead there."""
+        self._book.stats.nofollow += self._left_out(found)
+
+    def _left_out(self, found: Iterable[str]) -> int:
+        """How many of some URLs were not met lately, and not left out lately either."""
+        clean = map(self.clean, found)
+        return sum(not self._left.meet(url) for url in self._recent.unmet(clean))
+
+    def candidate(self, candidate: DiscoveredURL, *, hops: int = 0, found_on: str | None = None) -> None:
+        """Take up what something else than a link, at `found_on`, points to; `hops` were passed on the way to it."""
+        if candidate.guessed:
+            origin_policy = self._origin_policy(candidate.url)
+            if origin_policy is None or not origin_policy.allows(candidate.url):
+                return  # nobody named it, so nothing is refused either
+        self.discover(candidate.url, depth=candidate.depth, kind=candidate.kind, hops=hops, found_on=found_on)
+
+    def from_source(self, url: str) -> None:
+        """Take up what a source names: it is given by hand, and the scope widens around it."""
+        try:
+            url = urls.normalise(url)
+        except InvalidURL as error:
+            self._book.enter(NoURL(entry=Entry(0, url, 0, EntryKind.PAGE, 0, 0), why=str(error)), "")
+        else:
+            self._given.append(url)  # the scope covers it once many are there, see `save_state`
+            self.discover(url, depth=0, given=True)
+
+    def revisit(self, visit: Visit) -> None:
+        """Take up what was visited in an earlier crawl: it was cleaned then, and was no trap."""
+        if self._scope.holds(visit.url, depth=visit.depth):
+            self.discover(visit.url, depth=visit.depth, given=True, found_on=visit.found_on)
+
+    def discover(
+        self,
+        url: str,
+        *,
+        depth: int,
+        kind: EntryKind = EntryKind.PAGE,
+        hops: int = 0,
+        given: bool = False,
+        found_on: str | None = None,
+    ) -> None:
+        """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
+        if self._recent.meet(url) and not given:  # a link may have named it before, and have been cleaned
+            return
+        if not given:
+            clean = self.clean(url)
+            if clean is not url and self._recent.meet(clean):
+                return
+            url = clean
+            if not self._scope.covers(url, depth=depth, lists=kind is EntryKind.SITEMAP):
+                self._book.stats.outside += 1
+                return
+        host = urls.host(url)
+        if self._place is not None and (shard := self._place.elsewhere(host)) is not None:
+            message = Message(url, depth, kind, hops, found_on, given)
+            self._book.message(shard, self._place.addressed(message, host))
+            return
+        trap = self._trap(url, depth=depth, hops=hops, given=given)
+        origin_policy = self._origin_policy(url) if trap is None else None
+        refusal = None
+        by_policy = False
+        if trap is not None:
+            state, refusal = State.REFUSED, records.trap(url, trap, depth=depth, found_on=found_on)
+        elif origin_policy is None:
+            state = State.UNASKED
+        elif origin_policy.allows(url):
+            state = State.QUEUED
+        elif (decision := origin_policy.decide(url)).verdict == "unknown_unreachable":
+            state = State.UNASKED  # it will be asked for again
+        else:
+            state, refusal = State.REFUSED, records.refusal(decision, depth=depth, found_on=found_on)
+            by_policy = decision.by_policy
+        self._book.found(Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy, found_on=found_on))
+
+    def robots_seen(self, result: RobotsResult) -> None:
+        """Take note of what a robots.txt says of sitemaps and parameters."""
+        if result.robots is None:
+            return
+        if named := named_sitemaps(result.origin, result.robots):
+            _remember(self._sitemaps, result.origin, named)
+        canonicalizer = Canonicalizer.from_robots(record.value for record in result.robots.records("clean-param"))
+        if canonicalizer.rules:
+            _remember(self._canonicalizers, result.origin, canonicalizer)
+
+    @property
+    def forgets(self) -> bool:
+        """Whether what was learned of some origin may have been forgotten since."""
+        return max(len(self._sitemaps), len(self._canonicalizers)) >= MOST_ORIGINS
+
+    def clean(self, url: str) -> str:
+        """A URL without what only tracks or names a session; the same object where there is nothing to take."""
+        if not self._settings.clean_urls:
+            return url
+        if not self._canonicalizers:
+            return _PLAIN.clean(url)
+        canonicalizer = self._canonicalizers.get(origin := urls.origin(url))
+        if canonicalizer is None:
+            return _PLAIN.clean(url)
+        if len(self._canonicalizers) >= MOST_ORIGINS:  # what is in use is not what is forgotten next
+            _remember(self._canonicalizers, origin, canonicalizer)
+        return canonicalizer.clean(url)
+
+    def arrived(self, message: Message) -> None:
+        """Take up what another shard found."""
+        if message.widens:
+            self._widen(self._scope.moved(message.found_on or message.url, message.url))
+        else:
+            self._recent.forget(message.url)  # it may have gone out from here, to be placed
+            self.discover(
+                message.url,
+                depth=message.depth,
+                kind=message.kind,
+                hops=message.hops,
+                given=message.given,
+                found_on=message.found_on,
+            )
+
+    def moved(self, origin: str, target: str) -> None:
+        """A URL given by hand redirected: example.com to www.example.com, for instance."""
+        if self._widen(self._scope.moved(origin, target)) and self._place is not None:
+            for shard in self._place.others:
+                self._book.message(shard, Message(target, found_on=origin, widens=True))
+
+    def sitemaps_of(self, url: str) -> Iterator[DiscoveredURL]:
+        """The sitemaps of a URL's site, or the first place to look for one."""
+        if self._settings.sitemaps and self._settings.max_depth != 0:
+            origin = urls.origin(url)
+            yield from sitemap_places(origin, self._sitemaps.get(origin, ()))
+
+    def names(self, url: str) -> bool:
+        """Whether the robots.txt of a URL's site names it as a sitemap."""
+        return bool(self._sitemaps) and url in self._sitemaps.get(urls.origin(url), ())
+
+    def is_guess(self, url: str) -> bool:
+        """Whether a sitemap's URL is a place that nobody named."""
+        origin = urls.origin(url)
+        return url.removeprefix(origin) in WELL_KNOWN and url not in self._sitemaps.get(origin, ())
+
+    def save_state(self) -> dict[str, Any]:
+        """What changed since the last call, by name, to be remembered across runs."""
+        state: dict[str, Any] = {}
+        if self._given:
+            self._widen(self._scope.widened(self._given))
+            self._given.clear()
+        if self._scope is not self._scope_kept:
+            self._scope_kept = self._scope
+            state["scope"] = self._scope.to_dict()
+        return state
+
+    def _widen(self, scope: Scope) -> bool:
+        """Whether a scope is another than before; of what was met lately some may lie in it then."""
+        if scope == self._scope:
+            return False
+        self._scope = scope
+        self._recent.clear()
+        return True
+
+    def _trap(self, url: str, *, depth: int, hops: int, given: bool) -> Trap | None:
+        """Whether a URL leads nowhere. One given by hand is taken as it is, except after too many redirects."""
+        found = redirect_trap(url, hops)
+        if found is None and self._settings.traps and not given:
+            found = self._traps.judge(url, depth=depth)
+        return found

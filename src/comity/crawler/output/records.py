@@ -1,0 +1,260 @@
+"""What a crawl makes of an answer, as plain values: the page handed to a program, and the records written down."""
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+from comity import times
+from comity.crawler.finding.traps import Trap
+from comity.errors import ExtractionFailed
+from comity.policy import Decision, RobotsResult
+from comity.shown import Shown, short
+from comity.signals import encodings
+from comity.signals.links import Page, read_page
+from comity.signals.robots_meta import RobotsMeta
+from comity.signals.robots_meta import read as read_robots_meta
+from comity.signals.soft_404 import gone
+from comity.usage.statements import Usage
+
+if TYPE_CHECKING:  # what reads a finished crawl needs no network
+    from comity.net import Response
+    from comity.retrieve.extraction import ExtractedPage
+
+HTML: Final = ("text/html", "application/xhtml+xml")
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """What a page repeats.
+
+    Attributes:
+        kind: `canonical` where it names that page its canonical URL, `content` where the octets are the same, `near`
+            where its text differs in a few words.
+        of: the URL of the page kept before.
+    """
+
+    kind: Literal["canonical", "content", "near"]
+    of: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CrawledPage(Shown):
+    """One page.
+
+    Attributes:
+        url: the URL that answered, in normal form.
+        status: of HTTP, 200 to 299.
+        content_type: the media type in lower case, without parameters.
+        body: as it came, decoded from any content coding; of a rendered page the document after its scripts ran.
+        encoding: character encoding of the body, by the name of Python's codec: `body.decode(encoding, "replace")` is
+            what `text` gives.
+        title, canonical, links: of an HTML page; links are in document order, those that ask not to be followed
+            included.
+        noindex: whether the page asks to be kept out of indexes.
+        duplicate: the page kept before that this one repeats, where that was looked for.
+        depth: links from the URL that was given.
+        found_on: the page that named it first; None where it was given.
+        decision: why it could be fetched, with rule and evidence; of use it knows what robots.txt states alone.
+        usage: what robots.txt, headers and metas state together; None where the policy has no purposes.
+        fetched_at: Unix time in seconds.
+    """
+
+    url: str
+    status: int
+    content_type: str
+    body: bytes
+    encoding: str
+    title: str | None
+    canonical: str | None
+    links: tuple[str, ...]
+    noindex: bool
+    depth: int
+    decision: Decision
+    fetched_at: float
+    duplicate: Duplicate | None = None
+    found_on: str | None = None
+    usage: Usage | None = None
+
+    def _line(self) -> str:
+        said = f"{self.status} {short(self.url)} {self.content_type}"
+        return f"{said} {len(self.body):,} bytes" + (f" {short(self.title)!r}" if self.title else "")
+
+    def _rows(self) -> Iterable[tuple[str, object]]:
+        yield from (("url", self.url), ("title", self.title), ("status", self.status), ("type", self.content_type))
+        yield from (("bytes", f"{len(self.body):,}"), ("links", f"{len(self.links):,}"), ("depth", self.depth))
+        yield from (("found on", self.found_on), ("why", self.decision.why))
+
+    @property
+    def text(self) -> str:
+        """The body as text, markup included; octets that mean nothing in its encoding become U+FFFD."""
+        return encodings.to_utf8(self.body, self.encoding).decode("utf-8", "replace")
+
+    @property
+    def content(self) -> "ExtractedPage | None":
+        """What the page says, as Markdown, with its metadata, sections and chunks; None of an image, say. Worked out
+        each time.
+
+        Raises:
+            ExtractionFailed: it is built to exhaust a parser.
+        """
+        from comity.retrieve.documents import read_body  # late: most crawls want no Markdown
+
+        return read_body(self.body, self.url, self.content_type, encoding=self.encoding)
+
+    @property
+    def markdown(self) -> str:
+        """The Markdown of `content`; empty where there is none. Worked out each time."""
+        try:
+            return read.markdown if (read := self.content) is not None else ""
+        except ExtractionFailed:
+            return ""
+
+    @classmethod
+    def of(
+        cls,
+        response: "Response",
+        read: Page | None,
+        meta: RobotsMeta,
+        *,
+        depth: int = 0,
+        duplicate: Duplicate | None = None,
+        found_on: str | None = None,
+        usage: Usage | None = None,
+    ) -> Self:
+        """Of a response and what was read in it (`read_response`, `read_meta`)."""
+        kind = response.headers.get("Content-Type")
+        return cls(
+            url=response.url,
+            status=response.status,
+            content_type=response.content_type,
+            body=response.body,
+            encoding=encodings.python_codec(
+                read.encoding if read is not None else encodings.detect(response.body, kind)
+            ),
+            title=read.title if read is not None else None,
+            canonical=read.canonical if read is not None else None,
+            links=tuple(link.url for link in read.links) if read is not None else (),
+            noindex=meta.noindex,
+            depth=depth,
+            decision=response.decision,
+            fetched_at=response.fetched_at,
+            duplicate=duplicate,
+            found_on=found_on,
+            usage=usage,
+        )
+
+
+def read_response(response: "Response") -> Page | None:
+    """What an HTML page says; None where the response is something else."""
+    if response.content_type not in HTML and (response.content_type or b"<" not in response.body[:512]):
+        return None
+    links = response.header_values("Link")
+    refresh = response.headers.get("Refresh")
+    return read_page(response.body, response.url, response.headers.get("Content-Type"), links, refresh)
+
+
+def read_meta(response: "Response", read: Page | None, *, agent: str) -> RobotsMeta:
+    """The directives for robots in a response's headers and metas."""
+    tags = response.header_values("X-Robots-Tag")
+    metas = read.metas if read is not None else ()
+    return read_robots_meta(tags, metas, agent=agent) if tags or metas else RobotsMeta()
+
+
+def may_say_not_found(response: "Response", read: Page | None) -> bool:
+    """Whether the title or the first heading of an HTML page may say that it is not there."""
+    if read is None:
+        return False
+    at = response.body.find(b"<h1")
+    heading = response.body[at : at + 300].decode("utf-8", "replace") if at >= 0 else ""
+    return gone(f"{read.title or ''} {heading}") is not None
+
+
+def says_not_found(response: "Response", read: Page) -> str | None:
+    """By what an HTML page says that it is not there; None where it does not. Takes milliseconds."""
+    from comity.retrieve.documents import read_body
+
+    try:
+        page = read_body(response.body, response.url, "text/html", encoding=read.encoding, convert=False)
+    except ExtractionFailed:
+        return None
+    return page.judgement.reason if page is not None and page.judgement.kind == "not_found" else None
+
+
+_TEXT = ("text/", "application/xhtml", "application/xml", "application/json", "application/javascript")
+
+PageChange = Literal["new", "changed", "gone", "unchanged"]
+Grounds = Literal["status", "validator", "content", "lastmod"]
+
+
+def complete(record: dict[str, Any], response: "Response", *, in_utf8: bool = False) -> None:
+    """Add the body to a page's record, and null for what it does not have: the keys are always the same. That is done
+    when it is written: a text takes much memory.
+
+    Args:
+        in_utf8: leave a text in UTF-8, as bytes, for a sink that takes it so.
+    """
+    if "body" in record:  # that of a rendered page
+        pass
+    elif "encoding" in record or response.content_type.startswith(_TEXT):
+        found = record.get("encoding") or encodings.detect(response.body, response.headers.get("Content-Type"))
+        encoding = record["encoding"] = encodings.python_codec(found)
+        text = encodings.to_utf8(response.body, encoding)
+        record["body"] = text if in_utf8 else text.decode("utf-8", "replace")
+    else:
+        record["body_base64"] = base64.b64encode(response.body).decode("ascii")
+    for name in ("encoding", "body", "body_base64"):
+        record.setdefault(name, None)
+
+
+def refusal(
+    decision: Decision, *, depth: int, found_on: str | None = None, needed_by: str | None = None
+) -> dict[str, Any]:
+    """A URL that was not fetched because robots.txt or the policy forbids it; a page may have `needed_by` it."""
+    return {
+        "url": decision.url,
+        "found_on": found_on,
+        "depth": depth,
+        "by": "policy" if decision.by_policy else "robots",
+        "why": decision.why,
+        "needed_by": needed_by,
+        "status": None,
+        "fetched_at": None,
+        "usage": None,
+        "refresh": 0,
+        "decision": decision.brief(),
+    }
+
+
+def trap(url: str, trap: Trap, *, depth: int, found_on: str | None = None) -> dict[str, Any]:
+    """A URL that was left out because it leads nowhere."""
+    return {"url": url, "found_on": found_on, "depth": depth, "trap": trap.name, "why": trap.why, "refresh": 0}
+
+
+def robots(result: RobotsResult) -> dict[str, Any]:
+    """A robots.txt as it was served, or why there is none."""
+    return {
+        "origin": result.origin,
+        "url": result.url,
+        "outcome": result.kind,
+        "status": result.status,
+        "error": result.error,
+        "fetched_at": times.iso(result.fetched_at),
+        "redirects": list(result.redirects),
+        "sha256": result.sha256,
+        "body_base64": base64.b64encode(result.body).decode("ascii"),
+    }
+
+
+def evidence(decision: Decision | None) -> dict[str, Any]:
+    """Verdict, rule and robots.txt of a decision as the ledger has them, with times as Unix seconds; all None where
+    none was needed."""
+    source = decision.source if decision else None
+    rule = decision.rule if decision else None
+    return {
+        "verdict": decision.verdict if decision else None,
+        "line": rule.line if rule else None,
+        "rule": rule.text if rule else None,
+        "robots_sha256": source.sha256 if source else None,
+        "robots_at": times.to_milliseconds(source.fetched_at) if source else None,
+    }

@@ -1,0 +1,63 @@
+"""Until when the hosts of a crawl are left alone, and why, as its frontier says: while the crawl runs and after it.
+
+It reads what the crawl wrote down for a later run, and so knows nothing of what a run keeps to itself: visiting hours,
+and limits for each host.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from comity.crawler.places.orders import Order
+from comity.crawler.progress.stats import UNREACHABLE, WAITS, span
+from comity.domains import registrable
+from comity.frontier.tables import TablesView
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What keeps a host from being asked now.
+
+    Attributes:
+        until: Unix time; None where nothing but an order ends it.
+        why: `interval`, `retry_after`, `back_off`, `circuit_open`, `unreachable` (its robots.txt), `stopped`.
+    """
+
+    until: float | None
+    why: str
+
+    def in_words(self, now: float) -> str:
+        """For people; `now`: Unix time."""
+        if self.until is None:
+            return "stopped by the operator"
+        why = "robots.txt unreachable" if self.why == "unreachable" else WAITS.get(self.why, self.why)
+        return f"for {span(max(self.until - now, 0.0))} ({why})"
+
+
+def holds(view: TablesView, hosts: Iterable[str], given: Iterable[Order], now: float) -> dict[str, Hold]:
+    """What keeps hosts of a shard, running or not, from being asked now; of those that nothing does, nothing.
+
+    Args:
+        given: all orders, the oldest first.
+        now: Unix time by the clock that the shard is worked by.
+
+    Raises:
+        StorageError: the frontier cannot be read.
+    """
+    stopped = {order.host: order.order == "stop" for order in given}
+    waits, reasons = view.load_state("waits") or {}, view.load_state("reasons") or {}
+    paces = view.load_state("paces") or {}
+    by_domain = (view.load_state("policy") or {}).get("pace_by") == "domain"
+    found = {}
+    for name in hosts:
+        pace = registrable(name) if by_domain else paces.get(name, name)
+        silent = (view.load_state(UNREACHABLE + name) or [0, {}])[1]
+        until, why = (waits[pace][0], "interval") if pace in waits else (now, "")
+        if pace in reasons and reasons[pace][0] >= until:
+            until, why = reasons[pace]
+        if silent and max(silent.values()) > until:
+            until, why = max(silent.values()), "unreachable"
+        if stopped.get(name):
+            found[name] = Hold(None, "stopped")
+        elif until > now:
+            found[name] = Hold(until, why)
+    return found

@@ -1,0 +1,1 @@
+"""How a crawl is doing: counts, snapshots, metrics, traces, webhooks."""

@@ -1,0 +1,120 @@
+"""Metrics for Prometheus: a running crawl as the families of the `prometheus_client` library (extra `metrics`).
+
+They are worked out when they are scraped, from `Crawler.snapshot()`; between scrapes they cost nothing. No label holds
+text from a site: its values are states, verdicts and kinds of answers, of which there are few.
+"""
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any
+
+from comity._extras import need
+from comity.crawler.progress.snapshot import HostState, Snapshot
+from comity.crawler.progress.stats import COMMIT_BOUNDS
+from comity.crawler.workers.joined import AnyCrawl
+from comity.frontier import State
+
+_COUNTERS = (  # name, attribute of Stats, words
+    ("pages", "pages", "Pages kept."),
+    ("duplicates", "duplicates", "Pages kept that repeat others."),
+    ("traps", "trapped", "URLs left out as traps."),
+    ("unwanted", "unwanted", "URLs left out by their content type."),
+    ("failures", "failed", "URLs failed."),
+    ("redirects", "redirects", "Redirects."),
+    ("sitemaps", "sitemaps", "Sitemaps read."),
+    ("bytes", "body_bytes", "Bytes of the bodies of pages kept."),
+    ("wait_seconds", "waited", "Seconds that hosts with work waited for politeness, summed over hosts."),
+)
+_DEPTHS = (0, 1, 2, 3, 5, 10)  # links from a seed: bounds of the histogram
+_TYPES = (  # content types that have a label; sites name others, as many as they like
+    "application/json", "application/pdf", "application/xhtml+xml", "application/xml",
+    "text/html", "text/plain", "none",
+)  # fmt: skip
+
+
+def library() -> Any:
+    """The module `prometheus_client.core`.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    return need("prometheus_client.core", "metrics", "the endpoint for metrics")
+
+
+def collector(crawler: AnyCrawl) -> "CrawlCollector":
+    """A collector to be registered in a registry, once for each: `registry.register(collector(crawler))`.
+
+    Raises:
+        MissingExtra: `prometheus_client` is not installed.
+    """
+    return CrawlCollector(crawler, library())
+
+
+class CrawlCollector:
+    """One crawl for a registry; see `collector`."""
+
+    def __init__(self, crawler: AnyCrawl, core: Any) -> None:
+        self._crawler = crawler
+        self._core = core
+
+    def collect(self) -> Iterator[Any]:
+        """The families as they are now; may be called from any thread."""
+        now = self._crawler.snapshot(hosts=0, rules=0)
+        yield from self._counters(now)
+        yield from self._gauges(now)
+        yield self._depths(now)
+        yield self._commits(now)
+
+    def _counters(self, now: Snapshot) -> Iterator[Any]:
+        counter = self._core.CounterMetricFamily
+        stats = now.stats
+        for name, attribute, words in _COUNTERS:
+            yield counter(f"comity_{name}", words, value=getattr(stats, attribute))
+        changes = counter("comity_changes", "Pages in a refresh, by what changed.", labels=("change",))
+        for change in ("new", "changed", "gone", "unchanged"):
+            changes.add_metric((change,), getattr(stats, change))
+        yield changes
+        requests = counter(
+            "comity_requests", "Requests that have ended, by purpose and answer.",
+            labels=("purpose", "answer"),
+        )  # fmt: skip
+        for kind, count in sorted(now.requests.items()):
+            requests.add_metric(kind, count)
+        yield requests
+        refusals = counter("comity_refusals", "URLs that robots.txt or the policy forbids.", labels=("verdict",))
+        for verdict, count in sorted(now.refused.items()):
+            refusals.add_metric((verdict,), count)
+        yield refusals
+        types = counter("comity_pages_by_type", "Pages kept, by content type.", labels=("type",))
+        for name in _TYPES:
+            types.add_metric((name,), now.types.get(name, 0))
+        types.add_metric(("other",), sum(count for name, count in now.types.items() if name not in _TYPES))
+        yield types
+
+    def _gauges(self, now: Snapshot) -> Iterator[Any]:
+        gauge = self._core.GaugeMetricFamily
+        running = now.phase in ("running", "held", "stopping")
+        yield gauge("comity_running", "Whether the crawl runs.", value=int(running))
+        yield gauge("comity_requests_under_way", "Requests in progress.", value=now.under_way)
+        hosts = gauge("comity_hosts", "Hosts that have or had work, by what they do or wait for.", labels=("state",))
+        for host_state in HostState:
+            hosts.add_metric((host_state.value,), now.states.get(host_state, 0))
+        yield hosts
+        urls = gauge("comity_urls", "Known URLs, by state.", labels=("state",))
+        for state in State:
+            urls.add_metric((state.name.lower(),), now.urls.get(state, 0))
+        yield urls
+
+    def _depths(self, now: Snapshot) -> Any:
+        upto = [(str(bound), sum(now.depths[: bound + 1])) for bound in _DEPTHS]
+        buckets = [*upto, ("+Inf", sum(now.depths))]
+        words = "Links from a seed to a page kept."
+        return self._core.HistogramMetricFamily("comity_page_depth", words, buckets=buckets, sum_value=None)
+
+    def _commits(self, now: Snapshot) -> Any:
+        bounds = (*(f"{bound:g}" for bound in COMMIT_BOUNDS), "+Inf")
+        buckets = list(zip(bounds, accumulate(now.commits), strict=True))
+        words = "Seconds that commits took."
+        return self._core.HistogramMetricFamily(
+            "comity_commit_seconds", words, buckets=buckets, sum_value=now.commit_seconds
+        )

@@ -1,0 +1,1 @@
+"""One run of a crawl: whose turn it is, the fetch, its outcome, and the commit."""

@@ -1,0 +1,264 @@
+"""What a crawl found out and has not made durable yet: every outcome is entered here, once.
+
+What is entered is gathered on the crawl's own thread and written in another (commits.py), so that a disk that takes its
+time holds nobody up. Entering does not wait for anything: what has begun to be entered is entered.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from comity.crawler.finding.duplicates import Duplicates
+from comity.crawler.finding.recrawl import RefreshRun
+from comity.crawler.output import records
+from comity.crawler.output.records import CrawledPage
+from comity.crawler.progress.stats import StatsCollector
+from comity.crawler.run.facts import Facts
+from comity.crawler.run.given import Given, Opened
+from comity.crawler.run.limits import Quota
+from comity.crawler.run.memory import Memory
+from comity.crawler.run.outcomes import TABLE, Again, Failed, Kept, Outcome, PutOff, SitemapRead, Written
+from comity.crawler.sinks import Channel
+from comity.frontier import Batch, EntryKind, Found, Message, State
+from comity.net import Response
+from comity.net.request_record import RequestRecord
+from comity.policy import RobotsResult
+
+RECORD: Final = 1000  # bytes of a record beside its body, about
+
+
+@dataclass(slots=True)
+class Unsaved:
+    """What one commit is to make durable.
+
+    Attributes:
+        records: of the output.
+        pages: to be handed out once they are durable.
+        settled: by host, ids of URLs that have no turn though they wait in the frontier until the commit is through.
+        unread: hosts of which sitemaps were found or read: their pages may have their turn after the commit.
+        octets: bytes of bodies and records, about.
+    """
+
+    batch: Batch = field(default_factory=Batch)
+    records: list[Written] = field(default_factory=list)
+    pages: list[CrawledPage] = field(default_factory=list)
+    settled: dict[str, set[int]] = field(default_factory=dict)
+    unread: set[str] = field(default_factory=set)
+    octets: int = 0
+
+    @property
+    def hosts(self) -> set[str]:
+        """Those of which URLs wait to be fetched once it is durable."""
+        found = {found.host for found in self.batch.found if found.state < State.DONE}
+        return found | self.unread | set(self.batch.resumed)
+
+
+class Book:
+    """What one crawl found out.
+
+    Attributes:
+        stats: counts over all runs so far.
+        trouble: the first failure or unreachable robots.txt of this run, in words.
+        lasting: whether there was a failure in this run that will not pass: the site was reached.
+        refusal: the first refusal of a URL in this run, in words.
+        refresh: number of the refresh that this is; 0 for a first crawl.
+        unsaved: what waits for the next commit.
+
+    Args:
+        memory: is told of the bodies that wait for a commit.
+        facts: what the crawl remembers, of the pages kept before above all.
+    """
+
+    def __init__(
+        self,
+        given: Given,
+        opened: Opened,
+        collector: StatsCollector,
+        memory: Memory,
+        quota: Quota,
+        facts: Facts,
+        refresh: RefreshRun | None,
+    ) -> None:
+        duplicates = given.settings.duplicates
+        self.stats = collector.stats
+        self.trouble: str | None = None
+        self.lasting = False
+        self.refusal: str | None = None
+        self.unsaved = Unsaved()
+        self._on_their_way = Unsaved()  # with the commit under way
+        self._collector = collector
+        self._ledger = opened.ledger
+        self._memory = memory
+        self._quota = quota
+        self._duplicates = None if duplicates == "off" else Duplicates(facts, near=duplicates == "near")
+        self.refresh = 0 if refresh is None else refresh.number
+        self._hands_out = given.listeners.page is not None
+        self._telemetry = opened.telemetry
+
+    @property
+    def waiting(self) -> bool:
+        """Whether anything waits for the next commit."""
+        return bool(self.unsaved.batch or self.unsaved.records)
+
+    @property
+    def size(self) -> int:
+        """URLs settled or found since the last commit."""
+        batch = self.unsaved.batch
+        return len(batch.settled) + len(batch.found) + len(batch.messages)
+
+    async def until_below(self, size: int, wake: Callable[[], None]) -> None:
+        """Come back when less than `size` waits for a commit; `wake` asks for one."""
+        while self.size >= size:
+            wake()
+            await asyncio.sleep(0.001)
+
+    def settled(self, host: str) -> set[int]:
+        """The entries of a host that are settled but wait in the frontier until a commit is through."""
+        return {*self.unsaved.settled.get(host, ()), *self._on_their_way.settled.get(host, ())}
+
+    def unread(self, host: str) -> bool:
+        """Whether sitemaps of a host were found, or read, that wait for a commit."""
+        return host in self.unsaved.unread or host in self._on_their_way.unread
+
+    def enter(self, outcome: Outcome, host: str) -> Outcome:
+        """Enter what came of a URL of a host; gives it as it was entered: a page for which there is no room is to have
+        its turn again, in a later run with a higher limit.
+        """
+        kind, taken, unsaved, page = TABLE[type(outcome)], outcome.taken, self.unsaved, None
+        if taken is not None and not self._quota.has_room(host):
+            return Again(entry=outcome.entry, answer=outcome.answer)
+        if outcome.before is not None:
+            self._look_back(outcome)  # first: what the page was is forgotten before it is known as it is
+        if isinstance(outcome, Kept):
+            outcome = self._marked(outcome)
+            page = outcome.page() if self._hands_out else None
+        record = None if kind.channel is None else outcome.record()
+        more = list(outcome.beside(self.refresh))
+        # What can fail on a page has been done: from here on it is entered, all of it.
+        if taken is not None:
+            self._quota.kept(host, taken)
+        if isinstance(outcome, Kept):
+            self.stats.body_bytes += len(outcome.answer.body)
+            self._collector.tally.page(outcome.entry.depth, outcome.shown.content_type)
+            self.stats.soft_404 += outcome.soft_404 is not None
+            self.stats.misfit += outcome.misfit is not None
+            self.stats.duplicates += outcome.duplicate is not None
+        if page is not None:
+            unsaved.pages.append(page)
+        for counter in kind.counters:
+            setattr(self.stats, counter, getattr(self.stats, counter) + 1)
+        if kind.channel is not None and record is not None:
+            self._write(kind.channel, record, outcome.answer if kind.with_answer else None)
+            if kind.ledger is not None:
+                kind.ledger(self._ledger, record)
+            if kind.told is not None:
+                kind.told(self._collector, record)
+            if kind.channel == "refusals":
+                self.refusal = self.refusal or record["why"]
+        if (trouble := outcome.trouble) is not None:
+            self.trouble = self.trouble or trouble
+            self.lasting = self.lasting or (isinstance(outcome, Failed) and not outcome.passing)
+        if isinstance(outcome, SitemapRead):
+            unsaved.unread.add(host)
+        outcome.note(unsaved.batch, self.refresh)
+        if kind.state is not None:
+            unsaved.batch.settled.append((kind.state, outcome.entry.id))
+        if kind.state is not None or isinstance(outcome, PutOff):
+            unsaved.settled.setdefault(host, set()).add(outcome.entry.id)
+        for each in more:
+            if isinstance(each, Outcome):
+                self.enter(each, host)
+            else:
+                self._write(*each)
+        if self._telemetry is not None:
+            self._telemetry.outcome(outcome.entry.url, type(outcome).__name__.lower())
+        return outcome
+
+    def found(self, found: Found) -> None:
+        """A URL was discovered."""
+        self.unsaved.batch.found.append(found)
+        if found.kind is EntryKind.SITEMAP:
+            self.unsaved.unread.add(found.host)
+
+    def message(self, shard: int, message: Message) -> None:
+        """Something was found that concerns another shard."""
+        self.unsaved.batch.messages.append((shard, message))
+
+    def taken(self, shard: int, number: int) -> None:
+        """A parcel of another shard was taken up, all of it."""
+        self.unsaved.batch.taken[shard] = number
+
+    def delivered(self, numbers: Mapping[int, int]) -> None:
+        """Other shards have taken what was sent to them, up to these parcels."""
+        self.unsaved.batch.delivered.update(numbers)
+
+    def resumed(self, host: str, number: int) -> None:
+        """The URLs of a host that were put off, this many, are queued again."""
+        self.stats.postponed -= number
+        self.unsaved.batch.resumed.append(host)
+
+    def robots(self, result: RobotsResult) -> None:
+        """A site was asked for its robots.txt."""
+        self._collector.robots(result)
+        self._write("robots", records.robots(result), result)
+        self._ledger.robots(result)
+
+    def request(self, request: RequestRecord) -> None:
+        """A request is over, whatever came of it."""
+        self._ledger.request(request)
+        self._collector.request(request)
+        if self._telemetry is not None:
+            self._telemetry.request(request)
+
+    def copied(self, response: Response) -> None:
+        """An answer's body is a copy that was kept from earlier."""
+        self._ledger.copy(response)
+
+    def take(self) -> Unsaved:
+        """All that became of URLs since the last commit, for the one that begins."""
+        self._on_their_way, self.unsaved = self.unsaved, Unsaved()
+        return self._on_their_way
+
+    def committed(self, found: int, trapped: int, refusals: list[dict[str, Any]]) -> None:
+        """What was taken is durable: what the commit found out counts from now on.
+
+        Args:
+            found: URLs that were new; of them `trapped`.
+            refusals: the records of those that a rule refused.
+        """
+        self._memory.written(self._on_their_way.octets)
+        self._on_their_way = Unsaved()
+        self.stats.found += found
+        self.stats.trapped += trapped
+        self.stats.refused += len(refusals)
+        for record in refusals:
+            self._collector.refused(record)
+            self.refusal = self.refusal or record["why"]
+
+    def _marked(self, page: Kept) -> Kept:
+        """A page with what it repeats."""
+        if self._duplicates is None:
+            return page
+        shown, canonical = page.shown, page.read.canonical if page.read is not None else None
+        duplicate = self._duplicates.keep(
+            shown.url, shown.body, sha256=shown.sha256, canonical=canonical, fingerprint=page.fingerprint
+        )
+        return page if duplicate is None else replace(page, duplicate=duplicate)
+
+    def _look_back(self, outcome: Outcome) -> None:
+        """What a page was may count no more: then no other page repeats it from now on."""
+        before = outcome.before
+        assert before is not None
+        if outcome.outdates and before.digest is not None and self._duplicates is not None:
+            self._duplicates.forget(before.url, before.digest)
+        if outcome.is_left:
+            self.unsaved.batch.gone.append(outcome.entry.url)
+
+    def _write(self, channel: Channel, record: dict[str, Any], answer: Response | RobotsResult | None) -> None:
+        if self.refresh and "refresh" in record:
+            record["refresh"] = self.refresh
+        self.unsaved.records.append((channel, record, answer))
+        octets = RECORD + (len(answer.body) if answer is not None else 0)
+        self.unsaved.octets += octets
+        self._memory.keep(octets)

@@ -1,0 +1,309 @@
+"""What goes from one run of a crawl to the next: policy, settings, sites that could not be reached.
+
+A later run keeps to the policy and the settings that the crawl was begun with, unless it is told otherwise; where scope
+or policy change, what the old ones decided about the queue is decided again. What a machine can bear (requests at once,
+the browser) is no part of that: each run says it for itself.
+
+RFC 9309, 2.3.1.4: a robots.txt that cannot be reached is so for now. A site is asked again once its failure's life is
+over, in this run if that lasts so long, or else in a later one; no run waits for it.
+"""
+
+import dataclasses
+import heapq
+import math
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.progress.stats import UNREACHABLE
+from comity.crawler.run.facts import Facts
+from comity.crawler.sharding.shards import CrawlManifest, manifest_of, run_in
+from comity.errors import InvalidSetting
+from comity.fields import settings_of
+from comity.frontier import EntryKind, Judged, Run, Superseded, View
+from comity.frontier.rules import DurableFrontier
+from comity.frontier.tables import TablesView
+from comity.policy import Policy
+from comity.policy.policy import policy_to_dict
+
+if TYPE_CHECKING:  # what reads a finished crawl needs no network
+    from comity.crawler.run.book import Book
+    from comity.net import Clock
+
+POLICY: Final = "policy"
+_PACE: Final = frozenset(
+    ("min_interval", "pace_by", "adaptive", "backoff", "max_backoff", "max_retry_after", "robots_fetch_counts")
+) | {"breaker_failures", "breaker_recovery", "purposes"}
+
+
+def policy_from_dict(values: Mapping[str, Any]) -> Policy:
+    """As `policy_to_dict` gave it; what this version does not know is left out.
+
+    Raises:
+        InvalidSetting: a value is not allowed.
+    """
+    known = {field.name for field in dataclasses.fields(Policy)}
+    return Policy(**{name: _value(value) for name, value in values.items() if name in known})
+
+
+def decides_otherwise(policy: Policy, before: Mapping[str, Any] | None) -> bool:
+    """Whether a policy may decide otherwise than the one of the run before, as `policy_to_dict` gave it.
+
+    What only sets the pace decides nothing.
+    """
+    now = policy_to_dict(policy)
+    then = {} if before is None else {name: _value(value) for name, value in before.items()}
+    return before is not None and any(_value(now[name]) != then.get(name) for name in now.keys() - _PACE)
+
+
+def _value(value: Any) -> Any:
+    if value == "inf":
+        return math.inf
+    return tuple(value) if isinstance(value, list) else value
+
+
+RUN: Final = "run"
+"""The fact that says which run of which crawl was the last to begin."""
+
+
+def run_of(before: Sequence[Any] | None, wanted: Run | None, folder: Path) -> Run:
+    """The run that begins.
+
+    Args:
+        before: the one before, as it is remembered.
+        wanted: the one that is to begin, where it is one of several shards; one of a crawl by itself is the next.
+
+    Raises:
+        Superseded: a later one has begun already, or the folder is another crawl's.
+    """
+    last = None if before is None else Run(*before)
+    if wanted is None:
+        return Run(secrets.token_hex(8), 1) if last is None else Run(last.crawl, last.number + 1)
+    for begun in (last, run_in(folder.parent)):
+        if begun is not None and begun.crawl != wanted.crawl:
+            raise Superseded(f"{folder} is a shard of another crawl", hint="put back the one that was there")
+        if begun is not None and begun.number > wanted.number:
+            raise Superseded(
+                f"run {begun.number} of the crawl in {folder.parent} has begun, and this is run {wanted.number}: "
+                "it takes and writes nothing more"
+            )
+    return wanted
+
+
+SETTINGS: Final = "settings"
+COVERING: Final = ("scope", "include", "exclude", "max_depth")
+"""Settings that say which URLs belong to the crawl: when one changes, what waits is judged again."""
+OF_THE_RUN: Final = frozenset(("concurrency", "per_host", "render_browser", "render_pages", "telemetry", "webhook"))
+_DEFAULTS: Final = {field.name: field.default for field in dataclasses.fields(CrawlSettings)}
+
+
+def settings_to_dict(settings: CrawlSettings) -> dict[str, Any]:
+    """What is remembered, as JSON can hold it."""
+    return {name: value for name, value in dataclasses.asdict(settings).items() if name not in OF_THE_RUN}
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """With what the crawl in a folder was begun.
+
+    Attributes:
+        is_there: whether there is one.
+        policy: None where there is none, or that of an output that was made by something else.
+        settings: as far as this version knows them.
+        refresh: the number of the last refresh that it has begun; 0 where it has begun none.
+    """
+
+    is_there: bool = False
+    policy: Policy | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    refresh: int = 0
+
+    @classmethod
+    def at(cls, folder: Path) -> "Begun":
+        """That of a folder, which is opened once.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
+        if (manifest := manifest_of(folder)) is not None:
+            return cls.of(manifest)
+        view = View.begun(folder / "frontier.sqlite")
+        if view is None:
+            return cls()
+        with view:
+            return cls.seen_in(view)
+
+    @classmethod
+    def of(cls, manifest: CrawlManifest) -> "Begun":
+        """That of a crawl of several shards."""
+        return cls(True, policy_from_dict(manifest.policy), known_settings(manifest.settings), manifest.refresh)
+
+    @classmethod
+    def seen_in(cls, view: TablesView) -> "Begun":
+        """That of a crawl of one part, by its frontier."""
+        policy, refresh = view.load_state(POLICY), view.load_state("refresh") or {"number": 0}
+        settings = known_settings(view.load_state(SETTINGS) or {})
+        return cls(True, None if policy is None else policy_from_dict(policy), settings, int(refresh["number"]))
+
+
+def known_settings(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """What a crawl remembers of its settings, as `settings_to_dict` gave it, as far as this version knows them."""
+    known = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
+    return {name: value for name, value in known.items() if name in _DEFAULTS and name not in OF_THE_RUN}
+
+
+def stated_settings(settings: CrawlSettings | None) -> dict[str, Any]:
+    """What settings say that is not the default anyway."""
+    values = {} if settings is None else dataclasses.asdict(settings)
+    return {name: value for name, value in values.items() if value != _DEFAULTS[name]}
+
+
+def settings_in_force(
+    given: CrawlSettings | Mapping[str, Any] | None, begun: Mapping[str, Any], *, refresh: bool = False
+) -> CrawlSettings:
+    """The settings of a run, field by field: what is given, else what the crawl was begun with, else the default.
+
+    Patterns that exclude add to those of the beginning, so that nothing is let in by keeping more out; an empty
+    `exclude` that is given lifts them.
+
+    Args:
+        given: a mapping of the settings that are given; of a CrawlSettings, those that differ from the default.
+        refresh: whether this run begins a refresh, which says for itself whether it trusts `lastmod`.
+
+    Raises:
+        InvalidSetting: a setting is not allowed, or there is none of that name.
+    """
+    now = dict(given) if isinstance(given, Mapping) else stated_settings(given)
+    for name in now:
+        if name not in _DEFAULTS:
+            raise InvalidSetting(f"{name}: not a setting of a crawl", hint="see CrawlSettings")
+    before = dict(begun)
+    if refresh:
+        before.pop("trust_lastmod", None)
+    if more := settings_of(CrawlSettings)["exclude"].checked(now.get("exclude", ())):
+        now["exclude"] = tuple(dict.fromkeys((*before.get("exclude", ()), *more)))
+    return CrawlSettings(**{**before, **now})
+
+
+def changed_settings(settings: CrawlSettings) -> dict[str, Any]:
+    """What is remembered and is not the default: what a person should know of a crawl that goes on."""
+    return {name: value for name, value in stated_settings(settings).items() if name not in OF_THE_RUN}
+
+
+def judge_again(frontier: DurableFrontier, settings: CrawlSettings, policy: Policy, seeds: Sequence[str]) -> None:
+    """Judge the queue by settings and policy of the run that begins, and remember these, in one transaction.
+
+    Args:
+        seeds: URLs given that no run before was given.
+    """
+    load_state, load_states = frontier.load_state, frontier.load_states
+    kept = settings_to_dict(settings)
+    before, scope = load_state(SETTINGS, {}), load_state("scope")
+    covers = None
+    if scope is not None and any(before.get(name) != _as_json(kept[name]) for name in COVERING):
+        covers = settings.scope_around(seeds, scope)
+    otherwise = decides_otherwise(policy, load_state(POLICY))
+    usage = otherwise or before.get("only_if", []) != _as_json(kept["only_if"])
+
+    def inside(url: str, depth: int, kind: EntryKind) -> bool:
+        assert covers is not None
+        lists = kind is EntryKind.SITEMAP  # what was given is crawled whatever the patterns say
+        return (depth == 0 and not lists) or covers.covers(url, depth=depth, lists=lists)
+
+    def save(by_policy: Judged, by_scope: Judged) -> dict[str, Any]:
+        state: dict[str, Any] = {SETTINGS: kept, POLICY: policy_to_dict(policy)}
+        if otherwise:
+            state |= dict.fromkeys(load_states(UNREACHABLE))
+        stats = load_state("stats")
+        if stats is not None:
+            stats["outside"] = max(stats["outside"] + by_scope.left - by_scope.back, 0)
+            stats["refused"] = max(stats["refused"] - by_policy.refused, 0)
+            stats["failed"] = max(stats["failed"] - by_policy.failed, 0)
+            state["stats"] = stats | ({"postponed": 0} if otherwise else {})
+        return state
+
+    frontier.judge_again(inside if covers is not None else None, policy=otherwise, usage=usage, save=save)
+
+
+def _as_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+class UnreachableHosts:
+    """The sites that are left alone, host by host.
+
+    Args:
+        longest: seconds that a failure is remembered at most, whatever was done to the wall clock.
+        facts: what the crawl remembers, and `saved` what it does of these, by name.
+    """
+
+    def __init__(self, book: "Book", clock: "Clock", longest: float, facts: Facts, saved: Mapping[str, Any]) -> None:
+        self._book = book
+        self._facts = facts
+        self._clock = clock
+        self._longest = longest
+        self._counts: dict[str, int] = {}  # URLs by host
+        self._until: dict[str, dict[str, float]] = {}  # by host and origin
+        self._why: dict[str, str] = {}  # the last failure of each host, in words
+        self._due: list[tuple[float, str]] = []  # a heap; a host whose time was put off stands in it more than once
+        now, wall = clock.monotonic(), clock.wall()
+        for name, (count, times, why) in saved.items():
+            host = name.removeprefix(UNREACHABLE)
+            self._counts[host], self._why[host] = count, why
+            self._until[host] = {origin: now + min(until - wall, longest) for origin, until in times.items()}
+            if any(until - wall > longest for until in times.values()):
+                self._remember(host)  # a time that was too far off must not be so for the next run again
+            heapq.heappush(self._due, (_last(self._until[host]), host))
+
+    def __bool__(self) -> bool:
+        return bool(self._until)
+
+    def holds(self, host: str, origin: str) -> bool:
+        """Whether an origin's robots.txt may not be asked for yet."""
+        return self._until.get(host, {}).get(origin, -math.inf) > self._clock.monotonic()
+
+    def why(self, host: str | None = None) -> str | None:
+        """What failed at a host, in words; of no host in particular, what failed at one that still rests."""
+        return next(iter(self._why.values()), None) if host is None else self._why.get(host)
+
+    def postpone(self, host: str, origin: str, why: str, until: float | None = None) -> None:
+        """A URL has to wait; `until`: when its robots.txt may be asked for again, None where `holds` knows it."""
+        self._why[host] = why
+        if until is not None:
+            now = self._clock.monotonic()
+            times = self._until.setdefault(host, {})
+            times[origin] = min(max(until, now), now + self._longest)
+            heapq.heappush(self._due, (_last(times), host))
+        self._counts[host] = self._counts.get(host, 0) + 1
+        self._remember(host)
+
+    def resume_due(self) -> float | None:
+        """Have URLs come up again whose time has come. Gives the seconds until that of the next, None if there is none.
+
+        A host's come up together, once all of its origins may be asked.
+        """
+        now = self._clock.monotonic()
+        while self._due:
+            at, host = self._due[0]
+            if host in self._until and _last(self._until[host]) == at:
+                if at > now:
+                    return at - now
+                del self._until[host]
+                self._why.pop(host, None)
+                self._remember(host)
+                self._book.resumed(host, self._counts.pop(host, 0))
+            heapq.heappop(self._due)
+        return None
+
+    def _remember(self, host: str) -> None:
+        """Have a later run know of a host, if it waits."""
+        to_wall, times = self._clock.wall() - self._clock.monotonic(), self._until.get(host)
+        until = None if times is None else {origin: at + to_wall for origin, at in times.items()}
+        self._facts.put(UNREACHABLE + host, None if until is None else [self._counts[host], until, self._why[host]])
+
+
+def _last(times: dict[str, float]) -> float:
+    return max(times.values())

@@ -1,0 +1,214 @@
+"""When what a crawl found out is made durable, and what follows once it is: output, ledger and frontier together."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from comity.crawler.output.ledger import Collected
+from comity.crawler.output.records import complete
+from comity.crawler.progress.stats import Stats, StatsCollector, Tally
+from comity.crawler.run.book import Book, Unsaved
+from comity.crawler.run.control import Control
+from comity.crawler.run.facts import Facts
+from comity.crawler.run.given import Given, Opened
+from comity.crawler.run.memory import Memory
+from comity.crawler.run.outcomes import Written
+from comity.crawler.run.scheduler import Scheduler
+from comity.crawler.run.waits import Waits
+from comity.frontier.rules import Queued
+from comity.net import Response
+
+EVERY: Final = 0.5  # seconds, for each shard of a process, which so commits as often as one crawl does
+LATEST: Final = 2.0  # seconds, however many they are; one that has nothing to do commits at once
+SIZE: Final = 1000  # URLs settled or found
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a commit made durable.
+
+    Attributes:
+        queued: what it added to the queue, by host; see `frontier.rules.Queued`.
+        told: channel and record of each failure and refusal.
+        new, trapped: URLs among those found that were new; trapped.
+        refusals: the records of those that a rule refused.
+        records: of the ledger, with it.
+        seconds: that it took.
+    """
+
+    unsaved: Unsaved
+    queued: Queued
+    told: Sequence[tuple[str, dict[str, Any]]]
+    new: int
+    trapped: int
+    refusals: list[dict[str, Any]]
+    records: int
+    seconds: float
+
+
+class Commits:
+    """The commits of one run: one at a time, beside the fetches.
+
+    Attributes:
+        records: of the ledger, that are committed.
+
+    Args:
+        state: gives what is to be saved with a commit, by name.
+    """
+
+    def __init__(
+        self,
+        given: Given,
+        opened: Opened,
+        book: Book,
+        collector: StatsCollector,
+        facts: Facts,
+        waits: Waits,
+        scheduler: Scheduler,
+        memory: Memory,
+        control: Control,
+        state: Callable[[], dict[str, Any]],
+    ) -> None:
+        self._listeners = given.listeners
+        self._opened = opened
+        self._book = book
+        self._collector = collector
+        self._facts = facts
+        self._waits = waits
+        self._scheduler = scheduler
+        self._memory = memory
+        self._control = control
+        self._state = state
+        self._is_shard = given.place is not None
+        self._under_way: asyncio.Task[None] | None = None
+        self._next = given.clock.monotonic() + EVERY
+        self._sent = opened.frontier.sent
+        self.records = 0
+
+    @property
+    def under_way(self) -> bool:
+        """Whether one is, or is over and was not looked at yet."""
+        return self._under_way is not None
+
+    def look(self) -> None:
+        """See whether one is over. What went wrong is raised, and then it is not: nothing more is committed."""
+        if self._under_way is not None and self._under_way.done():
+            self._under_way.result()
+            self._under_way = None
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether so much waits to be written that no request may be started."""
+        return max(self._memory.kept, self._opened.sink.pending) >= self._memory.limit
+
+    def due(self) -> float | None:
+        """When the next is to begin, if nothing else asks for one; None where there is nothing to commit."""
+        return self._next if self._under_way is None and (self._book.waiting or self._scheduler.tasks) else None
+
+    def begin(self, now: float) -> None:
+        """Begin one if it is time, or much waits for it."""
+        if now >= self._next or self._is_much():
+            self._under_way = asyncio.get_running_loop().create_task(self.commit())
+            self._under_way.add_done_callback(lambda _: self._control.wake())
+            self._next = now + min(EVERY * max(len(self._scheduler.beside), 1), LATEST)
+
+    async def wait(self) -> None:
+        """Until the one that is under way is over, whatever came of it."""
+        if self._under_way is not None:
+            await asyncio.wait([self._under_way])
+            if not self._under_way.cancelled():
+                self._under_way.exception()  # raised by `look`, unless something else ends the run
+
+    async def commit(self, *, final: bool = False) -> None:
+        """Make everything so far durable, hand out new pages and give hosts with new URLs their turn.
+
+        Args:
+            final: nothing more is to be written in this run.
+        """
+        for name, value in self._state().items():
+            self._facts.put(name, value)
+        stats, tally = replace(self._book.stats), self._collector.tally.copy()
+        work = partial(
+            self._carry_out,
+            self._book.take(),
+            self._opened.ledger.collect(),
+            self._facts.take(),
+            stats,
+            tally,
+            final=final,
+        )
+        done = await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._opened.writer, work))
+        self._book.committed(done.new, done.trapped, done.refusals)
+        self._collector.committed(done.seconds)
+        self.records = done.records
+        self._facts.committed()
+        self._waits.committed()
+        resumed = done.unsaved.batch.resumed
+        for name in done.unsaved.hosts:
+            self._scheduler.found(name, () if name in resumed else done.queued.get(name, ()))
+        listeners, frontier = self._listeners, self._opened.frontier
+        if listeners.sent is not None and frontier.sent != self._sent:
+            self._sent = frontier.sent
+            listeners.sent()
+        told = [partial(listeners.page, page) for page in done.unsaved.pages] if listeners.page is not None else []
+        told += [partial(tell, *record) for tell in listeners.records for record in done.told]
+        errors = []
+        for tell in told:  # all of it, whatever one says of it: no later run hands out what is kept
+            try:
+                tell()
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def _carry_out(
+        self, unsaved: Unsaved, collected: Collected, facts: dict[str, Any], stats: Stats, tally: Tally, *, final: bool
+    ) -> "Done":
+        """Write output, ledger and frontier, all or nothing. In the writer's thread."""
+        begun, sink = time.perf_counter(), self._opened.sink
+        counts: Counter[str] = Counter(channel for channel, _, _ in unsaved.records)
+        told = [(channel, record) for channel, record, _ in unsaved.records if channel in ("failures", "refusals")]
+        sink.add(self._completed(unsaved.records))
+        with self._opened.frontier.commit(unsaved.batch) as commit:
+            for record in commit.refusals:
+                record["refresh"] = self._book.refresh
+            self._opened.sink.add(
+                ("traps" if "trap" in record else "refusals", record, None) for record in commit.refusals
+            )
+            by_rule = [record for record in commit.refusals if "trap" not in record]
+            trapped = len(commit.refusals) - len(by_rule)
+            marker = self._opened.ledger.commit(collected, by_rule, counts)
+            stats.found += commit.new
+            stats.refused += len(by_rule)
+            stats.trapped += trapped
+            commit.facts |= facts | {
+                "sink": sink.flush(final=final),
+                "ledger": marker,
+                "stats": stats.to_dict(),
+                "tally": tally.to_list(by_rule),
+            }
+        told += [("refusals", record) for record in by_rule]
+        seconds = time.perf_counter() - begun
+        return Done(unsaved, commit.queued, told, commit.new, trapped, by_rule, marker["count"], seconds)
+
+    def _completed(self, records: list[Written]) -> Iterator[Written]:
+        """The records of a commit, with their bodies; each is let go of once it is written."""
+        records.reverse()
+        while records:
+            channel, record, answer = records.pop()
+            if channel == "pages" and isinstance(answer, Response):
+                complete(record, answer, in_utf8=self._opened.sink.in_utf8)
+            yield channel, record, answer
+            del record, answer
+
+    def _is_much(self) -> bool:
+        """Whether so much waits for the next commit that it should not wait for its time."""
+        pending, memory = self._book.unsaved.octets, self._memory
+        is_much = self._book.size >= SIZE or pending >= memory.limit // 8
+        is_short = memory.is_short and pending > 0
+        rests = self._is_shard and not self._scheduler.tasks and self._book.waiting
+        return is_much or self.is_held_up or is_short or rests

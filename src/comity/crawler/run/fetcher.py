@@ -1,0 +1,263 @@
+"""Fetches one URL through the client and says what came of it. It writes nothing: what came of it is an outcome.
+
+It decides what an answer is (a page, a redirect, a failure, one to be tried again). Which URL has its turn, and when,
+is the scheduler's to say.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from comity import urls
+from comity.crawler.finding import admission
+from comity.crawler.finding.admission import URLFilter
+from comity.crawler.finding.recrawl import RefreshRun
+from comity.crawler.output.records import HTML
+from comity.crawler.run.book import Book
+from comity.crawler.run.checkpoint import UnreachableHosts
+from comity.crawler.run.hosts import Host
+from comity.crawler.run.limits import Quota
+from comity.crawler.run.memory import BodyOctets
+from comity.crawler.run.outcomes import (
+    Absent,
+    Again,
+    Failed,
+    Gone,
+    Known,
+    Outcome,
+    PutOff,
+    Redirected,
+    Refused,
+    Retried,
+    SitemapRead,
+    Unchanged,
+    Unpaid,
+    Unwanted,
+)
+from comity.crawler.run.reading import Reader
+from comity.crawler.sinks import OURS
+from comity.errors import (
+    AddressBlocked,
+    FetchError,
+    InvalidSetting,
+    PaymentRequired,
+    PluginError,
+    Postponed,
+    RenderingFailed,
+    RobotsDisallowed,
+    StorageError,
+    TooLarge,
+    UnwantedType,
+)
+from comity.frontier import Entry, EntryKind, Visit
+from comity.http_rules import GONE, PAYMENT_REQUIRED, is_temporary
+from comity.net import Response, Session
+from comity.policy import Decision
+from comity.signals.payment import bad_status
+from comity.signals.sitemaps import may_be_sitemap
+
+if TYPE_CHECKING:
+    from comity.crawler.rendering import Rendered, Renderer
+
+LARGEST_SITEMAP = 52_428_800 + 65_536  # bytes: the limit of sitemaps.org, and a little for those who count otherwise
+SLOW_SHARE = 3.0  # times as long as rules were asked that take long, others have the event loop
+MOST_RESTING = 32  # pages that wait for the browser before they hold up other hosts: each is in memory
+
+
+class Fetcher:
+    """Fetches the URLs of one crawl.
+
+    Args:
+        book: where what a rendered page asks for is entered.
+    """
+
+    def __init__(
+        self,
+        client: Session,
+        reader: Reader,
+        url_filter: URLFilter,
+        quota: Quota,
+        refresh: RefreshRun | None,
+        unreachable: UnreachableHosts,
+        book: Book,
+    ) -> None:
+        self._client = client
+        self._reader = reader
+        self._filter = url_filter
+        self._quota = quota
+        self._settings = reader.settings
+        self._refresh = refresh
+        self._unreachable = unreachable
+        self._slow_rules_lock = asyncio.Lock()
+        self._rendering: set[asyncio.Task[Any]] = set()
+        self._renderer: Renderer | None = None
+        if reader.settings.render:
+            from comity.crawler import rendering
+
+            self._renderer = rendering.Renderer(client, reader.settings, book)
+
+    @property
+    def resting(self) -> int:
+        """How many fetches send no request of their own: their pages are in the browser, or wait for it."""
+        return 0 if self._renderer is None else min(self._renderer.pages, MOST_RESTING)
+
+    def give_up(self) -> None:
+        """Cancel the fetches that wait for their turn or for the browser: their URLs wait in the frontier."""
+        for task in self._rendering:
+            task.cancel()
+        self._client.driver.give_up_waiting()
+
+    async def close(self) -> None:
+        """End the browser, if there is one; none may be under way."""
+        if self._renderer is not None:
+            await self._renderer.close()
+
+    def knows(self, host: Host, entry: Entry) -> bool:
+        """Whether a URL may be fetched in its turn; else `learn` comes first, origin by origin."""
+        origin = urls.origin(entry.url)
+        if host.delay is None or origin not in host.origins or self._client.driver.gate.pace_of(host.name) is None:
+            return False
+        return not (self._unreachable and self._unreachable.holds(host.name, origin))
+
+    async def learn(self, host: Host, entry: Entry) -> Outcome:
+        """Learn what must be known before a URL may be fetched: whose pace its host shares, then its robots.txt."""
+        origin = urls.origin(entry.url)
+        if self._unreachable and self._unreachable.holds(host.name, origin):
+            return PutOff(entry=entry, why=self._unreachable.why(host.name) or "")
+        if self._client.driver.gate.pace_of(host.name) is None:
+            await self._client.driver.find_pace(host.name)
+            return Again(entry=entry)
+        decision = await self._client.check(entry.url)
+        return Known(entry=entry, decision=decision) if decision.may_fetch else self._refused(entry, decision)
+
+    async def fetch(self, host: Host, entry: Entry, room: BodyOctets) -> Outcome:
+        """Fetch one URL. Errors are for `given_up`.
+
+        Args:
+            room: counts the body's octets.
+        """
+        await self._ask_slow_rules(entry.url)
+        before = self._refresh.before(entry) if self._refresh is not None else None
+        if before is not None and self._refresh is not None and self._refresh.spared(before, self._client.clock.wall()):
+            return await self._spare(entry, before)
+        lists = self._may_list(entry)
+        most = max(self._client.settings.max_body, LARGEST_SITEMAP) if lists else None
+        response = await self._client.fetch(
+            entry.url, headers=self._conditions(before), max_body=most, any_type=lists, room=room
+        )
+        if not response.ok or response.location is not None:
+            return self._no_page(entry, response, before)
+        if entry.kind is EntryKind.PAGE and self._lists(entry, response):
+            entry = replace(entry, kind=EntryKind.SITEMAP, depth=max(entry.depth, 1))
+        if entry.kind is EntryKind.SITEMAP:
+            return SitemapRead(entry=entry, answer=response)
+        if not self._quota.has_room(host.name):  # it stays in the frontier for a later run with a higher limit
+            return Again(entry=entry, answer=response)
+        rendered = None if self._renderer is None else await self._rendered(self._renderer, entry, response)
+        return await self._reader.read(entry, response, before, rendered)
+
+    def given_up(self, entry: Entry, error: Exception) -> Outcome:
+        """What an error means for a URL.
+
+        Raises:
+            RenderingFailed, StorageError, InvalidSetting, MemoryError: that is ours, and no page's: the crawl ends.
+        """
+        match error:
+            case RenderingFailed() | StorageError() | InvalidSetting() | MemoryError():
+                raise error
+            case RobotsDisallowed():
+                return self._refused(entry, error.decision)
+            case AddressBlocked() | TooLarge() | PluginError():
+                return Failed(entry=entry, why=str(error), by_policy=isinstance(error, AddressBlocked))
+            case UnwantedType():  # the answer is what it is: asking again would not change it
+                return Unwanted(entry=entry, error=error)
+            case FetchError():
+                return self._failed_for_now(entry, str(error))
+            case Postponed():  # visiting hours, an open circuit: the host comes up again in time
+                return Again(entry=entry, error=error)
+            case _:  # one page that defeats us must not end the crawl
+                return Failed(entry=entry, why=f"{OURS}{type(error).__name__}: {error}")
+
+    def _no_page(self, entry: Entry, response: Response, before: Visit | None) -> Outcome:
+        """What an answer is that brings no page."""
+        known = before is not None and before.digest is not None
+        if response.location is not None:
+            target = urls.join(entry.url, response.location)
+            return Redirected(entry=entry, answer=response, before=before, target=target)
+        if response.status == 304 and before is not None and self._conditions(before):
+            return Unchanged(entry=entry, answer=response, before=before, by="validator")
+        if response.status in GONE and known:
+            return Gone(entry=entry, answer=response, before=before, by="status")
+        if entry.kind is EntryKind.SITEMAP and self._filter.is_guess(entry.url):
+            return Absent(entry=entry, answer=response)
+        if is_temporary(response.status):
+            return self._failed_for_now(entry, f"HTTP status {response.status}", response, before)
+        why = f"HTTP status {response.status}"
+        if isinstance(bad_status(response.url, response.status, response.all_headers), PaymentRequired):
+            asks = "payment" if response.status == PAYMENT_REQUIRED else "a licence"
+            return Unpaid(entry=entry, answer=response, before=before, why=f"requires {asks}: {why}")
+        return Failed(entry=entry, answer=response, before=before, why=why)
+
+    def _failed_for_now(
+        self, entry: Entry, why: str, response: Response | None = None, before: Visit | None = None
+    ) -> Outcome:
+        """A failure that may pass: it is tried a few times."""
+        if entry.attempts >= self._settings.retries:
+            return Failed(entry=entry, answer=response, before=before, why=why, passing=True)
+        return Retried(entry=replace(entry, attempts=entry.attempts + 1), answer=response)
+
+    def _refused(self, entry: Entry, decision: Decision) -> Outcome:
+        """A URL may not be fetched: for good, or until its robots.txt can be reached, which is tried a few times."""
+        if decision.verdict != "unknown_unreachable" or entry.attempts >= self._settings.retries:
+            return Refused(entry=entry, decision=decision)
+        until = self._client.driver.gate.robots.of(urls.origin(entry.url)).fresh_until
+        return PutOff(entry=entry, why=decision.why, until=until)
+
+    def _may_list(self, entry: Entry) -> bool:
+        """Whether a URL may be there for what it names, by its own name or by a robots.txt; its answer tells."""
+        return entry.kind is EntryKind.SITEMAP or (
+            self._settings.sitemaps
+            and (self._filter.names(entry.url) or (entry.depth == 0 and may_be_sitemap(entry.url)))
+        )
+
+    def _lists(self, entry: Entry, response: Response) -> bool:
+        """Whether the answer for a page is a sitemap or a feed to be read: a robots.txt names it, or it was given by
+        hand and is one."""
+        if not self._settings.sitemaps:
+            return False
+        if self._filter.names(entry.url) and response.content_type not in HTML:
+            return True
+        return entry.depth == 0 and admission.is_sitemap(response.body, entry.url, feeds=self._settings.feeds)
+
+    async def _ask_slow_rules(self, url: str) -> None:
+        """Have the answer about a URL at hand where it takes long: one at a time, and no more than a part of the time.
+
+        Such a URL was not asked about when it was found: a page may name thousands.
+        """
+        origin_policy = self._client.origin_policy(url)
+        if origin_policy is not None and origin_policy.is_slow(url):
+            async with self._slow_rules_lock:
+                begun = perf_counter()
+                await asyncio.get_running_loop().run_in_executor(None, origin_policy.allows, url)
+                await asyncio.sleep(SLOW_SHARE * (perf_counter() - begun))
+
+    async def _rendered(self, renderer: "Renderer", entry: Entry, response: Response) -> "Rendered | None":
+        task = asyncio.current_task()
+        assert task is not None
+        self._rendering.add(task)
+        try:
+            return await renderer.render(entry, response)
+        finally:
+            self._rendering.discard(task)
+
+    def _conditions(self, before: Visit | None) -> Mapping[str, str]:
+        return self._refresh.conditions(before) if self._refresh is not None else {}
+
+    async def _spare(self, entry: Entry, before: Visit) -> Outcome:
+        """Take a page for unchanged without asking for it, if it might be asked for at all."""
+        decision = await self._client.check(entry.url)
+        if not decision.may_fetch:
+            return Refused(entry=entry, decision=decision)
+        return Unchanged(entry=entry, before=before, by="lastmod")

@@ -1,0 +1,182 @@
+"""How much a crawl may take: pages, bytes and seconds, in all and from each host.
+
+It counts what it is told and says whether there is room. Nothing under way is thrown away when bytes or seconds are
+used up; the number of pages is kept exactly. Time is an argument.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what reads settings needs no network
+    from comity.crawler.run.control import Control
+
+MOST_HOSTS = 20_000  # counted in memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Limits; None where there is none."""
+
+    pages: int | None = None
+    bytes: int | None = None
+    seconds: float | None = None
+
+    def __bool__(self) -> bool:
+        return not (self.pages is None and self.bytes is None and self.seconds is None)
+
+    def used_up(self, spent: "Spent", now: float, *, under_way: int = 0) -> str | None:
+        """Why nothing more may be started, or None. Each request under way may still become a page."""
+        if self.pages is not None and spent.pages + under_way >= self.pages:
+            return f"the limit of {self.pages} page{'s' * (self.pages != 1)} is reached"
+        if self.bytes is not None and spent.bytes >= self.bytes:
+            return f"the limit of {self.bytes} bytes is reached"
+        if self.seconds is not None and spent.seconds_at(now) >= self.seconds:
+            return f"the limit of {self.seconds:g} seconds is reached"
+        return None
+
+
+@dataclass(slots=True)
+class Spent:
+    """What was taken so far, over all runs.
+
+    Attributes:
+        seconds: of earlier runs.
+        lists: sitemaps and feeds asked for.
+        since: when the first request of this run was started; None before it.
+    """
+
+    pages: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    lists: int = 0
+    since: float | None = None
+
+    def seconds_at(self, now: float) -> float:
+        return self.seconds + (now - self.since if self.since is not None else 0.0)
+
+
+class Quota:
+    """What a crawl and each of its hosts may still take.
+
+    Args:
+        load_state: gives back what `save_state` gave under a name in an earlier run, or None. Of hosts only those that
+            come up in this run are held in memory, and only where they have limits of their own.
+        control: says how many pages are granted, where several share the limit.
+    """
+
+    def __init__(
+        self, total: Budget, each: Budget, load_state: Callable[[str], Any], control: "Control | None" = None
+    ) -> None:
+        self._total = total
+        self._each = each
+        self._control = control
+        self._by_host = bool(each)  # asked at every step
+        self._load_state = load_state
+        self._all = self._loaded("spent")
+        self._hosts: dict[str, Spent] = {}
+        self._changed: set[str] = set()
+
+    def started(self, host: str, now: float, *, lists: bool = False) -> None:
+        """A request to a host begins; `lists`: for a sitemap or a feed."""
+        self._all.lists += lists
+        if self._all.since is None:
+            self._all.since = now
+        if self._by_host:
+            spent = self._of(host)
+            if spent.since is None:
+                spent.since = now
+            spent.lists += lists
+            self._changed.add(host)
+
+    def kept(self, host: str, size: int) -> None:
+        """A page of a host was kept; `size` in bytes."""
+        self._all.pages += 1
+        self._all.bytes += size
+        if self._by_host:
+            spent = self._of(host)
+            spent.pages += 1
+            spent.bytes += size
+            self._changed.add(host)
+
+    @property
+    def spent(self) -> Spent:
+        """What was taken so far, in all."""
+        return self._all
+
+    def used_up(self, now: float, *, under_way: int = 0) -> str | None:
+        """Why nothing more may be started anywhere, or None."""
+        if not self._is_granted(under_way):
+            return "all granted pages are used"
+        return self._total.used_up(self._all, now, under_way=under_way)
+
+    def used_up_on(self, host: str, now: float, *, under_way: int = 0) -> str | None:
+        """Why nothing more may be started on a host, or None."""
+        return self._each.used_up(self._of(host), now, under_way=under_way) if self._by_host else None
+
+    def has_room(self, host: str) -> bool:
+        """Whether one more page may be kept."""
+        return (
+            self._is_granted(0)
+            and not _full(self._total, self._all)
+            and not (self._by_host and _full(self._each, self._of(host)))
+        )
+
+    def _is_granted(self, under_way: int) -> bool:
+        granted = None if self._control is None else self._control.granted
+        return granted is None or self._all.pages + under_way < granted
+
+    def room(self, host: str) -> int | None:
+        """How many pages more may be kept of a host; None without a limit."""
+        limits = self._limits(host)
+        return max(min(limit - spent.pages for limit, spent in limits), 0) if limits else None
+
+    def lists_left(self, host: str) -> int | None:
+        """How many sitemaps and feeds more may be asked for: no more than pages may be kept; None without a limit."""
+        limits = self._limits(host)
+        return max(min(limit - spent.lists for limit, spent in limits), 0) if limits else None
+
+    def _limits(self, host: str) -> Sequence[tuple[int, Spent]]:
+        if self._total.pages is None and self._each.pages is None:
+            return ()
+        limits = [] if self._total.pages is None else [(self._total.pages, self._all)]
+        if self._each.pages is not None:
+            limits.append((self._each.pages, self._of(host)))
+        return limits
+
+    def deadline(self) -> float | None:
+        """When the seconds of the whole crawl end."""
+        if self._total.seconds is None or self._all.since is None:
+            return None
+        return self._all.since + self._total.seconds - self._all.seconds
+
+    def save_state(self, now: float) -> dict[str, Any]:
+        """What changed since the last call, by name, to be remembered with what it is about."""
+        state = {_name(host): _listed(self._hosts[host], now) for host in self._changed}
+        self._changed.clear()
+        if len(self._hosts) > MOST_HOSTS and self._each.seconds is None:  # seconds of this run are known here alone
+            self._hosts.clear()  # the others are remembered too
+        state["spent"] = _listed(self._all, now)
+        return state
+
+    def _of(self, host: str) -> Spent:
+        spent = self._hosts.get(host)
+        if spent is None:
+            spent = self._hosts[host] = self._loaded(_name(host))
+        return spent
+
+    def _loaded(self, name: str) -> Spent:
+        values = self._load_state(name)
+        return Spent(*values) if values else Spent()
+
+
+def _full(budget: Budget, spent: Spent) -> bool:
+    return budget.pages is not None and spent.pages >= budget.pages
+
+
+def _name(host: str) -> str:
+    return f"spent {host}"
+
+
+def _listed(spent: Spent, now: float) -> list[float]:
+    return [spent.pages, spent.bytes, round(spent.seconds_at(now), 3), spent.lists]

@@ -1,0 +1,536 @@
+"""What came of a URL: the values that a fetch returns, and TABLE, which says what each of them leads to.
+
+Nothing is done here: a Book enters them (book.py). A kind of outcome is a class, with its record and what the frontier
+is to remember of it beside its state, and a row of the table. Nobody changes one once it is made; they are not frozen,
+because one is made for each page, and a field takes ten times as long then.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, NamedTuple
+
+from comity import times
+from comity.crawler.finding import recrawl
+from comity.crawler.output import link_graph, records
+from comity.crawler.output.ledger import Ledger
+from comity.crawler.output.records import CrawledPage, Duplicate, Grounds, PageChange
+from comity.crawler.progress.stats import StatsCollector
+from comity.crawler.sinks import Channel
+from comity.errors import Postponed as NotNow
+from comity.errors import UnwantedType
+from comity.frontier import Batch, Entry, EntryKind, State, Visit
+from comity.http_rules import GONE
+from comity.net import Response
+from comity.policy import Decision, RobotsResult
+from comity.signals.links import Page
+from comity.signals.robots_meta import RobotsMeta
+from comity.usage.statements import Usage
+
+Written = tuple[Channel, dict[str, Any], Response | RobotsResult | None]
+"""A record for a channel of the output, and the answer that it is about."""
+NO_META: Final = RobotsMeta()
+LEFT: Final = (*GONE, *recrawl.MOVED)
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What came of one URL.
+
+    Attributes:
+        answer: the response, where there was one.
+        before: its last visit, in a refresh.
+    """
+
+    entry: Entry
+    answer: Response | None = None
+    before: Visit | None = None
+
+    @property
+    def taken(self) -> int | None:
+        """Bytes that it takes of the limits of pages; None where it is no page."""
+        return None
+
+    @property
+    def is_left(self) -> bool:
+        """Whether nothing is at its URL any more, or something else for good."""
+        return self.answer is not None and self.answer.status in LEFT
+
+    @property
+    def outdates(self) -> bool:
+        """Whether what its last visit found counts no more."""
+        return self.is_left
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it gave no page and may be a trouble of the whole crawl, in words."""
+        return None
+
+    def record(self) -> dict[str, Any]:
+        """What is written to the channel of its kind."""
+        raise NotImplementedError
+
+    def beside(self, refresh: int) -> "Iterable[Outcome | Written]":
+        """What else follows from it; `refresh`: the number of the refresh that this is, 0 for none."""
+        return ()
+
+    def note(self, batch: Batch, refresh: int) -> None:
+        """Add to a batch what the frontier is to remember."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Known(Outcome):
+    """Its robots.txt is known now, and allows it: it may be fetched when its host is ready again."""
+
+    decision: Decision
+
+
+@dataclass(slots=True, kw_only=True)
+class Again(Outcome):
+    """It is to have its turn again: what it needed is known now, or there was no room for a page.
+
+    Attributes:
+        error: why its host is not to be asked for a while.
+    """
+
+    error: NotNow | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Retried(Outcome):
+    """It failed, and is to be tried again."""
+
+    def note(self, batch: Batch, refresh: int) -> None:
+        batch.retried.append(self.entry.id)
+
+
+@dataclass(slots=True, kw_only=True)
+class PutOff(Outcome):
+    """Its site's robots.txt cannot be reached: it waits until its host is resumed, and that counts as a try.
+
+    Attributes:
+        why: in words.
+        until: when the robots.txt may be asked for again; None: that is known.
+    """
+
+    why: str
+    until: float | None = None
+
+    @property
+    def trouble(self) -> str:
+        return self.why
+
+    def note(self, batch: Batch, refresh: int) -> None:
+        batch.postponed.append(self.entry.id)
+
+
+@dataclass(slots=True, kw_only=True)
+class PageRead(Outcome):
+    """A page was read.
+
+    Attributes:
+        named: the page with the links that count; None where it names nothing.
+        meta: what it says of following them.
+    """
+
+    named: Page | None = None
+    meta: RobotsMeta = NO_META
+
+
+@dataclass(slots=True, kw_only=True)
+class BodyRead(PageRead):
+    """A page came whose body is new, as far as is known here; `usage` is what is stated, as its record has it."""
+
+    answer: Response
+    usage: dict[str, Any] | None
+
+    @property
+    def taken(self) -> int:
+        return len(self.answer.body)
+
+    @property
+    def outdates(self) -> bool:
+        return True
+
+
+@dataclass(slots=True, kw_only=True)
+class Kept(BodyRead):
+    """A page.
+
+    Attributes:
+        answer: as it was served.
+        shown: the same, or the page after its scripts ran.
+        read: what its tags say; None where it is no HTML.
+        made: records that an expander made of it.
+        stated: what is stated about its use.
+        fingerprint: of its text, where near duplicates are looked for.
+        soft_404: by what it says that it is not there.
+        misfit: why it does not fit the schema that records are made by.
+        rendered: fields of its record that speak of its scripts, where they ran.
+        headers: names of response headers that the record is to have.
+        duplicate: what it repeats; known when it is entered.
+    """
+
+    shown: Response
+    read: Page | None
+    made: Sequence[Any]
+    stated: Usage | None
+    fingerprint: int | None = None
+    soft_404: str | None = None
+    misfit: str | None = None
+    rendered: dict[str, Any] | None = None
+    headers: tuple[str, ...] = ()
+    has_graph: bool = False
+    duplicate: Duplicate | None = None
+
+    def record(self) -> dict[str, Any]:
+        """The page and the evidence that it could be fetched; `records.complete` says what is in it."""
+        entry, answer, read, duplicate = self.entry, self.answer, self.read, self.duplicate
+        record: dict[str, Any] = {
+            "url": answer.url,
+            "found_on": entry.found_on,
+            "status": answer.status,
+            "fetched_at": times.iso(answer.fetched_at),
+            "elapsed": round(answer.elapsed * 1e4) / 1e4,
+            "depth": entry.depth,
+            "content_type": answer.content_type,
+            "bytes": len(answer.body),
+            "sha256": answer.sha256,
+            "title": read.title if read is not None else None,
+            "canonical": read.canonical if read is not None else None,
+            "link_count": len(read.links) if read is not None else 0,
+            "noindex": self.meta.noindex,
+            "duplicate": duplicate.kind if duplicate else None,
+            "duplicate_of": duplicate.of if duplicate else None,
+            "soft_404": self.soft_404,
+            "misfit": self.misfit,
+            "refresh": 0,
+            "decision": answer.decision.brief(),
+            "usage": self.usage,
+            "headers": {name: ", ".join(answer.header_values(name)) or None for name in self.headers} or None,
+            "rendered": None,
+            "rendered_sha256": None,
+            "render_note": None,
+            "render_parts": None,
+        }
+        if read is not None:
+            record["encoding"] = read.encoding
+        return record if self.rendered is None else record | self.rendered
+
+    def beside(self, refresh: int) -> "Iterable[Outcome | Written]":
+        for made in self.made:
+            yield "records", {"url": self.answer.url, "record": made}, None
+        if refresh:
+            kind = New if self.before is None or self.before.digest is None else Changed
+            yield kind(entry=self.entry, answer=self.answer, before=self.before, by="content")
+        if self.has_graph and self.read is not None:
+            for edge in link_graph.edges(self.shown, self.read):
+                yield "links", edge, None
+
+    def note(self, batch: Batch, refresh: int) -> None:
+        batch.visits.append(recrawl.visited(self.answer, depth=self.entry.depth, found_on=self.entry.found_on))
+
+    def page(self) -> CrawledPage:
+        """As a program gets it."""
+        return CrawledPage.of(
+            self.shown,
+            self.read,
+            self.meta,
+            depth=self.entry.depth,
+            duplicate=self.duplicate,
+            found_on=self.entry.found_on,
+            usage=self.stated,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Change(Outcome):
+    """What a refresh found out about a page.
+
+    Attributes:
+        by: what says so: the `content` compared, a `validator` confirmed (304), the `status`, a sitemap's `lastmod`.
+    """
+
+    by: Grounds
+
+    change: ClassVar[PageChange]
+
+    def record(self) -> dict[str, Any]:
+        return _change(self, self.change, self.by)
+
+
+@dataclass(slots=True, kw_only=True)
+class New(Change):
+    change = "new"
+
+
+@dataclass(slots=True, kw_only=True)
+class Changed(Change):
+    change = "changed"
+
+
+@dataclass(slots=True, kw_only=True)
+class Gone(Change):
+    """An error is in its place, which is the answer to keep."""
+
+    change = "gone"
+
+
+@dataclass(slots=True, kw_only=True)
+class Moved(Gone):
+    """A redirect is in its place, which is kept with that."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Unchanged(PageRead):
+    """A page is as it was; `answer` is None where the site was not asked, and `by` what says so."""
+
+    before: Visit
+    by: Grounds
+
+    @property
+    def outdates(self) -> bool:
+        return False
+
+    def record(self) -> dict[str, Any]:
+        return _change(self, "unchanged", self.by)
+
+    @property
+    def taken(self) -> int:
+        return len(self.answer.body) if self.answer is not None and self.by == "content" else 0
+
+    def note(self, batch: Batch, refresh: int) -> None:
+        batch.visits.append(recrawl.confirmed(self.before, self.answer))
+
+
+@dataclass(slots=True, kw_only=True)
+class Redirected(Outcome):
+    """It leads elsewhere; `target` is None where that is no web address."""
+
+    answer: Response
+    target: str | None
+
+    def record(self) -> dict[str, Any]:
+        entry, answer = self.entry, self.answer
+        return {
+            "url": answer.url,
+            "found_on": entry.found_on,
+            "status": answer.status,
+            "location": answer.location,
+            "to": self.target,
+            "fetched_at": times.iso(answer.fetched_at),
+            "depth": entry.depth,
+            "refresh": 0,
+            "decision": answer.decision.brief(),
+        }
+
+    def beside(self, refresh: int) -> "Iterable[Outcome | Written]":
+        if self.before is not None and self.before.digest is not None and self.answer.status in recrawl.MOVED:
+            yield Moved(entry=self.entry, answer=self.answer, before=self.before, by="status")
+
+
+@dataclass(slots=True, kw_only=True)
+class SitemapRead(Outcome):
+    """A sitemap or a feed; `stated`: the latest time of a change that it leaves, and the page's URL."""
+
+    answer: Response
+    stated: tuple[tuple[float, str], ...] = ()
+
+    def note(self, batch: Batch, refresh: int) -> None:
+        batch.stated += self.stated
+
+
+@dataclass(slots=True, kw_only=True)
+class Absent(Outcome):
+    """There is no sitemap in a place that nobody had named."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Refused(Outcome):
+    """It may not be fetched."""
+
+    decision: Decision
+
+    @property
+    def trouble(self) -> str | None:
+        return self.decision.why if self.decision.verdict == "unknown_unreachable" else None
+
+    def record(self) -> dict[str, Any]:
+        return records.refusal(self.decision, depth=self.entry.depth, found_on=self.entry.found_on)
+
+    def note(self, batch: Batch, refresh: int) -> None:
+        if self.decision.by_policy:
+            batch.by_policy.append((State.REFUSED, self.entry.id))
+
+
+@dataclass(slots=True, kw_only=True)
+class PartRefused(Outcome):
+    """Something that a page wanted to load may not be fetched; the page's own entry is not settled by that."""
+
+    decision: Decision
+
+    def record(self) -> dict[str, Any]:
+        url = self.entry.url
+        return records.refusal(self.decision, depth=self.entry.depth, found_on=url, needed_by=url)
+
+
+@dataclass(slots=True, kw_only=True)
+class RefusedByUsage(BodyRead):
+    """A page was fetched, and is not kept because of what is stated about its use."""
+
+    why: str
+
+    def record(self) -> dict[str, Any]:
+        answer, entry = self.answer, self.entry
+        return records.refusal(answer.decision, depth=entry.depth, found_on=entry.found_on) | {
+            "url": entry.url,
+            "by": "usage",
+            "why": self.why,
+            "status": answer.status,
+            "fetched_at": times.iso(answer.fetched_at),
+            "usage": self.usage,
+        }
+
+    def note(self, batch: Batch, refresh: int) -> None:
+        batch.by_usage.append(self.entry.id)
+        if refresh:  # the page that was kept before is out: should it be kept again, it is a new one
+            batch.visits.append(Visit(self.entry.url, self.entry.depth, found_on=self.entry.found_on))
+
+
+@dataclass(slots=True, kw_only=True)
+class Failed(Outcome):
+    """It is given up.
+
+    Attributes:
+        passing: whether the failure may pass: then a refresh asks for it again.
+        by_policy: whether it is our own policy that has nothing sent.
+    """
+
+    why: str
+    passing: bool = False
+    by_policy: bool = False
+
+    @property
+    def trouble(self) -> str:
+        return self.why
+
+    def record(self) -> dict[str, Any]:
+        return _failure(self.entry, self.why, self.entry.attempts + 1, self.answer.status if self.answer else None)
+
+    def note(self, batch: Batch, refresh: int) -> None:
+        entry = self.entry
+        if self.passing and entry.kind is EntryKind.PAGE:
+            batch.owed.append((entry.url, entry.depth, entry.found_on))
+        if self.by_policy:
+            batch.by_policy.append((State.FAILED, entry.id))
+
+
+@dataclass(slots=True, kw_only=True)
+class Unpaid(Failed):
+    """Its site asks for payment or a licence; nothing is ever paid."""
+
+
+@dataclass(slots=True, kw_only=True)
+class NoURL(Outcome):
+    """What was given to start from, `entry.url`, is no web address."""
+
+    why: str
+
+    def record(self) -> dict[str, Any]:
+        return _failure(self.entry, self.why, attempts=0)
+
+
+@dataclass(slots=True, kw_only=True)
+class Unwanted(Outcome):
+    """It is of a content type that the settings leave out."""
+
+    error: UnwantedType
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "url": self.entry.url,
+            "found_on": self.entry.found_on,
+            "depth": self.entry.depth,
+            "status": self.error.status,
+            "content_type": self.error.content_type,
+            "why": str(self.error),
+            "refresh": 0,
+        }
+
+
+def _failure(entry: Entry, why: str, attempts: int, status: int | None = None) -> dict[str, Any]:
+    return {
+        "url": entry.url,
+        "found_on": entry.found_on,
+        "depth": entry.depth,
+        "attempts": attempts,
+        "status": status,
+        "why": why,
+        "refresh": 0,
+    }
+
+
+def _change(found: Outcome, change: PageChange, by: Grounds) -> dict[str, Any]:
+    """What a refresh found out about a page; a site that was not asked gave no answer."""
+    answer, before = found.answer, found.before
+    previous = before.digest if before is not None else None
+    now = previous if change == "unchanged" else None
+    if change in ("new", "changed") and answer is not None:
+        now = answer.sha256
+    return {
+        "url": found.entry.url,
+        "found_on": found.entry.found_on,
+        "change": change,
+        "by": by,
+        "refresh": 0,
+        "status": answer.status if answer is not None else None,
+        "fetched_at": times.iso(answer.fetched_at) if answer is not None else None,
+        "sha256": now,
+        "previous_fetched_at": times.iso(before.kept) if before is not None else None,
+        "previous_sha256": previous,
+    }
+
+
+class Kind(NamedTuple):
+    """What a kind of outcome leads to.
+
+    Attributes:
+        state: as what its URL leaves the queue; None: it stays there, or is none of the queue's.
+        channel: of the output, where it is written.
+        with_answer: whether the answer is written with its record.
+        counters: of Stats, that it adds to.
+        ledger: writes its record there.
+        told: counts its record and logs it.
+    """
+
+    state: State | None = None
+    channel: Channel | None = None
+    with_answer: bool = False
+    counters: tuple[str, ...] = ()
+    ledger: Callable[[Ledger, dict[str, Any]], None] | None = None
+    told: Callable[[StatsCollector, dict[str, Any]], None] | None = None
+
+
+_DONE: Final = State.DONE
+TABLE: Final[dict[type[Outcome], Kind]] = {
+    Kept: Kind(_DONE, "pages", True, ("pages",)),
+    New: Kind(None, "changes", False, ("new",)),
+    Changed: Kind(None, "changes", False, ("changed",)),
+    Unchanged: Kind(_DONE, "changes", True, ("unchanged",)),
+    Gone: Kind(_DONE, "changes", True, ("gone",)),
+    Moved: Kind(_DONE, "changes", False, ("gone",)),
+    Redirected: Kind(_DONE, "redirects", True, ("redirects",)),
+    SitemapRead: Kind(_DONE, counters=("sitemaps",)),
+    Absent: Kind(_DONE),
+    Refused: Kind(State.REFUSED, "refusals", False, ("refused",), Ledger.refusal, StatsCollector.refused),
+    PartRefused: Kind(None, "refusals", False, ("refused",), Ledger.refusal),
+    RefusedByUsage: Kind(State.REFUSED, "refusals", False, ("refused",)),
+    Failed: Kind(State.FAILED, "failures", True, ("failed",), None, StatsCollector.failed),
+    Unpaid: Kind(State.FAILED, "failures", True, ("failed", "unpaid"), None, StatsCollector.failed),
+    NoURL: Kind(None, "failures", False, ("failed",), Ledger.unsent, StatsCollector.failed),
+    Unwanted: Kind(_DONE, "unwanted", False, ("unwanted",)),
+    PutOff: Kind(None, counters=("postponed",)),
+    Retried: Kind(),
+    Again: Kind(),
+    Known: Kind(),
+}
+"""By kind of outcome, what it leads to."""

@@ -1,0 +1,344 @@
+"""One run of a crawl: takes URLs from the frontier host by host, has them fetched and entered, commits what came of it.
+
+It is whole when it is made, of a frontier, an output and a ledger that are open. What may be fetched and when is
+decided below, in the gate.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from comity.crawler.finding.admission import URLFilter
+from comity.crawler.finding.discovery import Discovery
+from comity.crawler.finding.recrawl import ENDED, FINISHED, refresh_of
+from comity.crawler.places import orders
+from comity.crawler.places.orders import Order
+from comity.crawler.progress.snapshot import ShardState
+from comity.crawler.progress.stats import UNREACHABLE, StatsCollector
+from comity.crawler.run.book import Book
+from comity.crawler.run.checkpoint import RUN, UnreachableHosts, judge_again, run_of
+from comity.crawler.run.commits import EVERY, Commits
+from comity.crawler.run.control import Control
+from comity.crawler.run.facts import Facts
+from comity.crawler.run.feed import feed
+from comity.crawler.run.fetcher import Fetcher
+from comity.crawler.run.given import Given, Opened
+from comity.crawler.run.limits import Quota
+from comity.crawler.run.memory import Memory
+from comity.crawler.run.reading import Reader
+from comity.crawler.run.scheduler import SLOW, Scheduler
+from comity.crawler.run.turns import Turns
+from comity.crawler.run.waits import Waits
+from comity.crawler.sharding.mailbox import Mailbox
+from comity.crawler.sharding.relay import QUESTION, RobotsRelay
+from comity.crawler.sharding.shards import ShardPlace
+from comity.errors import StorageError
+from comity.frontier import Run as RunNumber
+from comity.frontier import State
+from comity.net import Session
+from comity.net.needs import Relay
+from comity.net.robots_fetch import RobotsAnswer
+from comity.net.session import Hooks
+from comity.policy import OriginPolicy, RobotsResult
+
+PLACE: Final = "place"
+"""The fact that says which shard of a crawl this is."""
+IDLE_REST: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a run ended.
+
+    Attributes:
+        trouble: the first failure or unreachable robots.txt, in words.
+        passing: whether all of that may pass: no answer, 5xx, 429, an unreachable robots.txt.
+        refusal: the first URL refused: why, in words.
+        limit_reached: the limit of the whole crawl that ended it, in words.
+        put_off: what hosts wait for that it left for a later run, in words.
+        left: URLs that still waited when a limit or `stop` ended it.
+        unasked: of them, in a refresh, pages that are known: also where the run was stopped.
+    """
+
+    trouble: str | None = None
+    passing: bool = True
+    refusal: str | None = None
+    limit_reached: str | None = None
+    put_off: str | None = None
+    left: int = 0
+    unasked: int = 0
+
+
+class Run:
+    """One run of one crawl.
+
+    Attributes:
+        seeds: the URLs given, in all runs.
+        mailbox: for what other shards send.
+
+    Raises:
+        StorageError: the folder is another crawl's, or its crawl has not ended and so cannot be refreshed.
+    """
+
+    def __init__(self, given: Given, opened: Opened, control: Control, collector: StatsCollector) -> None:
+        settings, clock, frontier = given.settings, given.clock, opened.frontier
+        self._given = given
+        self._collector = collector
+        self.control = control
+        self.frontier = frontier
+        self.opened = opened
+        self.facts = Facts(frontier.load_state, is_new=frontier.load_state(RUN) is None)
+        if given.place is None and self.facts.get(PLACE) is not None:
+            raise StorageError(f"{given.folder} holds one shard of a crawl", hint="name the folder above it")
+        self.refresh = refresh_of(frontier, settings, given.folder, begin=given.begins_refresh)
+        run, new = self._begun_with()
+        self.client = Session(
+            given.policy, given.client_settings, clock=clock, pace_with=given.pace_with, hooks=self._hooks()
+        )
+        self.waits = Waits(opened.journal, self.client, clock, self.facts.get, keeps_clock=given.storage.keeps_clock)
+        collector.began(frontier, self.client.driver.pause)
+        opened.ledger.begin(given.policy, self.seeds, opened.sink.name, run)
+        memory = Memory(settings.body_memory, given.requests, control.wake)
+        self.quota = Quota(settings.budget, settings.host_budget, self.facts.get, control)
+        self.book = Book(given, opened, collector, memory, self.quota, self.facts, self.refresh)
+        self.filter = URLFilter(given, new, self.book, self.facts, self._origin_policy_at_once)
+        known = frontier.load_states(UNREACHABLE)
+        self._unreachable = UnreachableHosts(self.book, clock, given.policy.failure_life, self.facts, known)
+        reader = Reader(given, opened.reader)
+        self.fetcher = Fetcher(self.client, reader, self.filter, self.quota, self.refresh, self._unreachable, self.book)
+        discovery = Discovery(settings, self.filter, self.book, self.refresh, self._robots_of, control)
+        turns = Turns(self.fetcher, discovery, self.book, memory, self._unreachable, collector)
+        self.scheduler = Scheduler(
+            given, control, frontier, self.client, self.fetcher, self.quota, turns, self.book, self.refresh
+        )
+        saved = self._state_to_save
+        self.commits = Commits(
+            given, opened, self.book, collector, self.facts, self.waits, self.scheduler, memory, control, saved
+        )
+        self.mailbox = None if given.place is None else self._mailbox(given.place)
+        self._feeding: asyncio.Task[None] | None = None
+        self._apply_orders()
+        for seed in self.seeds if given.place is None else given.place.own(self.seeds):
+            self.filter.discover(seed, depth=0, given=True)
+
+    async def work(self) -> End:
+        """Crawl until nothing is left, a limit is reached or `control` says so."""
+        following: list[asyncio.Task[None]] = []
+        limit = put_off = None
+        try:
+            await self.commits.commit()
+            following.append(asyncio.ensure_future(self._follow_orders()))
+            if self._given.plugins.source is not None or self.refresh is not None:
+                fed = feed(self._given.plugins, self.refresh, self.filter, self.book, self.control)
+                self._feeding = asyncio.ensure_future(fed)
+                self._feeding.add_done_callback(lambda _: self.control.wake())
+                following.append(self._feeding)
+            self.scheduler.go_on()
+            if self.mailbox is not None:
+                self.mailbox.relay.go_on()
+            if (begin := self._given.listeners.begin) is not None:
+                begin()
+            await self._loop()
+            now = self._given.clock.monotonic()
+            if not self.control.stopping and self._waiting():
+                put_off = self.scheduler.put_off(now)
+            limit = self._collector.limit = self.quota.used_up(now) or put_off
+        finally:
+            under_way = [*following, *self.scheduler.tasks]
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+            if self.mailbox is not None:
+                self.mailbox.seal()
+            self.scheduler.leave()
+            await self.fetcher.close()
+            await self.commits.wait()
+        self._apply_orders()  # the order that ended it may not have been written down
+        self.commits.look()
+        stopped = self.control.stopping
+        self.opened.ledger.seal(stopped=stopped)
+        self._collector.how = "stopped" if stopped else FINISHED
+        self.facts.put(ENDED, self._collector.how)
+        self.waits.rest()
+        await self.commits.commit(final=True)
+        await self.commits.commit()  # so that the sink learns that its last marker is kept
+        unasked = 0 if self.refresh is None else self.refresh.visits.unasked(self.refresh.last)
+        trouble, refusal = self.book.trouble or self._unreachable.why(), self.book.refusal
+        return End(trouble, not self.book.lasting, refusal, limit, put_off, self._waiting(), unasked)
+
+    def order(self, order: Order) -> None:
+        """Carry out what the operator orders."""
+        place = self._given.place
+        if order.order == "end":
+            self.opened.ledger.order(order, order.host)
+            if place is None:  # else whoever has all shards tells them to stop
+                self._collector.ordered("all hosts", order.order)
+                self.control.stop()
+        elif place is None or place.elsewhere(order.host) is None:
+            pace = self.scheduler.order(order)
+            self.opened.ledger.order(order, pace)
+            seconds = "" if order.seconds is None else f" {order.seconds:g} s"
+            self._collector.ordered(order.host, f"{order.order}{seconds}")
+        elif order.order != "slow" or place.by == "address":
+            # A robots.txt of ours may lead there, and by address the host may turn out to be one of ours.
+            self.scheduler.order(order)
+
+    def state(self, now: float) -> tuple[ShardState, float, str | None]:
+        """What the run does, or waits for; the seconds until a host has its turn, and which one."""
+        if not self.scheduler.has_begun:
+            return "starting", 0.0, None
+        at_work = self.scheduler.tasks or self.book.waiting or self.commits.under_way or not self._is_fed
+        if at_work:
+            return "working", 0.0, None
+        if self.scheduler.is_idle(now):
+            return ("robots" if self._collector.stats.postponed else "resting"), 0.0, None
+        if self.control.granted is not None and self.quota.spent.pages >= self.control.granted:
+            return "pages", 0.0, None
+        first, at = self.scheduler.hosts.first(), self.scheduler.hosts.next_time() or now
+        return "turn", max(at - now, 0.0), first
+
+    @property
+    def _is_fed(self) -> bool:
+        """Whether all that comes from elsewhere was taken up."""
+        return self._feeding is None or self._feeding.done()
+
+    def _begun_with(self) -> tuple[RunNumber, list[str]]:
+        """Take up what earlier runs were given and judge anew what they found; gives the run that begins, and the URLs
+        given that no run before was given."""
+        given, facts, remember = self._given, self.facts, self.frontier.save_state
+        begun: list[str] = facts.get("seeds", [])
+        new = [seed for seed in given.seeds if seed not in begun]
+        self.seeds = [*begun, *new]
+        given.plugins.go_on(facts.get("plugins", {}))
+        if not self.seeds and given.plugins.source is None:
+            raise StorageError(
+                f"{given.folder} holds a crawl that cannot be resumed without its source plug-in", hint="give it again"
+            )
+        run = run_of(facts.get(RUN), None if given.place is None else given.place.run, given.folder)
+        remember(RUN, [run.crawl, run.number])
+        judge_again(self.frontier, given.settings, given.policy, new)
+        remember("seeds", self.seeds)
+        remember("plugins", given.plugins.names)
+        facts.put(ENDED, None)
+        if given.place is not None:
+            given.place.began(facts.get)
+            facts.put(PLACE, [given.place.number, given.place.count])
+        return run, new
+
+    def _mailbox(self, place: ShardPlace) -> Mailbox:
+        client, ledger, questions = self.client, self.opened.ledger, self.frontier.load_states(QUESTION)
+        relay = RobotsRelay(place, client, self.scheduler, self.book, self.facts, ledger, self.control, questions)
+        taken = self.frontier.taken
+        return Mailbox(place, client.driver, taken, self.facts, self.book, self.filter, relay, self.control)
+
+    def _hooks(self) -> Hooks:
+        """What the client tells; it sends nothing before all of this is made."""
+        given = self._given
+
+        def robots(result: RobotsResult) -> None:
+            self.book.robots(result)
+            self.filter.robots_seen(result)
+
+        def report(pace: str) -> None:
+            self.waits.after_request(pace)
+            self.scheduler.answered(pace)
+
+        async def relay(wanted: Relay) -> RobotsAnswer | Exception | None:
+            return await self.mailbox.relay.ask(wanted) if self.mailbox is not None else None
+
+        async def address_of(look_up: Callable[[str], Awaitable[str]], host: str) -> str:
+            return (given.place and given.place.key(host)) or await look_up(host)
+
+        return Hooks(
+            on_robots=robots,
+            on_request=lambda request: self.book.request(request),
+            on_report=report,
+            may_send=given.storage.is_ours,
+            relay=None if given.place is None else relay,
+            address_of=address_of,
+        )
+
+    def _apply_orders(self) -> None:
+        for order in self._given.storage.orders.new():
+            self.order(order)
+
+    async def _follow_orders(self) -> None:
+        try:
+            while True:
+                await asyncio.sleep(orders.EVERY)  # the time of the operator
+                self._apply_orders()
+        except Exception as error:  # a crawl that heeds no order must not go on
+            self.control.fail(error)
+
+    async def _loop(self) -> None:
+        scheduler, commits, clock = self.scheduler, self.commits, self._given.clock
+        rest = EVERY if self._given.place is None else IDLE_REST
+        while True:
+            if self.control.broken is not None:
+                raise self.control.broken
+            if self.control.is_over:
+                self.fetcher.give_up()
+            asked_again = self._unreachable.resume_due() if self._unreachable else None
+            now = clock.monotonic()
+            scheduler.hosts.fill(now)
+            while not self._full() and (host := scheduler.hosts.pop_ready(now)) is not None:
+                scheduler.serve(host, now)
+            commits.look()
+            if not commits.under_way:
+                if self._is_over():
+                    await commits.commit()  # which may bring hosts their turn
+                    if self._is_over():
+                        return
+                    continue
+                commits.begin(now)
+            elif self._is_over():
+                await commits.wait()
+                continue
+            times = [] if (due := commits.due()) is None else [due]
+            ready = scheduler.hosts.next_time()
+            if ready is not None and ready < math.inf and not self._full():
+                times.append(ready)
+            if scheduler.held_up:  # what holds it up may become slow, which nothing tells of
+                times.append(now + SLOW)
+            if (deadline := self.quota.deadline()) is not None and not self._enough():
+                times.append(deadline)
+            if asked_again is not None:
+                times.append(now + asked_again)
+            await self.control.alarm.sleep(min(times, default=now + rest) - now)
+
+    def _is_over(self) -> bool:
+        """Whether nothing is under way and nothing more is to be started."""
+        if self.scheduler.tasks or self.control.is_over or self._given.place is not None:
+            return not self.scheduler.tasks and self.control.is_over
+        return self._enough() or (self._is_fed and self.scheduler.is_idle(self._given.clock.monotonic()))
+
+    def _full(self) -> bool:
+        control = self.control
+        idle = control.is_over or control.held or self.commits.is_held_up or not self._given.storage.is_ours()
+        more = len(self.scheduler.tasks)
+        return idle or self.scheduler.is_full(self._given.clock.monotonic()) or self._enough(more)
+
+    def _enough(self, more: int = 0) -> bool:
+        return self.quota.used_up(self._given.clock.monotonic(), under_way=more) is not None
+
+    def _origin_policy_at_once(self, url: str) -> OriginPolicy | None:
+        """What holds for the origin of a URL, where it is known and the answer is quick."""
+        origin_policy = self.client.origin_policy(url)
+        return None if origin_policy is None or origin_policy.is_slow(url) else origin_policy
+
+    def _robots_of(self, origin: str) -> RobotsResult | None:
+        known = self.client.driver.gate.robots.find(origin)
+        return None if known is None else known.result
+
+    def _waiting(self) -> int:
+        """URLs that wait in the frontier, but not those that wait for a robots.txt."""
+        counts = self.frontier.totals
+        return counts[State.UNASKED] + counts[State.QUEUED] - self._collector.stats.postponed
+
+    def _state_to_save(self) -> dict[str, Any]:
+        """What is to be remembered for a later run."""
+        now, place = self._given.clock.monotonic(), self._given.place
+        state = self.waits.save_state() | self.quota.save_state(now) | self.filter.save_state()
+        return state if place is None else state | place.save_state()

@@ -1,0 +1,26 @@
+from comity.retrieve.page.tree cimport Node, Text
+
+cimport cython
+
+@cython.final
+cdef class Block:
+    cdef public Node node
+    cdef public Py_ssize_t names
+    cdef public Py_ssize_t near
+    cdef public Py_ssize_t landmarks
+    cdef public list pieces
+    cdef public list texts
+    cdef public Py_ssize_t links
+    cdef public str text
+    cdef public Py_ssize_t words
+    cdef public double chance
+    cdef public bint kept
+
+cdef class _Cutter:
+    cdef public list blocks
+    cdef Block open
+    cdef set without
+    cdef dict known
+
+cdef Py_ssize_t sentences_in(str text)
+cdef double share_of(str text, set known, unsigned long long firsts)

@@ -1,0 +1,380 @@
+"""Which blocks of a page are its content. Fitted trees give each block a chance; kept is what makes the expected
+agreement with the content (F1, in words) largest, and that expectation says how sure the choice is.
+
+Pages too small to tell anything from are read by their landmarks alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, Literal
+
+from comity.retrieve.content._forest import Forest
+from comity.retrieve.content.blocks import LANDMARK_BITS, NAME_BITS, SURROUNDINGS, Block, tell
+from comity.retrieve.content.features import measure
+from comity.retrieve.markdown.footnotes import Footnotes
+from comity.retrieve.page.tree import HEADINGS, Node, Tree
+
+Place = Literal[
+    "navigation",
+    "header",
+    "footer",
+    "sidebar",
+    "comments",
+    "related",
+    "sharing",
+    "promotion",
+    "overlay",
+    "form",
+    "drawing",
+    "other",
+]
+
+FEW_WORDS: Final = 60
+"""Words of a page up to which its landmarks decide."""
+MAX_BLOCKS: Final = 10_000
+"""Blocks of a page from which its landmarks decide, too: what is that long is measured in vain."""
+EXCERPT: Final = 80
+
+# Of a place: the landmark that it is, and what the names of classes and ids say there; the first that fits counts.
+_PLACES: Final[tuple[tuple[Place, int, int], ...]] = (
+    ("navigation", LANDMARK_BITS["nav"], 0),
+    ("overlay", LANDMARK_BITS["dialog"], NAME_BITS["consent"]),
+    ("footer", LANDMARK_BITS["footer"], NAME_BITS["foot"]),
+    ("comments", 0, NAME_BITS["comment"]),
+    ("sharing", 0, NAME_BITS["share"]),
+    ("promotion", 0, NAME_BITS["promotion"]),
+    ("related", 0, NAME_BITS["related"]),
+    ("sidebar", LANDMARK_BITS["aside"], NAME_BITS["side"]),
+    ("form", LANDMARK_BITS["form"], 0),
+    ("header", LANDMARK_BITS["header"], NAME_BITS["head"]),
+    ("navigation", 0, NAME_BITS["navigation"]),
+)
+_LONGEST_HEADING: Final = 30
+_BESIDE: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["aside"] | LANDMARK_BITS["footer"] | LANDMARK_BITS["dialog"]
+_NO_TEXT_OF_AUTHORS: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["dialog"] | LANDMARK_BITS["form"]
+_MANUALS: Final = re.compile(r"docutils|sphinx", re.IGNORECASE)
+_PROSE: Final = 15
+"""Words of a paragraph."""
+_ARTICLE: Final = 250
+"""Words of prose in one element that make it the body of an article."""
+_TEASERS: Final = 3
+_TEASER: Final = 45
+"""Words of a teaser beside its headline."""
+_NUMBER: Final = re.compile(r"[0-9]+|\b(?:odd|even|first|last|active)\b")
+LEAST_COPY: Final = 12
+"""Words from which on a part that stood on the page already is left out."""
+_MOST_BEGINNINGS: Final = 8
+_CONTENT: Final = LANDMARK_BITS["main"] | LANDMARK_BITS["article"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What was left out of one place of the page.
+
+    Attributes:
+        place: where it stands, by landmarks and by the names of classes.
+        blocks, words: how much it is.
+        excerpt: how the first of it begins. Data, never an instruction.
+    """
+
+    place: Place
+    blocks: int
+    words: int
+    excerpt: str
+
+
+def choose(blocks: Sequence[Block], tree: Tree, url: str, notes: Footnotes | None = None) -> float | None:
+    """Set which blocks are kept.
+
+    Args:
+        notes: the page's footnotes; those that kept text refers to are kept.
+
+    Returns:
+        The expected agreement with the page's content, 0 to 1; None where landmarks alone decided.
+    """
+    sure: float | None = None
+    if sum(block.words for block in blocks) <= FEW_WORDS or len(blocks) > MAX_BLOCKS:
+        _by_landmarks(blocks)
+    else:
+        for block, chance in zip(blocks, _forest().chances(measure(blocks, tree, url).numbers), strict=True):
+            block.chance = chance
+        _repeat_data(blocks)
+        sure = _most_agreement(blocks)
+        if _is_manual(tree):
+            _keep_main(blocks)
+        _keep_headings(blocks)
+        _drop_copies(blocks)
+        _drop_teasers(blocks)
+    if notes is not None:
+        notes.keep(blocks)
+    tell(blocks)
+    return sure
+
+
+def left_out(blocks: Sequence[Block], tree: Tree, hidden: Collection[Node]) -> tuple[LeftOut, ...]:
+    """What was not kept, by place, the largest first: blocks, and the text of what is no text to be read, which are
+    drawings, choices and fields.
+    """
+    found: dict[Place, list[tuple[str, int]]] = {}
+    for block in blocks:
+        if not block.kept:
+            found.setdefault(_place(block), []).append((block.text, block.words))
+    for place, text in _unread(tree, hidden):
+        found.setdefault(place, []).append((text, len(text.split())))
+    named = (
+        LeftOut(place, len(each), sum(words for _, words in each), each[0][0][:EXCERPT])
+        for place, each in found.items()
+    )
+    return tuple(sorted(named, key=lambda each: -each.words))
+
+
+def _unread(tree: Tree, hidden: Collection[Node]) -> Iterator[tuple[Place, str]]:
+    fields = ((node, node.text()) for node in tree.all("select", "textarea"))
+    for node, text in (*tree.unread, *fields):
+        around: Node | None = node
+        while around is not None and around not in hidden:
+            around = around.parent
+        if around is None and (words := " ".join(text.split())):
+            yield "drawing" if node.name == "svg" else "form", words
+
+
+def _by_landmarks(blocks: Sequence[Block]) -> None:
+    """What stands in a landmark of navigation is left out, and in the surroundings of a `main` or `article`."""
+    titled = any(block.landmarks & _CONTENT for block in blocks)
+    for block in blocks:
+        around = block.landmarks & SURROUNDINGS
+        if not around:
+            continue
+        if around & LANDMARK_BITS["nav"] or around & LANDMARK_BITS["dialog"]:
+            block.kept = False
+        elif block.landmarks & (_CONTENT | LANDMARK_BITS["blockquote"]):
+            continue
+        elif around == LANDMARK_BITS["form"]:
+            block.kept = block.node.name in ("p", "h1", "h2", "h3", "li", "td")
+        elif around == LANDMARK_BITS["header"] and not titled:
+            block.kept = _holds(block, "header", "h1")
+        else:
+            block.kept = False
+    if not any(block.kept for block in blocks):
+        for block in blocks:
+            block.kept = True
+
+
+def _holds(block: Block, around: str, name: str) -> bool:
+    """Whether the element of one name around a block holds one of another."""
+    node: Node | None = block.node
+    while node is not None and node.name != around:
+        node = node.parent
+    stack = [node] if node is not None else []
+    while stack:
+        for child in stack.pop().children:
+            if isinstance(child, Node):
+                if child.name == name:
+                    return True
+                stack.append(child)
+    return False
+
+
+def _most_agreement(blocks: Sequence[Block]) -> float:
+    """Keep the blocks with which the expected F1 is largest: the likeliest first, as long as it rises."""
+    expected = sum(block.chance * block.words for block in blocks)
+    kept = right = 0.0
+    best = 0.0
+    least = 1.0
+    for block in sorted(blocks, key=lambda each: -each.chance):
+        kept += block.words
+        right += block.chance * block.words
+        if 2 * right >= best * (kept + expected):
+            best = 2 * right / (kept + expected)
+            least = block.chance
+    for block in blocks:
+        block.kept = block.chance >= least
+    return best
+
+
+def _is_manual(tree: Tree) -> bool:
+    """Whether a generator of documentation made the page: those mark with `main` what the author wrote, no more."""
+    return any(
+        node.attributes.get("name", "").lower() == "generator" and _MANUALS.search(node.attributes.get("content", ""))
+        for node in tree.named.get("meta", ())[:100]
+    )
+
+
+def _keep_main(blocks: Sequence[Block]) -> None:
+    inside = [
+        block
+        for block in blocks
+        if block.landmarks & LANDMARK_BITS["main"] and not block.landmarks & _NO_TEXT_OF_AUTHORS
+    ]
+    if inside:
+        for block in blocks:
+            block.kept = False
+        for block in inside:
+            block.kept = True
+
+
+def _keep_headings(blocks: Sequence[Block]) -> None:
+    """A heading stays with what it is the heading of, and the page with its own."""
+    follows = False
+    for block in reversed(blocks):
+        if block.node.name in HEADINGS and block.words <= _LONGEST_HEADING:
+            block.kept = block.kept or follows
+        follows = block.kept
+    own = [block for block in blocks if block.node.name == "h1" and not block.landmarks & _BESIDE]
+    if own and not any(block.kept for block in own):
+        own[0].kept = True
+
+
+def _repeat_data(blocks: Sequence[Block]) -> None:
+    """Code and cells that say what others said before are content as those are: their lines are alike, and mean each
+    another.
+    """
+    first: dict[str, Block] = {}
+    for block in blocks:
+        before = first.setdefault(block.text, block)
+        if before is not block and before.chance > block.chance and _is_data(block) and _is_data(before):
+            block.chance = before.chance
+
+
+def _drop_copies(blocks: Sequence[Block]) -> None:
+    """A part that the page shows twice stands there once: sites write the same for wide and narrow screens, and forums
+    quote. Code and tables stay.
+    """
+    kept = [block for block in blocks if block.kept]
+    count = len(kept)
+    beginnings: dict[str, list[int]] = {}
+    at = 0
+    while at < count:
+        text = kept[at].text
+        before = beginnings.setdefault(text, [])
+        longest = original = 0
+        for start in before:
+            size = 0
+            while (
+                at + size < count
+                and start + size < at
+                and kept[at + size].text == kept[start + size].text
+                and not _is_data(kept[at + size])
+            ):
+                size += 1
+            if size > longest:
+                longest, original = size, start
+        copy = kept[at : at + longest]
+        if sum(block.words for block in copy) >= LEAST_COPY and _is_shown_twice(kept[original], copy[0]):
+            for block in copy:
+                block.kept = False
+            at += longest
+        else:
+            if len(before) < _MOST_BEGINNINGS:
+                before.append(at)
+            at += 1
+
+
+def _drop_teasers(blocks: Sequence[Block]) -> None:
+    """Below an article, siblings of one shape that each have a linked headline lead to other stories."""
+    prose: dict[Node, int] = {}
+    for block in blocks:
+        if (
+            block.kept
+            and block.words >= _PROSE
+            and block.links < 0.3 * len(block.text)
+            and block.node.parent is not None
+        ):
+            prose[block.node.parent] = prose.get(block.node.parent, 0) + block.words
+    if not prose:
+        return
+    body = max(prose, key=lambda node: prose[node])
+    if prose[body] < _ARTICLE:
+        return
+    end = max(
+        number
+        for number, block in enumerate(blocks)
+        if block.kept and block.node.parent is body and block.words >= _PROSE
+    )
+    around = set()
+    node: Node | None = blocks[end].node
+    while node is not None:
+        around.add(node)
+        node = node.parent
+    headlines: dict[tuple[Node, str, str], set[Node]] = {}
+    texts: dict[Node, int] = {}
+    ways: list[tuple[Block, list[tuple[tuple[Node, str, str], Node]]]] = []
+    for block in blocks[end + 1 :]:
+        if not block.kept:
+            continue
+        linked = block.words >= 3 and block.links >= 0.8 * len(block.text)
+        way = []
+        node = block.node
+        while node is not None and node not in around and node.parent is not None:
+            key = (node.parent, node.name, _NUMBER.sub("", node.attributes.get("class", "")))
+            way.append((key, node))
+            texts[node] = texts.get(node, 0) + (0 if linked else block.words)
+            if linked:
+                headlines.setdefault(key, set()).add(node)
+            node = node.parent
+        ways.append((block, way))
+    for block, way in ways:
+        for key, node in way:
+            alike = headlines.get(key, ())
+            if len(alike) >= _TEASERS and node in alike and texts[node] <= _TEASER:
+                block.kept = False
+                break
+
+
+def _is_shown_twice(first: Block, copy: Block) -> bool:
+    """Whether the page shows one thing twice (a wide and a narrow layout, a slide and its clone, a quote of a post).
+    Entries of one list and stanzas of one song that are worded alike are two things.
+    """
+    if copy.landmarks & LANDMARK_BITS["blockquote"] or copy.names & NAME_BITS["slides"]:
+        return True
+    return _way_down(first.node, copy.node) != _way_down(copy.node, first.node)
+
+
+def _way_down(node: Node, other: Node) -> list[tuple[str, str]]:
+    """The elements from what holds both nodes down to the first, by name and class, numbers left out."""
+    above = set()
+    climbing: Node | None = other
+    while climbing is not None:
+        above.add(id(climbing))
+        climbing = climbing.parent
+    way = []
+    climbing = node
+    while climbing is not None and id(climbing) not in above:
+        way.append((climbing.name, _NUMBER.sub("", climbing.attributes.get("class", ""))))
+        climbing = climbing.parent
+    return way
+
+
+def _is_data(block: Block) -> bool:
+    """Whether it stands in code or in a table."""
+    if block.landmarks & LANDMARK_BITS["table"]:
+        return True
+    node: Node | None = block.node
+    while node is not None:
+        if node.name == "pre":
+            return True
+        node = node.parent
+    return False
+
+
+def _place(block: Block) -> Place:
+    for place, marks, names in _PLACES:
+        if block.landmarks & marks or block.names & names:
+            return place
+    return "other"
+
+
+def forest_of(table: Mapping[str, Any]) -> Forest:
+    """The trees of a table such as content.json."""
+    return Forest(table["width"], table["roots"], table["features"], table["values"], table["others"])
+
+
+@cache
+def _forest() -> Forest:
+    return forest_of(json.loads(files(__package__).joinpath("content.json").read_text("utf-8")))

@@ -1,0 +1,75 @@
+"""What a page says about itself in its head and its data, and how much there is of what, as numbers: measured once for
+all of its blocks (comity.retrieve.content.features).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import urlsplit
+
+from comity.retrieve.page.tree import Tree
+
+_KINDS: Final = (
+    '"Article"', "BlogPosting", "NewsArticle", '"Product"', "ItemList", "DiscussionForumPosting", "QAPage", "FAQPage",
+    "CollectionPage", "Organization", "LocalBusiness", '"Offer"', "WebPage",
+)  # fmt: skip
+_COUNTED: Final = tuple("article main h1 h2 h3 p li table img form pre button time section a span input".split())
+_OF_URL: Final = (
+    re.compile(r"/(?:blog|news|article|story|post|20\d\d)s?\b"),
+    re.compile(r"/(?:product|item|p|dp|shop|store)s?\b"),
+    re.compile(r"/(?:forum|thread|topic|t|discussion|question|r|community)s?\b|showthread|viewtopic|forum"),
+    re.compile(r"/(?:docs?|documentation|guide|reference|manual|api|learn|tutorial|help|support|kb)s?\b|^docs?\."),
+    re.compile(r"/(?:categor(?:y|ies)|collection|tag|c|archive|search|browse|list|directory|topics?)s?\b"),
+)
+_WORD: Final = re.compile(r"\w+")
+_MOST_DATA: Final = 200_000
+
+
+class Facts:
+    """What the page says about itself in its head and its data, and how much there is of what.
+
+    Attributes:
+        title: the words of its title, lower case.
+        firsts: the characters that those begin with, as bits: of each the one of its code modulo 64.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        metas: dict[str, str] = {}
+        for node in tree.named.get("meta", ())[:500]:
+            name = (node.attributes.get("property") or node.attributes.get("name") or "").lower()
+            if name and name not in metas:
+                metas[name] = node.attributes.get("content", "")[:2000]
+        title = tree.first("title")
+        words = f"{title.text()[:500] if title is not None else ''} {metas.get('og:title', '')}"
+        self.title = set(_WORD.findall(words.lower()))
+        self.firsts = 0
+        for word in self.title:
+            self.firsts |= 1 << (ord(word[0]) & 63)
+        data = " ".join(
+            node.text()[:_MOST_DATA]
+            for node in tree.named.get("script", ())[:50]
+            if "ld+json" in node.attributes.get("type", "").lower()
+        )[:_MOST_DATA]
+        kind = metas.get("og:type", "").lower()
+        self._counts = [float(min(len(tree.named.get(name, ())), 999)) for name in _COUNTED]
+        self._kinds = [float(each in data) for each in _KINDS]
+        self._kinds += [float(each in kind) for each in ("article", "product", "website")]
+
+    def numbers(self, url: str) -> list[float]:
+        """Of the page as a whole."""
+        parts = urlsplit(url)
+        path = parts.path.lower()
+        last = path.rstrip("/").rpartition("/")[2]
+        address = parts.netloc.lower() + path
+        return [
+            *self._kinds,
+            float(path.count("/")),
+            float(path.endswith("/")),
+            float(last.count("-")),
+            float(len(last)),
+            float(any(map(str.isdigit, last))),
+            float(bool(parts.query)),
+            *(float(each.search(address) is not None) for each in _OF_URL),
+            *self._counts,
+        ]

@@ -1,0 +1,16 @@
+from array import array
+from collections.abc import Sequence
+
+from comity.retrieve.content.blocks import Block
+from comity.retrieve.page.tree import Tree
+
+CORE: float
+WIDE: float
+SECTION: float
+
+class Rows:
+    numbers: array[float]
+    width: int
+    def __init__(self, numbers: array[float], width: int) -> None: ...
+
+def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows: ...

@@ -1,0 +1,179 @@
+"""Footnotes: which links are marks of notes, and which elements the notes are. A note belongs to the text that refers
+to it, wherever on the page it stands; in the Markdown both are `[^1]`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+from typing import Final
+
+from comity.retrieve.content.blocks import Block
+from comity.retrieve.page.tree import Node, Text, Tree
+
+_MARK: Final = re.compile(r"[\[(]?(?:\d{1,3}|[a-z]|[ivx]{1,5}|[*†‡§¶]{1,3}|note\s?\d{1,3})[\])]?", re.IGNORECASE)
+_NAMED: Final = re.compile(r"footnote|noteref|fn-?ref|fnref|sdfootnote|endnote|\bfn\b", re.IGNORECASE)
+_BACK: Final = re.compile(
+    r"[\s\[(]*(?:[↩↑⤴^⇑⏎]\N{VARIATION SELECTOR-15}?\s*|back|return|\d{1,3}|[a-z]\b)*[\s\])]*", re.IGNORECASE
+)
+_HOLDS_NOTE: Final = frozenset("li p div aside dd section blockquote".split())
+_INLINE: Final = ("sidenote", "marginnote", "ltx_role_footnote")
+_MOST: Final = 2_000
+
+
+class Footnotes:
+    """The notes of a page.
+
+    Attributes:
+        marks: the number of the note that a link refers to.
+        notes: the number of the note that an element is.
+        backs: the links in notes that lead back.
+        inline: the number of a note that stands where it is referred to.
+    """
+
+    def __init__(self) -> None:
+        self.marks: dict[Node, int] = {}
+        self.notes: dict[Node, int] = {}
+        self.backs: set[Node] = set()
+        self.inline: dict[Node, int] = {}
+
+    def keep(self, blocks: Sequence[Block]) -> None:
+        """Keep the notes that kept text refers to, and leave out marks of notes that are not there."""
+        if not self.marks:
+            return
+        of_text = {id(piece): block for block in blocks for piece in block.texts}
+        used = set()
+        for node, number in self.marks.items():
+            if any(of_text[key].kept for key in _texts(node) if key in of_text):
+                used.add(number)
+        for node, number in self.notes.items():
+            if number in used:
+                for key in _texts(node):
+                    if key in of_text:
+                        of_text[key].kept = True
+
+
+def _texts(node: Node) -> list[int]:
+    found, stack = [], [node]
+    while stack:
+        for child in stack.pop().children:
+            if isinstance(child, Text):
+                found.append(id(child))
+            else:
+                stack.append(child)
+    return found
+
+
+def found(tree: Tree, url: str) -> Footnotes:
+    """The notes of a page served at `url`, numbered as they are first referred to."""
+    notes = Footnotes()
+    numbers: dict[Node, int] = {}
+    _fill(notes, numbers, tree, url)
+    for node in (*tree.holding(_INLINE, ("span",)), *tree.all("d-footnote")):
+        if node.name == "d-footnote" or any(each in _INLINE for each in node.attributes.get("class", "").split()):
+            notes.inline[node] = len(numbers) + len(notes.inline) + 1
+            for mark in _inside(node, "sup"):
+                mark.skipped |= "ltx_note_mark" in mark.attributes.get("class", "")
+    return notes
+
+
+def _fill(notes: Footnotes, numbers: dict[Node, int], tree: Tree, url: str) -> None:
+    """The notes that links refer to."""
+    anchors = tree.named.get("a", ())[: _MOST * 10]
+    hrefs = ((node, node.attributes.get("href", "").removeprefix(url)) for node in anchors)
+    links = [(node, href[1:]) for node, href in hrefs if href[:1] == "#" and len(href) > 1]
+    leading = {target for _, target in links}  # a link that another one leads to may be a mark, however it looks
+    marks = [(node, target) for node, target in links if _is_mark(node, leading)][:_MOST]
+    if not marks:
+        return
+    places = {node: number for number, node in enumerate(anchors)}
+    by_id: dict[str, Node] = {}
+    for node in tree.named_nodes():
+        for name in ("id", "name"):
+            if identity := node.attributes.get(name):
+                by_id.setdefault(identity, node)
+    named: dict[str, Node] = {}
+    referring: set[Node] = set()
+    for mark, target in marks:
+        note = _note(by_id.get(target), mark)
+        if note is None or note in referring:  # what leads to a mark leads back
+            continue
+        if note not in numbers and any(places.get(link, 0) < places[mark] for link in _inside(note, "a")):
+            continue  # a note stands below its mark
+        if note not in numbers:
+            numbers[note] = len(numbers) + 1
+        notes.marks[mark] = numbers[note]
+        named[_identity(mark)] = mark
+        around: Node | None = mark.parent
+        while around is not None:
+            referring.add(around)
+            around = around.parent
+    notes.notes = numbers
+    for note in numbers:
+        for link in _inside(note, "a"):
+            back = link.attributes.get("href", "").removeprefix(url)
+            if back[:1] == "#" and (back[1:] in named or _BACK.fullmatch(link.text())):
+                notes.backs.add(link)
+                notes.marks.pop(link, None)
+
+
+def _is_mark(node: Node, leading: Set[str]) -> bool:
+    """Whether a link within the page is the mark of a note: by its role, its class, its look, or a link back to it."""
+    words = node.text().strip()
+    if not words or len(words) > 12:
+        return False
+    if "noteref" in (node.attributes.get("role", "")[4:], node.attributes.get("epub:type")) or _NAMED.search(
+        node.attributes.get("class", "")
+    ):
+        return True
+    raised = node.name == "sup" or any(isinstance(child, Node) and child.name == "sup" for child in node.children)
+    around: Node | None = node.parent
+    for _ in range(2):
+        if around is None:
+            break
+        raised = raised or around.name == "sup" or bool(_NAMED.search(around.attributes.get("class", "")))
+        around = around.parent
+    raised = raised or not leading.isdisjoint((node.attributes.get("name"), _identity(node)))
+    return raised and _MARK.fullmatch(words) is not None
+
+
+def _note(target: Node | None, mark: Node) -> Node | None:
+    """The element that is the note: what the fragment names, or what stands around an anchor that it names."""
+    node = target
+    while node is not None and node.name not in _HOLDS_NOTE and not (node is target and node.name == "table"):
+        if node.name == "dt" and node.parent is not None:  # the label of a note, which is what follows
+            siblings = node.parent.children
+            at = next(number for number, each in enumerate(siblings) if each is node)
+            node.skipped = True
+            node = next((each for each in siblings[at:] if isinstance(each, Node) and each.name == "dd"), None)
+            break
+        node = node.parent
+    if node is None or node.name == "body":
+        return None
+    around: Node | None = mark
+    while around is not None:  # a mark in its own note, or a fragment that names a part of the page
+        if around is node:
+            return None
+        around = around.parent
+    return node if len(node.text()) < 20_000 else None
+
+
+def _identity(mark: Node) -> str:
+    """The fragment that leads back to a mark."""
+    around: Node | None = mark
+    for _ in range(3):
+        if around is not None and (identity := around.attributes.get("id")):
+            return identity
+        around = around.parent if around is not None else None
+    return ""
+
+
+def _inside(node: Node, name: str) -> list[Node]:
+    found, stack = [], [node]
+    while stack:
+        for child in stack.pop().children:
+            if isinstance(child, Node):
+                if child.name == name:
+                    found.append(child)
+                stack.append(child)
+    return found

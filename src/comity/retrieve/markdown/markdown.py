@@ -1,0 +1,549 @@
+"""A tree becomes Markdown (CommonMark with the tables of GFM). What a page says as text stays text: nothing in it can
+become a link, a heading or markup that the page did not have.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from comity import urls
+from comity.errors import ExtractionFailed
+from comity.retrieve.markdown import tables
+from comity.retrieve.markdown.footnotes import Footnotes
+from comity.retrieve.markdown.inline import (
+    BREAK,
+    code_span,
+    fence_of,
+    heading_end,
+    indented,
+    line_breaks,
+    line_starts,
+    settled,
+    shifted,
+    whole,
+    words_of,
+    wrapped,
+)
+from comity.retrieve.page.tree import Node, Text, Tree, is_block
+
+_LONGEST_REFERENCE: Final = 8192
+_DEEPEST_INDENT: Final = 24
+_CHECK_EVERY: Final = 256
+_LANGUAGE: Final = re.compile(r"[A-Za-z0-9+#]{1,20}")
+_STATED: Final = re.compile(
+    r"(?:language|lang|highlight-source|highlight|mw-highlight-lang|brush:)-?([A-Za-z0-9+#]{1,20});?"
+)
+_BEFORE: Final = frozenset(("hljs", "brush:", "sourceCode", "prettyprint", "prism", "chroma"))
+_NO_LANGUAGE: Final = frozenset(
+    "default none notranslate plaintext plain text hljs lang-auto auto linenums nohighlight".split()
+)
+# Where an image alone is the button that shares a page, or leads to who publishes it.
+_SHARING: Final = re.compile(
+    r"https?://(?:[\w-]+\.)*(?:(?:facebook|twitter|x|linkedin|pinterest|reddit|tumblr|whatsapp|instagram|plus\.google|vk"
+    r"|telegram|t|wa)\.(?:com|me)/|addthis\.com|addtoany\.com)|mailto:\?",
+    re.IGNORECASE,
+)
+_UNSEEN: Final = re.compile("[\\s\\u200b-\\u200f\\u2060\\ufeff\\ue000-\\uf8ff]+")
+"""What a reader does not see, and glyphs of icon fonts."""
+_NOTE_MARK: Final = re.compile(r"\s*(?:\\\[|\()?(\[\^\d+\])(?:\\\]|\))?\s*")
+_NOTE_LABEL: Final = re.compile(r"^(?:[.:)]|\\\[\d*\\?\]|\d{1,3}\\?[.):]?|\^|\*|†|‡)(?:\s+|$)")
+_PERMALINKS: Final = frozenset(("¶", "#", "§", "\N{LINK SYMBOL}"))  # beside a heading, for people to copy
+_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+_WRAPS: Final = {"b": "b", "strong": "b", "i": "i", "em": "i", "cite": "i", "del": "s", "s": "s", "strike": "s"}
+_CODE: Final = frozenset(("code", "kbd", "samp", "tt"))
+_LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-srcset")
+_PLACEHOLDER: Final = re.compile(
+    r"^\s*data:|(?:\b|_)(?:blank|placeholder|spacer|pixel|transparent|loading|lazy(?:load)?|1x1)\.(?:gif|png|svg|jpe?g)",
+    re.IGNORECASE,
+)
+_BULLET: Final = re.compile(r"(?m)^(?:-|(\d+)\.)(?= )")
+_MOST: Final = 10**9 - 1
+_LINE_NUMBERS: Final = re.compile(r"\b(?:linenos?|line-?numbers?|gutter|blob-num|lineno)\b")
+# What would end a link's destination, percent-encoded.
+_IN_DESTINATION: Final = {ord(char): f"%{ord(char):02X}" for char in " ()<>\n\r\t\\|"}
+
+
+def written(tree: Tree, base: urls.Base, notes: Footnotes, *, without: set[Node], deadline: float, url: str) -> str:
+    """Markdown of a page.
+
+    Args:
+        base: where relative references start.
+        notes: the page's footnotes.
+        without: elements that are left out; so is text whose block is not kept.
+        deadline: when work stops, by this thread's processor time: a busy machine makes no page hostile.
+
+    Raises:
+        ExtractionFailed: the deadline has passed.
+    """
+    writer = Writer(base, notes, without, deadline, url)
+    blocks: list[Block] = []
+    writer.container(tree.first("body") or tree.root, blocks)
+    writer.inline_notes(blocks)
+    text = joined(blocks)
+    return text + "\n" if text else ""
+
+
+Block = tuple[str, str]
+"""What it is (`text`, `heading`, `list`, `code`, `table`, `rule`) and its lines."""
+
+
+def joined(blocks: Iterable[Block], *, tight: bool = False) -> str:
+    """Blocks with what stands between them; `tight` for an item, whose lists follow its text at once."""
+    parts: list[str] = []
+    before = ""
+    other = False
+    for kind, text in blocks:
+        if kind == "rule" and (not parts or before == "rule"):
+            continue
+        if kind == before == "list":  # another bullet begins another list (CommonMark, 5.3)
+            text = _BULLET.sub(lambda match: f"{match[1]})" if match[1] else "*", text) if not other else text
+            other = not other
+        else:
+            other = False
+        if parts:
+            parts.append("\n" if tight and kind == "list" and before == "text" else "\n\n")
+        parts.append(text)
+        before = kind
+    if before == "rule":
+        del parts[-2:]
+    return "".join(parts)
+
+
+class Writer:
+    """Writes one page; `container` and `inline` call each other as the page is nested."""
+
+    def __init__(self, base: urls.Base, notes: Footnotes, without: set[Node], deadline: float, url: str) -> None:
+        self._base = base
+        self._notes = notes
+        self._without = without
+        self._deadline = deadline
+        self._url = url
+        self._seen = 0
+        self._indent = 0
+        self._link: str | None = None  # of an `a` around blocks, until a heading or a text has taken it
+        self._kinds: dict[str, Callable[[Node, list[Block]], None]] = {
+            **dict.fromkeys(_HEADINGS, self._heading),
+            **dict.fromkeys(("ul", "ol", "menu", "dir"), self._list),
+            "dl": self._definitions,
+            "pre": self._code,
+            "blockquote": self._quote,
+            "table": self._table,
+            "hr": lambda _, out: out.append(("rule", "---")),
+        }
+
+    def container(self, node: Node, out: list[Block]) -> None:
+        """The blocks of an element's content."""
+        run: list[str] = []
+        piece: Text
+        child: Node
+        for each in node.children:
+            if isinstance(each, Text):
+                piece = each
+                if piece.kept:
+                    run.append(words_of(piece.text))
+                elif run:
+                    run.append(" ")
+                continue
+            child = each
+            if self.is_left_out(child):
+                if run:
+                    run.append(" ")
+                continue
+            self._tick()
+            if child in self._notes.inline:
+                run.append(f"[^{self._notes.inline[child]}]")
+            elif is_block(child):
+                self._flush(run, out)
+                self.block(child, out)
+            else:
+                self.inline(child, run, frozenset())
+        self._flush(run, out)
+
+    def block(self, node: Node, out: list[Block]) -> None:
+        """One block-level element."""
+        kind = self._kinds.get(node.name)
+        if kind is None and "role" in node.attributes:
+            kind = {"heading": self._heading, "table": self._table}.get(node.attributes["role"].strip().lower())
+        if node in self._notes.notes:
+            self._note(node, out)
+        elif kind is not None:
+            kind(node, out)
+        elif node.name == "a" and (target := self._target(node)) is not None:
+            outer, self._link = self._link, target
+            if not any(each.name in _HEADINGS for each in _below(node)):
+                self.container(node, out)
+            else:
+                self._link = None
+                self._headed(node, target, out)
+            self._link = outer
+        else:
+            self.container(node, out)
+
+    def inline(self, node: Node, run: list[str], inside: frozenset[str]) -> None:
+        """An inline element's part of a run of text; `inside`: the marks that are open around it."""
+        name = node.name
+        if name == "br":
+            run.append(BREAK)
+        elif name == "img":
+            run.append(self._image(node))
+        elif name in ("video", "audio"):
+            run.append(self._medium(node))
+        elif name in _CODE:
+            run.append(code_span(self._raw(node)))
+        elif name == "a":
+            self._anchor(node, run, inside)
+        elif name == "math":
+            run.append(self._formula(node))
+        elif name in ("sup", "sub"):
+            inner = self._inner(node, inside)
+            note = _NOTE_MARK.fullmatch(inner)
+            run.append(note[1] if note else shifted(name, inner, bool(run) and run[-1][-1:].isalnum()))
+        elif name == "q":
+            run.append(f"“{self._inner(node, inside).strip()}”")
+        elif (mark := _WRAPS.get(name)) is not None and mark not in inside:
+            run.append(wrapped(self._inner(node, inside | {mark}), mark))
+        elif name == "rt":
+            run.append(f"({self._inner(node, inside).strip()})")
+        elif name == "input":
+            if not run and node.attributes.get("type", "").lower() == "checkbox" and _begins_item(node):
+                run.append("[x] " if "checked" in node.attributes else "[ ] ")
+        elif name != "rp":
+            self._into(node, run, inside)
+
+    def text_of(self, node: Node) -> str:
+        """An element's content on one line, for a heading or a cell."""
+        parts: list[Block] = []
+        self.container(node, parts)
+        return " ".join(text.replace("\n", " ") for _, text in parts)
+
+    def is_left_out(self, node: Node) -> bool:
+        """Whether nothing of it is written."""
+        return node.skipped or (node.words > 0 and node.kept_words == 0) or node in self._without
+
+    def _inner(self, node: Node, inside: frozenset[str]) -> str:
+        run: list[str] = []
+        self._into(node, run, inside)
+        return settled("".join(run))
+
+    def _into(self, node: Node, run: list[str], inside: frozenset[str]) -> None:
+        piece: Text
+        child: Node
+        for each in node.children:
+            if isinstance(each, Text):
+                piece = each
+                run.append(words_of(piece.text) if piece.kept else " ")
+                continue
+            child = each
+            if not self.is_left_out(child):
+                self._tick()
+                if child in self._notes.inline:
+                    run.append(f"[^{self._notes.inline[child]}]")
+                elif is_block(child):  # only where a table or a heading stands inside of a run
+                    run.append(" ")
+                    self._into(child, run, inside)
+                    run.append(" ")
+                else:
+                    self.inline(child, run, inside)
+
+    def _tick(self) -> None:
+        self._seen += 1
+        if self._seen % _CHECK_EVERY == 1 and time.thread_time() > self._deadline:
+            raise ExtractionFailed(f"{self._url} could not be turned into Markdown in time", url=self._url)
+
+    def _flush(self, run: list[str], out: list[Block]) -> None:
+        if not run:
+            return
+        text = settled("".join(run))
+        run.clear()
+        if not text or text.isspace():
+            return
+        text = line_breaks(text)
+        if self._link is not None and "](" not in text:
+            text, self._link = f"[{text}]({self._link})", None
+        out.append(("text", line_starts(text)))
+
+    def _heading(self, node: Node, out: list[Block]) -> None:
+        text = self.text_of(node).strip()
+        if text:
+            level = _HEADINGS.get(node.name) or max(1, whole(node.attributes.get("aria-level", ""), 6, 2))
+            out.append(("heading", f"{'#' * level} {heading_end(text)}"))
+
+    def _headed(self, node: Node, target: str, out: list[Block]) -> None:
+        """A link around a heading: the heading is the link."""
+        before = len(out)
+        self.container(node, out)
+        for number in range(before, len(out)):
+            kind, text = out[number]
+            if kind == "heading":
+                marks, _, words = text.partition(" ")
+                if "](" not in words:
+                    out[number] = (kind, f"{marks} [{words}]({target})")
+                return
+
+    def _list(self, node: Node, out: list[Block]) -> None:
+        backwards = "reversed" in node.attributes
+        first = sum(isinstance(child, Node) and child.name == "li" for child in node.children) if backwards else 1
+        number = whole(node.attributes.get("start", ""), _MOST, first) if node.name == "ol" else 0
+        items: list[str] = []
+        notes: list[Block] = []
+        deep = self._indent >= _DEEPEST_INDENT
+        self._indent += 1
+        for child in node.children:
+            if isinstance(child, Text):
+                blocks: list[Block] = [("text", words_of(child.text).strip())] if child.kept else []
+            elif self.is_left_out(child):
+                continue
+            elif child in self._notes.notes:
+                self._note(child, notes)
+                continue
+            else:
+                self._tick()
+                blocks = []
+                if is_block(child):
+                    self.block(child, blocks)
+                else:
+                    run: list[str] = []
+                    self.inline(child, run, frozenset())
+                    self._flush(run, blocks)
+            text = joined(blocks, tight=True)
+            if not text:
+                continue
+            if isinstance(child, Node) and "value" in child.attributes:
+                number = whole(child.attributes["value"], _MOST, number)
+            bullet = f"{number}. " if node.name == "ol" else "- "
+            number = max(0, number - 1) if backwards else number + 1
+            if not isinstance(child, Text) and child.name in ("ul", "ol"):  # a list right inside of a list
+                bullet = "  "
+            items.append(text if deep else bullet + indented(text, " " * len(bullet)))
+        self._indent -= 1
+        if items:
+            out.append(("list", "\n".join(items)))
+        out += notes
+
+    def _definitions(self, node: Node, out: list[Block]) -> None:
+        """Terms with what they mean: a line each where that is a line (`: `, as in pandoc), else as it stands."""
+        others = (child for child in node.children if not isinstance(child, Node) or child.name not in ("dt", "dd"))
+        if any(isinstance(child, Node) or not child.text.isspace() for child in others):
+            self.container(node, out)
+            return
+        parts: list[tuple[str, list[Block]]] = []
+        for child in node.children:
+            if isinstance(child, Node) and not self.is_left_out(child):
+                blocks: list[Block] = []
+                self.block(child, blocks)
+                parts.append((child.name, blocks))
+        simple = all([kind for kind, _ in blocks] in ([], ["text"]) for _, blocks in parts)
+        for name, blocks in parts:
+            if simple and name == "dd" and blocks and out and out[-1][0] == "term":
+                out[-1] = ("term", f"{out[-1][1]}\n: {indented(blocks[0][1], '  ')}")
+            else:
+                out += [("term", text) for _, text in blocks] if simple and name == "dt" else blocks
+
+    def inline_notes(self, out: list[Block]) -> None:
+        """The notes that stand in the text, below it."""
+        for node in self._notes.inline:
+            if not self.is_left_out(node):
+                self._note(node, out, self._notes.inline[node])
+
+    def _note(self, node: Node, out: list[Block], number: int = 0) -> None:
+        blocks: list[Block] = []
+        self.container(node, blocks)
+        text = _NOTE_LABEL.sub("", joined(blocks)).strip()
+        if text:
+            out.append(("note", f"[^{number or self._notes.notes[node]}]: {indented(text, '    ')}"))
+
+    def _quote(self, node: Node, out: list[Block]) -> None:
+        blocks: list[Block] = []
+        deep = self._indent >= _DEEPEST_INDENT
+        self._indent += 1
+        self.container(node, blocks)
+        self._indent -= 1
+        text = joined(blocks)
+        if text and not deep:
+            text = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
+        if text:
+            out.append(("quote", text))
+
+    def _code(self, node: Node, out: list[Block]) -> None:
+        code = self._raw(node).removeprefix("\n").rstrip()
+        if not code.strip():
+            return
+        fence = fence_of(code)
+        out.append(("code", f"{fence}{_language(node)}\n{code}\n{fence}"))
+
+    def _table(self, node: Node, out: list[Block]) -> None:
+        tables.write(self, node, out)
+
+    def _raw(self, node: Node) -> str:
+        """The text of code: lines and indentation as they are."""
+        parts: list[str] = []
+
+        def take(inner: Node) -> None:
+            for child in inner.children:
+                if isinstance(child, Text):
+                    if child.kept:
+                        parts.append(child.text)
+                elif child.name == "br":
+                    parts.append("\n")
+                elif not self.is_left_out(child):
+                    self._tick()
+                    if _LINE_NUMBERS.search(child.attributes.get("class", "")) and child.name in ("td", "span", "div"):
+                        continue
+                    lines = is_block(child) and child.name not in ("td", "th")
+                    if lines and parts and not parts[-1].endswith("\n"):
+                        parts.append("\n")
+                    take(child)
+                    if lines and parts and not parts[-1].endswith("\n"):
+                        parts.append("\n")
+
+        take(node)
+        return "".join(parts).replace("\r\n", "\n").replace("\xa0", " ")
+
+    def _anchor(self, node: Node, run: list[str], inside: frozenset[str]) -> None:
+        if "[" in inside:
+            self._into(node, run, inside)
+            return
+        if node in self._notes.backs:
+            return
+        if (note := self._notes.marks.get(node)) is not None:
+            run.append(f"[^{note}]")
+            return
+        words = self._inner(node, inside | {"["})
+        label = words.strip(" \x0c")
+        target = self._target(node)
+        plain = _UNSEEN.sub("", label.replace("\\", ""))
+        if (plain in _PERMALINKS or not plain) and "#" in node.attributes.get("href", ""):
+            return
+        if not label or target is None:
+            run.append(words)
+            return
+        if label[:2] == "![" and label[-1] == ")" and _SHARING.match(target) and _is_chosen(node):
+            return
+        label = label.replace(BREAK, " ")
+        lead = " " if words[:1] == " " else ""
+        trail = " " if words[-1:] == " " else ""
+        run.append(f"{lead}[{label}]({target}){trail}")
+
+    def _target(self, node: Node) -> str | None:
+        return self.reference(node.attributes.get("href"), ("mailto:", "tel:"))
+
+    def reference(self, reference: str | None, other: tuple[str, ...] = ()) -> str | None:
+        """An absolute http or https URL (or one of the other schemes), or None: `javascript:` is no place to go to."""
+        if reference is None or len(reference) > _LONGEST_REFERENCE:
+            return None
+        reference = reference.strip()
+        if reference[:7].lower().startswith(other) and other:
+            return reference.translate(_IN_DESTINATION)
+        target = self._base.join(reference)
+        if target is None:
+            return None
+        _, mark, fragment = reference.partition("#")  # the join leaves it out; people cite by it
+        return f"{target}{mark}{fragment}".translate(_IN_DESTINATION)
+
+    def _formula(self, node: Node) -> str:
+        tex = " ".join(self._raw(node).split())
+        if "$" in tex.replace("\\$", "") or not tex:
+            return words_of(tex)
+        return f"$${tex}$$" if node.attributes.get("display") == "block" else f"${tex}$"
+
+    def _image(self, node: Node) -> str:
+        attributes = node.attributes
+        if not self._belongs(node):
+            return ""
+        sources = [_first_of(attributes[name]) for name in _LAZY if name in attributes]
+        shown = attributes.get("src", "")
+        if shown and not _PLACEHOLDER.search(shown):
+            sources.append(shown)
+        else:
+            around = node.parent.children if node.parent is not None and node.parent.name == "picture" else []
+            choices = [each.attributes for each in (node, *around) if isinstance(each, Node)]
+            sources += [_first_of(each["srcset"]) for each in choices if "srcset" in each]
+            sources.append(shown)
+        for source in sources:
+            if source and source.lstrip()[:5].lower() != "data:" and (target := self.reference(source)) is not None:
+                return f"![{words_of(attributes.get('alt', '')).strip()}]({target})"
+        return ""
+
+    def _medium(self, node: Node) -> str:
+        if not self._belongs(node):
+            return ""
+        sources = [node.attributes.get("src", "")]
+        sources += [each.attributes.get("src", "") for each in _below(node) if each.name == "source"]
+        for source in sources:
+            if source and (target := self.reference(source)) is not None:
+                label = node.attributes.get("title") or node.attributes.get("aria-label") or node.name
+                return f"[{words_of(label).strip()}]({target})"
+        return ""
+
+    def _belongs(self, node: Node) -> bool:
+        """Whether the text around an image, as far as there is any, is kept."""
+        around: Node | None = node
+        while around is not None:
+            if around.words:
+                return around.kept_words * 2 >= around.words
+            around = around.parent
+        return True
+
+
+def _is_chosen(node: Node) -> bool:
+    """Whether an element without text stands in a page of which the main content was chosen."""
+    around = node
+    while around.parent is not None:
+        around = around.parent
+    return node.words == 0 and around.words > 0
+
+
+def _first_of(sources: str) -> str:
+    """The first address of a `srcset`."""
+    return next(iter(sources.split(",")[0].split()), "")
+
+
+def _begins_item(node: Node) -> bool:
+    """Whether it is the first thing in an item of a list."""
+    child, around = node, node.parent
+    while around is not None:
+        before = around.children[: next(number for number, each in enumerate(around.children) if each is child)]
+        if around.name not in ("li", "p", "label", "span", "div") or any(
+            isinstance(each, Node) or not each.text.isspace() for each in before
+        ):
+            return False
+        if around.name == "li":
+            return True
+        child, around = around, around.parent
+    return False
+
+
+def _below(node: Node) -> Iterable[Node]:
+    stack = [node]
+    while stack:
+        for child in stack.pop().children:
+            if isinstance(child, Node):
+                yield child
+                stack.append(child)
+
+
+def _language(pre: Node) -> str:
+    """The language that a `pre`, the `code` in it or what stands around them name: `language-python`, `hljs python`,
+    `brush: python`, `data-lang`.
+    """
+    inner = next((child for child in pre.children if isinstance(child, Node) and child.name == "code"), None)
+    around = pre.parent
+    for node in filter(None, (pre, inner, around, around.parent if around is not None else None)):
+        own = node is pre or node is inner
+        for name in ("data-lang", "data-language", "data-code-lang"):
+            if _LANGUAGE.fullmatch(stated := node.attributes.get(name, "")):
+                return stated
+        classes = node.attributes.get("class", "").split()
+        for number, name in enumerate(classes):
+            if (match := _STATED.fullmatch(name)) is not None:
+                language = match[1]
+            elif own and name in _BEFORE and number + 1 < len(classes):
+                language = classes[number + 1].rstrip(";")
+            else:
+                continue
+            if _LANGUAGE.fullmatch(language) and not _STATED.fullmatch(language):
+                return "" if language in _NO_LANGUAGE else language
+    return ""

@@ -1,0 +1,177 @@
+"""Tables of a page as tables of GFM; a table that is only there for the layout, or that holds more than cells can, as
+the blocks in it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from comity.retrieve.page.tree import Node, Text, is_block
+
+Writer = Any  # that of markdown.py, which calls this module
+
+_MOST_COLUMNS: Final = 100
+_WIDEST_SPAN: Final = 20
+_LONGEST_CELL: Final = 2_000
+_MOST_CODE_LINES: Final = 30
+_NO_CELL: Final = frozenset(("table", "h1", "h2", "h3", "hr", "article", "section", "form"))
+_NUMBERS: Final = re.compile(r"\b(?:linenos?|line-?numbers?|gutter|blob-num|lineno)\b")
+_ENDS: Final = re.compile(r"[ \t]*\n\s*")
+
+
+_PARTS: Final = {
+    "rowgroup": "tbody",
+    "row": "tr",
+    "cell": "td",
+    "gridcell": "td",
+    "columnheader": "th",
+    "rowheader": "th",
+}
+
+
+def _part(node: Node) -> str:
+    """What an element is of a table, by its role or its name."""
+    role = node.attributes.get("role")
+    return node.name if role is None else _PARTS.get(role.strip().lower(), node.name)
+
+
+def write(writer: Writer, table: Node, out: list[tuple[str, str]]) -> None:
+    """Add a table's blocks to `out`."""
+    head, rows, captions = _rows(table, writer)
+    for caption in captions:
+        writer.container(caption, out)
+    if _is_layout(table, head + rows):
+        for row in head + rows:
+            for cell in row:
+                if not _NUMBERS.search(cell.attributes.get("class", "")):
+                    writer.container(cell, out)
+        return
+    lines = _grid(writer, head + rows)
+    if not any(any(line) for line in lines):
+        return
+    width = max(map(len, lines))
+    if not head and rows and all(_part(cell) == "th" for cell in rows[0]):
+        head = rows[:1]
+    first = lines[0] if head else [""] * width
+    body = lines[1:] if head else lines
+    body = [line for line in body if any(line)]
+    text = [_line(first, width), "|" + " --- |" * width, *(_line(line, width) for line in body)]
+    out.append(("table", "\n".join(text)))
+
+
+def _rows(table: Node, writer: Writer) -> tuple[list[list[Node]], list[list[Node]], list[Node]]:
+    """The rows of the head, all others with those of the foot last, and the captions."""
+    head: list[list[Node]] = []
+    body: list[list[Node]] = []
+    foot: list[list[Node]] = []
+    captions: list[Node] = []
+    for part in table.children:
+        if isinstance(part, Text) or writer.is_left_out(part):
+            continue
+        if part.name == "caption":
+            captions.append(part)
+            continue
+        into = head if part.name == "thead" else foot if part.name == "tfoot" else body
+        for row in [part] if _part(part) == "tr" else part.children:
+            if isinstance(row, Node) and _part(row) == "tr" and not writer.is_left_out(row):
+                cells = [
+                    cell
+                    for cell in row.children
+                    if isinstance(cell, Node) and _part(cell) in ("td", "th") and not writer.is_left_out(cell)
+                ]
+                if cells:
+                    into.append(cells)
+    return head, body + foot, captions
+
+
+def _is_layout(table: Node, rows: list[list[Node]]) -> bool:
+    """Whether it is no table of data: one column, or more in a cell than a cell can hold."""
+    if table.attributes.get("role", "").lower() in ("presentation", "none"):
+        return True
+    if max(map(len, rows), default=0) < 2:
+        return True
+    for row in rows:
+        for cell in row:
+            size = lines = 0
+            stack = [cell]
+            while stack:
+                for child in stack.pop().children:
+                    if isinstance(child, Text):
+                        size += len(child.text) if child.kept else 0
+                        continue
+                    if child.name in _NO_CELL:
+                        return True
+                    if child.name == "pre":
+                        lines += child.text().count("\n")
+                    stack.append(child)
+            if size > _LONGEST_CELL or lines > _MOST_CODE_LINES or _NUMBERS.search(cell.attributes.get("class", "")):
+                return True
+    return False
+
+
+def _grid(writer: Writer, rows: list[list[Node]]) -> list[list[str]]:
+    """The cells of all rows in their columns: what spans rows or columns leaves the others empty."""
+    lines: list[list[str]] = []
+    below: dict[int, int] = {}  # column to the rows that a cell above still takes of it
+    for row in rows:
+        line: list[str] = []
+        for cell in row:
+            while below.get(len(line), 0) > 0 and len(line) < _MOST_COLUMNS:
+                below[len(line)] -= 1
+                line.append("")
+            if len(line) >= _MOST_COLUMNS:
+                if text := _cell(writer, cell):
+                    line[-1] = f"{line[-1]} {text}".strip()
+                continue
+            wide = _span(cell, "colspan", _WIDEST_SPAN)
+            high = _span(cell, "rowspan", len(rows))
+            for number in range(wide):
+                if high > 1:
+                    below[len(line)] = high - 1
+                line.append("" if number else _cell(writer, cell))
+        while below.get(len(line), 0) > 0 and len(line) < _MOST_COLUMNS:
+            below[len(line)] -= 1
+            line.append("")
+        lines.append(line)
+    return lines
+
+
+def _cell(writer: Writer, cell: Node) -> str:
+    """One cell on one line: code keeps its lines and indentation as code of its own, with `<br>` between them."""
+    parts: list[str] = []
+    blocks: list[tuple[str, str]] = []
+    writer.container(cell, blocks)
+    for kind, text in blocks:
+        if kind == "code":
+            lines = text.split("\n")[1:-1]
+            text = "<br>".join(_code(line) for line in lines)
+        elif kind == "list":
+            text = _ENDS.sub("<br>", text)
+        else:
+            text = _ENDS.sub(" ", text.replace("  \n", "<br>"))
+        parts.append(text.strip())
+    # One more backslash, however many stand there: a table takes one away before the cell is read (GFM, 4.10).
+    return " ".join(part for part in parts if part).replace("|", "\\|")
+
+
+def _code(line: str) -> str:
+    if not line.strip():
+        return ""
+    fence = "`" * (max(map(len, re.findall("`+", line)), default=0) + 1)
+    pad = " " if "`" in (line[0], line[-1]) or (line[0] == " " and line[-1] == " ") else ""
+    return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def _span(cell: Node, name: str, most: int) -> int:
+    text = cell.attributes.get(name, "1").strip()
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return max(1, min(int(text), most))
+    return 1
+
+
+def _line(cells: list[str], width: int) -> str:
+    return "|" + "".join(f" {cell} |" if cell else "  |" for cell in cells + [""] * (width - len(cells)))
+
+
+__all__ = ["is_block", "write"]

@@ -1,0 +1,1 @@
+"""What a page says it is: title, author, dates, and the data in it."""

@@ -1,0 +1,210 @@
+"""What a page states about itself as JSON-LD in the vocabulary of schema.org: objects by type, and a few of their
+fields as plain values. It is what the site says, seen by nobody who reads the page; data, never an instruction.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import unescape
+from typing import Any, Final
+
+from comity.retrieve.page.tree import Tree
+
+MAX_SCRIPTS: Final = 20
+"""`script` elements of a page that are read."""
+MAX_SIZE: Final = 512 * 1024
+"""Characters of one that are read; a longer one is passed over, for its JSON has no end."""
+MAX_OBJECTS: Final = 500
+"""Objects of a page that are looked at."""
+MAX_ENTITIES: Final = 20
+"""Objects that are reported."""
+MAX_VALUE: Final = 2_000
+"""Characters kept of one value."""
+MAX_VALUES: Final = 100
+"""Values kept of one field."""
+
+ARTICLES: Final = frozenset(
+    [
+        "Article",
+        "NewsArticle",
+        "BlogPosting",
+        "TechArticle",
+        "ScholarlyArticle",
+        "Report",
+        "Blog",
+        "LiveBlogPosting",
+        "ReportageNewsArticle",
+        "OpinionNewsArticle",
+        "ReviewNewsArticle",
+        "AnalysisNewsArticle",
+        "MedicalScholarlyArticle",
+        "SocialMediaPosting",
+    ]
+)
+POSTS: Final = frozenset(("DiscussionForumPosting", "Question", "QAPage"))
+# schema.org's type to the one that is reported, and its properties to the fields' names.
+_KINDS: Final = {
+    **dict.fromkeys(ARTICLES, "Article"),
+    **dict.fromkeys(("Product", "ProductGroup", "IndividualProduct"), "Product"),
+    "Recipe": "Recipe",
+    "FAQPage": "FAQ",
+}
+_FIELDS: Final[dict[str, dict[str, str]]] = {
+    "Article": {
+        "headline": "headline",
+        "author": "author",
+        "datePublished": "published",
+        "dateModified": "modified",
+        "publisher": "publisher",
+        "description": "description",
+        "articleSection": "section",
+    },
+    "Product": {"name": "name", "brand": "brand", "sku": "sku", "gtin13": "gtin", "description": "description"},
+    "Recipe": {
+        "name": "name",
+        "author": "author",
+        "recipeYield": "yield",
+        "totalTime": "total_time",
+        "recipeIngredient": "ingredients",
+        "recipeInstructions": "instructions",
+    },
+    "Event": {
+        "name": "name",
+        "startDate": "start",
+        "endDate": "end",
+        "location": "location",
+        "organizer": "organizer",
+        "description": "description",
+    },
+    "FAQ": {},
+}
+_TAG: Final = re.compile(r"<[^<>]*>")
+_CONTROL: Final = re.compile("[\x00-\x1f]")
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One object: `Article`, `Product`, `Recipe`, `Event` or `FAQ`, and its fields; a field with more values has a
+    tuple of them, and of a FAQ the questions are names and the answers values.
+    """
+
+    type: str
+    fields: Mapping[str, str | tuple[str, ...]]
+
+
+def objects(tree: Tree) -> list[Object]:
+    """All typed objects of a page's JSON-LD, in order."""
+    found: list[Object] = []
+    scripts = [node for node in tree.named.get("script", ()) if "ld+json" in node.attributes.get("type", "").lower()]
+    for node in scripts[:MAX_SCRIPTS]:
+        text = node.text()
+        if len(text) > MAX_SIZE:
+            continue
+        try:
+            data = json.loads(_CONTROL.sub(" ", text.strip().removeprefix("<!--").removesuffix("-->").rstrip(" ;")))
+        except (ValueError, RecursionError):
+            continue
+        stack = [data]
+        while stack and len(found) < MAX_OBJECTS:
+            value = stack.pop()
+            if isinstance(value, list):
+                stack.extend(reversed(value[:MAX_OBJECTS]))
+            elif isinstance(value, dict):
+                if "@type" in value:
+                    found.append(value)
+                inner = (value.get(name) for name in ("hasPart", "mainEntityOfPage", "mainEntity", "@graph"))
+                stack.extend(each for each in inner if isinstance(each, (list, dict)))
+    return found
+
+
+def types(entry: Object) -> list[str]:
+    """The types of an object, without schema.org's address."""
+    stated = entry.get("@type", "")
+    return [
+        str(each).rpartition("/")[2].rpartition(":")[2] for each in (stated if isinstance(stated, list) else [stated])
+    ]
+
+
+def entities(found: list[Object]) -> tuple[Entity, ...]:
+    """The objects that are about what the page is about."""
+    reported: list[Entity] = []
+    for entry in found:
+        kind = next((_kind(each) for each in types(entry) if _kind(each)), "")
+        if not kind or len(reported) >= MAX_ENTITIES:
+            continue
+        fields: dict[str, str | tuple[str, ...]] = {}
+        for name, ours in _FIELDS[kind].items():
+            values = tuple(words(entry.get(name)))
+            if values:
+                fields[ours] = values[0] if len(values) == 1 else values
+        if kind == "Product":
+            fields |= _offer(entry)
+        elif kind == "FAQ":
+            fields = dict(_answers(entry))
+        if fields:
+            reported.append(Entity(kind, fields))
+    return tuple(reported)
+
+
+def words(value: Any) -> Iterator[str]:
+    """The values of a property as plain text: of an object its name or text."""
+    stack = [value]
+    count = 0
+    while stack and count < MAX_VALUES:
+        value = stack.pop()
+        if isinstance(value, list):
+            stack.extend(reversed(value[:MAX_VALUES]))
+        elif isinstance(value, dict):
+            inner = next(
+                (value[name] for name in ("name", "text", "itemListElement", "@value") if value.get(name)), None
+            )
+            if inner is not None:
+                stack.append(inner)
+        elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
+            text = plain(str(value))
+            if text:
+                count += 1
+                yield text
+
+
+def plain(text: str) -> str:
+    """Text of a value: one line, without tags and character references."""
+    text = text[: 4 * MAX_VALUE]
+    if "&" in text:
+        text = unescape(unescape(text))
+    if "<" in text:
+        text = _TAG.sub(" ", text)
+    return " ".join(text.split())[:MAX_VALUE]
+
+
+def _kind(name: str) -> str:
+    return _KINDS.get(name, "Event" if name.endswith("Event") else "")
+
+
+def _offer(entry: Object) -> dict[str, str]:
+    offers = entry.get("offers")
+    offer = next((each for each in (offers if isinstance(offers, list) else [offers]) if isinstance(each, dict)), {})
+    rating = entry.get("aggregateRating")
+    stated = {
+        "price": offer.get("price", offer.get("lowPrice")),
+        "currency": offer.get("priceCurrency"),
+        "availability": str(offer.get("availability") or "").rpartition("/")[2],
+        "rating": rating.get("ratingValue") if isinstance(rating, dict) else None,
+        "reviews": rating.get("reviewCount", rating.get("ratingCount")) if isinstance(rating, dict) else None,
+    }
+    return {name: text for name, value in stated.items() if (text := next(words(value), ""))}
+
+
+def _answers(entry: Object) -> Iterator[tuple[str, str]]:
+    questions = entry.get("mainEntity")
+    for each in (questions if isinstance(questions, list) else [questions])[:MAX_VALUES]:
+        if isinstance(each, dict):
+            question = next(words(each.get("name")), "")
+            answer = next(words(each.get("acceptedAnswer")), "")
+            if question and answer:
+                yield question, answer

@@ -1,0 +1,1 @@
+"""The page as it came: the tree of its elements, its size, and what of it nobody sees."""

@@ -1,0 +1,526 @@
+"""As much of CSS as it takes to see that an element is hidden: declarations, lengths, colours, rules of its sheets.
+
+Nothing is loaded and nothing laid out, so a browser alone knows what is finally shown. What the declarations of an
+element's own attribute say is decided here; what rules say is told, for other rules, states and media may differ.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+from comity.retrieve.page import sheets
+
+Hiding = Literal[
+    "display_none", "visibility_hidden", "font_size_zero", "transparent", "same_colour", "off_screen", "clipped"
+]
+Colour = tuple[int, int, int]
+
+MAX_STYLE: Final = 4096
+"""Characters read of one style attribute or one rule's declarations."""
+MAX_SHEET: Final = 256 * 1024
+"""Characters read of a page's style elements."""
+MAX_SELECTORS: Final = 5_000
+"""Selectors of a page's hiding rules that are read."""
+OFF_SCREEN: Final = 999.0
+"""Pixels to the left or above from which text is off the screen."""
+_FAR: Final = 9_000.0
+"""Pixels in any direction from which it is, where pages move what they show: slides stand beside each other."""
+
+_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_ESCAPE: Final = re.compile(r"\\([0-9a-fA-F]{1,6})[ \t\n]?")
+# One part of a declaration: what is quoted, a bracket, a semicolon, anything else.
+_PIECE: Final = re.compile(r"""("[^"\n]*+"?|'[^'\n]*+'?)|([(\[{])|([)\]}])|(;)|[^"'()\[\]{};]++""")
+_IMPORTANT: Final = re.compile(r"!\s*important\s*$")
+_VARIABLE: Final = re.compile(r"var\(\s*(--[\w-]+)\s*(?:,([^()]*))?\)")
+_NUMBER: Final = re.compile(
+    r"\s*([+-]?(?:[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})(?:e[+-]?[0-9]{1,2})?)([a-z]+|%)?"
+)
+_FUNCTION: Final = re.compile(r"(?<![a-z0-9-])([a-z][a-z0-9-]*+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+_PIXELS: Final = {
+    "px": 1.0,
+    "em": 16.0,
+    "rem": 16.0,
+    "ex": 8.0,
+    "ch": 8.0,
+    "vw": 10.0,
+    "vh": 8.0,
+    "%": 10.0,
+    "pt": 1.3,
+    "pc": 16.0,
+    "cm": 38.0,
+    "mm": 3.8,
+    "q": 0.95,
+    "in": 96.0,
+}
+_TURNS: Final = {"deg": 1 / 360, "grad": 1 / 400, "rad": 1 / 6.283185307, "turn": 1.0}
+# What every way to hide something is written with, in lower case; most rules have none of it and need no reading.
+# Each alternative begins with a letter or sign of its own: so they are searched for faster.
+_MAY_HIDE: Final = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*[hc]|font(?:-size)?\s*:[^;]{0,40}?(?<![\w.#-])\+?(?:0(?![.\d])|0?\.0|0?\.\d{1,9}p|1(?:\.0{1,9})?px)"
+    r"|overflow[a-z-]*\s*:[^;]{0,20}?(?:hidden|clip)|contain\s*:|clip(?:-path)?\s*:"
+    r"|opacity\s*[:(][\s+]*(?:0(?!\.[1-9])|\.0|[1-5](?:\.\d+)?%|\d[.\d]*e-|-)"
+    r"|transparent|text-fill|-\s*\d\d(?:\d|(?:\.\d+)?(?:r?em|pc|cm|in)|\.9)"
+    r"|scale[xyz3d]*\s*[:(][^;]{0,60}?(?:(?<![\d.])\.?0|e-)|matrix|rotate[xy]|zoom"
+    r"|#[0-9a-f]{3}0(?![0-9a-f])|#[0-9a-f]{6}00(?![0-9a-f])|/\*|\\"
+)
+_FAR_OFF: Final = re.compile(
+    r"\d(?:\d\d(?:v[wh]|r?em|pc|\d%)|(?:(?<=[6-9])|\d)\d\d\d[.\d]*p|\.?e\+?\d\d?(?:[g-z%]|e[mx]|c[hm]))"
+)
+# Values that are computed, and colours without opacity.
+_COMPUTED: Final = re.compile(r"[,/]\s*0*\.?0+%?\s*\)|c(?:alc|lamp)\(|m(?:ax|in)\(")
+# What a style means by `var()` stands in it elsewhere, or behind the comma.
+_MEANT: Final = re.compile(r"--[\w-]+\s*:|,\s*(?:[-+.0]|none|hidden|collapse)")
+_MARKS: Final = re.compile(
+    r"([#.][\w-]+)|\[\s*([\w-]+)[^\]]*\]|:(?:is|where)\(|(::?[\w-]+(?:\([^()]*\))?)|[\w-]+|\*|\)|,"
+)
+_HEX: Final = re.compile(r"#([0-9a-f]{3,8})\b")
+_RGB: Final = re.compile(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})")
+_HSL: Final = re.compile(r"hsla?\(\s*(-?\d{1,4})(?:deg)?[\s,]+(\d{1,3})%?[\s,]+(\d{1,3})%?")
+_NO_ALPHA: Final = re.compile(
+    r"transparent|#[0-9a-f]{3}0|#[0-9a-f]{6}00|(?:rgb|hsl)a?\([^()]*[,/]\s*(?:0*\.?0+%?)\s*\)"
+)
+_NAMED: Final[dict[str, Colour]] = {
+    "white": (255, 255, 255),
+    "black": (0, 0, 0),
+    "red": (255, 0, 0),
+    "green": (0, 128, 0),
+    "blue": (0, 0, 255),
+    "yellow": (255, 255, 0),
+    "gray": (128, 128, 128),
+    "grey": (128, 128, 128),
+    "silver": (192, 192, 192),
+    "snow": (255, 250, 250),
+    "ivory": (255, 255, 240),
+}
+_ALIKE: Final = 12  # of 255, in each of red, green and blue: nobody tells them apart
+_KEYWORDS: Final = {
+    "display": re.compile(
+        r"(?:none|contents|block|inline|flow|flow-root|table|flex|grid|ruby|list-item|run-in|math|(?:inline|table)-[a-z-]+"
+        r"|-(?:webkit|moz|ms)-[a-z-]+|inherit|initial|unset|revert|revert-layer|[\s])+"
+    ),
+    "visibility": re.compile(r"visible|hidden|collapse|inherit|initial|unset|revert|revert-layer"),
+}
+_MOVED: Final = ("left", "top", "right", "bottom", "inset", "inset-inline-start", "inset-block-start")
+_INDENTED: Final = ("text-indent", "margin-left", "margin-top", "margin", "margin-inline-start", "margin-block-start")
+_SIZES: Final = tuple(
+    f"{most}{side}" for most in ("", "max-") for side in ("width", "height", "inline-size", "block-size")
+)
+_CLIPPING: Final = frozenset(("hidden", "clip"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selector:
+    """The last compound of a selector: what an element must be called, carry and have; and the compounds before it,
+    each of which an element around must fit. Of equals there is one.
+    """
+
+    name: str
+    marks: frozenset[str]
+    attributes: frozenset[str]
+    around: tuple["Selector", ...] = ()
+
+    def fits(self, name: str, marks: frozenset[str], attributes: Collection[str]) -> bool:
+        return (
+            (not self.name or self.name == name)
+            and self.marks <= marks
+            and (not self.attributes or self.attributes.issubset(attributes))
+        )
+
+
+Candidate = tuple[Selector, Hiding]
+
+
+@dataclass(frozen=True, slots=True)
+class HidingRules:
+    """The rules of a page's style elements that hide what they select, by the rarest thing that they select by."""
+
+    hiding: Mapping[str, Hiding]
+    """By selector."""
+    by_class: Mapping[str, list[Candidate]]
+    by_id: Mapping[str, list[Candidate]]
+    by_name: Mapping[str, list[Candidate]]
+    by_attribute: Mapping[str, list[Candidate]]
+    attributes: frozenset[str]
+    """What selectors ask for."""
+
+    def candidates(self, name: str, attributes: Mapping[str, str]) -> tuple[Sequence[Candidate], int]:
+        """The selectors that an element fits by itself, and how many were looked at."""
+        found = [*self.by_name.get(name, ()), *self.by_id.get(attributes.get("id", ""), ())]
+        classes = attributes.get("class", "").split()[:50]
+        if not self.by_class.keys().isdisjoint(classes):
+            found += [each for key in classes for each in self.by_class.get(key, ())]
+        if self.by_attribute:
+            found += [each for key in attributes for each in self.by_attribute.get(key, ())]
+        if not found:
+            return (), 0
+        marks = marks_of(attributes.get("class"), attributes.get("id"))
+        return [each for each in found if each[0].fits(name, marks, attributes)], len(found)
+
+
+@lru_cache(4_096)  # the elements around are asked about again and again
+def marks_of(classes: str | None, identity: str | None) -> frozenset[str]:
+    """What a selector may ask of an element's classes and its id."""
+    marks = [f".{each}" for each in classes.split()[:50]] if classes else []
+    return frozenset(marks if identity is None else [*marks, f"#{identity}"])
+
+
+def may_hide(style: str) -> bool:
+    """False for a style that hides nothing, whatever its declarations say; most do not."""
+    style = style.lower()
+    return _has_hiding(style) or "color" in style
+
+
+def _has_hiding(style: str) -> bool:
+    return (
+        _MAY_HIDE.search(style) is not None
+        or _FAR_OFF.search(style) is not None
+        or ("(" in style and _COMPUTED.search(style) is not None)
+        or ("var(" in style and _MEANT.search(style) is not None)
+    )
+
+
+def declarations(style: str) -> dict[str, str]:
+    """Property to value, both lower case. Of several the last counts, and one that is important before all others; what
+    no browser takes for a value does not count.
+    """
+    if not style:
+        return {}
+    text = _ESCAPE.sub(_unescaped, _COMMENT.sub("", style[:MAX_STYLE])).lower()
+    found: dict[str, str] = {}
+    important: set[str] = set()
+    for part in _parts(text) if '"' in text or "'" in text or "{" in text or "(" in text else text.split(";"):
+        name, colon, value = part.partition(":")
+        if not colon:
+            continue
+        name, value = name.strip(), value.strip()
+        urgent = value.endswith("important") and _IMPORTANT.search(value)
+        if urgent:
+            value = value[: urgent.start()].strip()
+        elif name in important:
+            continue
+        valid = _KEYWORDS.get(name)
+        if valid is not None and not valid.fullmatch(value) and "var(" not in value:
+            continue
+        if urgent:
+            important.add(name)
+        found[name] = value
+    if "var(" in text:
+        for name, value in found.items():
+            found[name] = _VARIABLE.sub(lambda match: found.get(match[1], match[2] or "").strip(), value)
+    return found
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A style cut at its semicolons, but for those in quotes and brackets."""
+    start = depth = 0
+    for match in _PIECE.finditer(text):
+        if match[2]:
+            depth += 1
+        elif match[3]:
+            depth -= depth > 0
+        elif match[4] and not depth:
+            yield text[start : match.start()]
+            start = match.end()
+    yield text[start:]
+
+
+def hides(declared: Mapping[str, str]) -> Hiding | None:
+    """How these declarations hide an element's text, if they do."""
+    if declared.get("display") == "none":
+        return "display_none"
+    if declared.get("visibility") in ("hidden", "collapse") or declared.get("content-visibility") == "hidden":
+        return "visibility_hidden"
+    if _too_small(declared):
+        return "font_size_zero"
+    if _off_screen(declared):
+        return "off_screen"
+    if _clipped(declared):
+        return "clipped"
+    if _transparent(declared):
+        return "transparent"
+    own = colour(declared.get("color", "")) if "color" in declared else None
+    if own is not None and alike(own, colour(declared.get("background-color") or declared.get("background", ""))):
+        return "same_colour"
+    return None
+
+
+def hiding_rules(texts: Iterable[str]) -> HidingRules:
+    """The rules that hide something; inside of conditions, those that hold on every screen."""
+    found: dict[str, Hiding] = {}
+    by: dict[str, dict[str, list[Candidate]]] = {".": {}, "#": {}, "": {}, "[": {}}
+    asked: set[str] = set()
+    room = MAX_SHEET
+    for sheet in texts:
+        text = _COMMENT.sub("", sheet[:room])
+        room -= len(text)
+        for selectors, body in sheets.rules(text):
+            kind = _hides(body[:MAX_STYLE])
+            if kind is None:
+                continue
+            for text_of in _alternatives(selectors[-MAX_STYLE:].rpartition(";")[2]):
+                selector = _selector(text_of)
+                if selector is None or len(found) >= MAX_SELECTORS:
+                    continue
+                found[text_of] = kind
+                asked |= selector.attributes
+                if selector.marks:
+                    mark = min(selector.marks)
+                    place, key = by[mark[0]], mark[1:]
+                elif selector.attributes:
+                    place, key = by["["], min(selector.attributes)
+                else:
+                    place, key = by[""], selector.name
+                place.setdefault(key, []).append((selector, kind))
+    return HidingRules(found, by["."], by["#"], by[""], by["["], frozenset(asked))
+
+
+@lru_cache(2_048)  # the same few declarations stand in many rules, and on all pages of a site
+def _hides(body: str) -> Hiding | None:
+    return hides(declarations(body)) if _has_hiding(body.lower()) else None
+
+
+def _alternatives(selectors: str) -> Iterator[str]:
+    """The selectors of a list, those in `:is()` with them."""
+    if "(" not in selectors:
+        yield from map(str.strip, selectors.split(","))
+        return
+    depth = start = 0
+    for at, char in enumerate(selectors):
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth <= 0:
+            yield selectors[start:at].strip()
+            start = at + 1
+    yield selectors[start:].strip()
+
+
+@lru_cache(2_048)
+def _selector(text: str) -> Selector | None:
+    """A selector; None where it selects states, or by what is not read: siblings, `:not()`."""
+    if not text or "+" in text or "~" in text.replace("~=", ""):
+        return None
+    *around, last = map(_compound, re.sub(r"\s*>\s*", " ", text).split()[-8:] or ("",))
+    outside = tuple(each for each in around if each is not None)
+    if last is None or len(outside) < len(around) or not (last.name or last.marks or last.attributes):
+        return None
+    return Selector(last.name, last.marks, last.attributes, outside) if outside else last
+
+
+@lru_cache(2_048)
+def _compound(words: str) -> Selector | None:
+    if words[:4] == ":is(" or words[:7] == ":where(":
+        words = words.partition("(")[2].rstrip(")").partition(",")[0]
+    name, marks, attributes = "", [], []
+    for match in _MARKS.finditer(words):
+        if match[1]:
+            marks.append(match[1])
+        elif match[2]:
+            attributes.append(match[2].lower())
+        elif match[3] and match[3] != ":root":
+            return None
+        elif match[0] not in ("*", ")", ",") and not match[3]:
+            name = match[0].lower()
+    return Selector(name, frozenset(marks), frozenset(attributes))
+
+
+def alike(one: Colour, other: Colour | None) -> bool:
+    """Whether nobody tells two colours apart."""
+    return other is not None and all(abs(a - b) <= _ALIKE for a, b in zip(one, other, strict=True))
+
+
+def colour(words: str) -> Colour | None:
+    """The first colour named in a value, for the usual ways to write one."""
+    words = words[:MAX_STYLE].lower()
+    if match := _HEX.search(words):
+        digits = match[1]
+        if len(digits) in (3, 4):
+            digits = "".join(digit * 2 for digit in digits)
+        return (int(digits[0:2], 16), int(digits[2:4], 16), int(digits[4:6], 16)) if len(digits) in (6, 8) else None
+    if match := _RGB.search(words):
+        return int(match[1]), int(match[2]), int(match[3])
+    if match := _HSL.search(words):
+        from colorsys import hls_to_rgb  # late: few pages write colours so
+
+        hue, saturation, light = (int(match[number]) for number in (1, 2, 3))
+        red, green, blue = hls_to_rgb(hue % 360 / 360, min(light, 100) / 100, min(saturation, 100) / 100)
+        return round(red * 255), round(green * 255), round(blue * 255)
+    for word in words.split():
+        if word in _NAMED:
+            return _NAMED[word]
+    return None
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = int(match[1], 16)
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+
+
+def _length(value: str, percent: float = 10.0) -> float | None:
+    """A length in pixels, also one that is computed of others; None where it is none, or not told beforehand."""
+    match = _NUMBER.match(value)
+    if match is not None and (match.end() == len(value) or value[match.end()].isspace()):
+        return _in_pixels(match, percent)
+    if "(" not in value:
+        return None
+    return _Sum(value[:200], percent).total()
+
+
+def _in_pixels(match: re.Match[str], percent: float) -> float | None:
+    unit = match[2]
+    scale = 1.0 if unit is None else percent if unit == "%" else _PIXELS.get(unit)
+    return None if scale is None else float(match[1]) * scale
+
+
+class _Sum:
+    """A value of `calc()`, `min()`, `max()` or `clamp()`, read once from its beginning."""
+
+    _SIGN: Final = re.compile(r"\s*([-+*/(),]|[a-z-]+\()")
+
+    def __init__(self, text: str, percent: float) -> None:
+        self._text = text
+        self._at = 0
+        self._percent = percent
+
+    def total(self) -> float | None:
+        try:
+            return self._added(0)
+        except (ValueError, ZeroDivisionError, OverflowError):
+            return None
+
+    def _added(self, depth: int) -> float:
+        total = self._multiplied(depth)
+        while (sign := self._next("+-")) is not None:
+            total += self._multiplied(depth) if sign == "+" else -self._multiplied(depth)
+        return total
+
+    def _multiplied(self, depth: int) -> float:
+        total = self._one(depth)
+        while (sign := self._next("*/")) is not None:
+            total = total * self._one(depth) if sign == "*" else total / self._one(depth)
+        return total
+
+    def _one(self, depth: int) -> float:
+        if depth > 8:
+            raise ValueError
+        if (match := _NUMBER.match(self._text, self._at)) is not None:
+            self._at = match.end()
+            size = _in_pixels(match, self._percent)
+            if size is None:
+                raise ValueError
+            return size
+        match = self._SIGN.match(self._text, self._at)
+        if match is None or match[1][-1] != "(":
+            raise ValueError
+        self._at = match.end()
+        values = [self._added(depth + 1)]
+        while self._next(",") is not None:
+            values.append(self._added(depth + 1))
+        self._next(")")
+        match match[1]:
+            case "calc(" | "(":
+                return values[0]
+            case "min(":
+                return min(values)
+            case "max(":
+                return max(values)
+            case "clamp(" if len(values) == 3:
+                return max(values[0], min(values[1], values[2]))
+        raise ValueError
+
+    def _next(self, signs: str) -> str | None:
+        match = self._SIGN.match(self._text, self._at)
+        if match is None or match[1] not in signs:
+            return None
+        self._at = match.end()
+        return match[1]
+
+
+def _values(value: str, percent: float = 10.0) -> list[float]:
+    """The lengths of a value that has several."""
+    parts = re.findall(r"[a-z-]+\([^()]*(?:\([^()]*\)[^()]*)*\)|[^\s,]+", value[:500])
+    return [size for part in parts if (size := _length(part, percent)) is not None]
+
+
+def _too_small(declared: Mapping[str, str]) -> bool:
+    size = _length(declared.get("font-size", ""), 0.16)
+    if size is None and "font" in declared:  # the size stands before the slash, or is the first length
+        sizes = _values(declared["font"].partition("/")[0], 0.16)
+        size = next((each for each in reversed(sizes) if each < 100 or len(sizes) == 1), None)
+    zoom = _length(declared.get("zoom", ""), 0.01)
+    return (size is not None and size <= 1.0) or (zoom is not None and zoom < 0.06)
+
+
+def _off_screen(declared: Mapping[str, str]) -> bool:
+    if declared.get("position") in ("absolute", "fixed", "relative", "sticky"):
+        for side in _MOVED:
+            for value in _values(declared[side]) if side in declared else ():
+                if value <= -OFF_SCREEN or value >= _FAR or (value >= 1000 and "v" in declared[side]):
+                    return True
+    if any(value <= -OFF_SCREEN for side in _INDENTED if side in declared for value in _values(declared[side])):
+        return True
+    if "translate" in declared and any(abs(value) >= _FAR for value in _values(declared["translate"])):
+        return True
+    if "scale" in declared and any(abs(each) < 0.01 for each in _values(declared["scale"], 0.01)):
+        return True
+    return "transform" in declared and _transformed_away(declared["transform"])
+
+
+def _transformed_away(transform: str) -> bool:
+    for name, words in _FUNCTION.findall(transform[:500]):
+        values = _values(words.replace(",", " "))
+        if name in ("translate", "translatex", "translatey"):
+            if any(value <= -OFF_SCREEN or value >= _FAR for value in values):
+                return True
+        elif (
+            (name == "translate3d" and any(abs(value) >= _FAR for value in values))
+            or (name.startswith("scale") and any(abs(value) < 0.01 for value in values[:2]))
+            or (name == "matrix" and len(values) >= 4 and abs(values[0] * values[3] - values[1] * values[2]) < 1e-4)
+        ):
+            return True
+        elif name in ("rotatex", "rotatey") and (match := _NUMBER.match(words)) is not None:
+            turn = float(match[1]) * _TURNS.get(match[2] or "", 0.0)
+            if abs(turn % 0.5 - 0.25) < 0.001:
+                return True
+    return False
+
+
+def _clipped(declared: Mapping[str, str]) -> bool:
+    clip = declared.get("clip", "").replace(" ", "").replace(",", "").replace("px", "")
+    if clip in ("rect(0000)", "rect(1111)") or _clips_all(declared.get("clip-path", "")):
+        return True
+    overflow = {word for side in ("", "-x", "-y") for word in declared.get(f"overflow{side}", "").split()}
+    contained = declared.get("contain", "").split()
+    if _CLIPPING.isdisjoint(overflow) and "strict" not in contained and "paint" not in contained:
+        return False
+    sizes = (_length(declared.get(side, "")) for side in (*_SIZES, "line-height"))
+    indent = _length(declared.get("text-indent", ""))
+    return any(size is not None and size <= 1.0 for size in sizes) or (indent is not None and indent >= OFF_SCREEN)
+
+
+def _clips_all(path: str) -> bool:
+    for name, words in _FUNCTION.findall(path[:500]):
+        values = _values(words, 1.0)
+        if name == "inset" and values and (values[0] >= 50 and "%" in words) and min(values) >= 50:
+            return True
+        if name in ("circle", "ellipse") and values and values[0] <= 1:
+            return True
+        if name in ("rect", "xywh") and values and not any(values):
+            return True
+        if name == "polygon" and len(values) >= 2 and (len(set(values[::2])) == 1 or len(set(values[1::2])) == 1):
+            return True
+    return False
+
+
+def _transparent(declared: Mapping[str, str]) -> bool:
+    opacity = _length(declared.get("opacity", ""), 0.01)
+    if opacity is not None and opacity <= 0.05:
+        return True
+    for name, words in _FUNCTION.findall(declared.get("filter", "")[:500]):
+        if name == "opacity" and (value := _length(words, 0.01)) is not None and value <= 0.05:
+            return True
+    mask = (declared.get("mask") or declared.get("mask-image") or declared.get("-webkit-mask-image") or "")[:500]
+    if mask.startswith("linear-gradient(") and not mask[16:].replace("transparent", "").strip(" ,)"):
+        return True
+    shown = declared.get("-webkit-text-fill-color") or declared.get("color", "")
+    return bool(shown) and _NO_ALPHA.fullmatch(shown[:200]) is not None
