@@ -443,8 +443,9 @@ def _scalars(text: str) -> str:
 
 def _invalid(url: str) -> InvalidURL:
     text = url if len(url) <= 200 else url[:200] + "..."
-    scheme, colon, _ = url.strip().partition(":")
-    named = bool(colon) and scheme.isascii() and scheme.translate(_SCHEME_MARKS).isalnum()
+    scheme, colon, rest = url.strip().partition(":")
+    port = rest.partition("/")[0]
+    named = bool(colon) and scheme.isascii() and scheme.translate(_SCHEME_MARKS).isalnum() and not port.isdecimal()
     bare = text.strip()
     hint = "" if named else "write for example https://example.com/"
     if not bare:

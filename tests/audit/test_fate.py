@@ -99,6 +99,8 @@ def test_links_that_were_left_out_are_counted_and_why_says_for_which_reason(site
         ("/behind", "the page that links to it is marked nofollow (--follow-nofollow follows)", "/quiet"),
         ("/by/script", "only text or a script names it, not a link (--render runs scripts)", "/"),
         ("/orphan", "no crawled page links to it or names it", None),
+        ("/by", "no crawled page links to it or names it", None),
+        ("/script", "no crawled page links to it or names it", None),
     ):
         found = fate(tmp_path, site.url(path))
         assert (found["fate"], found["found_on"]) == ("not found", page and site.url(page)), path

@@ -40,6 +40,20 @@ def test_lint_prints_a_line_for_each_finding_errors_first_and_counts_them(faulty
     assert told.returncode == 2
 
 
+def test_a_file_that_cannot_be_read_keeps_no_other_from_being_linted(faulty: Path) -> None:
+    told = comity("lint", "missing.txt", "robots.txt", cwd=faulty)
+    assert "robots.txt:2: path-without-slash" in told.stdout
+    assert "missing.txt" in told.stderr
+    assert told.returncode == 66
+
+
+def test_a_file_without_expectations_is_not_passed(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(FAULTY)
+    (tmp_path / "empty.txt").write_text("# nothing yet\n")
+    told = comity("test", "empty.txt", cwd=tmp_path)
+    assert (told.returncode, told.stderr.count("holds no expectations")) == (66, 1)
+
+
 def test_repeats_are_folded_into_one_line(tmp_path: Path) -> None:
     rules = "".join(f"Disallow: /p{number:02}*\n" for number in range(30))
     (tmp_path / "robots.txt").write_text(f"User-agent: a\n{rules}")

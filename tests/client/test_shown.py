@@ -23,7 +23,7 @@ def test_an_agent_is_all_that_must_be_said() -> None:
     ("text", "said"),
     [
         ("example.com", "'example.com' needs a scheme: did you mean https://example.com?"),
-        ("localhost:8000/a", "'localhost:8000/a' is not http or https"),
+        ("localhost:8000/x", "'localhost:8000/x' needs a scheme: did you mean https://localhost:8000/x?"),
         ("/page", "'/page' needs a scheme and a host"),
     ],
 )

@@ -2,6 +2,7 @@
 settings that the crawl remembers. It reads only, and sends nothing.
 """
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -260,7 +261,7 @@ def _left_out(known: _Known, url: Url) -> tuple[str, str | None]:
                 continue
             page = read_page(body, record["url"], record.get("content_type"))
             links = [link for link in page.links if url in (link.url, Canonicalizer().clean(link.url))]
-            if not links and url.path_and_query.encode() in body:
+            if not links and _names(url, page.url).search(body):
                 found.setdefault("only text or a script names it, not a link (--render runs scripts)", page.url)
             elif links and settings.max_depth is not None and record["depth"] >= settings.max_depth:
                 deep = f"{record['depth']} links from the start, where no more are followed (--max-depth)"
@@ -274,6 +275,13 @@ def _left_out(known: _Known, url: Url) -> tuple[str, str | None]:
     if found:
         return "; ".join(f"{why}: {page}" for why, page in found.items()), next(iter(found.values()))
     return "no crawled page links to it or names it", None
+
+
+def _names(url: Url, page: str) -> re.Pattern[bytes]:
+    """A URL as text of a page names it: whole, without its origin on a page of the same one."""
+    origin, path = (re.escape(part.encode()) for part in (url.origin, url.path_and_query))
+    bare = rb"|(?<![\w/.%~:<-])" if Url(page).origin == url.origin and url.path_and_query != "/" else b""
+    return re.compile(rb"(?:%b%b)%b(?![\w/%%~?=&-]|\.\w)" % (origin, bare, path))
 
 
 def body_of(record: Mapping[str, Any]) -> bytes:

@@ -123,12 +123,18 @@ def _more(crawler: AnyCrawl) -> str:
     """How to go on with what is left in the queue, where a limit ended the run."""
     if crawler.stopped or crawler.end.put_off:
         return ""
-    names = [f"max_{what}s" for what in ("page", "byte", "second") if what in (crawler.end.limit_reached or "")]
+    raised = _raised(crawler)
     if not crawler.end.limit_reached:
         names = [f"max_{what}_per_host" for what in ("pages", "bytes", "seconds")]
-        names = [name for name in names if getattr(crawler.settings, name) is not None]
-    raised = "".join(f" --{name.replace('_', '-')} none" for name in names)
+        limits = (name for name in names if getattr(crawler.settings, name) is not None)
+        raised = "".join(f" --{name.replace('_', '-')} none" for name in limits)
     return f"continue: {_again(crawler)}{raised}" if raised else ""
+
+
+def _raised(crawler: AnyCrawl) -> str:
+    """The options that lift the limit at which a run ended, or the next one would end there at once."""
+    reached = crawler.end.limit_reached or ""
+    return "".join(f" --max-{what}s none" for what in ("page", "byte", "second") if what in reached)
 
 
 def _again(crawler: AnyCrawl) -> str:
@@ -151,13 +157,13 @@ def _conclude(crawler: AnyCrawl, stats: Stats, *, resumable: bool) -> Exit:
     if not stats.reached and crawler.end.refusal:
         complain(f"nothing was fetched: {crawler.end.refusal}")
     if crawler.end.put_off:
-        how = f"; continue later with: {_again(crawler)}"
+        how = f"; continue later with: {_again(crawler)}{_raised(crawler)}"
         end = crawler.end
         complain(f"left in queue, because their hosts must rest: {end.left:,} ({end.put_off}){how * resumable}")
         if not stats.reached:
             return Exit.NOT_READY
     if stats.postponed:
-        how = f"; try again later with: {_again(crawler)}"
+        how = f"; try again later with: {_again(crawler)}{_raised(crawler)}"
         complain(f"left in queue, because robots.txt is unreachable: {stats.postponed:,}{how * resumable}")
         if not stats.reached:
             return Exit.NOT_READY

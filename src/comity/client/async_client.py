@@ -73,6 +73,9 @@ class AsyncClient:
             self.policy, self.settings, clock=clock, pace_with=None if pace_with is None else pace_with._session
         )
 
+    def __repr__(self) -> str:
+        return f"<comity.{type(self).__name__} of {self.policy.agent}>"
+
     async def __aenter__(self) -> Self:
         await self._session.__aenter__()
         return self
@@ -120,7 +123,7 @@ class AsyncClient:
     async def get(
         self, url: str, *, headers: Mapping[str, str] = NO_HEADERS, params: Mapping[str, str] = NO_HEADERS
     ) -> Response:
-        """GET a URL and follow redirects, each hop decided anew; failures that may pass are tried again.
+        """GET a URL and follow redirects, each hop decided anew; temporary failures are tried again.
 
         Args:
             headers: sent with this call; Authorization and Cookie go to the URL's own origin only.

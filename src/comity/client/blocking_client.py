@@ -59,6 +59,9 @@ class Client:
         self._closed = self._entered = False
         self._changing = threading.Lock()  # while it is opened or closed
 
+    def __repr__(self) -> str:
+        return f"<comity.{type(self).__name__} of {self.policy.agent}>"
+
     @property
     def policy(self) -> Policy:
         return self._client.policy

@@ -149,7 +149,10 @@ def checked(plugin: Any, kind: PluginKind, name: str) -> Any:
     if kind == "sink" and inspect.getattr_static(plugin, "pending", _NONE) is _NONE and not hasattr(plugin, "pending"):
         wrong.append("pending is missing")
     if lacks := [lack for lack in wrong if lack]:
-        raise InvalidSetting(f"{name} is not a {kind}: {'; '.join(lacks)}", hint=f"see comity.crawler.{_home(kind)}")
+        raise InvalidSetting(
+            f"{name} is not {'an' if kind[0] in 'aeiou' else 'a'} {kind}: {'; '.join(lacks)}",
+            hint=f"see comity.crawler.{_home(kind)}",
+        )
     return plugin
 
 

@@ -256,6 +256,9 @@ class Crawl:
         self._pages = pages
         self.failures, self.refusals = told.failures, told.refusals
 
+    def __repr__(self) -> str:
+        return f"<comity.crawler.Crawl, {'not begun' if self.summary is None else f'{self.summary.pages:,} pages'}>"
+
     @property
     def summary(self) -> Stats | None:
         return self._told.summary

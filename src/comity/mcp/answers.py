@@ -4,6 +4,7 @@ A refusal names the rule and its line, never the whole robots.txt.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -118,4 +119,4 @@ def when(unix: float | None) -> str | None:
 
 
 def _snake(name: str) -> str:
-    return "".join(f"_{char.lower()}" if char.isupper() else char for char in name).lstrip("_")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

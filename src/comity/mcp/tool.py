@@ -15,9 +15,7 @@ from comity.mcp.untrusted import NOTICE
 from comity.usage.statements import StatedValue
 
 UrlGiven = Annotated[str, ("description", "An absolute http or https URL."), ("maxLength", 2048), ("minLength", 8)]
-Cursor = Annotated[
-    str, ("description", "Where the part before ended: its cursor, as it was given."), ("maxLength", 100)
-]
+Cursor = Annotated[str, ("description", "The cursor that the previous part returned."), ("maxLength", 100)]
 Pattern = Annotated[str, ("maxLength", 500)]
 Include = Annotated[
     tuple[Pattern, ...],
@@ -38,7 +36,7 @@ Preferences = Annotated[Mapping[str, StatedValue], ("description", _USES)]
 
 @dataclass(frozen=True, slots=True)
 class OneUrl:
-    """What a tool takes that asks about one URL."""
+    """Arguments of a tool about one URL."""
 
     url: UrlGiven
 

@@ -26,7 +26,7 @@ _MODES = {"ignore": "robots.txt was not checked", "report_only": "Refusals were 
 _WORDS = {
     "200": "OK",
     "301": "moved permanently",
-    "302": "found elsewhere",
+    "302": "moved temporarily (302)",
     "303": "see other",
     "304": "not modified",
     "307": "moved for now",

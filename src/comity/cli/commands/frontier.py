@@ -95,7 +95,7 @@ def go(place: str, host: str) -> Exit:
 def end_crawl(place: str) -> Exit:
     """End the crawl that runs in DIR, as Ctrl-C does.
 
-    What is under way is finished and written; comity crawl --resume goes on later.
+    Requests in progress are finished and written; comity crawl --resume goes on later.
     """
     crawl = crawl_at(place)
     end(crawl)

@@ -3,13 +3,15 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 from comity.cli.exits import Exit
+from comity.cli.input_files import check_once
 from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, DIALECT, JSON, argument, command, loaded, option
 from comity.cli.robots_files import Source, annotation, read_all
-from comity.cli.terminal import counted, say, show_json, tell
-from comity.errors import InvalidSetting
+from comity.cli.terminal import complain, counted, say, show_json, tell
+from comity.errors import ComityError, InputError, InvalidSetting, InvalidURL, RobotsUnreachable
 from comity.robots import Robots, parse
 from comity.robots.lint import CODES, SEVERITIES, Finding, fixed, folded
 
@@ -50,20 +52,33 @@ def lint(
     """
     wanted = _codes(select, "--select") or set(CODES)
     wanted -= _codes(ignore, "--ignore")
-    sources = read_all(target, loaded(**options))
+    check_once([Path(each) for each in target])
+    configuration = loaded(**options)
     found: Found = []
+    unread: list[ComityError] = []
     mended = 0
-    for source in sources:
+    for each in target:
+        try:
+            (source,) = read_all([each], configuration)
+        except (InputError, InvalidURL, RobotsUnreachable) as error:
+            unread.append(error)  # the others are linted all the same
+            continue
         if source.missing:
             tell(f"{source.name}: {source.missing}")
         if fix or unsafe_fixes:
             source, count = _mended(source, wanted, unsafe=unsafe_fixes)
             mended += count
         found.append((source, _findings(source.robots, wanted)))
+    if unread and not found:
+        raise unread[0]
     _FORMS[form or ("json" if as_json else "text")](found)
     every = [finding for _, findings in found for finding in findings]
     if form in (None, "text", "github") and not as_json:
         tell(_summary(every, mended, fix or unsafe_fixes, unsafe_fixes))
+    for other in unread[1:]:
+        complain(str(other))
+    if unread:
+        raise unread[0]
     failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
     return Exit.PARTLY if any(finding.severity in failing for finding in every) else Exit.DONE
 

@@ -32,6 +32,8 @@ def test(expectations: Path, robots: str, form: str | None, as_json: bool, **opt
     could not be reached.
     """
     wanted = list(_read(expectations))
+    if not wanted:
+        raise InputError(f"{expectations} holds no expectations", hint="one a line, such as: GPTBot not /private")
     (source,) = read_all([robots], loaded(**options))
     if source.missing:
         tell(f"{source.name}: {source.missing}")

@@ -88,7 +88,10 @@ def checked_order(host: str, order: OrderKind, seconds: float | None = None) -> 
     """
     if order == "slow" and not (seconds is not None and 0 < seconds <= LONGEST):
         raise InvalidSetting(
-            f"{seconds!r} is not a number of seconds above 0 and up to {LONGEST:g}", hint="to send nothing, stop it"
+            f"slow takes a time above 0 and up to {LONGEST / 3600:g}h, not {seconds:g} s"
+            if seconds is not None
+            else "slow takes a time: seconds between requests",
+            hint="to send nothing, stop it",
         )
     named = EVERYTHING if order == "end" else host_named(host)
     return Order(named, order, seconds if order == "slow" else None, round(time.time(), 3))

@@ -30,9 +30,9 @@ class Budget:
         if self.pages is not None and spent.pages + under_way >= self.pages:
             return f"the limit of {self.pages} page{'s' * (self.pages != 1)} is reached"
         if self.bytes is not None and spent.bytes >= self.bytes:
-            return f"the limit of {self.bytes} bytes is reached"
+            return f"the limit of {self.bytes} byte{'s' * (self.bytes != 1)} is reached"
         if self.seconds is not None and spent.seconds_at(now) >= self.seconds:
-            return f"the limit of {self.seconds:g} seconds is reached"
+            return f"the limit of {self.seconds:g} second{'s' * (self.seconds != 1)} is reached"
         return None
 
 

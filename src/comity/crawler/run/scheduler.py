@@ -154,7 +154,7 @@ class Scheduler:
         if ready == math.inf:
             return f"every host with work was stopped by the operator, such as {name}"
         waits = f"{name} must rest for another {span(ready - now)}"
-        return f"{waits}, all other hosts with work longer; a run waits {span(self._settings.longest_wait or 0.0)}"
+        return f"{waits}, others with work longer; a run waits {span(self._settings.longest_wait or 0.0)} at most"
 
     def go_on(self) -> None:
         """Give every host of which URLs wait its turn."""

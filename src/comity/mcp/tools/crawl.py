@@ -134,7 +134,7 @@ CRAWL_STATUS = Tool(
 CRAWL_CANCEL = Tool(
     "crawl_cancel",
     "Cancel a crawl",
-    "Ends a crawl; what is under way is finished and kept.",
+    "Ends a crawl; requests in progress are finished and kept.",
     _CancelRequest,
     _Answer,
     _cancel,

@@ -271,7 +271,7 @@ def _about_delay(line: Line) -> Iterator[Finding]:
         yield Finding(
             line.number,
             "crawl-delay-enormous",
-            f"{seconds:g} s between requests: {86_400 / seconds:.0f} pages a day",
+            f"{seconds:g} s between requests: at most {max(86_400 / seconds, 1):.0f} a day",
             "write a shorter one, such as Crawl-delay: 10",
         )
 
