@@ -63,7 +63,8 @@ def test_one_cell_is_explained_with_the_verdicts(page) -> None:  # type: ignore[
         ({"text": "x" * 1_048_577, "agents": [], "urls": []}, "longer than 1,048,576 characters"),
         ({"text": "", "agents": [], "urls": [], "why": ["GPTBot"]}, "why: name an agent and a URL"),
         ({"text": "", "agents": [], "urls": [], "dialect": "klingon"}, "klingon"),
-        ({"text": "", "agents": [], "urls": [], "tests": "GPTBot maybe /"}, "write AGENT yes PATH"),
+        (b"[" * 200_000, "not a JSON object"),
+        (b'{"text": "\\ud800", "agents": [], "urls": []}', "not a JSON object"),
     ],
 )
 def test_a_question_that_cannot_be_answered_is_told_what_to_change(page, question: object, why: str) -> None:  # type: ignore[no-untyped-def]
@@ -139,6 +140,13 @@ def test_well_known_agents_have_a_source() -> None:
         assert each["source"].startswith("https://")
         assert set(each) >= {"token", "by", "kind", "about"}
     assert len({each["token"] for each in workbench.known_agents()}) == len(workbench.known_agents())
+
+
+def test_a_test_that_is_half_typed_holds_up_no_verdict(page) -> None:  # type: ignore[no-untyped-def]
+    question = {"text": TEXT, "agents": ["MyBot"], "urls": ["/go?u=https://x.example/"], "tests": "GPTBot n"}
+    status, answer = asked(f"{page.url}/api/check", question)
+    assert (status, answer["tests"], len(answer["verdicts"])) == (200, [], 1)  # type: ignore[arg-type]
+    assert "write AGENT yes PATH" in str(answer["tests_error"])
 
 
 def test_tests_are_the_lines_that_the_command_takes(page) -> None:  # type: ignore[no-untyped-def]

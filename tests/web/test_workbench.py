@@ -101,6 +101,35 @@ def test_a_link_holds_all_that_was_asked(tab: Any, page: Any) -> None:
     tab.goto("about:blank")
     begun(tab, link)
     assert [cell(tab, "Bot", url).inner_text().split()[1] for url in ("/灯台/一", "/Grüße")] == ["disallowed"] * 2
+    tab.locator("#changes-box summary").click()
+    tab.wait_for_selector("#changes li")  # what it was compared with is in it
+
+
+def test_a_link_that_is_opened_in_the_same_tab_is_read(tab: Any) -> None:
+    write(tab, "User-agent: *\nDisallow: /one\n")
+    tab.fill("#urls", "/one")
+    tab.locator("#share").click()
+    tab.wait_for_selector("#said.on >> text=link")
+    link = tab.url
+    tab.fill("#urls", "/two")
+    tab.evaluate("location.hash = ''")
+    tab.evaluate("link => { location.href = link }", link)
+    tab.wait_for_selector("#matrix th >> text=/one")
+
+
+def test_a_fix_is_not_written_into_a_line_that_has_moved(tab: Any) -> None:
+    write(tab, "User-agent: *\nDisalow: /keep\n")
+    tab.wait_for_selector("#findings button[aria-label^=Fix]")
+    tab.evaluate(
+        "() => { const e = document.querySelector('robots-editor'); e.value = '# note\\n' + e.value;"
+        " document.querySelector('#findings button[aria-label^=Fix]').click() }"
+    )
+    assert tab.evaluate("document.querySelector('robots-editor').value") == "# note\nUser-agent: *\nDisalow: /keep\n"
+
+
+def test_characters_that_turn_the_writing_are_shown(tab: Any) -> None:
+    tab.fill("#urls", "/\u202ecod")
+    tab.wait_for_selector("#matrix th >> text=/\\u202ecod")
 
 
 def test_what_a_site_wrote_is_never_markup(tab: Any) -> None:

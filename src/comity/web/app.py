@@ -76,10 +76,12 @@ def build(
             if not isinstance(url, str) or not url.strip():
                 raise Unanswerable("url: name a site, such as https://example.com/")
             async with AsyncClient(policy, settings) as client:
-                await client.check(url if "://" in url else f"https://{url}")
+                decision = await client.check(url if "://" in url else f"https://{url}")
                 (result,) = client.inspect().values()
         except (Unanswerable, ComityError, ValueError) as error:
             return responses.JSONResponse({"error": str(error)}, 422)
+        if result.kind == "unreachable":
+            return responses.JSONResponse({"error": decision.why}, 422)
         text = result.robots.body.decode("utf-8", "replace") if result.robots is not None else ""
         return responses.JSONResponse({"url": result.url, "status": result.status, "text": text})
 
@@ -216,7 +218,8 @@ async def _body(request: Any) -> dict[str, Any]:
             raise Unanswerable(f"the question is longer than {LARGEST_QUESTION:,} bytes")
     try:
         given = json.loads(body)
-    except ValueError:
+        json.dumps(given, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+    except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
         raise Unanswerable("the question is not a JSON object")

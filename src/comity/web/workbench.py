@@ -4,6 +4,7 @@ Every answer is a question to `comity.robots`; nothing is decided here. Texts co
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache, lru_cache
@@ -28,6 +29,7 @@ LONGEST: Final = 2000
 """Characters of an agent or URL."""
 DIALECTS: Final = ("rfc9309", "google", "bing", "yandex")
 MOST_CHANGES: Final = 500
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 class Unanswerable(ValueError):
@@ -62,13 +64,18 @@ def check(
         raise Unanswerable("why: name an agent and a URL")
     agent, url = why or ("", "")
     robots = _parsed(text, dialect)
+    try:
+        tested, wrong = [_tested(robots, each) for each in _expectations(tests)], None
+    except Unanswerable as error:  # a test that is half typed holds up no verdict
+        tested, wrong = [], str(error)
     return {
         "why": explain(text, agent, url, dialect) if why else None,
         "verdicts": [[_brief(robots, agent, url) for url in urls] for agent in agents],
         "dialects": _disagreements(text, agents, urls, dialect),
         "delays": [robots.crawl_delay(agent) for agent in agents],
         "sitemaps": list(robots.sitemaps),
-        "tests": [_tested(robots, each) for each in _expectations(tests)],
+        "tests": tested,
+        "tests_error": wrong,
     }
 
 
@@ -156,7 +163,7 @@ def _absolute(url: str) -> str:
     Raises:
         Unanswerable: it is not a URL.
     """
-    whole = url if "://" in url else f"https://site.example{url if url.startswith('/') else f'/{url}'}"
+    whole = url if _SCHEME.match(url) else f"https://site.example{url if url.startswith('/') else f'/{url}'}"
     try:
         return normalise(whole)
     except InvalidURL as error:

@@ -6,6 +6,9 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
+/** A text of others with the characters that turn the direction of writing shown as what they are. */
+export const plain = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16)}`);
+
 // Where the page was put on a site as files, engine.js beside it answers in a worker.
 const engine = "alone" in document.documentElement.dataset ? new Worker("engine.js", { type: "module" }) : null;
 const waiting = new Map();

@@ -1,6 +1,6 @@
 // The workbench: asks the API as one types, and writes answers as text, never as markup.
 import "./editor.js";
-import { element, known, post, say, started } from "./common.js";
+import { element, known, plain, post, say, started } from "./common.js";
 
 const START = {
   text: "User-agent: *\nDisallow: /search\nAllow: /search/about\nDisallow: /*.pdf$\nCrawl-delay: 2\n\nUser-agent: GPTBot\nUser-agent: ClaudeBot\nDisallow: /blog/\nContent-Signal: search=yes, ai-train=no\n\nSitemap: https://example.com/sitemap.xml\n",
@@ -14,13 +14,15 @@ let before = null, shown = null;
 let asked = 0;
 
 function state() {
-  return { text: editor.value, agents: $("agents").value, urls: $("urls").value, dialect: $("dialect").value, tests: $("tests").value };
+  const old = before === null || before === editor.value ? {} : { old: before };
+  return { text: editor.value, agents: $("agents").value, urls: $("urls").value, dialect: $("dialect").value, tests: $("tests").value, ...old };
 }
 
 function restore(saved) {
   for (const name of ["agents", "urls", "tests"]) if (typeof saved[name] === "string") $(name).value = saved[name];
-  if (typeof saved.dialect === "string") $("dialect").value = saved.dialect;
+  if ([...$("dialect").options].some(({ value }) => value === saved.dialect)) $("dialect").value = saved.dialect;
   if (typeof saved.text === "string") editor.value = saved.text;
+  before = typeof saved.old === "string" ? saved.old : editor.value;
 }
 
 async function judge() {
@@ -30,7 +32,8 @@ async function judge() {
   const why = [question.agents[chosen.agent], question.urls[chosen.url]];
   const answer = await post("check", why.includes(undefined) ? question : { ...question, why });
   if (mine !== asked) return;
-  $("error").textContent = answer.error ?? "";
+  $("error").textContent = answer.error ?? answer.tests_error ?? "";
+  for (const id of ["matrix", "results", "why"]) $(id).classList.toggle("stale", Boolean(answer.error));
   if (answer.error) return;
   shown = { question, answer };
   draw();
@@ -49,7 +52,7 @@ function draw() {
   });
   if (rows.length === said.length && rows.every((row, place) => row === said[place])) return;
   const focused = document.activeElement?.closest?.("#matrix") && document.activeElement.getAttribute("aria-label");
-  const head = element("tr", {}, element("th", { scope: "col" }, "Agent"), ...urls.map((url) => element("th", { scope: "col" }, url)));
+  const head = element("tr", {}, element("th", { scope: "col" }, "Agent"), ...urls.map((url) => element("th", { scope: "col" }, plain(url))));
   $("matrix").replaceChildren(element("thead", {}, head), element("tbody", {}, ...rows));
   if (focused) $("matrix").querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
 }
@@ -57,7 +60,7 @@ function draw() {
 function line(agent, row) {
   const { question: { urls }, answer } = shown;
   return element("tr", {},
-    element("th", { scope: "row" }, agent, answer.delays[row] === null ? "" : element("span", { class: "soft" }, ` ${answer.delays[row]} s`)),
+    element("th", { scope: "row" }, plain(agent), answer.delays[row] === null ? "" : element("span", { class: "soft" }, ` ${answer.delays[row]} s`)),
     ...urls.map((url, column) => {
       const verdict = answer.verdicts[row][column];
       const others = answer.dialects[row][column].map((each) => each.dialect);
@@ -85,7 +88,7 @@ function reason(agent, url, found) {
   const uses = found.usage.map((each) => element("li", {}, each.why));
   const delay = shown.answer.delays[chosen.agent];
   $("why").replaceChildren(
-    element("p", { class: `verdict ${found.allowed ? "yes" : "no"}` }, `${agent} ${found.allowed ? "may" : "may not"} fetch ${url}`),
+    element("p", { class: `verdict ${found.allowed ? "yes" : "no"}` }, `${agent} ${found.allowed ? "may" : "may not"} fetch ${plain(url)}`),
     element("p", {}, found.why, " ", found.rule ? jump(found.rule.line, "show") : ""),
     element("p", { class: "soft" }, found.group ? `Group of ${found.group.agents.join(", ")} (line ${found.group.line})` : "No group applies", delay === null ? "" : `; Crawl-delay ${delay} s`),
     ...[lost, others, uses].filter((each) => each.length).map((each) => element("ul", {}, ...each)),
@@ -113,6 +116,8 @@ async function lint() {
   if (found.error || text !== editor.value) return;
   const count = (severity, word) => { const n = found.filter((each) => each.severity === severity).length; return n ? `${n} ${word}${n > 1 && word !== "info" ? "s" : ""}` : ""; };
   $("counts").textContent = [count("error", "error"), count("warning", "warning"), count("info", "info")].filter(Boolean).join(", ") || "none";
+  const said = text.split("\n");
+  for (const each of found) each.was = said[each.line - 1];
   $("findings").replaceChildren(...found.slice(0, 300).map((each) => {
     const mend = element("button", { type: "button", "aria-label": `Fix line ${each.line}: ${each.message}` }, "Fix");
     mend.addEventListener("click", () => fix(each));
@@ -124,6 +129,7 @@ async function lint() {
 }
 
 function fix(finding) {
+  if (editor.value.split("\n")[finding.line - 1] !== finding.was) { say("The file has changed: its findings come anew"); slower(); return; }
   editor.replace(finding.line, finding.replacement);
   say(`Line ${finding.line} changed`);
 }
@@ -181,6 +187,7 @@ async function opened(file) {
   try {
     if (!file.name.endsWith(".json")) throw new Error("a robots.txt");
     restore(JSON.parse(text));
+    soon();
   } catch { editor.value = text; }
   say(`${file.name} opened`);
 }
@@ -194,13 +201,12 @@ async function begin() {
   const { agents, dialects, crawl } = await known();
   if (crawl) $("to-dashboard").hidden = false;
   $("dialect").append(...dialects.map((name) => element("option", { value: name }, name)));
-  $("dialect").value = saved.dialect;
+  restore({ dialect: saved.dialect, old: saved.old });
   const kinds = new Map();
   for (const each of agents) {
     if (!kinds.has(each.kind)) { kinds.set(each.kind, element("optgroup", { label: each.kind })); $("known").append(kinds.get(each.kind)); }
     kinds.get(each.kind).append(element("option", { value: each.token, title: `${each.source}, read ${each.read}` }, `${each.token} (${each.by}: ${each.about})`));
   }
-  before = editor.value;
   for (const id of ["agents", "urls", "tests", "dialect"]) $(id).addEventListener("input", () => { soon(); if (id === "dialect") slower(); });
   editor.addEventListener("change", () => { soon(); slower(); });
   $("known").addEventListener("change", () => {
@@ -210,8 +216,17 @@ async function begin() {
   });
   $("changes-box").addEventListener("toggle", compare);
   $("keep").addEventListener("click", () => { before = editor.value; compare(); say("Changes count from here"); });
+  let shared = "";
+  addEventListener("hashchange", async () => {
+    const own = location.hash === shared;
+    shared = "";
+    if (own || location.hash.length < 2) return;
+    try { restore(JSON.parse(await unpacked(location.hash.slice(1)))); } catch { say("The link cannot be read"); }
+    soon(); slower();
+  });
   $("share").addEventListener("click", async () => {
-    location.hash = await packed(JSON.stringify(state()));
+    shared = `#${await packed(JSON.stringify(state()))}`;
+    location.hash = shared;
     try { await navigator.clipboard.writeText(location.href); say("Link copied"); } catch { say("The link is in the address bar"); }
   });
   $("save").addEventListener("click", () => {
