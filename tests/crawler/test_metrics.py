@@ -208,7 +208,9 @@ def test_a_crawl_is_scraped_over_http_while_it_runs(workers: int, tmp_path: Path
     assert found, said
     deadline = time.monotonic() + HANGS
     values = scraped(found[1])
-    while values.get("comity_requests_under_way") != 1 or "/7" not in site.paths() or not values["comity_pages_total"]:
+    # Both once the words of all workers have come: they come one after the other.
+    wanted = ("comity_requests_under_way", "comity_hosts{state=fetching}")
+    while any(values.get(each) != 1 for each in wanted) or "/7" not in site.paths() or not values["comity_pages_total"]:
         assert time.monotonic() < deadline
         time.sleep(0.05)
         values = scraped(found[1])
