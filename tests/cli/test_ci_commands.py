@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import ALLOW, comity
+from commands import ALLOW, HANGS, comity
 from sites import Site
 
 from comity.robots import parse
@@ -38,6 +38,28 @@ def test_lint_prints_a_line_for_each_finding_errors_first_and_counts_them(faulty
         "2 errors, 1 warning, 1 info; 2 can be fixed with --fix; 1 more with --unsafe-fixes, which changes verdicts\n"
     )
     assert told.returncode == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("lint", "robots.txt"), "\x1b[31mrobots.txt:2: path-without-slash\x1b[0m 'private' matches nothing"),
+        (("lint", "robots.txt"), "\x1b[33mrobots.txt:5: noindex-in-robots\x1b[0m Noindex has no effect"),
+        (("diff", "robots.txt", "empty.txt"), "\x1b[32m* may now fetch /x*\x1b[0m  (OLD, line 3: "),
+        (("test", "expected.txt"), "\x1b[31mexpected.txt:1\x1b[0m: GPTBot may not fetch /x: "),
+    ],
+)
+def test_on_a_terminal_what_is_wrong_has_a_colour(faulty: Path, words: tuple[str, ...], shown: str) -> None:
+    (faulty / "empty.txt").touch()
+    (faulty / "expected.txt").write_text("GPTBot yes /x\n")
+    reader, terminal = os.openpty()
+    env = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    subprocess.run([sys.executable, "-m", "comity", *words], cwd=faulty, stdout=terminal, env=env, timeout=HANGS)
+    os.close(terminal)
+    told = os.read(reader, 10_000).decode()
+    os.close(reader)
+    assert shown in told
 
 
 def test_a_file_that_cannot_be_read_keeps_no_other_from_being_linted(faulty: Path) -> None:

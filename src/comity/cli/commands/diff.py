@@ -31,7 +31,8 @@ def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
         verb = "may now fetch" if change.allowed else "may no longer fetch"
         rule = change.after or change.before
         where = f"{'NEW' if change.after else 'OLD'}, line {rule.line}: {rule.text}" if rule else "no rule"
-        say(f"{change.agent} {verb} {change.pattern}  ({where})")
+        what = f"{change.agent} {verb} {change.pattern}"
+        say(f"  ({where})", lead=what, colour="green" if change.allowed else "red")
     for agent, (before, after) in changes.delays.items():
         say(f"{agent}: Crawl-delay {_seconds(before)} -> {_seconds(after)}")
     for name, differing in (("Request-rate", changes.rates), ("Visit-time", changes.hours)):

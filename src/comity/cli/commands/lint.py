@@ -17,6 +17,7 @@ from comity.robots.lint import CODES, SEVERITIES, Finding, fixed, folded
 
 _MOST_ROUNDS: Final = 10  # a fix may show what another one hid
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}  # SARIF's
+_COLOURS: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
 _LINES_SHOWN: Final = 10
 Found = list[tuple[Source, tuple[Finding, ...]]]
 
@@ -156,7 +157,8 @@ def _said(finding: Finding, others: tuple[int, ...]) -> str:
 def _as_text(found: Found) -> None:
     for source, findings in found:
         for finding, others in folded(findings):
-            say(f"{source.name}:{finding.line}: {finding.code} {_said(finding, others)}")
+            place = f"{source.name}:{finding.line}: {finding.code}"
+            say(f" {_said(finding, others)}", lead=place, colour=_COLOURS[finding.severity])
 
 
 def _as_annotations(found: Found) -> None:

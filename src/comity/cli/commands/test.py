@@ -47,7 +47,7 @@ def test(expectations: Path, robots: str, form: str | None, as_json: bool, **opt
         if form == "github":
             say(annotation("error", str(expectations), each.line, "comity test", said))
         else:
-            say(f"{expectations}:{each.line}: {said}")
+            say(f": {said}", lead=f"{expectations}:{each.line}", colour="red")
     tell(f"{len(wanted) - len(failed):,} passed, {len(failed):,} failed")
     return Exit.PARTLY if failed else Exit.DONE
 
