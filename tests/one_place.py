@@ -40,7 +40,7 @@ PLACES = (
     Place("which User-agent lines stand above a line", r"\bended = True$", (RECORDS, REFERENCE)),
     Place(
         "a group for * counts where none names the agent",
-        r"everybodys and not named|_is_star\(value, dialect\)\}",
+        r"everybodys and not named|_is_star\(value, self\._match\)\}",
         (RECORDS, "robots/agents.py"),
     ),
     Place("how a rule is ranked", r"<< 34|(allow\)?|yes\)?) << 33", (MATCHER, REFERENCE)),

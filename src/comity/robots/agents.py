@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, Literal
 
-from comity.robots.dialects import AgentMatch, Dialect
+AgentMatch = Literal["product_token", "letters", "exact", "substring", "bidirectional_substring", "glob"]
+GroupChoice = Literal["merge_matching", "first_matching", "most_specific"]
 
 PLACEHOLDER: Final = "mozilla"
 """What every browser calls itself, and most large crawlers after them, so it identifies none (RFC 9110, 10.1.5)."""
@@ -19,71 +20,67 @@ _FOLDED = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz-_")
 
 
-def choose(groups: Sequence[Sequence[str]], agent: str, dialect: Dialect) -> list[int]:
-    """Numbers of the groups that apply to an agent, in file order; those for `*` only where no other does.
+class Chooser:
+    """Which groups apply to agents; they are looked up by name where a dialect compares names as a whole.
 
     Args:
         groups: the `User-agent` values of each group, as written.
+        agent_match, group_choice: as of a Dialect.
     """
-    return Chooser(groups, dialect).choose(agent)
 
-
-class Chooser:
-    """`choose` for many agents: groups are looked up by name where a dialect compares names as a whole."""
-
-    def __init__(self, groups: Sequence[Sequence[str]], dialect: Dialect) -> None:
+    def __init__(self, groups: Sequence[Sequence[str]], agent_match: AgentMatch, group_choice: GroupChoice) -> None:
         self._values = [(folded(value), number) for number, group in enumerate(groups) for value in group]
-        self._dialect = dialect
-        self._key = key = KEYS.get(dialect.agent_match)
+        self._match, self._choice = agent_match, group_choice
+        self._key = key = KEYS.get(agent_match)
         self._named: dict[str, list[tuple[str, int]]] = {}
         if key is not None:
             for value, number in self._values:
-                if not _is_star(value, dialect) and value != "*":
+                if not _is_star(value, agent_match) and value != "*":
                     self._named.setdefault(key(value), []).append((value, number))
 
     def choose(self, agent: str) -> list[int]:
-        """Numbers of the groups that apply to an agent, in file order."""
-        dialect, agent = self._dialect, folded(agent)
+        """Numbers of the groups that apply to an agent, in file order; those for `*` only where no other does."""
+        agent = folded(agent)
         if self._key is not None:
-            one, product = called(identified(agent), dialect.agent_match)
+            one, product = called(identified(agent), self._match)
             names = {one, product} if product else ()  # who has no name is called by no group
             tried: Iterable[list[tuple[str, int]]] = [[each for name in names for each in self._named.get(name, ())]]
         else:
-            tried = ([each for each in self._values if match(each[0])] for match in _comparisons(agent, dialect))
+            tried = ([each for each in self._values if match(each[0])] for match in _comparisons(agent, self._match))
         for found in tried:
             weights: _Weights = {}
             for value, number in found:
                 weights[number] = max(len(value), weights.get(number, -1))
             if weights:
-                return _chosen(weights, dialect)
-        return _chosen({number: 1 for value, number in self._values if _is_star(value, dialect)}, dialect)
+                return _chosen(weights, self._choice)
+        return _chosen({number: 1 for value, number in self._values if _is_star(value, self._match)}, self._choice)
 
 
-def _chosen(weights: _Weights, dialect: Dialect) -> list[int]:
+def _chosen(weights: _Weights, group_choice: GroupChoice) -> list[int]:
     found = sorted(weights)
-    if dialect.group_choice == "first_matching":
+    if group_choice == "first_matching":
         return found[:1]
-    if dialect.group_choice == "most_specific":
+    if group_choice == "most_specific":
         most = max(weights.values(), default=-1)
         return [number for number in found if weights[number] == most]
     return found
 
 
-def _is_star(value: str, dialect: Dialect) -> bool:
-    if dialect.agent_match == "letters":  # `*` followed by white space and anything still counts
+def _is_star(value: str, agent_match: AgentMatch) -> bool:
+    if agent_match == "letters":  # `*` followed by white space and anything still counts
         return value[:1] == "*" and (len(value) == 1 or value[1] in _BLANK)
     return value == "*"
 
 
-def _comparisons(agent: str, dialect: Dialect) -> list[Callable[[str], bool]]:
+def _comparisons(agent: str, agent_match: AgentMatch) -> list[Callable[[str], bool]]:
     """Where names are not compared as a whole: the comparisons to try one after the other; the first that any group
     passes decides."""
     own = identified(agent)
-    name, product = called(own, dialect.agent_match)
+    name, product = called(own, agent_match)
     others = PLACEHOLDER if own != agent else None  # part of our agent string, but not what we are called
-    if dialect.agent_match == "substring":
+    if agent_match == "substring":
         return [lambda value: value in name and value not in ("", "*")]
-    if dialect.agent_match == "glob":
+    if agent_match == "glob":
         return [lambda value: value != "" and _glob(value, agent) and token(value) != others]
     return [
         lambda value: value not in ("", "*") and value in (agent, product),

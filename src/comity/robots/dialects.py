@@ -1,80 +1,19 @@
-"""Dialects as data: how a robots.txt is read, as one frozen value with orthogonal settings.
+"""Dialects as data: the table of them, and how one is named or written.
 
-The engine has no branch for any dialect by name; adding a dialect is adding a value to the table at the end.
+What the settings of a dialect mean stands with the rules, in `engine/reference.py`. The engine has no branch for any
+dialect by name; adding a dialect is adding a value to the table.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from comity.errors import InvalidSetting
-from comity.fields import check, setting, settings_of, size
+from comity.fields import settings_of
+from comity.robots.engine.reference import Dialect
 
-AgentMatch = Literal["product_token", "letters", "exact", "substring", "bidirectional_substring", "glob"]
-GroupChoice = Literal["merge_matching", "first_matching", "most_specific"]
-Precedence = Literal["longest", "first", "allow_first", "disallow_first"]
-Tie = Literal["allow", "first_in_file"]
-PathForm = Literal["rfc9309", "google", "gem", "none"]
-
-KIB = 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
-    """How robots.txt is read. What is not said is as RFC 9309 has it.
-
-    Attributes:
-        agent_match: how a `User-agent` value is compared with us. `product_token`: whole token, without a version
-            (RFC 9309, 2.2.1); `letters`: its leading letters, `-` and `_` (Google); `exact`; `substring`: it occurs in
-            our name without version (the drafts of 1994 and 1996); `bidirectional_substring`: exact, else either
-            occurs in the other; `glob`: it occurs in our agent string, `*` is any run, so `*` is a group like any
-            other.
-        group_choice: which of the matching groups count.
-        precedence: which of the matching rules decides; `longest` counts octets of the normalised pattern.
-        tie: which of equally ranked rules decides.
-        path_form: how patterns and paths are made comparable. `rfc9309`: percent-encoded unreserved characters are
-            decoded, others upper-cased, non-ASCII encoded (2.2.2), on both sides; `google`: in patterns only, nothing
-            decoded; `gem`: everything decoded but `/ ? & =`; `none`.
-        wildcards: whether `*` and a final `$` are special (RFC 9309, 2.2.3).
-        typos: whether labels match by prefix, common misspellings count and a missing colon is forgiven (Google).
-        index_html: whether `Allow: /dir/index.htm[l]` also allows `/dir/` (Google).
-        semicolon_path: whether `;` begins the path of a URL, as `/` and `?` do (Google's parser).
-        nul_ends_line: whether a line ends at a NUL byte, as a C string does.
-        longest_line: octets of a line that count; 0 for all.
-        robots_txt_allowed: whether `/robots.txt` itself is always allowed (RFC 9309, 2.2.2).
-        max_bytes: octets of the file that are parsed (RFC 9309, 2.5: at least 500 KiB).
-    """
-
-    name: str
-    agent_match: AgentMatch = "product_token"
-    group_choice: GroupChoice = "merge_matching"
-    precedence: Precedence = "longest"
-    tie: Tie = "allow"
-    path_form: PathForm = "rfc9309"
-    wildcards: bool = True
-    typos: bool = False
-    index_html: bool = False
-    semicolon_path: bool = False
-    nul_ends_line: bool = False
-    longest_line: int = setting(0, least=0)
-    robots_txt_allowed: bool = True
-    max_bytes: int = size(500 * KIB, least=0)
-
-    def __post_init__(self) -> None:
-        try:
-            check(self)
-        except InvalidSetting as error:
-            raise InvalidSetting(f"dialect: {error}") from None
-
-    def __str__(self) -> str:
-        """As text that `dialect` reads: the name, or in what it differs from RFC 9309."""
-        if DIALECTS.get(self.name) == self:
-            return self.name
-        usual = DIALECTS["rfc9309"]
-        changed = [name for name in _SETTINGS if name != "name" and getattr(self, name) != getattr(usual, name)]
-        return " ".join([usual.name, *(f"{name}={getattr(self, name)}".lower() for name in changed)])
-
+__all__ = ["DIALECTS", "Dialect", "dialect"]
 
 _SETTINGS: Final = settings_of(Dialect)
 _TABLE = (

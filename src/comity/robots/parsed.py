@@ -189,7 +189,10 @@ class Parsed(Asked):
         found = self._choosers.get(ends)
         if found is None:
             groups = self._spans(ends)
-            found = self._choosers[ends] = groups, Chooser([self._agents(span) for span in groups], self.dialect)
+            found = self._choosers[ends] = (
+                groups,
+                Chooser([self._agents(span) for span in groups], self.dialect.agent_match, self.dialect.group_choice),
+            )
         return found
 
     def _start(self) -> int:

@@ -12,8 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from comity.robots.agents import choose, token
-from comity.robots.dialects import DIALECTS
+from comity.robots.agents import Chooser, token
 
 DirectiveSource = Literal["header", "meta"]
 ImagePreview = Literal["none", "standard", "large"]
@@ -34,7 +33,6 @@ _FLAGS: Final = {"noindex": ("none",), "nofollow": ("none",), "noarchive": ("noc
     ("noimageindex", "notranslate", "indexifembedded", "noai", "noimageai"), ()
 )
 _PREVIEWS: Final[tuple[ImagePreview, ...]] = ("none", "standard", "large")
-_RFC9309: Final = DIALECTS["rfc9309"]
 _EVERYBODY: Final = frozenset({"robots", "*"})
 # A meta of this kind of name is a crawler's; every other name (description, viewport) is none of our business.
 LONGEST_USUAL: Final = 64  # characters of a meta's name that is worth remembering
@@ -144,7 +142,8 @@ def read(
 def _of_us(scopes: Iterable[str], agent: str) -> set[str]:
     """The scopes that address our agent, by robots.txt's comparison of agents (RFC 9309, 2.2.1)."""
     named = [scope for scope in scopes if scope]
-    return {named[number] for number in choose([[scope] for scope in named], agent[:MAX_CHARS], _RFC9309)}
+    chooser = Chooser([[scope] for scope in named], "product_token", "merge_matching")
+    return {named[number] for number in chooser.choose(agent[:MAX_CHARS])}
 
 
 def read_date(value: str) -> datetime | None:

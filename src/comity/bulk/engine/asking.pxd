@@ -5,7 +5,7 @@ from comity.bulk.engine.origins cimport Numbers, prefetch
 from comity.bulk.engine.rules cimport MARKS, ProgramAt, bucket_of, head_of, keys_of, strongest
 from comity.robots.engine.matcher cimport is_robots_txt
 from comity.robots.engine.paths cimport LOOKS_AT, normalise
-from comity.robots.engine.records cimport Reading, reading_of
+from comity.robots.engine.records cimport Reading, reading_of, switch
 from comity.urls cimport path_end
 
 ctypedef unsigned long long u64

@@ -10,6 +10,7 @@ the interpreter's lock is released.
 from comity.bulk.captures import ODD
 
 cdef int _ODD = ODD
+cdef unsigned int _EXEMPT = switch("robots_txt_allowed")
 cdef u64 _LOW = 0xFFFFFFFF
 cdef u64 _CLOSER = 1 << 60  # see _marks in rules.pyx
 cdef u64 _DOT = 1 << 61
@@ -261,7 +262,7 @@ cdef inline void _judge(Asking self, AskedAt asked, Py_ssize_t at, long long ent
     asked.cited[at] = -1
     if program == NULL:
         asked.codes[at] = <unsigned short>(entry >> (33 if is_robots_txt(path.raw, path.raw_size) else 1))
-    elif self._reading.exempt and is_robots_txt(path.text, path.size):
+    elif self._reading.switches & _EXEMPT and is_robots_txt(path.text, path.size):
         asked.codes[at] = self._meanings[5]
     else:
         rank = strongest(program, path.text, path.size, path.marks, &empty)

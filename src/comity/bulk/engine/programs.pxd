@@ -7,7 +7,7 @@ from comity.robots.engine.matcher cimport (
     Matcher, Patterns, blank_for, pack, rank_records, room_for,
 )
 from comity.robots.engine.records cimport (
-    Names, Reading, Records, choose_into, directive_of, names_of, reading_of, scan_into, size_of, start_of,
+    Names, Reading, Records, choose_into, directive_of, names_of, reading_of, scan_into, size_of, start_of, switch,
 )
 
 ctypedef unsigned long long u64

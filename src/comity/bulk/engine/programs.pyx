@@ -11,7 +11,8 @@ from comity.robots import Robots, directives
 cdef unsigned int _RULES = directives.RULES
 cdef unsigned int _RECORDS = directives.RECORDS
 cdef unsigned int _DELAY = 1 << directives.CRAWL_DELAY
-cdef unsigned int _USAGE = 1 << directives.CONTENT_USAGE | 1 << directives.CONTENT_SIGNAL
+cdef unsigned int _USAGE = directives.STATED
+cdef unsigned int _WILDCARDS = switch("wildcards")
 # Bits of what a file holds.
 HAS_USAGE, UNREADABLE_DELAY = 1, 2
 cdef Py_ssize_t _MANY = 48  # rules tried for a path, above which a matcher may pay
@@ -217,7 +218,7 @@ cdef int _lay_out(Maker self, WorkAt work, Py_ssize_t number, CalledAs own, unsi
         if own.rules:
             count = rank_records(<unsigned char*>capture.body, self._records.records, records, own.rules,
                                  self._reading, self._found, &spare)
-        ruled(self._found, count, self._records.records, self._reading.wildcards, self._keys, self._rules,
+        ruled(self._found, count, self._records.records, self._reading.switches & _WILDCARDS, self._keys, self._rules,
               self._entries, &plan)
         asked = work.asked[number]
         heavy = plan.tried > _MANY and asked * plan.tried >= _PACKING * plan.count
@@ -281,7 +282,7 @@ cdef int _have(Maker self, Py_ssize_t size) except -1 nogil:
 cdef int _pack(Maker self, ProgramAt program) except -1 with gil:
     """Have the engine's own matcher decide on the rules in hand."""
     cdef Matcher matcher = blank_for(self._reading)
-    pack(matcher, self._found, program.count, self._reading.wildcards)
+    pack(matcher, self._found, program.count, self._reading.switches & _WILDCARDS)
     self._matchers.append(matcher)
     self._octets += matcher._size
     program.matcher = <void*>matcher

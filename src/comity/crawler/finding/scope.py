@@ -13,11 +13,12 @@ from comity.domains import registrable
 from comity.errors import InvalidSetting
 from comity.robots.engine import Matcher, matcher, normalised, path_of
 from comity.robots.engine.reference import FORMS
+from comity.robots.paths import RFC9309
 from comity.urls import Url
 
 Breadth = Literal["host", "domain", "prefix", "any"]
 BREADTHS: tuple[Breadth, ...] = ("host", "domain", "prefix", "any")
-_FORM = FORMS["rfc9309"]
+_FORM = FORMS[RFC9309.path_form]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,4 +224,4 @@ class _Patterns:
         for number, pattern in enumerate(reversed(self._patterns), 1):
             if pattern.startswith("http") is http:
                 ranks[normalised(pattern.encode("utf-8", "surrogatepass"), _FORM, True)] = number
-        return matcher(ranks, _FORM, False, True, False) if ranks else None
+        return matcher(ranks, RFC9309) if ranks else None

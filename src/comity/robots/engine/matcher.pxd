@@ -5,7 +5,7 @@ from libc.string cimport memchr, memcmp, memcpy
 from comity.robots.engine.paths cimport LOOKS_AT, matches_octets, normalise, path_of
 from comity.robots.engine.records cimport (
     ALLOW_FIRST, DISALLOW_FIRST, LONGEST, Entry, Names, Reading, called_by, choose_into, directive_of, names_of,
-    reading_of, size_of, start_of,
+    reading_of, size_of, start_of, switch,
 )
 
 ctypedef unsigned long long u64

@@ -16,6 +16,10 @@ from comity.robots.engine.reference import unanswerable
 
 cdef unsigned int _ALLOW = ALLOW
 cdef unsigned int _RULES = RULES
+cdef unsigned int _WILDCARDS = switch("wildcards")
+cdef unsigned int _INDEX_HTML = switch("index_html")
+cdef unsigned int _SEMICOLON = switch("semicolon_path")
+cdef unsigned int _EXEMPT = switch("robots_txt_allowed")  # whatever the rules say
 cdef enum:
     _FEW = 12  # wildcard patterns that are simply tried one after the other
     _SEEN = 1 << 13  # bits of the filter before the hash table
@@ -86,7 +90,7 @@ cdef class Asked:
         matcher = self._matchers.get(agent)
         if matcher is not None:
             return _answer(matcher, url, agent)
-        cdef bytes path = path_of(url, self._reading.form, self._reading.semicolon)
+        cdef bytes path = path_of(url, self._reading.form, self._reading.switches & _SEMICOLON)
         if len(path) == 0:
             raise unanswerable(url, agent)
         if _suits_first(self._reading) and agent.isascii() and agent not in self._matchers:
@@ -117,7 +121,7 @@ cdef class Asked:
 
 cdef inline bint _suits_first(Reading reading):
     """Whether the first question about an agent, which is often the only one, is answered without a matcher."""
-    return reading.merged and reading.order == LONGEST and reading.allow_wins and reading.wildcards
+    return reading.merged and reading.order == LONGEST and reading.allow_wins and reading.switches & _WILDCARDS
 
 
 def matcher_of(bytes body, array index, array numbers, dialect):
@@ -130,15 +134,16 @@ def matcher_of(bytes body, array index, array numbers, dialect):
     try:
         count = rank_records(<unsigned char*>text, <Entry*>index.data.as_voidptr,
                              <unsigned int*>numbers.data.as_voidptr, total, reading, found, &spare)
-        pack(made, found, count, reading.wildcards)
+        pack(made, found, count, reading.switches & _WILDCARDS)
     finally:
         free(found)
         free(spare)
     return made
 
 
-def matcher(dict ranks, int form, bint semicolon, bint wildcards, bint exempt):
-    cdef Matcher made = _blank(form, semicolon, exempt)
+def matcher(dict ranks, dialect):
+    cdef Reading reading = reading_of(dialect)
+    cdef Matcher made = blank_for(reading)
     cdef Patterns found = room_for(len(ranks))
     cdef Py_ssize_t count = 0
     cdef bytes pattern
@@ -148,23 +153,19 @@ def matcher(dict ranks, int form, bint semicolon, bint wildcards, bint exempt):
             found[count].size = len(pattern)
             found[count].rank = rank
             count += 1
-        pack(made, found, count, wildcards)
+        pack(made, found, count, reading.switches & _WILDCARDS)
     finally:
         free(found)
     return made
 
 
-cdef Matcher _blank(int form, bint semicolon, bint exempt):
-    cdef Matcher made = Matcher()
-    made._form = form
-    made._semicolon = semicolon
-    made._exempt = exempt
-    return made
-
-
 cdef Matcher blank_for(Reading reading):
     """A matcher without rules, to be packed."""
-    return _blank(reading.form, reading.semicolon, reading.exempt)
+    cdef Matcher made = Matcher()
+    made._form = reading.form
+    made._semicolon = reading.switches & _SEMICOLON
+    made._exempt = reading.switches & _EXEMPT
+    return made
 
 
 cdef bint _first_answer(Asked self, bytes path, agent) except -1:
@@ -178,7 +179,7 @@ cdef bint _first_answer(Asked self, bytes path, agent) except -1:
     cdef tuple called = called_by(reading, agent)
     cdef Names names = names_of(called, reading.letters)
     cdef unsigned int* found
-    if reading.exempt and is_robots_txt(path, len(path)):
+    if reading.switches & _EXEMPT and is_robots_txt(path, len(path)):
         return True
     found = <unsigned int*>malloc(8 * total + 8)
     if found == NULL:
@@ -205,16 +206,16 @@ cdef Py_ssize_t _weight(const char* pattern, Py_ssize_t size, bint allow, const 
         char = <unsigned char>pattern[i]
         if _is_special(looks, char, i + 1 == size, True):
             normal = reference.comparable(pattern[:size], reading.dialect)
-            return _weight_of(normal, len(normal), allow, path, length, reading.index_html)
+            return _weight_of(normal, len(normal), allow, path, length, reading.switches & _INDEX_HTML)
         if char == 42 or char == 36:
             plain = False
         elif plain and (i >= length or char != <unsigned char>path[i]):
             # No match, whatever follows; but `Allow: /dir/index.html` may still allow /dir/, and so may what is
             # the same once it is decoded.
-            if not (allow and reading.index_html):
+            if not (allow and reading.switches & _INDEX_HTML):
                 return -1
             plain = False
-    return _weight_of(pattern, size, allow, path, length, reading.index_html)
+    return _weight_of(pattern, size, allow, path, length, reading.switches & _INDEX_HTML)
 
 
 cdef Py_ssize_t _weight_of(const char* pattern, Py_ssize_t size, bint allow, const char* path, Py_ssize_t length,
@@ -263,6 +264,7 @@ cdef Py_ssize_t rank_records(unsigned char* octets, const Entry* entries, const 
     cdef Entry entry
     cdef unsigned char* text
     cdef bint allow, special
+    cdef bint wildcards = reading.switches & _WILDCARDS, index_html = reading.switches & _INDEX_HTML
     cdef const char* looks = LOOKS_AT
     cdef Py_ssize_t count = 0, octets_in_all = 0
     cdef unsigned char* free_room = NULL
@@ -273,10 +275,10 @@ cdef Py_ssize_t rank_records(unsigned char* octets, const Entry* entries, const 
         allow = directive_of(entry) == _ALLOW
         special = False
         for at in range(size):
-            if _is_special(looks, text[at], at + 1 == size, reading.wildcards):
+            if _is_special(looks, text[at], at + 1 == size, wildcards):
                 special = True
                 break
-        if (special or (allow and reading.index_html)) and free_room == NULL:
+        if (special or (allow and index_html)) and free_room == NULL:
             for at in range(i, total):
                 octets_in_all += size_of(entries[records[at]])
             spare[0] = <unsigned char*>(malloc(6 * octets_in_all + total + 1))
@@ -288,14 +290,14 @@ cdef Py_ssize_t rank_records(unsigned char* octets, const Entry* entries, const 
             if reading.form == 0:
                 size = _compared(text, size, reading.dialect, free_room)
             else:  # as `comparable`, without its cost
-                size = normalise(text, size, reading.form, reading.wildcards, free_room)
+                size = normalise(text, size, reading.form, wildcards, free_room)
             text = free_room
             free_room += size
         found[count].text = text
         found[count].size = size
         found[count].rank = _rank(records[i], size, allow, reading.order, reading.allow_wins)
         count += 1
-        if allow and reading.index_html:
+        if allow and index_html:
             at = _index_html(<const char*>text, size)
             if at >= 0:
                 memcpy(free_room, text, at + 1)

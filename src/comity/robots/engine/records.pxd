@@ -45,19 +45,15 @@ cdef class Reading:
     cdef readonly object dialect
     cdef bint merged  # whether an agent's groups are found in one pass; see is_merged
     cdef bint letters
-    cdef bint typos
-    cdef bint nul_ends_line
+    cdef unsigned int switches  # those that are on, as bits; see switch
     cdef Py_ssize_t longest_line
     cdef Py_ssize_t max_bytes
     cdef int form
     cdef int order
     cdef bint allow_wins
-    cdef bint wildcards
-    cdef bint index_html
-    cdef bint semicolon
-    cdef bint exempt  # whether /robots.txt is allowed whatever the rules say
     cdef dict _called
 
+cdef unsigned int switch(name) except 0
 cdef Reading reading_of(dialect)
 cdef tuple called_by(Reading reading, agent)
 cdef int scan_into(unsigned char* text, Py_ssize_t start, Py_ssize_t stop, Reading reading,

@@ -58,6 +58,18 @@ _READINGS = {}  # by the identity of a dialect, which its value keeps alive
 _MOST = 1024
 
 
+_SWITCHES = [name for name, value in reference.Dialect.__annotations__.items() if value is bool]
+
+
+cdef unsigned int switch(name) except 0:
+    """The bit of a Dialect's setting that is on or off."""
+    return <unsigned int>1 << _SWITCHES.index(name)
+
+
+cdef unsigned int _TYPOS = switch("typos")
+cdef unsigned int _NUL_ENDS_LINE = switch("nul_ends_line")
+
+
 cdef class Reading:
     """A dialect as the compiled functions need it."""
 
@@ -65,17 +77,12 @@ cdef class Reading:
         self.dialect = dialect
         self.merged = reference.is_merged(dialect)
         self.letters = dialect.agent_match == "letters"
-        self.typos = dialect.typos
-        self.nul_ends_line = dialect.nul_ends_line
+        self.switches = sum(switch(name) for name in _SWITCHES if getattr(dialect, name))
         self.longest_line = dialect.longest_line
         self.max_bytes = dialect.max_bytes
         self.form = reference.FORMS[dialect.path_form]
         self.order = _ORDERS[dialect.precedence]
         self.allow_wins = dialect.tie == "allow"
-        self.wildcards = dialect.wildcards
-        self.index_html = dialect.index_html
-        self.semicolon = dialect.semicolon_path
-        self.exempt = dialect.robots_txt_allowed
         self._called = {}
 
 
@@ -174,7 +181,7 @@ cdef int scan_into(unsigned char* text, Py_ssize_t start, Py_ssize_t stop, Readi
     cdef const unsigned char* end
     cdef const unsigned char* key
     cdef int directive
-    cdef bint typos = reading.typos, nul_ends_line = reading.nul_ends_line
+    cdef bint typos = reading.switches & _TYPOS, nul_ends_line = reading.switches & _NUL_ENDS_LINE
     cdef Py_ssize_t longest_line = reading.longest_line
     cdef const unsigned char* line = text + start
     cdef const unsigned char* last = text + stop

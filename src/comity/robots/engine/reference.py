@@ -11,21 +11,74 @@ the two share are tables of octets and the words of errors, which stand here.
 
 from array import array
 from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final, Literal
 
-from comity.errors import InvalidURL
-from comity.robots.agents import choose
+from comity.errors import InvalidSetting, InvalidURL
+from comity.fields import check, setting, size
+from comity.robots.agents import AgentMatch, Chooser, GroupChoice
 from comity.robots.directives import ALLOW, LABELS, PREFIXES, RULES, SITEMAP, USER_AGENT
-
-if TYPE_CHECKING:
-    from comity.robots.dialects import Dialect
 
 MOST_KEPT: Final = 128  # agents, and sets of groups, whose matchers a file keeps
 MOST_SHOWN: Final = 100  # characters of what was asked about
 _SPACE: Final = b" \t\x0b\x0c\r\n"
 _LONGEST: Final = 0xFFFFFF
 _MOST: Final = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How robots.txt is read. What is not said is as RFC 9309 has it.
+
+    Attributes:
+        agent_match: how a `User-agent` value is compared with us. `product_token`: whole token, without a version
+            (RFC 9309, 2.2.1); `letters`: its leading letters, `-` and `_` (Google); `exact`; `substring`: it occurs in
+            our name without version (the drafts of 1994 and 1996); `bidirectional_substring`: exact, else either
+            occurs in the other; `glob`: it occurs in our agent string, `*` is any run, so `*` is a group like any
+            other.
+        group_choice: which of the matching groups count.
+        precedence: which of the matching rules decides; `longest` counts octets of the normalised pattern.
+        tie: which of equally ranked rules decides.
+        path_form: how patterns and paths are made comparable. `rfc9309`: percent-encoded unreserved characters are
+            decoded, others upper-cased, non-ASCII encoded (2.2.2), on both sides; `google`: in patterns only, nothing
+            decoded; `gem`: everything decoded but `/ ? & =`; `none`.
+        wildcards: whether `*` and a final `$` are special (RFC 9309, 2.2.3).
+        typos: whether labels match by prefix, common misspellings count and a missing colon is forgiven (Google).
+        index_html: whether `Allow: /dir/index.htm[l]` also allows `/dir/` (Google).
+        semicolon_path: whether `;` begins the path of a URL, as `/` and `?` do (Google's parser).
+        nul_ends_line: whether a line ends at a NUL byte, as a C string does.
+        longest_line: octets of a line that count; 0 for all.
+        robots_txt_allowed: whether `/robots.txt` itself is always allowed (RFC 9309, 2.2.2).
+        max_bytes: octets of the file that are parsed (RFC 9309, 2.5: at least 500 KiB).
+    """
+
+    name: str
+    agent_match: AgentMatch = "product_token"
+    group_choice: GroupChoice = "merge_matching"
+    precedence: Literal["longest", "first", "allow_first", "disallow_first"] = "longest"
+    tie: Literal["allow", "first_in_file"] = "allow"
+    path_form: Literal["rfc9309", "google", "gem", "none"] = "rfc9309"
+    wildcards: bool = True
+    typos: bool = False
+    index_html: bool = False
+    semicolon_path: bool = False
+    nul_ends_line: bool = False
+    longest_line: int = setting(0, least=0)
+    robots_txt_allowed: bool = True
+    max_bytes: int = size(500 * 1024, least=0)
+
+    def __post_init__(self) -> None:
+        try:
+            check(self)
+        except InvalidSetting as error:
+            raise InvalidSetting(f"dialect: {error}") from None
+
+    def __str__(self) -> str:
+        """As text that `dialect` reads: in what it differs from RFC 9309."""
+        changed = [each.name for each in fields(self)[1:] if getattr(self, each.name) != each.default]
+        return " ".join(["rfc9309", *(f"{name}={getattr(self, name)}".lower() for name in changed)])
+
 
 # Records: where a value starts (32 bits), how many octets it has (24 bits), its directive's number (8 bits).
 
@@ -56,7 +109,7 @@ def is_rule(entry: int) -> bool:
     return bool(RULES >> (entry & 0xFF) & 1)
 
 
-def scan(body: bytes, start: int, stop: int, dialect: "Dialect") -> "array[int]":
+def scan(body: bytes, start: int, stop: int, dialect: Dialect) -> "array[int]":
     """The index of `body[start:stop]`: an entry for each line that is a record, in order (RFC 9309, 2.2)."""
     typos, longest_line = dialect.typos, dialect.longest_line
     found = array("Q")
@@ -92,7 +145,7 @@ def scan(body: bytes, start: int, stop: int, dialect: "Dialect") -> "array[int]"
 # Groups
 
 
-def is_merged(dialect: "Dialect") -> bool:
+def is_merged(dialect: Dialect) -> bool:
     """Whether names are compared as a whole and all groups of an agent count: its groups are found in one pass."""
     return dialect.agent_match in ("product_token", "letters") and dialect.group_choice == "merge_matching"
 
@@ -133,7 +186,7 @@ def agents_of(body: bytes, index: "array[int]", span: tuple[int, int]) -> tuple[
 
 
 def applying(
-    body: bytes, index: "array[int]", agent: str, dialect: "Dialect", ends: int, wanted: int
+    body: bytes, index: "array[int]", agent: str, dialect: Dialect, ends: int, wanted: int
 ) -> "tuple[tuple[int, ...], array[int]]":
     """Where the groups that apply to an agent begin in the index, and the numbers of records in them.
 
@@ -145,8 +198,8 @@ def applying(
         wanted: directives that are asked for, as bits.
     """
     groups = spans(index, ends)
-    ours = choose([agents_of(body, index, span) for span in groups], agent, dialect)
-    return records_in(index, [groups[number] for number in ours], wanted)
+    chooser = Chooser([agents_of(body, index, span) for span in groups], dialect.agent_match, dialect.group_choice)
+    return records_in(index, [groups[number] for number in chooser.choose(agent)], wanted)
 
 
 def records_in(index: "array[int]", groups: list[tuple[int, int]], wanted: int) -> "tuple[tuple[int, ...], array[int]]":
@@ -205,7 +258,7 @@ def normalised(octets: bytes, form: int, pattern: bool) -> bytes:
     return bytes(out)
 
 
-def comparable(pattern: bytes, dialect: "Dialect") -> bytes:
+def comparable(pattern: bytes, dialect: Dialect) -> bytes:
     """A pattern in the form in which it is compared."""
     special = pattern.translate(None, PLAIN)
     if not special or dialect.path_form == "none" or (dialect.wildcards and special == b"*" * len(special)):
@@ -287,7 +340,7 @@ def matches(pattern: bytes, path: bytes) -> bool:
 # in the file (the earlier the stronger), then one bit that says whether the rule allows.
 
 
-def ranked(body: bytes, records: Iterable[tuple[int, int]], dialect: "Dialect") -> dict[bytes, int]:
+def ranked(body: bytes, records: Iterable[tuple[int, int]], dialect: Dialect) -> dict[bytes, int]:
     """Comparable pattern -> rank of the strongest rule that has it.
 
     Args:
@@ -316,7 +369,7 @@ def allows(rank: int) -> bool:
     return bool(rank & 1) or rank == 0
 
 
-def _rank(number: int, pattern: bytes, allow: bool, dialect: "Dialect") -> int:
+def _rank(number: int, pattern: bytes, allow: bool, dialect: Dialect) -> int:
     base = (_MOST - number) << 1 | (allow or not pattern)  # an empty pattern forbids nothing
     match dialect.precedence:
         case "longest":
@@ -342,50 +395,45 @@ def is_exempt(path: bytes, robots_txt_allowed: bool) -> bool:
 class Matcher:
     """The rules of an agent; see `matcher`."""
 
-    def __init__(self, ranks: dict[bytes, int], form: int, semicolon: bool, wildcards: bool, exempt: bool) -> None:
+    def __init__(self, ranks: dict[bytes, int], dialect: Dialect) -> None:
         self._rules = sorted(((rank, pattern) for pattern, rank in ranks.items()), reverse=True)
-        self._form, self._semicolon, self._wildcards, self._exempt = form, semicolon, wildcards, exempt
+        self._dialect = dialect
 
     def best(self, path: bytes) -> int:
         """The highest rank of the patterns that match a path; 0 where none does."""
-        wild = self._wildcards
+        wild = self._dialect.wildcards
         found = (rank for rank, each in self._rules if (matches(each, path) if wild else path.startswith(each)))
         return next(found, 0)
 
     def allows(self, path: bytes) -> bool:
         """Whether the strongest rule that matches a path allows it."""
-        return is_exempt(path, self._exempt) or allows(self.best(path))
+        return is_exempt(path, self._dialect.robots_txt_allowed) or allows(self.best(path))
 
     def answer(self, url: str, agent: str) -> bool:
         """`allows` for a URL."""
-        path = path_of(url, self._form, self._semicolon)
+        path = path_of(url, FORMS[self._dialect.path_form], self._dialect.semicolon_path)
         if not path:
             raise unanswerable(url, agent)
         return self.allows(path)
 
 
-def matcher(ranks: dict[bytes, int], form: int, semicolon: bool, wildcards: bool, exempt: bool) -> Matcher:
+def matcher(ranks: dict[bytes, int], dialect: Dialect) -> Matcher:
     """A matcher of patterns that have their ranks.
 
     Args:
         ranks: comparable pattern -> rank of the strongest rule that has it.
-        form: of paths, one of FORMS.
-        wildcards: whether `*` and a final `$` are special.
-        exempt: whether `/robots.txt` is allowed whatever the rules say.
     """
-    return Matcher(ranks, form, semicolon, wildcards, exempt)
+    return Matcher(ranks, dialect)
 
 
-def matcher_of(body: bytes, index: "array[int]", numbers: "array[int]", dialect: "Dialect") -> Matcher:
+def matcher_of(body: bytes, index: "array[int]", numbers: "array[int]", dialect: Dialect) -> Matcher:
     """The matcher of an agent.
 
     Args:
         index: of the records of `body`.
         numbers: which of them are the agent's rules, in file order.
     """
-    ranks = ranked(body, [(number, index[number]) for number in numbers], dialect)
-    form, exempt = FORMS[dialect.path_form], dialect.robots_txt_allowed
-    return Matcher(ranks, form, dialect.semicolon_path, dialect.wildcards, exempt)
+    return Matcher(ranked(body, [(number, index[number]) for number in numbers], dialect), dialect)
 
 
 class Asked:
@@ -393,7 +441,7 @@ class Asked:
 
     _index: "array[int]"
 
-    def __init__(self, body: bytes, dialect: "Dialect") -> None:
+    def __init__(self, body: bytes, dialect: Dialect) -> None:
         self.body, self.dialect = body, dialect
         self._matchers: dict[object, Matcher | None] = {}
 

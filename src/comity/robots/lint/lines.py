@@ -5,7 +5,6 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from comity.robots.dialects import KIB
 from comity.robots.directives import LABELS, PREFIXES
 from comity.robots.engine.reference import is_exempt
 from comity.robots.lines import Line
@@ -71,7 +70,7 @@ def about_lines(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
 def _about_file(robots: Parsed) -> Iterator[Finding]:
     if robots.body.startswith(b"\xef\xbb\xbf"):
         yield Finding(1, "byte-order-mark", "the file begins with a byte order mark", "save it as UTF-8 without one")
-    if len(robots.body) > 500 * KIB:
+    if len(robots.body) > 500 * 1024:
         size = f"{len(robots.body):,} bytes; what is beyond 512,000 is ignored"
         yield Finding(1, "too-large", size, "use fewer, broader patterns", changes=True)
 

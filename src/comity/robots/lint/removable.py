@@ -110,7 +110,7 @@ class Rules:
 
     def strongest(self, number: int) -> Matcher:
         """What finds the rule of a group that decides about a path."""
-        return matcher(self._own[number].ranks, 0, False, self.dialect.wildcards, False)
+        return matcher(self._own[number].ranks, self.dialect)
 
     def wild(self, number: int) -> int:
         """How many rules of a group have wildcards."""
