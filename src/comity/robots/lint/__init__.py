@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from comity.robots.lines import Line
-from comity.robots.lint.findings import CODES, Finding, Severity
+from comity.robots.lint.findings import CODES as _CODES
+from comity.robots.lint.findings import Finding, Severity
 from comity.robots.lint.fixes import fixed
 from comity.robots.lint.lines import about_lines
 from comity.robots.lint.removable import Rules
@@ -20,6 +21,8 @@ from comity.robots.parsed import Parsed
 
 __all__ = ["CODES", "SEVERITIES", "Finding", "Severity", "fixed", "folded", "lint"]
 
+CODES: Final = dict(sorted(_CODES.items()))
+"""Severity and meaning of each kind of finding; docs/lint.md shows this table."""
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 _SHOWN: Final[dict[Severity, int]] = {"error": 5, "warning": 3, "info": 1}
 """Findings of one code that are shown one by one."""

@@ -3,13 +3,12 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from comity.robots.directives import LABELS, PREFIXES
-from comity.robots.engine.reference import is_exempt
 from comity.robots.lines import Line
-from comity.robots.lint.findings import Finding
+from comity.robots.lint.findings import CODES, Finding
 from comity.robots.lint.names import about_name, one_slip
+from comity.robots.lint.patterns import HOST, about_path
 from comity.robots.lint.removable import Rules
 from comity.robots.parsed import Parsed
 from comity.robots.rates import request_rates, visit_time
@@ -22,17 +21,39 @@ _NEEDS_AGENT = {"allow", "disallow", "crawl-delay", "request-rate", "visit-time"
 _DECIDES = {"user-agent", "allow", "disallow"}  # records that verdicts come from
 _PURPOSES = {"search", "ai-input", "train-ai", "use"}
 _USAGE_KEYS = {"content-usage": {"train-ai", "search"}, "content-signal": {"search", "ai-input", "ai-train", "use"}}
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
-_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 _HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _SECOND = re.compile(r"(?:^|[ \t])(user-agent|disallow|allow|sitemap|crawl-delay|noindex)[ \t]*:[ \t]*", re.IGNORECASE)
 _RUN_INTO = re.compile(r"(user-agent|disallow|allow|sitemap|crawl-delay)[ \t]*:[ \t]*", re.IGNORECASE)
-_QUOTES = "\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb"
-_HOST = re.compile(r"(?:www\.|[\w-]+\.[\w-]+\.)[\w.-]*[a-z]{2,}(?=[/*$]|\Z)", re.IGNORECASE)
-_FILE = re.compile(r"\.(?:js|css|php|html?|aspx?|jsp|cgi|pl|xml|json|pdf|png|jpe?g|gif|txt|cfm)[*$]*\Z", re.IGNORECASE)
 _SECONDS = re.compile(r"([0-9]+(?:[.,][0-9]+)?)\s*(ms|m|s)?", re.IGNORECASE)
 _UNITS = {"ms": 0.001, "m": 60, "s": 1}
 _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters without a shape
+CODES.update(
+    {
+        "byte-order-mark": (
+            "warning",
+            "a byte order mark at the beginning, which some parsers take for part of the first label",
+        ),
+        "content-key-unknown": ("warning", "a Content-Usage or Content-Signal key outside the vocabulary"),
+        "content-value-unreadable": ("error", "a Content-Usage or Content-Signal value outside the vocabulary"),
+        "crawl-delay-enormous": ("warning", "a Crawl-delay of an hour or more, which makes a crawl hopeless"),
+        "crawl-delay-unreadable": ("error", "a Crawl-delay that is not a number of seconds"),
+        "html-instead-of-text": ("error", "an HTML page, not a robots.txt"),
+        "invisible-character": ("error", "a character that nobody sees, which is part of the label or the value"),
+        "line-too-long": ("warning", "a line longer than some parsers read"),
+        "missing-colon": ("error", "a known label without a colon"),
+        "misspelt-record": ("error", "a label that is nearly a known one: most parsers ignore the line"),
+        "noindex-in-robots": ("warning", "Noindex has no effect in robots.txt: use a robots meta or X-Robots-Tag"),
+        "not-utf-8": ("warning", "bytes that are not UTF-8"),
+        "nul-octet": ("warning", "a NUL byte, at which some parsers end the line"),
+        "rate-unreadable": ("error", "a Request-rate or Visit-time that cannot be read"),
+        "record-without-agent": ("error", "a record that needs a User-agent before it"),
+        "sitemap-not-absolute": ("error", "a Sitemap must be a whole URL"),
+        "too-large": ("error", "more than 500 KiB: crawlers ignore the rest"),
+        "two-on-a-line": ("error", "two records on one line are read as one"),
+        "unknown-record": ("info", "a label that no known crawler reads"),
+        "yandex-only": ("info", "a record that only Yandex reads or used to read"),
+    }
+)
 
 
 def about_lines(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterator[Finding]:
@@ -210,7 +231,7 @@ def _about_record(line: Line, rules: Rules) -> Iterator[Finding]:
         case "user-agent":
             yield from about_name(line, rules.dialect)
         case "allow" | "disallow":
-            yield from _about_path(line, rules)
+            yield from about_path(line, rules)
         case "sitemap":
             if not value.lower().startswith(("http://", "https://")):
                 yield _about_sitemap(number, value)
@@ -244,7 +265,7 @@ def _about_sitemap(number: int, value: str) -> Finding:
     host, slash, _ = value.removeprefix("//").partition("/")
     if scheme := re.fullmatch(r"(https?)(?::/*|//)(.+)", value, re.IGNORECASE):
         url = f"{scheme[1].lower()}://{scheme[2]}"
-    elif value.startswith("//") or (slash and _HOST.fullmatch(host)):
+    elif value.startswith("//") or (slash and HOST.fullmatch(host)):
         url = "https://" + value.removeprefix("//")
     else:
         url = f"https://HOST/{value.lstrip('./')}"
@@ -292,90 +313,3 @@ def _about_usage(line: Line) -> Iterator[Finding]:
             name = f"{purpose!r}: " if purpose else ""
             hint = f"write for example {line.kind.capitalize()}: {min(_USAGE_KEYS[line.kind])}={no} (or ={yes})"
             yield Finding(line.number, "content-value-unreadable", f"{name}{note}", hint)
-
-
-def _about_path(line: Line, rules: Rules) -> Iterator[Finding]:
-    number, path, label = line.number, line.value, line.kind.capitalize()
-
-    def rewritten(code: str, message: str, other: str, *, same_paths: bool = False) -> Finding:
-        """A finding about a rule that is better written with another pattern."""
-        if other != other.strip():  # blanks at the end would not be read
-            other, same_paths = re.sub(r"\s", _escaped, other), False
-        written = f"{label}: {other}"
-        changes = rules.rewriting_changes(number, other, same_paths=same_paths)
-        return Finding(number, code, message, written, written, changes)
-
-    if "#" in line.raw and line.comment and path and line.raw.partition("#")[0][-1:] not in (" ", "\t"):
-        hint = f"{label}: {path}%23… or a space before '#'"
-        yield Finding(number, "glued-comment", f"the path ends at '#': {path!r}", hint, changes=True)
-    if not path:
-        return
-    if re.match(r"https?:/", path, re.IGNORECASE):
-        host, slash, rest = path.partition(":")[2].lstrip("/").partition("/")
-        message = f"{path!r} is a URL: it matches nothing"
-        if not rest.strip("*"):
-            hint = f"rules for {host} belong in that host's own robots.txt"
-            yield Finding(number, "full-url-as-path", message, hint, changes=True)
-        else:
-            finding = rewritten("full-url-as-path", message, slash + rest)
-            yield replace(finding, suggestion=f"write {finding.suggestion} if {host} is this host")
-        return
-    if not path.startswith(("/", "*")):
-        yield from _about_start(line, rewritten)
-    if not path.strip("*"):
-        yield rewritten("disallow-star", f"{label}: {path} is {label}: /", "/", same_paths=True)
-    elif path.endswith("*") and not path.rstrip("*").endswith("$"):  # there it keeps '$' from ending the pattern
-        yield rewritten("trailing-wildcard", "'*' at the end matches nothing more", path.rstrip("*"), same_paths=True)
-    if "**" in path:
-        yield rewritten("double-wildcard", "asterisks in a row", re.sub(r"[*]+", "*", path), same_paths=True)
-    if "$" in path[:-1]:
-        other = path[:-1].replace("$", "%24") + path[-1]
-        yield rewritten("dollar-in-middle", "'$' is special only at the end", other)
-    if " " in path or "\t" in path:
-        other = path.replace(" ", "%20").replace("\t", "%09")
-        yield rewritten("space-in-path", f"white space in {path!r}", other)
-    if "\\" in path:
-        yield rewritten("backslash-in-path", "URLs have slashes", path.replace("\\", "/"))
-    for escape in _ESCAPE.finditer(path):
-        if escape[1] is None:
-            if re.match(r"[0-9A-Fa-f]?[*]", path[escape.end() :]):
-                continue  # the beginning of any escape
-            other = f"{path[: escape.start()]}%25{path[escape.end() :]}"
-            yield rewritten("bad-escape", f"'%' at {escape.start() + 1} is not an escape", other)
-            break
-        char = chr(int(escape[1], 16))
-        if _UNRESERVED.fullmatch(char):
-            yield rewritten("encoded-unreserved", f"{escape[0]} is {char!r}", path.replace(escape[0], char))
-            break
-    if is_exempt(path.rstrip("$").encode("utf-8", "replace"), True) and line.kind == "disallow":
-        message, dialect = "robots.txt is always allowed", rules.dialect
-        if path.endswith("$") and dialect.robots_txt_allowed and dialect.wildcards and dialect.precedence == "longest":
-            yield Finding(number, "robots-disallowed", message, "write 'Disallow:' instead", "Disallow:")
-        else:
-            hint = "remove the line; longer paths that begin like it may then be fetched too"
-            yield Finding(number, "robots-disallowed", message, hint, changes=True)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"%{ord(found[0]):02X}"
-
-
-def _about_start(line: Line, rewritten: Callable[[str, str, str], Finding]) -> Iterator[Finding]:
-    """A path that begins with neither slash nor asterisk, and how it may be meant."""
-    path, label = line.value, line.kind.capitalize()
-    code, message = "path-without-slash", f"{path!r} matches nothing"
-    bare = path.strip(_QUOTES).strip()
-    if bare.lower() in ("none", "null", "nothing", ""):
-        meant = f"{label}:"
-        yield Finding(line.number, code, message, meant, meant, changes=True)
-    elif _HOST.match(bare) and not _FILE.search(bare.partition("/")[0]):
-        hint = "a robots.txt holds for its own host: write the path alone, or use the other host's robots.txt"
-        yield Finding(line.number, code, message, hint, changes=True)
-    elif bare.startswith(("/", "*")):
-        yield rewritten(code, message, bare)
-    elif bare.startswith((".", "?")) and not bare.startswith(("./", "../")):
-        yield rewritten(code, message, f"/*{bare}")  # an ending or a query, wherever it stands
-    elif "/" not in bare and re.match(r"[\w.\[\]-]+=", bare):
-        yield rewritten(code, message, f"/*{bare}")  # a parameter's name
-    else:
-        yield rewritten(code, message, "/" + bare.lstrip("./\\"))

@@ -8,7 +8,7 @@ from typing import Final
 from comity.robots.agents import PLACEHOLDER, TOKEN, folded, identified
 from comity.robots.dialects import Dialect
 from comity.robots.lines import Line
-from comity.robots.lint.findings import Finding
+from comity.robots.lint.findings import CODES, Finding
 
 # Product tokens that operators document, so that a misspelt one is told from another name.
 _KNOWN: Final = (
@@ -46,6 +46,16 @@ _LONGER: Final = 9  # where a letter is replaced: msrbot and msnbot are two craw
 _SEPARATORS: Final = re.compile(r"\s*[,;|]\s*")
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9._!-]*")
 _AT_FRONT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._!' -]*")
+CODES.update(
+    {
+        "agent-list": ("error", "several names in one User-agent line: crawlers read one name"),
+        "agent-unknown": ("warning", "a User-agent value that no crawler goes by"),
+        "agent-with-space": ("warning", "a User-agent value with white space: Google reads its first word"),
+        "agent-with-version": ("info", "a User-agent value with a version: crawlers compare the name only"),
+        "agent-with-wildcard": ("warning", "`*` within a User-agent value: names have no wildcards"),
+        "empty-agent": ("error", "a User-agent line without a value"),
+    }
+)
 
 
 def about_name(line: Line, dialect: Dialect) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from comity.robots.agents import folded, token
 from comity.robots.dialects import DIALECTS
 from comity.robots.engine.reference import allows, is_exempt
 from comity.robots.lines import Line
-from comity.robots.lint.findings import Finding
+from comity.robots.lint.findings import CODES, Finding
 from comity.robots.lint.removable import Rules
 from comity.robots.parsed import Parsed
 from comity.robots.reasons import cut
@@ -30,6 +30,36 @@ _READERS: Final = (("Google", "google", "Googlebot"), ("Bing", "bing", "bingbot"
 MOST_ASKED: Final = 200_000
 """Questions times wildcard rules that one kind of finding is worth; beyond them it is not looked for."""
 _NOBODY: Final = "\x01nobody"
+CODES.update(
+    {
+        "allow-without-disallow": ("info", "an Allow that has no Disallow to override"),
+        "blocked-with-next-group": (
+            "error",
+            "a crawler without rules of its own shares the `Disallow: /` of the group below",
+        ),
+        "blocks-resources": (
+            "warning",
+            "a rule that keeps search engines from CSS, scripts or images, so that they cannot render pages",
+        ),
+        "conflicting-rules": ("error", "Allow and Disallow with the same pattern in one group: only one can win"),
+        "crawl-delay-ignored": ("info", "a Crawl-delay for a crawler that ignores it"),
+        "crawl-delay-repeated": ("warning", "several Crawl-delays for one crawler: each reads another one"),
+        "duplicate-group": ("warning", "an agent named in more than one group: not all parsers merge them"),
+        "duplicate-rule": ("warning", "the same rule twice for one agent"),
+        "everything-disallowed": ("info", "everybody, or everybody who is not named, is disallowed everywhere"),
+        "group-without-rules": ("info", "a group without rules allows everything"),
+        "groups-run-together": ("warning", "User-agent lines without rules share the rules of the group below"),
+        "read-otherwise": ("warning", "Google or Bing reads the rules otherwise"),
+        "redundant-rule": ("info", "a rule that another rule makes unnecessary"),
+        "sitemap-disallowed": ("warning", "a Sitemap that the rules disallow: crawlers may not fetch it"),
+        "sitemap-repeated": ("info", "the same Sitemap twice"),
+        "unreachable-rule": ("warning", "a rule that never decides: others always win"),
+        "usage-ends-group": (
+            "warning",
+            "a Content-Usage or Content-Signal between User-agent lines: it ends the group for uses only",
+        ),
+    }
+)
 
 
 def about_rules(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterator[Finding]:
