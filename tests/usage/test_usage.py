@@ -19,7 +19,7 @@ from comity.errors import InvalidSetting
 from comity.robots import paths
 from comity.signals import rsl, rsl_licence, tdmrep, usage
 from comity.signals.links import read_page
-from comity.usage import Statement, Usage, aipref, content_signal
+from comity.usage import Statement, Usage, aipref, content_signal, vocabulary
 
 AIPREF = json.loads((Path(__file__).parents[1] / "data" / "aipref.json").read_text(encoding="utf-8"))
 URL = "https://example.com/a/page.html"
@@ -619,10 +619,10 @@ def test_a_further_signal_never_lifts_a_disallow(some: list[str], more: list[str
 
 
 def test_endless_values_are_not_read_and_said_so() -> None:
-    assert aipref.read("train-ai=n, " * 10_000)[0].note.startswith("longer than")
-    assert content_signal.read("ai-train=no," * 10_000)[0].note.startswith("longer than")
-    assert len(content_signal.read(",".join(f"k{n}=1" for n in range(1_000)))) == aipref.MAX_KEYS
-    assert len(aipref.read(", ".join(f"k{n}=1" for n in range(900)))) == aipref.MAX_KEYS
+    assert aipref.VOCABULARY.stated("train-ai=n, " * 10_000)[0].note.startswith("longer than")
+    assert content_signal.VOCABULARY.stated("ai-train=no," * 10_000)[0].note.startswith("longer than")
+    assert len(content_signal.read(",".join(f"k{n}=1" for n in range(1_000)))) == vocabulary.MAX_KEYS
+    assert len(aipref.read(", ".join(f"k{n}=1" for n in range(900)))) == vocabulary.MAX_KEYS
 
 
 # Path patterns

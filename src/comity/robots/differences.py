@@ -303,12 +303,13 @@ def _stated(robots: Robots, span: tuple[int, int]) -> tuple[list[str], set[objec
     lines: list[str] = []
     meanings: set[object] = set()
     for kind, value in _said(robots, span, tuple(STATING)):
-        _, name, read = STATING[kind]
+        vocabulary = STATING[kind]
+        name = vocabulary.label
         path, text = paths.split(value)
         where = None if path is None else paths.pattern(path, robots.dialect).octets
         lines.append(f"{name}: {value}")
         meanings.add((name, where))  # a longer path counts, even where nothing can be read behind it
-        meanings |= {(name, where, *each[:2]) for each in read(text) if each.value != "unknown"}
+        meanings |= {(name, where, *each[:2]) for each in vocabulary.stated(text) if each.value != "unknown"}
     return lines, meanings
 
 

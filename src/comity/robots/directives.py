@@ -18,12 +18,14 @@ class Directive(NamedTuple):
             (draft-ietf-aipref-attach makes Content-Usage a rule, and Content-Signal stands in the same place); a wish
             about pace for those directly above it; the rest for the file, or for none.
         prefixes: what Google's parser takes for it where a label begins so.
+        vocabulary: the module of `comity.usage` that reads a preference.
     """
 
     number: int
     label: bytes
     scope: Scope
     prefixes: tuple[bytes, ...] = ()
+    vocabulary: str = ""
 
 
 USER_AGENT: Final = 1
@@ -52,8 +54,8 @@ DIRECTIVES: Final = (
     Directive(CLEAN_PARAM, b"clean-param", "file"),
     Directive(HOST, b"host", "file"),
     Directive(NOINDEX, b"noindex", "file"),
-    Directive(CONTENT_USAGE, b"content-usage", "preferences"),
-    Directive(CONTENT_SIGNAL, b"content-signal", "preferences"),
+    Directive(CONTENT_USAGE, b"content-usage", "preferences", vocabulary="aipref"),
+    Directive(CONTENT_SIGNAL, b"content-signal", "preferences", vocabulary="content_signal"),
     Directive(LICENSE, b"license", "file"),
 )
 LABELS: Final[dict[bytes, int]] = {each.label: each.number for each in DIRECTIVES}

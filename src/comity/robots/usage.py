@@ -4,18 +4,18 @@ Here the rules that hold for an agent are found, and of these the ones that cove
 URL may be fetched: the caller says so.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from comity._compiled import imported
 from comity.robots import directives, paths
 from comity.robots.dialects import Dialect
 from comity.robots.engine.reference import directive_of, start_of
 from comity.robots.octets import LineNumbers
-from comity.usage import aipref, content_signal
-from comity.usage.aipref import Stated
-from comity.usage.statements import MAX_LICENCES, Kept, Licence, Statement, Usage, Vocabulary, kept, located, shown
+from comity.usage.statements import MAX_LICENCES, Kept, Licence, Statement, Usage, kept, located, shown
+from comity.usage.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from comity.robots.parsed import Parsed
@@ -27,21 +27,12 @@ MAX_GROUP: Final = 200
 """Characters kept of a group's user agents."""
 MAX_GROUPLESS: Final = 256
 """Statements kept that stand under no User-agent line."""
-
-
-class Stating(NamedTuple):
-    """A directive that states preferences: by whose rules, what it is called, and what reads its value."""
-
-    vocabulary: Vocabulary
-    label: str
-    read: Callable[[str], list[Stated]]
-
-
-STATING: Final = {
-    directives.CONTENT_USAGE: Stating("aipref", "Content-Usage", aipref.read),
-    directives.CONTENT_SIGNAL: Stating("content-signal", "Content-Signal", content_signal.read),
+STATING: Final[dict[int, Vocabulary]] = {
+    each.number: imported(f"comity.usage.{each.vocabulary}").VOCABULARY
+    for each in directives.DIRECTIVES
+    if each.vocabulary
 }
-"""What robots.txt states preferences by; nothing else lists it."""
+"""The vocabularies in which robots.txt states preferences, by directive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +128,15 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
 def _prepare(found: Mapping[int, Iterable[UsageLine]], groupless: Iterable[Statement], dialect: Dialect) -> RobotsUsage:
     """Of records by their directives, and what stands under no User-agent line."""
     return RobotsUsage(
-        tuple(_rules(found[kind], stating, dialect) for kind, stating in STATING.items()),
+        tuple(_rules(found.get(kind, ()), vocabulary, dialect) for kind, vocabulary in STATING.items()),
         _licences(found[directives.LICENSE]),
         tuple(groupless)[:MAX_GROUPLESS],
         dialect,
     )
 
 
-def _rules(records: Iterable[UsageLine], stating: Stating, dialect: Dialect) -> tuple[_Rules, ...]:
+def _rules(records: Iterable[UsageLine], vocabulary: Vocabulary, dialect: Dialect) -> tuple[_Rules, ...]:
     """The rules by pattern, the longest first. Every line is read here, once, and never again for a URL."""
-    vocabulary, name, read = stating
     patterns: dict[bytes | None, paths.Pattern | None] = {}
     lines: dict[bytes | None, list[tuple[int, str | None, str, str | None]]] = {}
     for line, value, group in records:
@@ -157,14 +147,13 @@ def _rules(records: Iterable[UsageLine], stating: Stating, dialect: Dialect) -> 
         lines.setdefault(key, []).append((line, path, text, group))
 
     def statements(key: bytes | None) -> Iterator[Statement]:
+        name, label, *_ = vocabulary
         for line, path, text, group in lines[key]:
             where = None if path is None else shown(path)
             addressed = None if group is None else shown(group, MAX_GROUP)
             evidence = shown(text)
-            for purpose, value, note in read(text):
-                yield Statement(
-                    purpose, value, vocabulary, "robots.txt", name, evidence, line, where, addressed, note=note
-                )
+            for purpose, value, note in vocabulary.stated(text):
+                yield Statement(purpose, value, name, "robots.txt", label, evidence, line, where, addressed, note=note)
 
     found = [_Rules(pattern, kept(statements(key))) for key, pattern in patterns.items()]
     return tuple(sorted(found, key=lambda rules: -rules.length))
@@ -188,9 +177,9 @@ def _longest(path: bytes, found: Iterable[_Rules]) -> tuple[Statement, ...]:
 
 
 def _groupless(kind: int, line: int, value: str) -> Statement:
-    vocabulary, name, _ = STATING[kind]
+    name, label, *_ = STATING[kind]
     note = "stands under no User-agent line, so it addresses nobody"
-    return Statement("", "unknown", vocabulary, "robots.txt", name, shown(value), line=line, note=note)
+    return Statement("", "unknown", name, "robots.txt", label, shown(value), line=line, note=note)
 
 
 def _licences(records: Iterable[UsageLine]) -> tuple[Licence, ...]:

@@ -1,13 +1,12 @@
 """Preferences that come with a page: its response headers, its `<meta>` elements, and what stands in it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+from comity.robots.usage import STATING
 from comity.signals import robots_meta, rsl, rsl_licence, tdmrep
 from comity.signals._page import Page
 from comity.signals.robots_meta import RobotsMeta
-from comity.usage import aipref, content_signal
-from comity.usage.aipref import Stated
 from comity.usage.statements import (
     MAX_LICENCES,
     Licence,
@@ -16,11 +15,11 @@ from comity.usage.statements import (
     Statement,
     Usage,
     UsageScope,
-    Vocabulary,
     kept,
     merge,
     shown,
 )
+from comity.usage.vocabulary import Vocabulary
 
 MAX_VALUES: Final = 256
 """Headers, or metas, of one page that are read for preferences."""
@@ -43,12 +42,7 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str = "", url: st
         values = named.setdefault(name.strip().lower(), [])
         if len(values) < MAX_VALUES:
             values.append(value)
-    parts: list[Usage] = []
-    if usage := named.get("content-usage"):
-        # One field in several lines is one dictionary (RFC 9651, 4.2).
-        parts.append(_stated(", ".join(usage), "aipref", "Content-Usage", aipref.read))
-    signals = [_stated(each, "content-signal", "Content-Signal", _signal) for each in named.get("content-signal", ())]
-    parts.append(Usage(kept(each for signal in signals for each in signal.statements).statements))
+    parts = [_stated(named.get(vocabulary.label.lower(), ()), vocabulary) for vocabulary in STATING.values()]
     parts += [tdmrep.from_value(name, value, "header", url) for name in _TDM for value in named.get(name, ())]
     links: list[Licence] = [each for value in named.get("link", ()) for each in rsl.from_link_header(value, url)]
     parts.append(Usage(licences=tuple(links[:MAX_LICENCES])))
@@ -144,13 +138,16 @@ def _directive(
     return Statement(purpose, value, "robots-directive", origin, name, shown(text), scope=scope, note=note)
 
 
-_signal = content_signal.read
-
-
-def _stated(value: str, vocabulary: Vocabulary, name: str, read: Callable[[str], list[Stated]]) -> Usage:
+def _stated(values: Sequence[str], vocabulary: Vocabulary) -> Usage:
+    """What the headers of one vocabulary state."""
+    stated = (
+        (shown(value.strip()), each)
+        for value in ([", ".join(values)] if values and vocabulary.joined else values)
+        for each in vocabulary.stated(value)
+    )
+    name, label, *_ = vocabulary
     return Usage(
-        tuple(
-            Statement(each.purpose, each.value, vocabulary, "header", name, shown(value.strip()), note=each.note)
-            for each in read(value)
-        )
+        kept(
+            Statement(each.purpose, each.value, name, "header", label, text, note=each.note) for text, each in stated
+        ).statements
     )

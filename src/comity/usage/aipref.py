@@ -5,18 +5,12 @@ Field; here its members become preferences.
 """
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
-from comity.usage.statements import StatedValue
+from comity.usage.vocabulary import MAX_KEY, MAX_KEYS, Stated, Vocabulary
 
 LABELS: Final = ("train-ai", "search")
 """The categories the drafts define (2026-08)."""
-MAX_CHARS: Final = 8_192
-"""A longer value is not read: its preferences are unknown."""
-MAX_KEYS: Final = 32
-"""Keys outside the vocabulary that are reported for one value."""
-MAX_KEY: Final = 100
-"""Characters kept of such a key."""
 # A Date, and the strings that it has to be told from.
 _DATE: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|@(-?[0-9]{11,15})(?![0-9])')
 # What nearly all sites write, which the library need not be loaded for: keys with the tokens y and n, nothing more.
@@ -25,18 +19,8 @@ _PLAIN: Final = re.compile(rf" *{_MEMBER}(?:[ \t]*,[ \t]*{_MEMBER})* *")
 _DATES: Final = range(-62_135_596_800, 253_402_300_800)
 
 
-class Stated(NamedTuple):
-    """One key of a value: what it says about a purpose, and why where that is unknown."""
-
-    purpose: str
-    value: StatedValue
-    note: str = ""
-
-
 def read(value: str) -> list[Stated]:
     """The preferences in one value. Never raises; what does not parse as a dictionary is one unknown."""
-    if len(value) > MAX_CHARS:
-        return [Stated("", "unknown", f"longer than {MAX_CHARS} characters, not read")]
     try:
         members = _members(value)
     except ValueError as error:
@@ -79,3 +63,6 @@ def _in_range(found: re.Match[str]) -> str:
     the library fails the whole field. No preference is a Date, so any will do.
     """
     return found[0] if found[1] is None or int(found[1]) in _DATES else "@0"
+
+
+VOCABULARY: Final = Vocabulary("aipref", "Content-Usage", read, ("search", "train-ai"), "n", "y", joined=True)

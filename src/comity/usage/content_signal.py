@@ -7,8 +7,8 @@ recorded, not guessed at.
 
 from typing import Final
 
-from comity.usage.aipref import MAX_CHARS, MAX_KEY, MAX_KEYS, Stated
 from comity.usage.statements import USE, USES, Preference, Use
+from comity.usage.vocabulary import MAX_KEY, MAX_KEYS, Stated, Vocabulary
 
 _PURPOSES: Final = {"search": "search", "ai-input": "ai-input", "ai-train": "train-ai"}
 _VALUES: Final[dict[str, Preference]] = {"yes": "allowed", "no": "disallowed"}
@@ -17,8 +17,6 @@ _USES: Final[dict[str, Use]] = {use: use for use in USES}
 
 def read(value: str) -> list[Stated]:
     """The signals in one value. Never raises."""
-    if len(value) > MAX_CHARS:
-        return [Stated("", "unknown", f"longer than {MAX_CHARS} characters, not read")]
     found: list[Stated] = []
     others = 0
     for part in value.split(","):
@@ -38,3 +36,6 @@ def read(value: str) -> list[Stated]:
             others += 1
             found.append(Stated(key[:MAX_KEY], "unknown", "no content signal that we know" if equals else "no value"))
     return found
+
+
+VOCABULARY: Final = Vocabulary("content-signal", "Content-Signal", read, (*sorted(_PURPOSES), USE), "no", "yes")

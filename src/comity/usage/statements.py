@@ -15,7 +15,6 @@ from comity.errors import InvalidSetting
 Preference = Literal["allowed", "disallowed", "unknown"]
 Use = Literal["immediate", "reference", "full"]
 StatedValue = Literal["allowed", "disallowed", "unknown", "immediate", "reference", "full"]
-Vocabulary = Literal["aipref", "content-signal", "tdmrep", "rsl", "robots-directive"]
 Origin = Literal["robots.txt", "header", "meta", "link", "attribute", "tdmrep.json", "RSL licence"]
 UsageScope = Literal["page", "images", "parts"]
 
@@ -60,7 +59,7 @@ class Statement:
     Attributes:
         purpose: one of PURPOSES, or `use`; for a key outside the vocabulary the key; empty where nothing could be read.
         value: `unknown` where the words are neither a yes nor a no; `note` then says why. Of `use` one of USES.
-        vocabulary: whose rules read it.
+        vocabulary: whose rules read it: `aipref`, `content-signal`, `tdmrep`, `rsl`, `robots-directive`.
         origin: the kind of place.
         name: the label, header or meta that carries it, for example `Content-Usage`.
         text: the words as written (cut after 500 characters).
@@ -74,7 +73,7 @@ class Statement:
 
     purpose: str
     value: StatedValue
-    vocabulary: Vocabulary
+    vocabulary: str
     origin: Origin
     name: str
     text: str
@@ -101,7 +100,7 @@ class Licence:
     """
 
     url: str
-    vocabulary: Vocabulary
+    vocabulary: str
     origin: Origin
     name: str
     line: int | None = None

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
-from comity.robots.directives import LABELS, PREFIXES
+from comity.robots.directives import DIRECTIVES, LABELS, NAMES, PREFIXES
 from comity.robots.lines import Line
 from comity.robots.lint.findings import CODES, Finding
 from comity.robots.lint.names import about_name, one_slip
@@ -17,10 +17,9 @@ LONGEST_LINE = 2083 * 8  # octets; Google's parser cuts there
 ENORMOUS_DELAY = 3600  # seconds
 _KNOWN = {label.decode() for label in LABELS}
 _TYPOS = {prefix.decode() for prefix, _ in PREFIXES} - _KNOWN
-_NEEDS_AGENT = {"allow", "disallow", "crawl-delay", "request-rate", "visit-time", "content-usage", "content-signal"}
+_NEEDS_AGENT = {NAMES[each.number] for each in DIRECTIVES if each.scope in ("rules", "preferences", "pace")}
+PREFERENCES = {NAMES[each.number] for each in DIRECTIVES if each.scope == "preferences"}
 _DECIDES = {"user-agent", "allow", "disallow"}  # records that verdicts come from
-_PURPOSES = {"search", "ai-input", "train-ai", "use"}
-_USAGE_KEYS = {"content-usage": {"train-ai", "search"}, "content-signal": {"search", "ai-input", "ai-train", "use"}}
 _HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _SECOND = re.compile(r"(?:^|[ \t])(user-agent|disallow|allow|sitemap|crawl-delay|noindex)[ \t]*:[ \t]*", re.IGNORECASE)
 _RUN_INTO = re.compile(r"(user-agent|disallow|allow|sitemap|crawl-delay)[ \t]*:[ \t]*", re.IGNORECASE)
@@ -254,7 +253,7 @@ def _about_record(line: Line, rules: Rules) -> Iterator[Finding]:
             )
         case "host" | "clean-param":
             yield Finding(number, "yandex-only", f"{line.kind} is Yandex's own", "keep it if Yandex matters to you")
-        case "content-usage" | "content-signal":
+        case _ if line.kind in PREFERENCES:
             yield from _about_usage(line)
 
 
@@ -298,18 +297,19 @@ def _about_delay(line: Line) -> Iterator[Finding]:
 
 def _about_usage(line: Line) -> Iterator[Finding]:
     from comity.robots import paths
-    from comity.usage import aipref, content_signal
+    from comity.robots.usage import STATING
+    from comity.usage.statements import PURPOSES, USE
 
-    read, yes, no = (aipref.read, "y", "n") if line.kind == "content-usage" else (content_signal.read, "yes", "no")
-    known = ", ".join(sorted(_USAGE_KEYS[line.kind]))
-    for purpose, value, note in read(paths.split(line.value)[1]):
-        if value != "unknown" or (line.kind == "content-signal" and purpose in _USAGE_KEYS[line.kind] - _PURPOSES):
+    vocabulary = STATING[LABELS[line.kind.encode()]]
+    known = ", ".join(vocabulary.keys)
+    for purpose, value, note in vocabulary.stated(paths.split(line.value)[1]):
+        if value != "unknown":
             continue
-        if purpose and purpose not in _PURPOSES:
+        if purpose and purpose not in (*PURPOSES, USE):
             yield Finding(
                 line.number, "content-key-unknown", f"{purpose!r} is not in the vocabulary", f"known are {known}"
             )
         else:
             name = f"{purpose!r}: " if purpose else ""
-            hint = f"write for example {line.kind.capitalize()}: {min(_USAGE_KEYS[line.kind])}={no} (or ={yes})"
-            yield Finding(line.number, "content-value-unreadable", f"{name}{note}", hint)
+            example = f"{vocabulary.label}: {vocabulary.keys[0]}={vocabulary.no} (or ={vocabulary.yes})"
+            yield Finding(line.number, "content-value-unreadable", f"{name}{note}", f"write for example {example}")

@@ -33,6 +33,7 @@ CODES.update(
 
 
 def about_path(line: Line, rules: Rules) -> Iterator[Finding]:
+    """All that its pattern shows."""
     number, path, label = line.number, line.value, line.kind.capitalize()
 
     def rewritten(code: str, message: str, other: str, *, same_paths: bool = False) -> Finding:

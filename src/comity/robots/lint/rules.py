@@ -12,13 +12,13 @@ from comity.robots.dialects import DIALECTS
 from comity.robots.engine.reference import allows, is_exempt
 from comity.robots.lines import Line
 from comity.robots.lint.findings import CODES, Finding
+from comity.robots.lint.lines import PREFERENCES
 from comity.robots.lint.removable import Rules
 from comity.robots.parsed import Parsed
 from comity.robots.reasons import cut
 from comity.robots.values import Group, Rule
 
 _IGNORES_DELAY = {"googlebot", "googlebot-image", "googlebot-news", "googlebot-video", "google-extended"}
-_USAGE = ("content-usage", "content-signal")
 _RENDER: Final = {"*", "googlebot", "bingbot", "applebot", "yandex", "yandexbot", "baiduspider", "duckduckbot"}
 _FOLDER: Final = re.compile(
     r"/(?:css|js|javascripts?|scripts?|styles?|stylesheets?|images?|img|imgs|assets|static|fonts?|wp-includes|_next)/?[*]*",
@@ -142,7 +142,7 @@ def _about_run(group: Group, lines: tuple[Line, ...]) -> Iterator[Finding]:
     blocked = _blocked([group])
     for section, gap in zip(sections, between, strict=False):
         told = [line for line in gap if line.kind not in ("blank", "comment", "unknown")]
-        if any(line.kind in _USAGE for line in told):
+        if any(line.kind in PREFERENCES for line in told):
             message = f"crawlers that know {told[0].kind} see two groups here, all others one"
             hint = f"write an Allow or Disallow for {section[0].value!r} above line {last.number}"
             yield Finding(section[0].number, "usage-ends-group", message, hint, changes=True)
