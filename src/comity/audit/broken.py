@@ -12,9 +12,11 @@ from comity.crawler.output.stored import read_lines
 from comity.crawler.places.written_crawl import Part, WrittenCrawl, written_crawl
 from comity.crawler.sinks.runner import read_back
 from comity.signals.links import read_page
+from comity.urls import Url
 
 MOST_PAGES: Final = 20  # named for each broken link
 MOST_LINKS: Final = 10_000  # that are told apart
+LOOKS: Final = 32 * 1024 * 1024  # bytes of bodies
 
 
 @dataclass(slots=True)
@@ -77,6 +79,37 @@ def _failed(crawl: WrittenCrawl, *, all_formats: bool = True) -> dict[str, Broke
                 if record.get("found_on"):
                     link.add(str(record["found_on"]))
     return found
+
+
+def linking(
+    folders: Path | Sequence[Path], url: str, *, store: str | None = None, looks: int = LOOKS
+) -> tuple[list[str], bool]:
+    """The first MOST_PAGES pages of a crawl that link to a URL, and whether all pages were looked at for them.
+
+    Args:
+        looks: bytes of bodies that are looked at, in the order in which the pages were kept.
+
+    Raises:
+        StorageError, InputError, InvalidSetting: as `broken_links`.
+    """
+    found, clean = BrokenLink(Url(url), "", None), Canonicalizer().clean
+    wanted = {found.url, clean(found.url)}
+    last = Url(url).path_and_query.strip("/").rpartition("/")[2].encode() or b"/"  # a link may be relative
+    crawl = written_crawl(folders, store)
+    for part in (part for shard in crawl.there for part in shard):
+        for stored in read_back(part.path, sink_of(part), part.committed):
+            if stored.channel != "pages" or stored.number is None or stored.problem is not None:
+                continue
+            body, page = body_of(stored.record), str(stored.record.get("url"))
+            looks -= len(body)
+            if last in body and any(
+                link.url in wanted or clean(link.url) in wanted
+                for link in read_page(body, page, stored.record.get("content_type")).links
+            ):
+                found.add(page)
+            if looks < 0 or len(found.pages) == MOST_PAGES:
+                return found.pages, False
+    return found.pages, not crawl.absent
 
 
 def broken_links(folders: Path | Sequence[Path], *, store: str | None = None) -> list[BrokenLink]:

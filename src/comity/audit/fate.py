@@ -131,7 +131,8 @@ def _records(parts: Sequence[Part], wanted: set[str]) -> Iterator[dict[str, Any]
     """The records about the URLs, without bodies."""
     found = []
     there = [part for part in parts if part.absent is None]
-    for stored in chain.from_iterable(read_back(part.path, sink_of(part), part.committed) for part in there):
+    read = (read_back(part.path, sink_of(part), part.committed, naming=wanted) for part in there)
+    for stored in chain.from_iterable(read):
         if stored.channel is not None and stored.record.get("url") in wanted:
             kept = {name: value for name, value in stored.record.items() if name not in _BODY}
             found.append({"channel": stored.channel, **kept})
@@ -141,12 +142,12 @@ def _records(parts: Sequence[Part], wanted: set[str]) -> Iterator[dict[str, Any]
 
 def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: QueuedURL | None) -> Fate:
     if standing is not None:
-        told = _waiting(known.view, url, standing)
+        told = waiting(known.view, url, standing)
         told.records = found
-        if found and told.fate == _story(found[-1])[0] == "refused":
-            told.why = _story(found[-1])[1]
+        if found and told.fate == story(found[-1])[0] == "refused":
+            told.why = story(found[-1])[1]
         elif found:
-            told.why += f"; before, {_story(found[-1])[1]}"
+            told.why += f"; before, {story(found[-1])[1]}"
         return told
     if found:
         changes = [record for record in found if record["channel"] == "changes"]
@@ -154,7 +155,7 @@ def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: Queu
         latest = changes[-1] if changes and changes[-1]["refresh"] == (last.get("refresh") or 0) else None
         if latest is not None and latest["change"] in ("gone", "unchanged") and last["channel"] != "pages":
             last = latest
-        fate, why = _story(last)
+        fate, why = story(last)
         again = "at the next --refresh" if fate in ("kept", "unchanged") else None
         if fate == "failed" and is_temporary(last.get("status")):
             again = "at the next --refresh: the failure may be temporary"
@@ -164,7 +165,7 @@ def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: Queu
     return _anew(known, url)
 
 
-def _story(record: Mapping[str, Any]) -> tuple[str, str]:
+def story(record: Mapping[str, Any]) -> tuple[str, str]:
     """The fate that a record tells of, and a sentence."""
     at = f" at {record['fetched_at']}" if record.get("fetched_at") else ""
     match record["channel"]:
@@ -198,7 +199,8 @@ def _rule(record: Mapping[str, Any]) -> str:
     return f"; allowed by robots.txt line {decision['line']} ({decision['rule']})"
 
 
-def _waiting(view: TablesView, url: Url, standing: QueuedURL) -> Fate:
+def waiting(view: TablesView, url: Url, standing: QueuedURL) -> Fate:
+    """Why a URL is in the queue or stands aside."""
     if standing.aside is not None:
         fate, why, again = _ASIDE[standing.aside]
         return Fate(url, fate, why, standing.found_on, again)

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 
 from comity.errors import InputError
 from comity.frontier.database import LATER, begun, entry_of, explained, open_for_reading, split
-from comity.frontier.values import Entry, EntryKind, Found, State
+from comity.frontier.values import Entry, EntryKind, Found, State, Visit
 
 SCOPE, POLICY, USAGE = range(3)
 """Why a row is set aside. Its state is that in which it waited (scope), or was counted when it was settled."""
@@ -144,6 +144,21 @@ class QueuedURL:
     found_on: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """URLs of one table, in the order of their rows.
+
+    Attributes:
+        urls: each with its row's id and what the row says.
+        last: id of the last row that was looked at; None where no row is left.
+        looked: rows looked at.
+    """
+
+    urls: list[tuple[int, str, QueuedURL | Visit]]
+    last: int | None
+    looked: int
+
+
 class CommittedFrontier:
     """What a frontier says of itself as of a commit: of the last one, or of that which a view has before it."""
 
@@ -211,6 +226,50 @@ class TablesView(CommittedFrontier):
         """One host, or None where the crawl has not met it."""
         rows = self._tables.rows(f"SELECT {_HOST_COUNTS} FROM {self._tables.host} WHERE name = ?", (name,))
         return HostCounts(*rows[0]) if rows else None
+
+    def listed(
+        self, table: Literal["visit", "waiting", "aside"], sought: str, *, after: int, most: int, looks: int
+    ) -> Listed:
+        """The pages visited, the URLs that wait, or those that the scope keeps aside, as far as they contain a text.
+
+        Args:
+            sought: in lower case; capitals in a URL count as small letters.
+            after: id of the row after which to begin; 0 for the first.
+            most: URLs that are given, and `looks` rows that are looked at, whatever they hold.
+        """
+        tables = self._tables
+        name = {"visit": tables.visit, "waiting": tables.waiting, "aside": tables.aside}[table]
+        ((last, looked),) = tables.rows(
+            f"SELECT max(id), count(*) FROM (SELECT id FROM {name} WHERE id > ? ORDER BY id LIMIT ?) AS looked",
+            (after, looks),
+        )
+        escaped = sought.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+        within = r"BETWEEN ? AND ? AND {} LIKE ? ESCAPE '\'"
+        values = (after + 1, last or after, f"%{escaped}%", most)
+        urls: list[tuple[int, str, QueuedURL | Visit]]
+        if table == "visit":
+            rows = tables.rows(
+                f"SELECT id, url, said FROM {name} WHERE id {within.format('lower(url)')} AND {tables.known} "
+                "ORDER BY id LIMIT ?",
+                values,
+            )
+            urls = [(id_, url, Visit(url, *json.loads(said))) for id_, url, said in rows]
+        else:
+            rows = tables.rows(
+                f"SELECT queue.id, {URL}, state, rank, depth, attempts, (SELECT url FROM {tables.source} AS source "
+                f"WHERE source.id = queue.source) FROM {name} AS queue JOIN {tables.host} AS host "
+                f"ON host.id = queue.host WHERE queue.id {within.format(f'lower({URL})')} "
+                f"{f'AND why = {SCOPE} ' if table == 'aside' else ''}ORDER BY queue.id LIMIT ?",
+                values,
+            )
+            aside: Any = "scope" if table == "aside" else None
+            urls = [
+                (id_, url, QueuedURL(State(state), rank >= LATER, aside, depth, attempts, found_on))
+                for id_, url, state, rank, depth, attempts, found_on in rows
+            ]
+        if len(urls) == most:
+            return Listed(urls, urls[-1][0], looked)
+        return Listed(urls, last if looked == looks else None, looked)
 
     def stands(self, url: str, host: str) -> QueuedURL | None:
         """How a URL waits, or stands aside; None where it does neither."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.audit.fate import fate_of
+from comity.audit.listing import listing
 from comity.audit.prove import prove
 from comity.audit.report.figures import RATIOS, Figures, gather
 from comity.crawler.places.crawl_at import STORE, crawl_at, end
@@ -19,7 +20,7 @@ from comity.crawler.places.orders import host_named
 from comity.crawler.progress.stats import Tally
 from comity.errors import ComityError
 from comity.frontier import HostCounts, State
-from comity.web.workbench import Unanswerable
+from comity.web.workbench import LONGEST, Unanswerable
 
 MOST_HOSTS: Final = 200
 MOST_ROWS: Final = 30
@@ -88,6 +89,16 @@ class Dashboard:
     def fate(self, url: str) -> dict[str, Any]:
         """What became of a URL, and why."""
         return fate_of(self._folders(), url, store=self._store).to_dict()
+
+    def urls(self, search: str = "", state: str = "", after: str = "") -> dict[str, Any]:
+        """URLs of the crawl that contain a text, with what became of each; `after` says where to go on.
+
+        Raises:
+            Unanswerable: the text is too long.
+        """
+        if len(search) > LONGEST:
+            raise Unanswerable(f"search: more than {LONGEST:,} characters")
+        return asdict(listing(self._folders(), store=self._store, sought=search, state=state, after=after))
 
     def order(self, host: str, kind: str, seconds: str = "") -> dict[str, Any]:
         """Slow a host down, stop it, let it go, or end the whole crawl; the crawl writes the order into its ledger.

@@ -12,7 +12,7 @@ import hashlib
 import io
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,11 +40,12 @@ class JsonLine:
     data: bytes = b""
 
 
-def read_lines(path: Path, *, until: int | None = None) -> Iterator[JsonLine]:
+def read_lines(path: Path, *, until: int | None = None, naming: Sequence[bytes] = ()) -> Iterator[JsonLine]:
     """The lines of a file, one at a time; one whose name ends in `.gz` or `.zst` is unpacked.
 
     Args:
         until: bytes of the file, as it lies on the disk, that are read; None for all.
+        naming: lines that contain none of these are passed over unread.
 
     Raises:
         InputError: the file cannot be read.
@@ -57,8 +58,9 @@ def read_lines(path: Path, *, until: int | None = None) -> Iterator[JsonLine]:
             stack.enter_context(file)
             while data := file.readline(LONGEST):
                 number += 1
-                record, problem = load(data)
-                yield JsonLine(number, offset, record, problem, data)
+                if not naming or any(each in data for each in naming):
+                    record, problem = load(data)
+                    yield JsonLine(number, offset, record, problem, data)
                 offset += len(data)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         yield JsonLine(number + 1, offset, {}, f"it cannot be unpacked: {error}")
@@ -219,8 +221,10 @@ def absent(file: str, channel: Channel | None = None) -> StoredRecord:
     return StoredRecord(channel, file, None)
 
 
-def from_lines(path: Path, channel: Channel, *, until: int | None = None) -> Iterator[StoredRecord]:
-    """The records of a file of JSON Lines; `until` as of `read_lines`.
+def from_lines(
+    path: Path, channel: Channel, *, until: int | None = None, naming: Sequence[bytes] = ()
+) -> Iterator[StoredRecord]:
+    """The records of a file of JSON Lines; `until` and `naming` as of `read_lines`.
 
     Raises:
         StorageError: it cannot be read.
@@ -228,7 +232,7 @@ def from_lines(path: Path, channel: Channel, *, until: int | None = None) -> Ite
     if not path.exists():
         yield absent(path.name, channel)
         return
-    for line in read_lines(path, until=until):
+    for line in read_lines(path, until=until, naming=naming):
         problem = line.problem
         intact = None if problem else is_intact(line.record)
         yield StoredRecord(channel, path.name, line.number, line.record, intact, problem)

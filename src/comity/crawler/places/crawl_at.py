@@ -63,6 +63,11 @@ class FolderReading:
         if not any((part / "frontier.sqlite").exists() for part in self._parts):
             raise InputError(f"no crawl in {folder}", hint="name the folder given to comity crawl -o")
 
+    @property
+    def shards(self) -> int:
+        """How many it has; 1 where it is not cut into shards."""
+        return len(self._parts)
+
     def views(self) -> Iterator[TablesView]:
         """Each part's, opened one at a time; of those that have not begun, none."""
         opened = (View.begun(part / "frontier.sqlite") for part in self._parts)
@@ -70,11 +75,11 @@ class FolderReading:
 
     def view_of(self, host: str) -> TablesView | None:
         """That of the part which a host belongs to, if it is there."""
-        return self._view(self.shard_of(host))
+        return self.view(self.shard_of(host))
 
     def shard_of(self, host: str) -> int:
         """The number of the shard that a host belongs to; 0 where there are none."""
-        return 0 if self._manifest is None else shard_with(host, self._manifest, self._view)
+        return 0 if self._manifest is None else shard_with(host, self._manifest, self.view)
 
     def standing(self) -> list[ShardStatus]:
         """How its shards stand, where it has several."""
@@ -85,7 +90,7 @@ class FolderReading:
         found: dict[str, Hold] = {}
         given = list(orders.Orders(self._folder).new())
         for number, names in _grouped(hosts, self.shard_of).items():
-            if (view := self._view(number)) is None:
+            if (view := self.view(number)) is None:
                 continue
             with view:
                 found |= holds(view, names, given, time.time())
@@ -109,7 +114,8 @@ class FolderReading:
         """Whether it is being crawled now."""
         return is_running(self._folder)
 
-    def _view(self, number: int) -> View | None:
+    def view(self, number: int) -> View | None:
+        """That of a shard, where it has begun."""
         folder = self._folder if self._manifest is None else self._folder / part(number)
         return View.begun(folder / "frontier.sqlite")
 
@@ -127,13 +133,18 @@ class StoreReading:
         with closing(self._store):
             self._manifest = CrawlManifest.read(self._store.crawl().manifest, self._where)
 
+    @property
+    def shards(self) -> int:
+        """How many it has."""
+        return self._manifest.shards
+
     def views(self) -> Iterator[TablesView]:
         """Each shard's, opened one at a time."""
-        return (self._view(number) for number in range(self._manifest.shards))
+        return (self.view(number) for number in range(self._manifest.shards))
 
     def view_of(self, host: str) -> TablesView | None:
         """That of the shard which a host belongs to."""
-        return self._view(self.shard_of(host))
+        return self.view(self.shard_of(host))
 
     def standing(self) -> list[ShardStatus]:
         """How its shards stand: by what their holders said last."""
@@ -161,7 +172,7 @@ class StoreReading:
             given, now = self._orders(), self._store.crawl().at
         ahead = now - time.time()  # what is written in the store is by the database's clock
         for number, names in _grouped(hosts, self.shard_of).items():
-            with self._view(number) as view:
+            with self.view(number) as view:
                 for host, hold in holds(view, names, given, now).items():
                     found[host] = replace(hold, until=None if hold.until is None else hold.until - ahead)
         return found
@@ -189,12 +200,13 @@ class StoreReading:
 
     def shard_of(self, host: str) -> int:
         """The number of the shard that a host belongs to."""
-        return shard_with(host, self._manifest, self._view)
+        return shard_with(host, self._manifest, self.view)
 
     def _orders(self) -> list[Order]:
         return [order for _, order in self._store.orders()]
 
-    def _view(self, number: int) -> TablesView:
+    def view(self, number: int) -> TablesView:
+        """That of a shard."""
         from comity.frontier.postgresql.view import PostgresView
 
         return PostgresView(self._where, number)

@@ -206,7 +206,8 @@ def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> W
     """The crawl that lies in a folder, or in those of several machines.
 
     Args:
-        store: the address of the store, where that which the folders name does not do.
+        store: the address of the store, where that which the folders name does not do. Without folders it names them:
+            those of this machine.
 
     Raises:
         InputError: they are not of one crawl, or not all of its kind.
@@ -214,7 +215,7 @@ def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> W
     """
     given = [folders] if isinstance(folders, Path) else list(dict.fromkeys(folders))
     held = {folder: stored for folder in given if (stored := stored_in(folder)) is not None}
-    if held:
+    if held or (store is not None and not given):
         return _in_store(given, held, store)
     if len(given) > 1:
         raise InputError(
@@ -264,7 +265,7 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: st
 
     if alone := [str(folder) for folder in folders if folder not in held]:
         raise InputError(f"{', '.join(alone)}: no part of a crawl in a store lies there", hint="leave it out")
-    url = store_of(next(iter(held.values())), store)
+    url = store_of(next(iter(held.values())), store) if held else str(store)
     opened = CrawlStore(address(url))
     try:
         with closing(opened):
@@ -282,6 +283,9 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: st
                 f"{folder} holds parts of another crawl than the one that is now in {opened.where}",
                 hint="name folders of one crawl, and by --store URL its store",
             )
+    if not folders:
+        here = dict.fromkeys(Path(row.folder) for row in rows)
+        folders = [each for each in here if (mark := stored_in(each)) is not None and mark.crawl == crawl.run.crawl]
     manifest = CrawlManifest.read(crawl.manifest, opened.where)
     shards: list[list[Part]] = [[] for _ in range(manifest.shards)]
     written = [row for row in rows if row.ledger is not None]  # of the others nothing was committed

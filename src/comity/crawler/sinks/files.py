@@ -18,7 +18,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -158,13 +158,18 @@ class JsonLines:
 
 
 def read_jsonl(
-    folder: Path, committed: Mapping[str, int] | None = None, *, suffix: str = JsonLines.suffix
+    folder: Path,
+    committed: Mapping[str, int] | None = None,
+    *,
+    suffix: str = JsonLines.suffix,
+    naming: Sequence[bytes] = (),
 ) -> Iterator[StoredRecord]:
-    """What lies in the files, up to what was committed where that is said."""
+    """What lies in the files, up to what was committed where that is said; `naming` as of `read_lines`."""
     for channel in CHECKED:
         path = folder / f"{channel}{suffix}"
         if channel not in _ON_DEMAND or path.exists():
-            yield from from_lines(path, channel, until=None if committed is None else committed.get(channel, 0))
+            until = None if committed is None else committed.get(channel, 0)
+            yield from from_lines(path, channel, until=until, naming=naming)
 
 
 def line(record: Mapping[str, Any], channel: Channel) -> bytes:
@@ -259,9 +264,11 @@ class Files:
             os.fsync(file.fileno())
 
 
-def read_files(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[StoredRecord]:
+def read_files(
+    folder: Path, committed: Mapping[str, int] | None = None, *, naming: Sequence[bytes] = ()
+) -> Iterator[StoredRecord]:
     """What lies in the index, with each page's file as `body_bytes`, and whether it is the one that the index names."""
-    for stored in read_jsonl(folder, committed):
+    for stored in read_jsonl(folder, committed, naming=naming):
         if stored.channel != "pages" or stored.number is None or stored.problem is not None:
             yield stored
             continue

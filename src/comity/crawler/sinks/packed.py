@@ -6,7 +6,7 @@ last commit may stand at the end, cut off anywhere, until the crawl is resumed.
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -104,15 +104,19 @@ class ZstdLines(_Packed):
         return packer
 
 
-def read_gzip(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[StoredRecord]:
+def read_gzip(
+    folder: Path, committed: Mapping[str, int] | None = None, *, naming: Sequence[bytes] = ()
+) -> Iterator[StoredRecord]:
     """What lies in the files."""
-    return read_jsonl(folder, committed, suffix=GzipLines.suffix)
+    return read_jsonl(folder, committed, suffix=GzipLines.suffix, naming=naming)
 
 
-def read_zstd(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[StoredRecord]:
+def read_zstd(
+    folder: Path, committed: Mapping[str, int] | None = None, *, naming: Sequence[bytes] = ()
+) -> Iterator[StoredRecord]:
     """What lies in the files.
 
     Raises:
         MissingExtra: zstandard is not installed.
     """
-    return read_jsonl(folder, committed, suffix=ZstdLines.suffix)
+    return read_jsonl(folder, committed, suffix=ZstdLines.suffix, naming=naming)

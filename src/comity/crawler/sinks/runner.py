@@ -4,7 +4,7 @@ It keeps the sink's name beside its marker, so that a crawl begun in one format 
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -30,7 +30,7 @@ class Format:
         module, member: where its class is, imported late.
         where: which file holds the records of channel `{}`, in words.
         owns: patterns of all files and folders that it writes, cuts back or removes.
-        reader: the function of the module that reads it back.
+        reader: the function of the module that reads it back; `by_line`: whether it can pass over lines unread.
     """
 
     module: str
@@ -38,20 +38,25 @@ class Format:
     where: str
     owns: tuple[str, ...]
     reader: str = "read_back"
+    by_line: bool = False
 
 
 FORMATS = {
-    "jsonl": Format("comity.crawler.sinks.files", "JsonLines", "{}.jsonl", ("{}.jsonl",), "read_jsonl"),
-    "jsonl.gz": Format("comity.crawler.sinks.packed", "GzipLines", "{}.jsonl.gz", ("{}.jsonl.gz",), "read_gzip"),
-    "jsonl.zst": Format("comity.crawler.sinks.packed", "ZstdLines", "{}.jsonl.zst", ("{}.jsonl.zst",), "read_zstd"),
+    "jsonl": Format("comity.crawler.sinks.files", "JsonLines", "{}.jsonl", ("{}.jsonl",), "read_jsonl", True),
+    "jsonl.gz": Format("comity.crawler.sinks.packed", "GzipLines", "{}.jsonl.gz", ("{}.jsonl.gz",), "read_gzip", True),
+    "jsonl.zst": Format(
+        "comity.crawler.sinks.packed", "ZstdLines", "{}.jsonl.zst", ("{}.jsonl.zst",), "read_zstd", True
+    ),
     "warc": Format("comity.crawler.sinks.warc", "Warc", "crawl-*.warc.gz", ("crawl-*.warc.gz", "crawl-*.cdxj*")),
     "wacz": Format(
         "comity.crawler.sinks.wacz", "Wacz", "crawl.wacz", ("crawl-*.warc.gz", "crawl-*.cdxj*", "crawl.wacz*")
     ),
     "parquet": Format("comity.crawler.sinks.parquet", "Parquet", "{}/*.parquet", ("{}", "{}-[0-9]*.*")),
     "sqlite": Format("comity.crawler.sinks.sqlite", "Sqlite", "crawl.sqlite, table {}", ("crawl.sqlite",)),
-    "markdown": Format("comity.crawler.sinks.markdown", "MarkdownFiles", "{}.jsonl", ("{}.jsonl", "files")),
-    "files": Format("comity.crawler.sinks.files", "Files", "{}.jsonl", ("{}.jsonl", "files"), "read_files"),
+    "markdown": Format(
+        "comity.crawler.sinks.markdown", "MarkdownFiles", "{}.jsonl", ("{}.jsonl", "files"), by_line=True
+    ),
+    "files": Format("comity.crawler.sinks.files", "Files", "{}.jsonl", ("{}.jsonl", "files"), "read_files", True),
 }
 DEFAULT = "jsonl"
 LEDGER = "ledger.jsonl"  # beside every output
@@ -98,19 +103,22 @@ def make(name: str) -> Sink:
     return sink
 
 
-def read_back(folder: Path, name: str, committed: Any = None) -> Iterator[StoredRecord]:
+def read_back(
+    folder: Path, name: str, committed: Any = None, *, naming: Collection[str] = ()
+) -> Iterator[StoredRecord]:
     """What lies in the output of that format, record by record: pages, redirects, failures, refusals, robots.txt files.
 
     Args:
         committed: what `flush` returned at a commit: what was written later is passed over. None: all there is.
+        naming: records in which none of these URLs stands may be left out, unread.
 
     Raises:
         StorageError: a file cannot be read.
         InvalidSetting: a library that the format needs is not installed.
     """
-    records: Iterator[StoredRecord] = getattr(import_module(FORMATS[name].module), FORMATS[name].reader)(
-        folder, committed
-    )
+    form = FORMATS[name]
+    given = {"naming": [json.dumps(url)[1:-1].encode() for url in naming]} if naming and form.by_line else {}
+    records: Iterator[StoredRecord] = getattr(import_module(form.module), form.reader)(folder, committed, **given)
     return records
 
 

@@ -1,0 +1,230 @@
+"""The URLs of a crawl, a page at a time, each with what became of it: from the queue, the visits and the output.
+
+One question looks at a bounded number of rows and lines however large the crawl is, says whether it came to the end,
+and where the next one goes on. It decides nothing: the words are those of `comity why`.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+from urllib.parse import quote
+
+from comity import times
+from comity.audit.fate import story, waiting
+from comity.crawler.output.stored import load
+from comity.crawler.places.crawl_at import ReadCrawl, crawl_at
+from comity.crawler.places.written_crawl import Part, WrittenCrawl, written_crawl
+from comity.errors import InputError
+from comity.frontier import QueuedURL
+from comity.frontier.tables import TablesView
+from comity.urls import Url
+
+URLState = Literal["fetched", "failed", "refused", "skipped", "waiting"]
+STATES: Final[tuple[URLState, ...]] = get_args(URLState)
+MOST: Final = 50
+"""URLs of one answer."""
+LOOKS: Final = 50_000
+"""Rows that one question looks at; a line of a file counts as one row for each LINE bytes."""
+LINE: Final = 200
+_LONGEST: Final = 1 << 20  # bytes of a line; of one that is longer nothing is told
+_TABLES: Final[Mapping[str, Literal["visit", "aside", "waiting"]]] = {
+    "fetched": "visit",
+    "skipped": "aside",
+    "waiting": "waiting",
+}
+_CHANNELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "fetched": ("redirects",),
+    "failed": ("failures",),
+    "refused": ("refusals",),
+    "skipped": ("traps", "unwanted"),
+    "waiting": (),
+}
+_LEDGER: Final = "ledger"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedURL:
+    """One URL: what became of it, and why, as of `Fate`."""
+
+    url: str
+    state: URLState
+    fate: str
+    why: str
+    found_on: str | None = None
+
+
+@dataclass(slots=True)
+class Listing:
+    """URLs of a crawl.
+
+    Attributes:
+        after: where the next question goes on; None: all was looked at.
+        looked: rows and lines looked at.
+        missing: what could not be looked at, in words.
+    """
+
+    urls: list[ListedURL] = field(default_factory=list)
+    after: str | None = None
+    looked: int = 0
+    missing: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One table of a shard, or one file of a part."""
+
+    name: str
+    state: URLState
+    shard: int
+    source: str
+    part: Part | None = None
+
+
+def listing(
+    folders: Path | Sequence[Path],
+    *,
+    store: str | None = None,
+    sought: str = "",
+    state: str = "",
+    after: str = "",
+    most: int = MOST,
+    looks: int = LOOKS,
+) -> Listing:
+    """URLs of a crawl, by state, and in a state in the order in which the crawl came to them.
+
+    Args:
+        folders, store: as of `fate_of`.
+        sought: a part of the URL, or of the reason why one was not fetched; ASCII letters in either case.
+        state: one of STATES; all without it.
+        after: as an earlier answer gave it.
+
+    Raises:
+        InputError: there is no crawl, no such state, or `after` is none.
+        StorageError: it cannot be read.
+    """
+    if state not in ("", *STATES):
+        raise InputError(f"{state[:40]!r} is no state of a URL", hint=f"choose one of {', '.join(STATES)}")
+    written = written_crawl(folders, store)
+    crawl = crawl_at(written.store or (folders if isinstance(folders, Path) else folders[0]))
+    told = Listing()
+    steps = list(_steps(written, crawl, [each for each in STATES if state in ("", each)], told))
+    name, _, place = after.rpartition("@")
+    first = next((number for number, step in enumerate(steps) if step.name == name), None)
+    if after and (first is None or not re.fullmatch(r"[0-9]{1,18}", place)):
+        raise InputError(f"{after[:80]!r} is no place in this crawl", hint="begin again")
+    position = int(place or 0)
+    # URLs are ASCII; a reason may name anything
+    needle = quote(sought.strip().lower(), safe="".join(map(chr, range(32, 127)))).lower()
+    for step in steps[first or 0 :]:
+        wanted, left = most - len(told.urls), looks - told.looked
+        if wanted <= 0 or left <= 0:
+            told.after = f"{step.name}@{position}"
+            break
+        read = _from_table if step.part is None else _from_file
+        found = read(crawl, step, needle, position, wanted, left, told)
+        if found is not None:
+            told.after = f"{step.name}@{found}"
+            break
+        position = 0
+    return told
+
+
+def _steps(written: WrittenCrawl, crawl: ReadCrawl, states: Sequence[URLState], told: Listing) -> Iterator[_Step]:
+    told.missing += written.absent
+    for state in states:
+        for shard in range(crawl.shards):
+            if state in _TABLES:
+                yield _Step(f"{state}/{shard}", state, shard, _TABLES[state])
+            for part in written.there[shard]:
+                plain = (part.path / "failures.jsonl").exists()
+                if not plain and state == "skipped":
+                    told.missing.append("traps and unwanted pages: the output is not in JSON Lines")
+                for source in _CHANNELS[state] if plain else (_LEDGER,) * (state in ("failed", "refused")):
+                    yield _Step(f"{state}/{part.name}/{source}", state, shard, source, part)
+
+
+def _from_table(
+    crawl: ReadCrawl, step: _Step, needle: str, position: int, most: int, looks: int, told: Listing
+) -> int | None:
+    """Add what a table has; gives the row after which to go on, None where there are no more."""
+    view = crawl.view(step.shard)
+    if view is None:
+        return None
+    with view:
+        found = view.listed(step.source, needle, after=position, most=most, looks=looks)  # type: ignore[arg-type]
+        told.looked += found.looked
+        told.urls += (_of_row(view, step.state, url, row) for _, url, row in found.urls)
+    return found.last
+
+
+def _of_row(view: TablesView, state: URLState, url: str, row: Any) -> ListedURL:
+    if isinstance(row, QueuedURL):
+        fate = waiting(view, Url(url), row)
+        return ListedURL(url, state, fate.fate, fate.why, row.found_on)
+    if row.kept == row.fetched or row.kept is None or row.fetched is None:
+        at = row.fetched or row.kept
+        return ListedURL(url, state, "kept", f"fetched at {times.iso(at)}" if at else "fetched", row.found_on)
+    why = f"fetched at {times.iso(row.kept)}, found unchanged at {times.iso(row.fetched)}"
+    return ListedURL(url, state, "unchanged", why, row.found_on)
+
+
+def _from_file(
+    crawl: ReadCrawl, step: _Step, needle: str, position: int, most: int, looks: int, told: Listing
+) -> int | None:
+    """Add what a file has; gives the offset at which to go on, None where there are no more lines."""
+    assert step.part is not None
+    part, read = step.part, 0
+    path = part.ledger if step.source == _LEDGER else part.path / f"{step.source}.jsonl"
+    committed = part.ledger_length if step.source == _LEDGER else (part.committed or {}).get(step.source)
+    until = None if part.kept is None else committed or 0
+    quoted = json.dumps(needle)[1:-1].encode()
+    try:
+        with path.open("rb") as file:
+            file.seek(position)
+            while data := file.readline(_LONGEST):
+                if not data.endswith(b"\n") and len(data) < _LONGEST:
+                    return None  # it is being written
+                if until is not None and position + len(data) > until:
+                    return None
+                position += len(data)
+                read += 1 + len(data) // LINE
+                if quoted in data.lower() and (row := _of_record(step, load(data)[0], needle)) is not None:
+                    told.urls.append(row)
+                    most -= 1
+                if most <= 0 or read >= looks:
+                    return position
+    except FileNotFoundError:  # made with its first record
+        pass
+    except OSError as error:
+        told.missing.append(f"{path} cannot be read: {error.strerror or error}")
+    finally:
+        told.looked += read
+    return None
+
+
+def _of_record(step: _Step, record: dict[str, Any], needle: str) -> ListedURL | None:
+    """What a record tells, if it is about a URL that is sought."""
+    try:
+        if step.source != _LEDGER:
+            fate, why = story({"channel": step.source, **record})
+        elif record["kind"] == "refusal" and step.state == "refused":
+            rule = f"robots.txt line {record['line']} ({record['rule']})" if record["rule"] else record["verdict"]
+            fate, why = "refused", str(rule)
+        elif record["kind"] == "request" and record["purpose"] == "content" and step.state == "failed":
+            status = record["status"]
+            if status is not None and status < 400:
+                return None
+            fate, why = "failed", str(record["error"] or f"a request was answered with status {status}")
+        else:
+            return None
+        url = str(record["url"])
+    except (KeyError, TypeError):
+        return None
+    why = why.removeprefix(f"{url}: ")
+    if needle not in url.lower() and needle not in why.lower():
+        return None
+    found_on = record.get("found_on")
+    return ListedURL(url, step.state, fate, why[:2000], found_on if isinstance(found_on, str) else None)
