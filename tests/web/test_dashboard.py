@@ -44,23 +44,63 @@ def test_it_shows_hosts_refusals_failures_and_the_proof(board: Any, site: Site) 
     assert site.url("/private/b") in board.inner_text("#refusals")
     assert "line 2: Disallow: /private" in board.inner_text("#refusals")
     board.wait_for_selector("#reasons >> text=404")
-    assert "/gone" in board.inner_text("#broken")
-    assert "404" in board.inner_text("#broken")
-    board.fill("#search", "no such thing")
-    assert "/gone" not in board.inner_text("#broken")
-    board.fill("#search", "GONE")
-    assert site.url("/") in board.inner_text("#broken"), "the page that links to it"
     assert "0\t1" in board.inner_text("#depths")
     assert "text/html" in board.inner_text("#types")
     board.locator("#prove").click()
     board.wait_for_selector("#proof.yes >> text=proved")
 
 
-def test_it_tells_what_became_of_a_url(board: Any, site: Site) -> None:
-    board.fill("#url", site.url("/private/b"))
+def test_its_urls_are_listed_and_found_by_state_and_by_a_part(board: Any, site: Site) -> None:
+    board.wait_for_selector("#urls >> text=refused")
+    shown = board.inner_text("#urls")
+    assert "trapped" not in shown
+    assert all(
+        site.url(path) in shown for path in ("/", "/a", "/private/b", "/gone", "/%3Cimg%20src=x%20onerror=alert(1)%3E")
+    )
+    assert "no more" in board.inner_text("#looked")
+    board.select_option("#which", "failed")
+    board.wait_for_selector("#looked >> text=2 shown")
+    board.fill("#search", "no such thing")
+    board.wait_for_selector("#looked >> text=0 shown")
+    board.fill("#search", "GONE")
+    board.wait_for_selector("#looked >> text=1 shown")
+    assert site.url("/gone") in board.inner_text("#urls")
+    board.fill("#search", "")
+    board.select_option("#which", "")
+    board.wait_for_selector("#looked >> text=5 shown")
+    board.get_by_role("button", name="URLs that failed: HTTP status 404").click()
+    board.wait_for_selector("#looked >> text=2 shown")
+
+
+def test_a_url_s_row_opens_why_and_a_failure_s_the_pages_that_link_to_it(board: Any, site: Site) -> None:
+    board.get_by_role("button", name=site.url("/private/b")).press("Enter")
+    board.wait_for_selector("#urls .why >> text=found on")
+    assert "line 2, 'Disallow: /private', disallows /private/b" in board.inner_text("#urls .why")
+    board.get_by_role("button", name=site.url("/private/b")).press("Enter")
+    assert board.locator("#urls .why").count() == 0
+    board.get_by_role("button", name=site.url("/gone")).click()
+    board.wait_for_selector("#urls .why >> text=Pages that link to it")
+    assert site.url("/") in board.inner_text("#urls .why ul")
+
+
+def test_a_whole_url_is_looked_up_where_the_crawl_never_met_it(board: Any, site: Site) -> None:
+    board.fill("#search", site.url("/private/never"))
     board.keyboard.press("Enter")
-    board.wait_for_selector("#told >> text=refused")
-    assert "line 2" in board.inner_text("#told")
+    board.wait_for_selector("#told >> text=not found")
+    assert "robots.txt" in board.inner_text("#told")
+
+
+def test_more_urls_than_one_page_holds_are_shown_on_demand(site: Site, tmp_path: Path, chromium: Any) -> None:
+    site.link("/", *(f"/{number}" for number in range(70)))
+    assert process("crawl", site.url("/"), "-o", "out", "--delay", "0", *ALLOW, cwd=tmp_path).returncode == 2
+    with Page(place=str(tmp_path / "out")) as page:
+        tab = chromium.new_page()
+        tab.goto(f"{page.url}/dashboard.html")
+        tab.wait_for_selector("#looked >> text=50 shown")
+        tab.click("#more")
+        tab.wait_for_selector("#looked >> text=71 shown")
+        assert not tab.is_visible("#more")
+        tab.close()
 
 
 def test_an_order_is_given_after_a_confirmation_and_kept(board: Any, crawled: Path) -> None:
@@ -83,6 +123,8 @@ def test_nobody_is_left_out(board: Any) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     board.wait_for_selector("#rules >> text=Disallow: /private")
+    board.get_by_role("button", name="/gone").click()
+    board.wait_for_selector("#urls .why >> text=Pages that link to it")
     for colours in ("light", "dark"):
         for width in (1280, 390):
             board.emulate_media(color_scheme=colours)

@@ -43,6 +43,7 @@ _CHANNELS: Final[Mapping[str, tuple[str, ...]]] = {
     "waiting": (),
 }
 _LEDGER: Final = "ledger"
+_UNREAD: Final = "traps and unwanted pages are not listed: the output is not in JSON Lines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +141,8 @@ def _steps(written: WrittenCrawl, crawl: ReadCrawl, states: Sequence[URLState], 
                 yield _Step(f"{state}/{shard}", state, shard, _TABLES[state])
             for part in written.there[shard]:
                 plain = (part.path / "failures.jsonl").exists()
-                if not plain and state == "skipped":
-                    told.missing.append("traps and unwanted pages: the output is not in JSON Lines")
+                if not plain and state == "skipped" and _UNREAD not in told.missing:
+                    told.missing.append(_UNREAD)
                 for source in _CHANNELS[state] if plain else (_LEDGER,) * (state in ("failed", "refused")):
                     yield _Step(f"{state}/{part.name}/{source}", state, shard, source, part)
 

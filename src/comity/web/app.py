@@ -108,7 +108,7 @@ def build(
             routing.Route("/api/crawl/events", events),
             *(
                 routing.Route(f"/api/crawl/{each.__name__}", answering(each), methods=["POST"])
-                for each in (board.now, board.figures, board.fate, board.urls, board.order, board.proof)
+                for each in (board.now, board.figures, board.fate, board.urls, board.linking, board.order, board.proof)
             ),
         ]
     root = Path(str(files(__package__))) / "static"

@@ -9,8 +9,10 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
+from comity.audit.broken import linking
 from comity.audit.fate import fate_of
 from comity.audit.listing import listing
 from comity.audit.prove import prove
@@ -24,7 +26,6 @@ from comity.web.workbench import LONGEST, Unanswerable
 
 MOST_HOSTS: Final = 200
 MOST_ROWS: Final = 30
-MOST_BROKEN: Final = 500
 LEAST: Final = 2.0
 """Seconds between two looks at a crawl."""
 TICK: Final = 0.25
@@ -45,6 +46,8 @@ class Dashboard:
         self.place = place
         self._store = place if place.startswith(STORE) else None
         self._figures: tuple[float, dict[str, Any]] | None = None
+        self._reading = Lock()  # two pages that ask for the figures have them read once
+        self._ran = False
 
     def now(self) -> dict[str, Any]:
         """The queue as it stands: counts, the hosts that most waits for, what holds them up, shards."""
@@ -61,6 +64,9 @@ class Dashboard:
                     memory |= [kept[-1]]
         hosts = sorted(hosts, key=lambda host: -host.waiting)[:MOST_HOSTS]
         moment, running = time.time(), crawl.is_running()
+        if self._ran and not running:
+            self._figures = None  # the last ones are worth reading at once
+        self._ran = running
         holds = crawl.holds([host.host for host in hosts if host.waiting])
         return {
             "at": moment,
@@ -77,14 +83,17 @@ class Dashboard:
         }
 
     def figures(self) -> dict[str, Any]:
-        """What the ledger says so far: answers over time, refusals by rule, failures, intervals."""
-        if self._figures is not None and time.monotonic() < self._figures[0]:
-            return self._figures[1]
-        began = time.thread_time()
-        found = _shown(gather(self._folders(), store=self._store))
-        cost = time.thread_time() - began
-        self._figures = (time.monotonic() + max(LEAST, cost / SHARE), found)
-        return found
+        """What the ledger says so far: answers over time, refusals by rule, failures, intervals; `at` when it was read,
+        and in how many seconds it is read `again`: reading it all takes long in a long crawl.
+        """
+        with self._reading:
+            kept = self._figures
+            if kept is None or time.monotonic() >= kept[0]:
+                began, at = time.thread_time(), time.time()
+                found = _shown(gather(self._folders(), store=self._store)) | {"at": at}
+                cost = time.thread_time() - began
+                kept = self._figures = (time.monotonic() + max(LEAST, cost / SHARE), found)
+        return kept[1] | {"again": round(max(0.0, kept[0] - time.monotonic()), 1)}
 
     def fate(self, url: str) -> dict[str, Any]:
         """What became of a URL, and why."""
@@ -100,8 +109,14 @@ class Dashboard:
             raise Unanswerable(f"search: more than {LONGEST:,} characters")
         return asdict(listing(self._folders(), store=self._store, sought=search, state=state, after=after))
 
+    def linking(self, url: str) -> dict[str, Any]:
+        """The first pages that link to a URL, and whether all pages were looked at for them."""
+        pages, everything = linking(self._folders(), url, store=self._store)
+        return {"pages": pages, "all": everything}
+
     def order(self, host: str, kind: str, seconds: str = "") -> dict[str, Any]:
         """Slow a host down, stop it, let it go, or end the whole crawl; the crawl writes the order into its ledger.
+        `met`: whether the crawl knows the host; of one that it does not, the order holds once it does.
 
         Raises:
             Unanswerable: it is no order.
@@ -114,7 +129,11 @@ class Dashboard:
             raise Unanswerable(f"{seconds[:40]!r} is not a number of seconds") from None
         crawl = crawl_at(self.place)
         given = end(crawl) if kind == "end" else crawl.give(host_named(host), kind, interval)  # type: ignore[arg-type]
-        return {"host": given.host, "kind": kind, "running": crawl.is_running()}
+        met = kind == "end"
+        if not met and (view := crawl.view_of(given.host)) is not None:
+            with view:
+                met = view.host(given.host) is not None
+        return {"host": given.host, "kind": kind, "running": crawl.is_running(), "met": met}
 
     def proof(self) -> dict[str, Any]:
         """Whether the crawl kept to the rules; of one that runs, that it still runs."""
@@ -166,7 +185,6 @@ def _shown(figures: Figures) -> dict[str, Any]:
             }
             for name, each in hosts
         ],
-        "broken": [{"url": link.url, "why": link.why, "pages": link.pages} for link in figures.broken[:MOST_BROKEN]],
         "reasons": dict(figures.reasons.most_common(MOST_ROWS)),
         "rules": [[*map(str, rule), count] for rule, count in figures.rules.most_common(MOST_ROWS)],
         "refusals": [each._asdict() for each in reversed(figures.refusals)],
