@@ -1,3 +1,6 @@
+cdef extern from "Python.h":
+    Py_UCS4 char_at "PyUnicode_READ_CHAR"(str text, Py_ssize_t at) nogil
+
 cdef class _Open:
     cdef public Py_ssize_t elements
     cdef public Py_ssize_t formatting

@@ -17,6 +17,9 @@ except ModuleNotFoundError:
 
 from comity.errors import ExtractionFailed
 
+if not cython.compiled:  # compiled, it comes from the .pxd file
+    from operator import getitem as char_at
+
 MAX_SOURCE = 16 * 1024 * 1024
 """Characters of a page that are looked at."""
 MAX_HTML = 4 * 1024 * 1024
@@ -87,7 +90,7 @@ _COMMENTS = 65_536
 """Characters of comments that are passed over; what is beyond is counted like anything else: it may be no comment."""
 
 
-_KNOWN: dict[str, int] = {}
+_KNOWN = cython.declare(dict, {})
 for _each in _NEVER_DEEP | _FORMATTING | _BREAKOUT | _DRAWINGS | {"script"}:
     _KNOWN[_each] = (
         (1 if _each in _NEVER_DEEP else 0)
@@ -95,8 +98,9 @@ for _each in _NEVER_DEEP | _FORMATTING | _BREAKOUT | _DRAWINGS | {"script"}:
         | (4 if _each in _BREAKOUT else 0)
         | (8 if _each in _DRAWINGS else 0)
         | (16 if _each == "script" else 0)
+        | (32 if _each in ("option", "optgroup") else 0)
     )
-"""What a tag's name says, as bits: in the order above, and that it is a script."""
+"""What a tag's name says, as bits: in the order above, that it is a script, a choice."""
 
 
 class _Open:
@@ -115,12 +119,15 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
         ExtractionFailed: a tag has more than MAX_ATTRIBUTES attributes.
     """
     cut: str = html[:MAX_SOURCE]
-    if cut.count("<opt") + cut.count("<OPT") > MAX_OPTIONS:
-        cut = _OPTION.sub(" ", cut)
     still: _Open = _Open()
     count: cython.Py_ssize_t = 0
+    options: cython.Py_ssize_t = MAX_OPTIONS
     removed: cython.Py_ssize_t = 0
     comments: cython.Py_ssize_t = _COMMENTS
+    most_tags: cython.Py_ssize_t = MAX_TAGS
+    room: cython.Py_ssize_t = MAX_HTML
+    most_attributes: cython.Py_ssize_t = MAX_ATTRIBUTES
+    most_open: cython.Py_ssize_t = MAX_OPEN
     size: cython.Py_ssize_t = len(cut)
     end: cython.Py_ssize_t = size
     at: cython.Py_ssize_t = 0
@@ -131,25 +138,27 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
     known: cython.int
     slash: cython.bint
     comment: cython.bint
+    first: cython.Py_UCS4
     dropped: list[tuple[int, int]] = []
     while True:
         start = cut.find("<", at)
         if start < 0 or start + 1 >= size:
             break
         at = last = start + 1
-        comment = cut.startswith("!--", at)
-        slash = cut[at] == "/"
+        first = char_at(cut, at)
+        comment = first == "!" and cut.startswith("!--", at)
+        slash = first == "/"
         named = at + slash
         if comment:
             at += 3
             last = at - 1
-        elif named < size and (("a" <= cut[named] <= "z") or ("A" <= cut[named] <= "Z")):
+        elif named < size and ("a" <= char_at(cut, named) <= "z" or "A" <= char_at(cut, named) <= "Z"):
             at = _name_end(cut, named, size)
             last = _attributes_end(cut, at, size)
         else:
             continue
         count += 1
-        if count > MAX_TAGS or last + (last < size) - removed > MAX_HTML:
+        if count > most_tags or last + (last < size) - removed > room:
             end = start
             break
         if comment:
@@ -157,7 +166,7 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
             comments = 0 if closed is None else comments - (closed.end() - at)
             at = at if closed is None else closed.end()
             continue
-        if last - at > 2 * MAX_ATTRIBUTES and len(_ATTRIBUTES.findall(cut[at:last])) > MAX_ATTRIBUTES:
+        if last - at > 2 * most_attributes and len(_ATTRIBUTES.findall(cut[at:last])) > MAX_ATTRIBUTES:
             raise ExtractionFailed(
                 f"{url} has a tag with more than {MAX_ATTRIBUTES} attributes; it is not parsed", url=url
             )
@@ -176,10 +185,15 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
                     removed += close - at
                 at = close
             continue
-        if not _counted(still, known, slash, last > at and cut[last - 1] == "/"):
+        if known & 32:
+            options -= not slash
+            if options < 0:
+                kept, truncated = bounded(_OPTION.sub(" ", cut), url)
+                return kept, truncated or len(html) > MAX_SOURCE
+        if not _counted(still, known, slash, last > at and char_at(cut, last - 1) == "/"):
             dropped.append((start, last + (last < size)))
         at = last + (last < size)
-        if still.elements > MAX_OPEN:
+        if still.elements > most_open:
             end = start
             break
     kept = _without(cut[:end], dropped)
@@ -246,7 +260,7 @@ def _name_end(text: str, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cyth
         return _NAME.match(text, at).end()  # type: ignore[union-attr]
     char: cython.Py_UCS4
     while at < size:
-        char = text[at]
+        char = char_at(text, at)
         if char == ">" or char == "/" or char.isspace():
             break
         at += 1
@@ -264,35 +278,35 @@ def _attributes_end(text: str, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -
     ahead: cython.Py_ssize_t
     close: cython.Py_ssize_t
     while at < size:
-        char = text[at]
+        char = char_at(text, at)
         if char == ">":
             return at
         at += 1
         if char == "/" or char.isspace():
             continue
         while at < size:  # an attribute's name
-            char = text[at]
+            char = char_at(text, at)
             if char == ">" or char == "/" or char == "=" or char.isspace():
                 break
             at += 1
         ahead = at
-        while ahead < size and text[ahead].isspace():
+        while ahead < size and char_at(text, ahead).isspace():
             ahead += 1
-        if ahead == size or text[ahead] != "=":
+        if ahead == size or char_at(text, ahead) != "=":
             continue
         at = ahead + 1
-        while at < size and text[at].isspace():
+        while at < size and char_at(text, at).isspace():
             at += 1
         if at == size:
             return at
-        char = text[at]
+        char = char_at(text, at)
         if char == '"' or char == "'":
-            close = text.find(char, at + 1)
+            close = text.find('"' if char == '"' else "'", at + 1)
             if close >= 0:
                 at = close + 1
                 continue
         while at < size:
-            char = text[at]
+            char = char_at(text, at)
             if char == ">" or char.isspace():
                 break
             at += 1
