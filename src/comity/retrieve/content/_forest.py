@@ -53,12 +53,12 @@ class Forest:
         if not cython.compiled:
             return self._interpreted(rows, count)
         sums = array("d", bytes(8 * count))
-        row: cython.const[cython.double][:] = rows
-        totals: cython.double[:] = sums
-        roots: cython.const[cython.int][:] = self.roots
-        features: cython.const[cython.int][:] = self.features
-        values: cython.const[cython.double][:] = self.values
-        others: cython.const[cython.int][:] = self.others
+        row: cython.const[cython.double][::1] = rows
+        totals: cython.double[::1] = sums
+        roots: cython.const[cython.int][::1] = self.roots
+        features: cython.const[cython.int][::1] = self.features
+        values: cython.const[cython.double][::1] = self.values
+        others: cython.const[cython.int][::1] = self.others
         trees: cython.Py_ssize_t = len(self.roots)
         number: cython.Py_ssize_t
         tree: cython.Py_ssize_t

@@ -2,6 +2,9 @@ from comity.retrieve.page.tree cimport Node, Text
 
 cimport cython
 
+cdef extern from "Python.h":
+    Py_UCS4 char_at "PyUnicode_READ_CHAR"(str text, Py_ssize_t at) nogil
+
 @cython.final
 cdef class Block:
     cdef public Node node

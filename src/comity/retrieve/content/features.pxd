@@ -18,7 +18,12 @@ cdef class _Entry:
     cdef public _Entry section
     cdef public _Entry branch
     cdef public bint within
-    cdef public tuple _form
+
+cdef class _Alike:
+    cdef public Py_ssize_t blocks
+    cdef public Py_ssize_t words
+    cdef public Py_ssize_t characters
+    cdef public Py_ssize_t links
 
 cdef class _Page:
     cdef public dict inside
@@ -26,7 +31,7 @@ cdef class _Page:
     cdef public list shapes
     cdef public list sentences
     cdef public dict same
-    cdef public list keys
+    cdef public list alike
     cdef public dict repeated
     cdef public list earlier
     cdef public list long

@@ -15,7 +15,7 @@ try:
 except ModuleNotFoundError:
     from comity import _cython as cython
 
-from comity.retrieve.content.blocks import LANDMARKS, WORDS_OF_NAMES, Block
+from comity.retrieve.content.blocks import LANDMARK_BITS, LANDMARKS, WORDS_OF_NAMES, Block
 from comity.retrieve.content.facts import Facts
 from comity.retrieve.page.tree import Node, Tree
 
@@ -24,20 +24,16 @@ if not cython.compiled:  # compiled, they come from the .pxd file, without Pytho
 
     from comity.retrieve.content.blocks import sentences_in, share_of
 
-_OWNERS: Final[dict[str, float]] = {
-    name: float(number)
-    for number, name in enumerate(
-        (
-            *("other", "p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "td", "th", "dt", "dd", "pre", "blockquote"),
-            *("figcaption", "button", "label", "a", "span", "div", "section", "article", "summary", "caption", "body"),
-        )
-    )
-}
-_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
-_NAME_NUMBERS: Final = range(len(WORDS_OF_NAMES))
-_MARK_NUMBERS: Final = tuple(
-    number for number, name in enumerate(LANDMARKS) if name not in ("ul", "section", "blockquote", "details", "p")
-)
+_NUMBERED: Final = (
+    "other p li h1 h2 h3 h4 h5 h6 td th dt dd pre blockquote figcaption button label a span div section article summary"
+    " caption body"
+).split()
+_OWNERS = cython.declare(dict, {name: float(number) for number, name in enumerate(_NUMBERED)})
+_HEADINGS = cython.declare(dict, {f"h{level}": level for level in range(1, 7)})
+_NAMES = cython.declare(cython.int, len(WORDS_OF_NAMES))
+_LANDMARKS = cython.declare(cython.int, len(LANDMARKS))
+_UNTOLD: Final = ("ul", "section", "blockquote", "details", "p")
+_UNTOLD_BITS = cython.declare(cython.Py_ssize_t, sum(LANDMARK_BITS[name] for name in _UNTOLD))
 _ABOUT: Final = (  # what a heading says of what is below it
     re.compile(
         r"\b(?:relat|recommend|also|similar|popular|trending|latest|recent|more|next|other|featured|read|you may)"
@@ -64,8 +60,7 @@ class _Entry:
     """
 
     __slots__ = tuple(
-        "_form alike blocks branch characters depth first key last links parent prose"
-        " section steps within words".split()
+        "alike blocks branch characters depth first key last links parent prose section steps within words".split()
     )
 
     def __init__(self, key: str, parent: _Entry | None, number: int) -> None:
@@ -78,21 +73,20 @@ class _Entry:
         self.section = self.branch = self
         self.steps = -1
         self.within = False
-        self._form: tuple[float, float, float, float] | None = None
-
-    def form(self) -> tuple[float, float, float, float]:
-        """How much it holds, how much of that is links and prose, and how many are like it."""
-        if self._form is None:
-            links, prose = self.shares()
-            self._form = (log1p(self.words), links, log1p(self.alike), prose)
-        return self._form
-
-    def shares(self) -> tuple[float, float]:
-        """The share of links in its characters, and of prose in its words."""
-        return self.links / self.characters, self.prose / self.words
 
 
-_OF_BLOCK: Final = 59  # numbers of a block alone; then come its names and landmarks, and the page
+class _Alike:
+    """The blocks that stand in elements alike: how many, their words, characters and those of links."""
+
+    __slots__ = ("blocks", "characters", "links", "words")
+
+    def __init__(self) -> None:
+        self.blocks = self.words = self.characters = self.links = 0
+
+
+_OF_BLOCK = cython.declare(
+    cython.Py_ssize_t, 59
+)  # numbers of a block alone; then come its names and landmarks, and the page
 CORE: Final = 0.6
 """Of the page's prose, what its core holds at least."""
 WIDE: Final = 0.9
@@ -118,12 +112,12 @@ class _Page:
         own: the element that each block stands in.
         shapes: words and the share of links.
         earlier: how many blocks before it say the same.
-        same: of the blocks that stand in elements alike: how many, their words, their links' characters and all.
+        same: those that stand in elements alike, by names and classes of the elements; and of each block.
         long: the blocks of prose with at least 20 words.
     """
 
     __slots__ = tuple(
-        "characters core earlier firsts inside keys linked long own page prose repeated same sentences shapes title"
+        "alike characters core earlier firsts inside linked long own page prose repeated same sentences shapes title"
         " total".split()
     )
 
@@ -132,8 +126,8 @@ class _Page:
         self.own: list[_Entry] = []
         self.shapes: list[tuple[float, float]] = []
         self.sentences: list[int] = []
-        self.same: dict[tuple[str, str, str], list[int]] = {}
-        self.keys: list[tuple[str, str, str]] = []
+        self.same: dict[tuple[str, str, str], _Alike] = {}
+        self.alike: list[_Alike] = []
         self.repeated: dict[str, int] = {}
         self.earlier: list[int] = []
         self.long: list[int] = []
@@ -163,6 +157,7 @@ def _add(page: _Page, block: Block, number: cython.Py_ssize_t) -> None:
     entry: _Entry | None
     over: _Entry | None
     above: _Entry | None
+    same: _Alike | None
     text = block.text
     words: cython.Py_ssize_t = block.words
     size: cython.Py_ssize_t = len(text)
@@ -193,15 +188,14 @@ def _add(page: _Page, block: Block, number: cython.Py_ssize_t) -> None:
     over = entry.parent
     above = over.parent if over is not None else None
     shape = (entry.key, over.key if over is not None else "", above.key if above is not None else "")
-    page.keys.append(shape)
     same = page.same.get(shape)
     if same is None:
-        page.same[shape] = [1, words, links, size]
-    else:
-        same[0] += 1
-        same[1] += words
-        same[2] += links
-        same[3] += size
+        same = page.same[shape] = _Alike()
+    same.blocks += 1
+    same.words += words
+    same.links += links
+    same.characters += size
+    page.alike.append(same)
 
 
 class _Heading:
@@ -218,13 +212,15 @@ class _Heading:
 def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
     """The numbers of a page's blocks, of which there is at least one."""
     number: cython.Py_ssize_t
+    place: cython.Py_ssize_t
     at: cython.Py_ssize_t = 0
     block: Block
     page = _Page(blocks, tree, url)
-    width: cython.Py_ssize_t = _OF_BLOCK + len(_NAME_NUMBERS) + len(_MARK_NUMBERS) + len(page.page)
+    of_page: cython.double[::1] = page.page
+    size: cython.Py_ssize_t = len(page.page)
+    width: cython.Py_ssize_t = _OF_BLOCK + _NAMES + _LANDMARKS - len(_UNTOLD) + size
     numbers = array("d", bytes(8 * width * len(blocks)))
-    row: cython.double[:] = numbers
-    flags: dict[tuple[int, int, int], array[float]] = {}
+    row: cython.double[::1] = numbers
     heading = _Heading()
     before: cython.Py_ssize_t = 0
     first_heading = next((number for number, block in enumerate(blocks) if block.node.name == "h1"), -1)
@@ -237,31 +233,35 @@ def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
         _write_heading(row, at, page, block, number, heading)
         _write_elements(row, at, page, number)
         _write_core(row, at, page, number)
-        key = (block.near, block.names, block.landmarks)
-        known = flags.get(key)
-        if known is None:
-            known = flags[key] = _flags(*key)
-        at += _OF_BLOCK
-        numbers[at : at + len(known)] = known
-        at += len(known)
-        numbers[at : at + len(page.page)] = page.page
-        at += len(page.page)
+        at = _write_flags(row, at + _OF_BLOCK, block)
+        for place in range(size):
+            row[at + place] = of_page[place]
+        at += size
         before += block.words
     return Rows(numbers, width)
 
 
-def _flags(near: int, names: int, marks: int) -> array[float]:
-    """What names and landmarks say, a number for each."""
-    said = [((near >> bit) & 1) + ((names >> bit) & 1) for bit in _NAME_NUMBERS]
-    return array("d", [*said, *[(marks >> bit) & 1 for bit in _MARK_NUMBERS]])
+@cython.cfunc
+def _write_flags(row: cython.double[::1], at: cython.Py_ssize_t, block: Block) -> cython.Py_ssize_t:
+    """What names and landmarks say, a number for each; the place behind them."""
+    bit: cython.Py_ssize_t
+    for bit in range(_NAMES):
+        row[at] = ((block.near >> bit) & 1) + ((block.names >> bit) & 1)
+        at += 1
+    for bit in range(_LANDMARKS):
+        if not (_UNTOLD_BITS >> bit) & 1:
+            row[at] = (block.landmarks >> bit) & 1
+            at += 1
+    return at
 
 
 @cython.cfunc
 def _write_text(
-    row: cython.double[:], at: cython.Py_ssize_t, page: _Page, block: Block, number: cython.Py_ssize_t
+    row: cython.double[::1], at: cython.Py_ssize_t, page: _Page, block: Block, number: cython.Py_ssize_t
 ) -> None:
     """The block's own text, and what says the same or stands in elements alike."""
     node: Node = block.node
+    same: _Alike = page.alike[number]
     text = block.text
     shape = page.shapes[number]
     row[at] = shape[0]
@@ -271,17 +271,16 @@ def _write_text(
     row[at + 4] = _OWNERS.get(node.name, 0.0)
     row[at + 5] = _OWNERS.get(node.parent.name, 0.0) if node.parent is not None else -1.0
     row[at + 6] = page.repeated[text]
-    same = page.same[page.keys[number]]
-    row[at + 24] = log1p(same[0])
-    row[at + 25] = same[1] / page.total
-    row[at + 26] = same[2] / same[3]
-    row[at + 27] = log1p(same[1] / same[0])
+    row[at + 24] = log1p(same.blocks)
+    row[at + 25] = same.words / page.total
+    row[at + 26] = same.links / same.characters
+    row[at + 27] = log1p(same.words / same.blocks)
     row[at + 57] = share_of(text[:120].lower(), page.title, page.firsts)
     row[at + 58] = page.earlier[number]
 
 
 @cython.cfunc
-def _write_neighbours(row: cython.double[:], at: cython.Py_ssize_t, page: _Page, number: cython.Py_ssize_t) -> None:
+def _write_neighbours(row: cython.double[::1], at: cython.Py_ssize_t, page: _Page, number: cython.Py_ssize_t) -> None:
     """The two blocks before and behind it, and how far prose is."""
     count: cython.Py_ssize_t = len(page.shapes)
     shape: tuple[float, float]
@@ -305,7 +304,7 @@ def _write_neighbours(row: cython.double[:], at: cython.Py_ssize_t, page: _Page,
 
 @cython.cfunc
 def _write_heading(
-    row: cython.double[:],
+    row: cython.double[::1],
     at: cython.Py_ssize_t,
     page: _Page,
     block: Block,
@@ -329,7 +328,7 @@ def _write_heading(
 
 
 @cython.cfunc
-def _write_elements(row: cython.double[:], at: cython.Py_ssize_t, page: _Page, number: cython.Py_ssize_t) -> None:
+def _write_elements(row: cython.double[::1], at: cython.Py_ssize_t, page: _Page, number: cython.Py_ssize_t) -> None:
     """The element that it stands in, and the three around that."""
     entry: _Entry = page.own[number]
     over: _Entry | None = entry.parent
@@ -339,46 +338,45 @@ def _write_elements(row: cython.double[:], at: cython.Py_ssize_t, page: _Page, n
     for place in range(at + 30, at + 42, 4):
         if over is None:
             break
-        form = over.form()
-        row[place] = form[0]
-        row[place + 1] = form[1]
-        row[place + 2] = form[2]
-        row[place + 3] = form[3]
+        row[place] = log1p(over.words)
+        row[place + 1] = over.links / over.characters
+        row[place + 2] = log1p(over.alike)
+        row[place + 3] = over.prose / over.words
         over = over.parent
 
 
 @cython.cfunc
-def _write_core(row: cython.double[:], at: cython.Py_ssize_t, page: _Page, number: cython.Py_ssize_t) -> None:
+def _write_core(row: cython.double[::1], at: cython.Py_ssize_t, page: _Page, number: cython.Py_ssize_t) -> None:
     """The section and the branch that it stands in, and where it stands to the page's core."""
     entry: _Entry = page.own[number]
     core: _Entry = page.core
     section: _Entry = entry.section
     branch: _Entry = entry.branch
     total: cython.Py_ssize_t = page.total
-    shares = section.shares()
     row[at + 42] = section.words / total
-    row[at + 43] = shares[0]
-    row[at + 44] = shares[1]
+    row[at + 43] = section.links / section.characters
+    row[at + 44] = section.prose / section.words
     row[at + 45] = entry.depth
     row[at + 46] = entry.steps if entry.steps >= 0 else 99.0
     row[at + 47] = 0.0 if entry.within else 1.0
     row[at + 48] = number - core.first
     row[at + 49] = core.last - number
     row[at + 50] = core.words / total
-    shares = branch.shares()
     row[at + 51] = branch.words / total
-    row[at + 52] = shares[0]
-    row[at + 53] = shares[1]
+    row[at + 52] = branch.links / branch.characters
+    row[at + 53] = branch.prose / branch.words
     row[at + 54] = log1p(branch.blocks)
     row[at + 55] = branch.first - core.first
     row[at + 56] = core.last - branch.last
 
 
+@cython.cfunc
 def _entered(inside: dict[Node, _Entry], node: Node, number: int) -> _Entry:
     """The entry of an element, made with those of the elements around it that have none yet."""
     way: list[Node] = []
     climbing: Node | None = node
     entry: _Entry | None = None
+    each: Node
     while climbing is not None:
         entry = inside.get(climbing)
         if entry is not None:
@@ -391,11 +389,12 @@ def _entered(inside: dict[Node, _Entry], node: Node, number: int) -> _Entry:
     return entry
 
 
+@cython.cfunc
 def _placed(entries: list[_Entry], total: int, prose: int) -> _Entry:
     """Sum up what is in each element, place it to the page's core, and return that: the smallest element with most of
     the page's prose.
     """
-    alike: dict[tuple[int, str], int] = {}
+    alike: dict[tuple[_Entry, str], int] = {}
     entry: _Entry
     over: _Entry | None
     for entry in reversed(entries):  # made after what is around them, so summed up before
@@ -411,7 +410,7 @@ def _placed(entries: list[_Entry], total: int, prose: int) -> _Entry:
             over.first = entry.first
         if entry.last > over.last:
             over.last = entry.last
-        key = (id(over), entry.key)
+        key = (over, entry.key)
         alike[key] = alike.get(key, 0) + 1
     core: _Entry = _densest(entries, CORE * prose)
     wide: _Entry = _densest(entries, WIDE * prose)
@@ -420,7 +419,7 @@ def _placed(entries: list[_Entry], total: int, prose: int) -> _Entry:
         over = entry.parent
         entry.within = entry is wide or (over is not None and over.within)
         if over is not None:
-            entry.alike = alike[id(over), entry.key]
+            entry.alike = alike[over, entry.key]
             if over.words <= at_most:
                 entry.section = over.section
         if entry is core:
@@ -434,6 +433,7 @@ def _placed(entries: list[_Entry], total: int, prose: int) -> _Entry:
     return core
 
 
+@cython.cfunc
 def _densest(entries: list[_Entry], least: float) -> _Entry:
     """The smallest element that holds so many words of prose; of equals the innermost."""
     best: _Entry | None = None

@@ -14,6 +14,9 @@ try:
 except ModuleNotFoundError:
     from comity import _cython as cython
 
+if not cython.compiled:  # compiled, it comes from the .pxd file
+    from operator import getitem as char_at
+
 # What a condition says that holds for whoever reads the page on a screen.
 _ALWAYS: Final = re.compile(
     r"@(?:media\s*(?:(?:only\s+)?(?:all|screen)\s*)?$|layer\b|supports\b|scope\b|starting-style\b)"
@@ -38,28 +41,23 @@ _COLOUR = cython.declare(cython.int, 7)
 _BACKGROUND = cython.declare(cython.int, 8)
 _OVERFLOW = cython.declare(cython.int, 9)
 _SIDE = cython.declare(cython.int, 10)
-_PROPERTIES: dict[str, int] = {
-    name: number
-    for number, names in enumerate(
-        (
-            (
-                "font zoom translate scale transform clip clip-path contain filter mask mask-image -webkit-mask-image "
-                "-webkit-text-fill-color text-indent"
-            ),
-            "display",
-            "visibility content-visibility",
-            "font-size",
-            "left top right bottom inset inset-inline-start inset-block-start",
-            "margin margin-left margin-top margin-inline-start margin-block-start",
-            "opacity",
-            "color",
-            "background background-color",
-            "overflow overflow-x overflow-y",
-            "width height inline-size block-size max-width max-height max-inline-size max-block-size line-height",
-        )
-    )
-    for name in names.split()
-}
+_OF_SHAPE: Final = (
+    (
+        "font zoom translate scale transform clip clip-path contain filter mask mask-image -webkit-mask-image"
+        " -webkit-text-fill-color text-indent"
+    ),
+    "display",
+    "visibility content-visibility",
+    "font-size",
+    "left top right bottom inset inset-inline-start inset-block-start",
+    "margin margin-left margin-top margin-inline-start margin-block-start",
+    "opacity",
+    "color",
+    "background background-color",
+    "overflow overflow-x overflow-y",
+    "width height inline-size block-size max-width max-height max-inline-size max-block-size line-height",
+)
+_PROPERTIES = cython.declare(dict, {name: number for number, names in enumerate(_OF_SHAPE) for name in names.split()})
 
 
 @cython.boundscheck(False)
@@ -69,7 +67,7 @@ def rules(sheet: str) -> list[tuple[str, str]]:
     """
     found: list[tuple[str, str]] = []
     size: cython.Py_ssize_t = len(sheet)
-    at: cython.Py_ssize_t = 0
+    at: cython.Py_ssize_t
     start: cython.Py_ssize_t = 0  # behind the last brace
     part: cython.Py_ssize_t = 0  # behind the last brace or semicolon
     before: cython.Py_ssize_t = 0  # what stands before the last opening brace: from here
@@ -80,8 +78,7 @@ def rules(sheet: str) -> list[tuple[str, str]]:
     named: cython.bint = False  # whether the property of this declaration was seen
     conditions: list[int] = []  # the depths at which a condition began that may not hold
     char: cython.Py_UCS4
-    while at < size:
-        char = sheet[at]
+    for at, char in enumerate(sheet):
         if char == "{":
             words = sheet[part:at].strip()
             conditional = words[:1] == "@"
@@ -112,7 +109,6 @@ def rules(sheet: str) -> list[tuple[str, str]]:
         elif char == ":" and opened >= 0 and not named:
             ways |= _way(sheet, part, at, size)
             named = True
-        at += 1
     return found
 
 
@@ -121,7 +117,12 @@ def rules(sheet: str) -> list[tuple[str, str]]:
 @cython.wraparound(False)
 def _way(sheet: str, start: cython.Py_ssize_t, colon: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.int:
     """How a declaration may hide something, its property from `start` to its colon."""
-    name = sheet[start:colon].strip()
+    at: cython.Py_ssize_t = colon
+    while start < at and char_at(sheet, start).isspace():
+        start += 1
+    while start < at and char_at(sheet, at - 1).isspace():
+        at -= 1
+    name = sheet[start:at]
     shape = _PROPERTIES.get(name)
     if shape is None:
         if "\\" in name:
@@ -134,11 +135,11 @@ def _way(sheet: str, start: cython.Py_ssize_t, colon: cython.Py_ssize_t, size: c
         return _HIDES
     if kind == _BACKGROUND:
         return _GROUND
-    at: cython.Py_ssize_t = colon + 1
     char: cython.Py_UCS4
-    while at < size and sheet[at].isspace():
+    at = colon + 1
+    while at < size and char_at(sheet, at).isspace():
         at += 1
-    first: cython.Py_UCS4 = sheet[at] if at < size else ";"
+    first: cython.Py_UCS4 = char_at(sheet, at) if at < size else ";"
     run: cython.Py_ssize_t = 0  # digits so far
     longest: cython.Py_ssize_t = 0
     token: cython.Py_ssize_t = 0  # characters of the first word
@@ -151,7 +152,7 @@ def _way(sheet: str, start: cython.Py_ssize_t, colon: cython.Py_ssize_t, size: c
     hidden: cython.bint = False  # an h or c, as in hidden and clip
     inches: cython.bint = False  # an i, as in in
     while at < size:
-        char = sheet[at]
+        char = char_at(sheet, at)
         if char == ";" or char == "}" or char == "{":
             break
         if "0" <= char <= "9":
@@ -201,4 +202,4 @@ def _way(sheet: str, start: cython.Py_ssize_t, colon: cython.Py_ssize_t, size: c
 @cython.wraparound(False)
 def _is_unit(sheet: str, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.bint:
     """Whether the letter e begins a unit (em, ex), and no exponent."""
-    return at + 1 < size and (("a" <= sheet[at + 1] <= "z") or ("A" <= sheet[at + 1] <= "Z"))
+    return at + 1 < size and (("a" <= char_at(sheet, at + 1) <= "z") or ("A" <= char_at(sheet, at + 1) <= "Z"))

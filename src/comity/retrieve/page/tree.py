@@ -51,12 +51,15 @@ _POINTS = cython.declare(cython.int, 2)
 _STATES = cython.declare(cython.int, 4)
 _NAMES = cython.declare(cython.int, 8)
 # What an element with one of these attributes is noted for.
-_NOTED: dict[str, int] = {
-    **dict.fromkeys(HIDING, _HIDES),
-    **dict.fromkeys(POINTING, _POINTS),
-    **dict.fromkeys(("itemscope", "itemprop"), _STATES),
-    **dict.fromkeys(("class", "id"), _NAMES),
-}
+_NOTED = cython.declare(
+    dict,
+    {
+        **dict.fromkeys(HIDING, _HIDES),
+        **dict.fromkeys(POINTING, _POINTS),
+        **dict.fromkeys(("itemscope", "itemprop"), _STATES),
+        **dict.fromkeys(("class", "id"), _NAMES),
+    },
+)
 HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _IS_BLOCK: Final = re.compile(r"(?i)(?:^|;)\s*display\s*:\s*(?:block|flex|grid|table|list-item)\b")
 _SHADOW: Final = re.compile(r"<(/?)template\b([^>]*)>", re.IGNORECASE)
