@@ -19,7 +19,7 @@ class Page:
         self.socket: socket.socket = listen("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         policy = Policy(agent="comity-web/1.0", allow_addresses=("127.0.0.0/8",))
-        self.app = made(policy, ClientSettings(), host="127.0.0.1", **build)  # type: ignore[arg-type]
+        self.app = made(policy, ClientSettings(), **build)  # type: ignore[arg-type]
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:

@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 from test_robots import file
 
 from comity import InvalidSetting
-from comity.robots import DIALECTS, GroupText, Robots, add_rule, build, compare, diff, differences, parse, remove_rule
+from comity.robots import (
+    DIALECTS,
+    GroupText,
+    Robots,
+    UseChange,
+    add_rule,
+    build,
+    compare,
+    diff,
+    differences,
+    parse,
+    remove_rule,
+)
 from comity.robots.values import Rule
 
 pytestmark = pytest.mark.both_forms
@@ -308,6 +320,21 @@ def test_a_group_that_states_nothing_stands_in_the_place_of_everybodys() -> None
     star = "User-agent: *\nContent-Usage: train-ai=n\nDisallow: /x\n"
     found = diff(parse(star), parse(star + "User-agent: a\nDisallow: /x\n"))
     assert found.usage == {"a": (("Content-Usage: train-ai=n",), ())}
+    (change,) = found.uses["a"]
+    assert change == UseChange("train-ai", "Content-Usage", None, "disallowed", "unknown")
+
+
+def test_each_use_that_is_stated_otherwise_is_named_with_its_path() -> None:
+    was = "User-agent: *\nContent-Signal: search=yes, ai-train=yes\nContent-Usage: /a train-ai=y\n"
+    now = "User-agent: *\nContent-Signal: search=yes, ai-train=no\nContent-Usage: /b train-ai=y\n"
+    assert diff(parse(was), parse(now)).uses == {
+        "*": (
+            UseChange("train-ai", "Content-Signal", None, "allowed", "disallowed"),
+            UseChange("train-ai", "Content-Usage", "/a", "allowed", "unknown"),
+            UseChange("train-ai", "Content-Usage", "/b", "unknown", "allowed"),
+        )
+    }
+    assert diff(parse(was), parse(f"# words\n{was}")).uses == {}
 
 
 def test_files_with_very_many_agents_are_compared() -> None:

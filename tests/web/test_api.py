@@ -77,6 +77,14 @@ def test_a_question_that_cannot_be_answered_is_told_what_to_change(page, questio
     ("headers", "status"),
     [
         ({"Host": "evil.example"}, 421),
+        ({"Host": "192.0.2.1:8765"}, 421),
+        ({"Host": ""}, 421),
+        ({"Host": "127.0.0.1.evil.example:80"}, 421),
+        ({"Host": "LOCALHOST:8765"}, 200),
+        ({"Host": "127.0.0.2:8765"}, 200),
+        ({"Host": "localhost:8765", "Origin": "http://LOCALHOST:8765"}, 200),
+        ({"Host": "localhost:8765", "Origin": "https://localhost:8765"}, 403),
+        ({"Host": "localhost:8765", "Origin": "http://localhost:8766"}, 403),
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "null"}, 403),
         ({"Sec_Fetch_Site": "cross-site"}, 403),
@@ -117,6 +125,34 @@ def test_beyond_this_machine_a_token_is_shown_once_and_kept_by_the_browser() -> 
             opener.open(f"{page.url}/?token=wrong")
         assert b"workbench" in opener.open(f"{page.url}/?token=a-token-of-some-length").read()
         assert b"workbench" in opener.open(page.url).read()
+
+
+@pytest.mark.parametrize("name", ["127.0.0.2", "192.0.2.9", "crawler.lan"])
+def test_with_a_token_the_machine_is_reached_by_any_of_its_names(name: str) -> None:
+    with Page(token="a-token-of-some-length") as page:
+        token = {"Authorization": "Bearer a-token-of-some-length"}
+        for path in ("/api/lint", "/api/crawl/order", "/"):
+            assert asked(f"{page.url}{path}", {"text": ""}, Host=name)[0] == 401
+        assert asked(f"{page.url}/api/lint", {"text": ""}, Host=name, **token)[0] == 200
+        assert asked(f"{page.url}/api/lint", {"text": ""}, Host=name, Origin=f"http://{name}", **token)[0] == 200
+        assert asked(f"{page.url}/api/lint", {"text": ""}, Host=name, Origin="http://evil.example", **token)[0] == 403
+
+
+def test_a_link_with_a_token_leads_to_its_page_and_nowhere_else() -> None:
+    from http.client import HTTPConnection
+
+    with Page(token="a-token-of-some-length") as page:
+        for path, to in (
+            ("/dashboard.html", "/dashboard.html"),
+            ("//evil.example/x", "/evil.example/x"),
+            ("/a%0d%0aSet-Cookie:%20x=y", "/a%0D%0ASet-Cookie%3A%20x%3Dy"),
+        ):
+            asking = HTTPConnection(page.url.removeprefix("http://"))
+            asking.request("GET", f"{path}?token=a-token-of-some-length")
+            answer = asking.getresponse()
+            assert (answer.status, answer.headers["location"]) == (303, to)
+            assert "HttpOnly; SameSite=Strict" in answer.headers["set-cookie"]
+            asking.close()
 
 
 def test_a_site_s_file_is_fetched_by_the_client_with_its_guard(page, site: Site) -> None:  # type: ignore[no-untyped-def]

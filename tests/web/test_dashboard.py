@@ -185,5 +185,43 @@ def test_a_crawl_serves_its_own_dashboard(site: Site, tmp_path: Path, chromium: 
         crawling.wait()
 
 
+def test_beyond_loopback_page_events_and_orders_are_for_those_with_the_token(
+    crawled: Path, tmp_path: Path, chromium: Any
+) -> None:
+    (tmp_path / "token").write_text("a-token-of-some-length\n", encoding="ascii")
+    command = [sys.executable, "-m", "comity", "serve", str(crawled), "--host", "0.0.0.0", "--port", "0"]
+    serving = subprocess.Popen([*command, "--token-file", str(tmp_path / "token")], stderr=subprocess.PIPE, text=True)
+    try:
+        assert serving.stderr is not None
+        port = serving.stderr.readline().partition("0.0.0.0:")[2].partition("/")[0]
+        url = f"http://127.0.0.2:{port}"  # an address of this machine that was not named
+        context = chromium.new_context()
+        tab = context.new_page()
+        for path in ("/", "/dashboard.html", "/api/agents", "/api/crawl/events", "/?token=another-token-of-length"):
+            answer = tab.goto(f"{url}{path}")
+            assert answer.status == 401
+            assert "127.0.0.1" not in answer.text()
+        assert tab.request.post(f"{url}/api/crawl/order", data={"host": "127.0.0.1", "kind": "stop"}).status == 401
+        tab.goto(f"{url}/dashboard.html?token=a-token-of-some-length")
+        assert tab.url == f"{url}/dashboard.html"
+        tab.wait_for_selector("html[data-ready=yes]")
+        tab.get_by_role("button", name="stop 127.0.0.1").click()
+        tab.get_by_role("button", name="Give the order").click()
+        tab.wait_for_selector("#said >> text=from the next run on")
+        assert '"order": "stop"' in (crawled / "orders.jsonl").read_text(encoding="utf-8")
+        context.close()
+    finally:
+        serving.terminate()
+        serving.wait()
+
+
+def test_an_order_for_a_host_that_the_crawl_has_not_met_says_so(crawled: Path) -> None:
+    from comity.web.dashboard import Dashboard
+
+    board = Dashboard(str(crawled))
+    assert board.order("nobody.example", "stop")["met"] is False
+    assert board.order("127.0.0.1", "slow", "3")["met"] is True
+
+
 def test_where_there_is_no_crawl_that_is_said(tmp_path: Path) -> None:
     assert process("serve", str(tmp_path), "--port", "0").returncode == 66

@@ -84,6 +84,25 @@ def test_a_finding_is_mended_by_one_click_and_the_change_is_told_by_meaning(tab:
     tab.wait_for_selector("#changes >> text=GPTBot loses /shop")
 
 
+def test_a_use_that_is_stated_otherwise_is_named(tab: Any) -> None:
+    before = "User-agent: *\nContent-Signal: search=yes, ai-train=yes\nUser-agent: GPTBot\nCrawl-delay: 2\n"
+    write(tab, before)
+    tab.locator("#changes-box summary").click()
+    tab.locator("#keep").click()
+    write(
+        tab,
+        before.replace("ai-train=yes", "ai-train=no\nContent-Usage: /blog train-ai=n").replace("delay: 2", "delay: 3"),
+    )
+    tab.wait_for_selector("#changes >> text=everybody else: train-ai: allowed → disallowed (Content-Signal)")
+    said = tab.inner_text("#changes")
+    assert "train-ai on /blog: not stated → disallowed (Content-Usage)" in said
+    assert "GPTBot: Crawl-delay 2 → 3" in said
+    assert "search" not in said
+    write(tab, before.replace("search=yes, ", "") + "License: https://e.example/rsl.xml\n")
+    tab.wait_for_selector("#changes >> text=everybody else: search: allowed → not stated (Content-Signal)")
+    assert "+ https://e.example/rsl.xml" in tab.inner_text("#changes")
+
+
 def test_tests_go_red_and_say_why(tab: Any) -> None:
     tab.fill("#tests", "GPTBot yes /blog/a\nGooglebot yes /")
     tab.wait_for_selector("#results >> text=fails")

@@ -9,7 +9,7 @@ from comity.robots.values import Group, Record, Rule
 
 if TYPE_CHECKING:
     from comity.robots.authoring import GroupText, add_rule, build, remove_rule
-    from comity.robots.differences import Change, Comparison, Diff, compare, diff
+    from comity.robots.differences import Change, Comparison, Diff, UseChange, compare, diff
     from comity.robots.explain import Match
     from comity.robots.lines import Line
 
@@ -26,6 +26,7 @@ __all__ = [
     "Record",
     "Robots",
     "Rule",
+    "UseChange",
     "add_rule",
     "build",
     "compare",
@@ -38,7 +39,7 @@ __all__ = [
 __getattr__ = late(  # few programs write, compare or explain files
     __name__,
     {
-        "comity.robots.differences": "Change Comparison Diff compare diff",
+        "comity.robots.differences": "Change Comparison Diff UseChange compare diff",
         "comity.robots.explain": "Match",
         "comity.robots.lines": "Line",
         "comity.robots.authoring": "GroupText add_rule build remove_rule",

@@ -51,6 +51,24 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class UseChange:
+    """A statement about a use that says another thing, is new or is gone.
+
+    Attributes:
+        purpose: the use, such as `train-ai`.
+        by: the record that states it, such as `Content-Signal`.
+        path: of what it holds, as it is compared; None: of all.
+        before, after: `allowed`, `disallowed`; `unknown` where nothing is stated.
+    """
+
+    purpose: str
+    by: str
+    path: str | None
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class Diff:
     """What changed in meaning.
 
@@ -61,6 +79,7 @@ class Diff:
         rates: agent -> Request-rate before and now.
         hours: agent -> Visit-time before and now.
         usage: agent -> the Content-Usage and Content-Signal lines before and now, where they mean another thing.
+        uses: agent -> the statements in `usage` that are not what they were.
         licences_added, licences_removed: License records.
         parameters_added, parameters_removed: Clean-param records.
     """
@@ -72,6 +91,7 @@ class Diff:
     rates: dict[str, tuple[RequestRate | None, RequestRate | None]] = field(default_factory=dict)
     hours: dict[str, tuple[VisitTime | None, VisitTime | None]] = field(default_factory=dict)
     usage: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
+    uses: dict[str, tuple[UseChange, ...]] = field(default_factory=dict)
     licences_added: tuple[str, ...] = ()
     licences_removed: tuple[str, ...] = ()
     parameters_added: tuple[str, ...] = ()
@@ -110,6 +130,7 @@ def diff(old: Robots, new: Robots) -> Diff:
         (meant, lines), (means, lines_now) = before.usage(ask), after.usage(ask)
         if meant != means:
             found.usage[agent] = (lines, lines_now)
+            found.uses[agent] = tuple(_use_changes(meant, means))
     licences, parameters = (
         [[record.value for record in robots.records(kind)] for robots in (old, new)]
         for kind in ("license", "clean-param")
@@ -122,6 +143,22 @@ def diff(old: Robots, new: Robots) -> Diff:
         parameters_added=_added(*parameters),
         parameters_removed=_added(*reversed(parameters)),
     )
+
+
+def _use_changes(meant: frozenset[Any], means: frozenset[Any]) -> Iterator[UseChange]:
+    """The statements that differ, of what `_Meaning.usage` gives."""
+    values: dict[tuple[str, bytes | None, str], tuple[set[str], set[str]]] = {}
+    for side, stated in enumerate((meant, means)):
+        for each in stated:
+            if len(each) == 4:  # the others are paths
+                values.setdefault(each[:3], (set(), set()))[side].add(each[3])
+    for (by, where, purpose), told in sorted(
+        values.items(), key=lambda item: (item[0][2], item[0][0], item[0][1] or b"")
+    ):
+        before, after = (" and ".join(sorted(side)) or "unknown" for side in told)
+        if before != after:
+            path = None if where is None else where.decode("utf-8", "replace")
+            yield UseChange(purpose, by, path, before, after)
 
 
 def _added(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:

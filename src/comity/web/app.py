@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
 from comity._extras import need
-from comity._listening import LOOPBACK, App, AsgiMessage, Receive, Send, is_loopback
+from comity._listening import App, AsgiMessage, Receive, Send, is_loopback
 from comity.client import AsyncClient
 from comity.errors import ComityError
 from comity.net import ClientSettings
@@ -37,7 +37,6 @@ def build(
     policy: Policy,
     settings: ClientSettings,
     *,
-    host: str,
     token: str | None = None,
     place: str | None = None,
     ending: Callable[[], bool] = lambda: False,
@@ -46,8 +45,7 @@ def build(
 
     Args:
         policy, settings: of the client that fetches a robots.txt for the workbench.
-        host: the address that is served on; requests must name it, or loopback.
-        token: what others than this machine have to show.
+        token: what others than this machine have to show; without it, requests must name loopback.
         place: folder or store of the crawl that the dashboard shows; None: it shows none.
         ending: whether the server ends, and open pages are to be told no more.
     """
@@ -121,15 +119,17 @@ def build(
         routing.Mount("/", compressing.GZipMiddleware(static.StaticFiles(directory=root, html=True), compresslevel=6)),
     ]
     app: App = applications.Starlette(routes=routes)
-    names = (host, *LOOPBACK) if not is_loopback(host) else LOOPBACK
-    return guarded(app, names, token)
+    return guarded(app, token)
 
 
-def guarded(app: App, names: tuple[str, ...], token: str | None) -> App:
-    """The application for requests that name us and come from our own page: no other site's page can ask.
+def guarded(app: App, token: str | None) -> App:
+    """The application for requests that come from our own page, or from no page: no other site's page can ask.
+
+    A page of a site whose name was made to lead here (DNS rebinding) names that site. Without a token it is told apart
+    by that; with one it has none to show, for browsers keep ours for the name under which it was given: so a machine
+    may be reached by any of its names and addresses.
 
     Args:
-        names: hosts that a request may name, without port.
         token: shown as `Authorization: Bearer`, or once as `?token=` and then by a cookie.
     """
 
@@ -146,14 +146,14 @@ def guarded(app: App, names: tuple[str, ...], token: str | None) -> App:
 
         if token is not None and (shown := _shown(scope, headers)) is not None:
             headers["authorization"] = f"Bearer {shown}"
-        wrong = _refusal(scope, headers, names, token)
+        wrong = _refusal(scope, headers, token)
         if wrong is None and b"token=" in scope["query_string"]:  # shown once, then kept by the browser for our pages
             cookie = f"comity={token}; HttpOnly; SameSite=Strict; Path=/".encode()
             await sending(
                 {
                     "type": "http.response.start",
                     "status": 303,
-                    "headers": [(b"location", b"/"), (b"set-cookie", cookie)],
+                    "headers": [(b"location", _path(scope)), (b"set-cookie", cookie)],
                 }
             )
             await send({"type": "http.response.body", "body": b""})
@@ -186,25 +186,30 @@ def _shown(scope: AsgiMessage, headers: Mapping[str, str]) -> str | None:
     return None if kept is None else str(kept.value)
 
 
-def _refusal(
-    scope: AsgiMessage, headers: Mapping[str, str], names: tuple[str, ...], token: str | None
-) -> tuple[int, str] | None:
+def _path(scope: AsgiMessage) -> bytes:
+    """The path of a request, as an address on this server whatever stands in it."""
+    from urllib.parse import quote
+
+    return f"/{quote(scope['path'].lstrip('/'))}".encode()
+
+
+def _refusal(scope: AsgiMessage, headers: Mapping[str, str], token: str | None) -> tuple[int, str] | None:
     """Why a request is not answered, with the status to say so."""
     import hmac
 
-    host = headers.get("host", "")
+    host = headers.get("host", "").lower()
     bare = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() and not host.endswith("]") else host
-    if bare not in names:
+    if token is None and not is_loopback(bare):
         return 421, "the request names another host"
     origin = headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != host:
+    if origin is not None and origin.lower() != f"{scope['scheme']}://{host}":
         return 403, "the request comes from another site's page"
     if headers.get("sec-fetch-site") not in (None, "same-origin", "none"):
         return 403, "the request comes from another site's page"
     if token is not None:
         shown = headers.get("authorization", "").removeprefix("Bearer ").strip()
         if not hmac.compare_digest(shown.encode(), token.encode()):
-            return 401, "a bearer token is needed"
+            return 401, "a token is needed: Authorization: Bearer TOKEN, or open the page once with ?token=TOKEN"
     if scope["method"] == "POST" and headers.get("content-type", "").partition(";")[0] != "application/json":
         return 415, "send application/json"
     return None

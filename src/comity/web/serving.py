@@ -17,9 +17,7 @@ PATIENCE: Final = 1
 """Seconds that open connections get when the server ends."""
 
 
-def server_of(
-    policy: Policy, settings: ClientSettings, *, host: str, token: str | None = None, place: str | None = None
-) -> Any:
+def server_of(policy: Policy, settings: ClientSettings, *, token: str | None = None, place: str | None = None) -> Any:
     """The server of the page, as `build` makes it; `run(sockets=[...])` serves until a signal, or until `should_exit`
     is true.
 
@@ -27,7 +25,7 @@ def server_of(
         MissingExtra: `uvicorn` is not installed.
     """
     uvicorn = need("uvicorn", "web", "the web page")
-    app = build(policy, settings, host=host, token=token, place=place, ending=lambda: server.should_exit)
+    app = build(policy, settings, token=token, place=place, ending=lambda: server.should_exit)
     server = uvicorn.Server(
         uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, lifespan="off",
@@ -45,7 +43,7 @@ def dashboard(place: str, port: int, policy: Policy, settings: ClientSettings) -
         MissingExtra: what serves it is not installed.
         StorageError: the port is in use.
     """
-    server = server_of(policy, settings, host=LOOPBACK, place=place)
+    server = server_of(policy, settings, place=place)
     with listen(LOOPBACK, port) as listening:
         thread = threading.Thread(target=_run, args=(server, listening), name="comity-dashboard", daemon=True)
         thread.start()

@@ -124,10 +124,31 @@ def changes(old: str, new: str, dialect: str = "rfc9309") -> dict[str, Any]:
             for each in found.changes[:MOST_CHANGES]
         ],
         "left_out": max(0, len(found.changes) - MOST_CHANGES),
-        "delays": found.delays,
-        "sitemaps_added": found.sitemaps_added,
-        "sitemaps_removed": found.sitemaps_removed,
-        "usage": found.usage,
+        "paces": {
+            name: {
+                agent: [each if each is None or isinstance(each, float) else str(each) for each in both]
+                for agent, both in differing.items()
+            }
+            for name, differing in (
+                ("Crawl-delay", found.delays),
+                ("Request-rate", found.rates),
+                ("Visit-time", found.hours),
+            )
+        },
+        "added": {
+            "sitemap": found.sitemaps_added,
+            "licence": found.licences_added,
+            "parameter": found.parameters_added,
+        },
+        "removed": {
+            "sitemap": found.sitemaps_removed,
+            "licence": found.licences_removed,
+            "parameter": found.parameters_removed,
+        },
+        "usage": {
+            agent: {"before": lines, "after": lines_now, "changes": [asdict(each) for each in found.uses[agent]]}
+            for agent, (lines, lines_now) in found.usage.items()
+        },
     }
 
 

@@ -36,11 +36,11 @@ def serve(place: str | None, host: str, port: int, token_file: Path | None, **op
     check_exposure("--host", host, token, ())
     if place is not None:
         crawl_at(place)  # or the error that there is none
-    server = server_of(configuration.policy, configuration.client, host=host, token=token, place=place)
+    server = server_of(configuration.policy, configuration.client, token=token, place=place)
     with listen(host, port) as listening:
         shown = f"http://{host}:{listening.getsockname()[1]}/"
         complain(f"serving {shown}{'?token=...' if token else ''}  (Ctrl-C ends it)")
         if place is not None:
-            complain(f"the crawl: {shown}dashboard.html")
+            complain(f"the crawl: {shown}dashboard.html{'?token=...' if token else ''}")
         server.run(sockets=[listening])
     return Exit.DONE

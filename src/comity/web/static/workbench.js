@@ -134,17 +134,25 @@ function fix(finding) {
   say(`Line ${finding.line} changed`);
 }
 
+const stated = (value) => value === "unknown" ? "not stated" : value;
+
 async function compare() {
   if (before === null || !$("changes-box").open) return;
   const found = await post("diff", { old: before, new: editor.value, dialect: $("dialect").value });
   if (found.error) { $("changes").replaceChildren(element("li", {}, found.error)); return; }
   const rows = found.changes.map((each) => element("li", {},
     element("span", { class: `tag ${each.allowed ? "yes" : "no"}` }, each.allowed ? "gains" : "loses"),
-    element("span", {}, `${each.agent === "*" ? "everybody else" : each.agent} ${each.allowed ? "gains" : "loses"} `, element("code", {}, each.pattern))));
-  for (const [agent, [was, now]] of Object.entries(found.delays)) rows.push(element("li", {}, element("span", { class: "tag info" }, "delay"), element("span", {}, `${agent}: ${was ?? "none"} → ${now ?? "none"}`)));
-  for (const url of found.sitemaps_added) rows.push(element("li", {}, element("span", { class: "tag yes" }, "sitemap"), element("span", {}, `+ ${url}`)));
-  for (const url of found.sitemaps_removed) rows.push(element("li", {}, element("span", { class: "tag no" }, "sitemap"), element("span", {}, `− ${url}`)));
-  for (const agent of Object.keys(found.usage)) rows.push(element("li", {}, element("span", { class: "tag info" }, "uses"), element("span", {}, `${agent}: other uses stated`)));
+    element("span", {}, `${each.agent === "*" ? "everybody else" : plain(each.agent)} ${each.allowed ? "gains" : "loses"} `, element("code", {}, plain(each.pattern)))));
+  const row = (kind, word, words) => rows.push(element("li", {}, element("span", { class: `tag ${kind}` }, word), element("span", {}, plain(words))));
+  const name = (agent) => agent === "*" ? "everybody else" : agent;
+  for (const [agent, { before: was, after: now, changes }] of Object.entries(found.usage)) {
+    for (const each of changes) row({ allowed: "yes", disallowed: "no" }[each.after] ?? "info", "use", `${name(agent)}: ${each.purpose}${each.path === null ? "" : ` on ${each.path}`}: ${stated(each.before)} → ${stated(each.after)} (${each.by})`);
+    if (!changes.length) row("info", "use", `${name(agent)}: ${was.join("; ") || "nothing stated"} → ${now.join("; ") || "nothing stated"}`);
+  }
+  for (const [kind, agents] of Object.entries(found.paces)) for (const [agent, [was, now]] of Object.entries(agents)) row("info", "pace", `${name(agent)}: ${kind} ${was ?? "none"} → ${now ?? "none"}`);
+  for (const [kind, values] of Object.entries(found.added)) for (const value of values) row("yes", kind, `+ ${value}`);
+  for (const [kind, values] of Object.entries(found.removed)) for (const value of values) row("no", kind, `− ${value}`);
+  if (found.left_out) row("info", "more", `${found.left_out} more paths`);
   $("change-count").textContent = rows.length ? `${rows.length}` : "none by meaning";
   $("changes").replaceChildren(...rows);
 }
