@@ -1,16 +1,21 @@
 """The dashboard of a crawl, finished and running, in a real browser."""
 
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from commands import ALLOW, process
 from pages import Page
+from postgres import Server
 from sites import Site
+
+from comity.errors import InputError
 
 
 @pytest.fixture
@@ -221,6 +226,75 @@ def test_an_order_for_a_host_that_the_crawl_has_not_met_says_so(crawled: Path) -
     board = Dashboard(str(crawled))
     assert board.order("nobody.example", "stop")["met"] is False
     assert board.order("127.0.0.1", "slow", "3")["met"] is True
+
+
+def test_a_crawl_that_is_deleted_while_it_is_watched_is_missed_and_found_again(
+    board: Any, crawled: Path, tmp_path: Path
+) -> None:
+    crawled.rename(tmp_path / "elsewhere")
+    board.wait_for_selector("#state >> text=cannot be read")
+    assert "no crawl in" in board.inner_text("#error")
+    board.get_by_role("button", name="/gone").click()
+    board.wait_for_selector("#urls .why >> text=no crawl in")
+    board.select_option("#which", "failed")
+    board.wait_for_selector("#looked >> text=no crawl in")
+    board.get_by_role("button", name="slow 127.0.0.1").click()
+    board.get_by_role("button", name="Give the order").click()
+    board.wait_for_selector("#said >> text=no crawl in")
+    (tmp_path / "elsewhere").rename(crawled)
+    board.wait_for_selector("#state >> text=not running")
+    assert board.inner_text("#error") == ""
+    board.select_option("#which", "")
+    board.wait_for_selector("#looked >> text=5 shown")
+
+
+def test_pages_that_are_open_together_share_what_was_seen(crawled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from comity.web.dashboard import Dashboard
+
+    board, looks = Dashboard(str(crawled)), []
+    monkeypatch.setattr(board, "now", lambda: (looks.append(1), {})[1])
+
+    for _ in range(5):
+        assert board._look()[1] == {}
+    assert len(looks) == 1
+
+
+def test_a_server_that_fails_is_not_said_to_be_silent(board: Any) -> None:
+    board.route("**/api/crawl/urls", lambda route: route.fulfill(status=500, content_type="text/plain", body="oh"))
+    board.select_option("#which", "failed")
+    board.wait_for_selector("#looked >> text=comity serve failed (status 500)")
+
+
+def test_a_store_that_goes_away_is_said_and_found_again(
+    postgres: Server, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from comity.errors import StorageError
+    from comity.frontier.postgresql import database
+    from comity.web.dashboard import Dashboard
+
+    site.link("/", "/a")
+    url = postgres.url(f"watched_{os.getpid()}")
+    done = process("crawl", site.url("/"), "-o", "out", "--delay", "0", "--store", url, *ALLOW, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    board = Dashboard(url)
+    assert board.now()["counts"]["failed"] == 1
+    assert board.figures()["requests"] >= 2
+    assert board.fate(site.url("/a"))["fate"] == "failed"
+    assert board.linking(site.url("/a")) == {"pages": [site.url("/")], "all": True}
+    assert board.proof()["holds"] is True
+    assert board.order("127.0.0.1", "slow", "3")["met"] is True
+    psycopg = pytest.importorskip("psycopg")
+    with monkeypatch.context() as away:
+        away.setattr(psycopg, "connect", mock.Mock(side_effect=psycopg.OperationalError("refused")))
+        for ask in (board.now, board.urls, lambda: board.fate(site.url("/a")), board.proof):
+            with pytest.raises(StorageError, match="cannot be reached"):
+                ask()
+        assert "cannot be reached" in board._look()[1]["error"]
+    assert [each["state"] for each in board.urls()["urls"]] == ["fetched", "failed"]
+    with psycopg.connect(database.address(url).conninfo, autocommit=True) as db:
+        db.execute(f"DROP SCHEMA {database.address(url).schema} CASCADE")
+    with pytest.raises(InputError, match="no crawl in"):
+        board.urls()
 
 
 def test_where_there_is_no_crawl_that_is_said(tmp_path: Path) -> None:

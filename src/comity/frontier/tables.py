@@ -239,6 +239,8 @@ class TablesView(CommittedFrontier):
         """
         tables = self._tables
         name = {"visit": tables.visit, "waiting": tables.waiting, "aside": tables.aside}[table]
+        if not sought:
+            looks = min(looks, 10 * most)
         ((last, looked),) = tables.rows(
             f"SELECT max(id), count(*) FROM (SELECT id FROM {name} WHERE id > ? ORDER BY id LIMIT ?) AS looked",
             (after, looks),
@@ -268,7 +270,9 @@ class TablesView(CommittedFrontier):
                 for id_, url, state, rank, depth, attempts, found_on in rows
             ]
         if len(urls) == most:
-            return Listed(urls, urls[-1][0], looked)
+            last = urls[-1][0]
+            ((looked,),) = tables.rows(f"SELECT count(*) FROM {name} WHERE id BETWEEN ? AND ?", (after + 1, last))
+            return Listed(urls, last, looked)
         return Listed(urls, last if looked == looks else None, looked)
 
     def stands(self, url: str, host: str) -> QueuedURL | None:

@@ -7,6 +7,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
@@ -22,10 +23,12 @@ from comity.crawler.places.orders import host_named
 from comity.crawler.progress.stats import Tally
 from comity.errors import ComityError
 from comity.frontier import HostCounts, State
-from comity.web.workbench import LONGEST, Unanswerable
+from comity.web.workbench import Unanswerable
 
 MOST_HOSTS: Final = 200
 MOST_ROWS: Final = 30
+LONGEST: Final = 10_000
+"""Characters of a URL, or of a text that is sought."""
 LEAST: Final = 2.0
 """Seconds between two looks at a crawl."""
 TICK: Final = 0.25
@@ -48,6 +51,8 @@ class Dashboard:
         self._figures: tuple[float, dict[str, Any]] | None = None
         self._reading = Lock()  # two pages that ask for the figures have them read once
         self._ran = False
+        self._looking = ThreadPoolExecutor(1, "comity-look")  # of its own: long questions hold up no look
+        self._last: tuple[float, dict[str, Any]] = 0.0, {}
 
     def now(self) -> dict[str, Any]:
         """The queue as it stands: counts, the hosts that most waits for, what holds them up, shards."""
@@ -97,6 +102,7 @@ class Dashboard:
 
     def fate(self, url: str) -> dict[str, Any]:
         """What became of a URL, and why."""
+        _bounded(url)
         return fate_of(self._folders(), url, store=self._store).to_dict()
 
     def urls(self, search: str = "", state: str = "", after: str = "") -> dict[str, Any]:
@@ -105,12 +111,12 @@ class Dashboard:
         Raises:
             Unanswerable: the text is too long.
         """
-        if len(search) > LONGEST:
-            raise Unanswerable(f"search: more than {LONGEST:,} characters")
+        _bounded(search)
         return asdict(listing(self._folders(), store=self._store, sought=search, state=state, after=after))
 
     def linking(self, url: str) -> dict[str, Any]:
         """The first pages that link to a URL, and whether all pages were looked at for them."""
+        _bounded(url)
         pages, everything = linking(self._folders(), url, store=self._store)
         return {"pages": pages, "all": everything}
 
@@ -140,27 +146,35 @@ class Dashboard:
         return prove(self._folders(), store=self._store).to_dict()
 
     async def changes(self, ending: Callable[[], bool]) -> AsyncIterator[dict[str, Any]]:
-        """`now` again and again until the server ends, seldom enough to cost the machine a hundredth of a processor."""
+        """`now` again and again until the server ends, seldom enough to cost the machine a hundredth of a processor,
+        however many pages are open: they share what was seen.
+        """
         while not ending():
-            found, cost = await asyncio.to_thread(self._look)
+            again, found = await asyncio.get_running_loop().run_in_executor(self._looking, self._look)
             yield found
-            again = time.monotonic() + max(LEAST, cost / SHARE)
             while time.monotonic() < again and not ending():
                 await asyncio.sleep(TICK)
 
-    def _look(self) -> tuple[dict[str, Any], float]:
-        """`now`, or why there is none, and the processor's seconds that it took: of this thread, for the crawl may run
-        in this process.
+    def _look(self) -> tuple[float, dict[str, Any]]:
+        """When to look again, and `now`, or why there is none. It costs the processor's seconds of this thread, for the
+        crawl may run in this process.
         """
-        began = time.thread_time()
-        try:
-            found = self.now()
-        except ComityError as error:
-            found = {"error": str(error)}
-        return found, time.thread_time() - began
+        if time.monotonic() >= self._last[0]:
+            began = time.thread_time()
+            try:
+                found = self.now()
+            except ComityError as error:
+                found = {"error": str(error)}
+            self._last = time.monotonic() + max(LEAST, (time.thread_time() - began) / SHARE), found
+        return self._last
 
     def _folders(self) -> list[Path]:
         return [] if self._store is not None else [Path(self.place)]
+
+
+def _bounded(text: str) -> None:
+    if len(text) > LONGEST:
+        raise Unanswerable(f"more than {LONGEST:,} characters")
 
 
 def _shown(figures: Figures) -> dict[str, Any]:

@@ -23,6 +23,7 @@ export async function post(name, question) {
   if (engine) return new Promise((resolve) => { waiting.set(++questions, resolve); engine.postMessage({ id: questions, name, question }); });
   try {
     const answer = await fetch(`/api/${name}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(question) });
+    if (answer.headers.get("content-type") !== "application/json") return { error: `comity serve failed (status ${answer.status}): its terminal says why` };
     return await answer.json();
   } catch { return { error: "comity serve does not answer: is it still running?" }; }
 }

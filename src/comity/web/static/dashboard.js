@@ -4,6 +4,7 @@ import { uPlot } from "./vendor/vendor.js";
 
 const $ = (id) => document.getElementById(id);
 const number = (value) => (value ?? 0).toLocaleString("en");
+const time = (seconds) => new Date(1000 * seconds).toLocaleTimeString("en", { hour12: false });
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const CLASSES = { "2xx": "--yes", 304: "--link", "3xx": "--soft", "4xx": "--warn", "5xx": "--no", none: "--text" };
 const kept = { time: [], rate: [] };
@@ -22,10 +23,10 @@ function plot(box, series, data) {
 }
 
 function queue(found) {
-  if (found.error) { $("error").textContent = found.error; return; }
-  $("error").textContent = "";
+  $("error").textContent = found.error ?? "";
+  if (found.error) { $("state").textContent = "cannot be read"; $("state").className = "tag no"; $("end").hidden = true; return; }
   const { counts } = found;
-  $("state").textContent = found.running ? "running" : "not running";
+  $("state").textContent = `${found.running ? "running" : "not running"}, seen at ${time(found.at)}`;
   $("state").className = `tag ${found.running ? "yes" : "info"}`;
   $("end").hidden = !found.running;
   const settled = (counts.done ?? 0) + (counts.refused ?? 0) + (counts.failed ?? 0);
@@ -136,7 +137,7 @@ function table(id, head, rows) {
 
 async function figures() {
   const found = await post("crawl/figures", {});
-  if (found.error) return;
+  if (found.error) { $("as-of").textContent = found.error; return; }
   const { start, width, bins } = found.timeline;
   const names = Object.keys(CLASSES).filter((name) => bins[name].some(Boolean));
   let length = 0;
@@ -150,9 +151,8 @@ async function figures() {
   const { bounds, counts } = found.ratios;
   table("ratios", ["Interval / required", "Requests"], counts.map((count, place) => [place ? (place < bounds.length ? `${bounds[place - 1]} to ${bounds[place]}` : `over ${bounds[place - 1]}`) : "under 1: too early", number(count)]).filter((row) => row[1] !== "0"));
   table("rules", ["Host", "Line", "Rule", "Refusals"], found.rules.map(([host, line, rule, count]) => [host, line, rule, number(count)]));
-  table("refusals", ["URL", "Why", "When"], found.refusals.map(({ at, url, line, rule }) => [url, line ? `line ${line}: ${rule}` : rule, new Date(1000 * at).toLocaleTimeString("en", { hour12: false })]));
+  table("refusals", ["URL", "Why", "When"], found.refusals.map(({ at, url, line, rule }) => [url, line ? `line ${line}: ${rule}` : rule, time(at)]));
   table("reasons", ["Reason", "URLs"], Object.entries(found.reasons).map(([why, count]) => [reason(why), number(count)]));
-  const time = (seconds) => new Date(1000 * seconds).toLocaleTimeString("en", { hour12: false });
   const answered = Object.entries(found.statuses).map(([status, count]) => `${number(count)} × ${status === "none" ? "no answer" : status}`);
   $("as-of").textContent = `${answered.length ? `${answered.join(", ")}. ` : ""}This, and intervals, rules and reasons below, as of ${time(found.at)}${found.again > 15 ? `, next at ${time(Date.now() / 1000 + found.again)}` : ""}`;
   // what is being read is not replaced, nor what was asked for further
@@ -169,9 +169,16 @@ async function begin() {
   const { crawl } = await known();
   if (!crawl) { $("state").textContent = "no crawl"; $("error").textContent = "No crawl is shown: start comity serve DIR"; return; }
   $("place").textContent = crawl;
-  const events = new EventSource("/api/crawl/events");
-  events.onmessage = (message) => { queue(JSON.parse(message.data)); document.documentElement.dataset.ready = "yes"; };
-  events.onerror = () => { $("state").textContent = "connection lost"; $("state").className = "tag no"; };
+  let events = null; // a page that nobody sees is told nothing: browsers open few connections to one server
+  const watch = () => {
+    events?.close();
+    if (document.hidden) return;
+    events = new EventSource("/api/crawl/events");
+    events.onmessage = (message) => { queue(JSON.parse(message.data)); document.documentElement.dataset.ready = "yes"; };
+    events.onerror = () => { $("state").textContent = "connection lost"; $("state").className = "tag no"; };
+  };
+  document.addEventListener("visibilitychange", watch);
+  watch();
   $("look").addEventListener("submit", (event) => {
     event.preventDefault();
     const url = $("search").value.trim();
@@ -194,6 +201,6 @@ async function begin() {
   for (const box of ["rate", "answers"]) fitting.observe($(box));
   urls();
   await figures();
-  setInterval(figures, 15000);
+  setInterval(() => { if (!document.hidden) figures(); }, 15000);
 }
 started(begin);
