@@ -48,20 +48,14 @@ class Driver(Turns):
         return self._run(self.decision_on(url), get)
 
     def headers_received(
-        self,
-        go: Go,
-        status: int,
-        headers: Mapping[str, str] = NO_HEADERS,
-        *,
-        jitter: float = 1.0,
-        body: Body | None = None,
+        self, go: Go, status: int, headers: Mapping[str, str] = NO_HEADERS, *, body: Body | None = None
     ) -> None:
         with self._lock:
-            super().headers_received(go, status, headers, jitter=jitter, body=body)
+            super().headers_received(go, status, headers, body=body)
 
-    def finished(self, go: Go, end: End = "done", *, jitter: float = 1.0, may_repeat: bool = False) -> bool:
+    def finished(self, go: Go, end: End = "done", *, may_repeat: bool = False) -> bool:
         with self._lock:
-            return super().finished(go, end, jitter=jitter, may_repeat=may_repeat)
+            return super().finished(go, end, may_repeat=may_repeat)
 
     def _run(self, way: Way[T], get: Get) -> T:
         outcome: Any = None

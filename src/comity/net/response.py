@@ -144,6 +144,18 @@ class Response(Head):
     received: bytes | None = field(default=None, init=False, repr=False)
     _sha256: str | None = field(default=None, init=False, repr=False)
 
+    @classmethod
+    def _read(cls, head: Head, body: bytes, elapsed: float, sha256: str | None) -> "Response":
+        """What a head is with the body behind it. One by one, because every request comes here."""
+        self = cls.__new__(cls)
+        self.url, self.status, self.headers, self.go = head.url, head.status, head.headers, head.go
+        self.fetched_at, self.redirects, self.history = head.fetched_at, head.redirects, head.history
+        self.reason, self.http_version, self.address = head.reason, head.http_version, head.address
+        self.request_headers = head.request_headers
+        self.body, self.elapsed, self._sha256 = body, elapsed, sha256
+        self.from_cache, self.received = False, None
+        return self
+
     def _line(self) -> str:
         return f"{Head._line(self)} {len(self.body):,} bytes"
 

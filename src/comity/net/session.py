@@ -5,20 +5,18 @@ It sends what the driver permits, in time, and tells driver and listeners what c
 
 import asyncio
 import hashlib
-import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLarge, UnwantedType
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End
 from comity.gate.steps import Body, refusal
-from comity.http_rules import is_temporary
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
 from comity.net.clock import Clock
@@ -68,22 +66,6 @@ class Hooks:
     address_of: Callable[[Callable[[str], Awaitable[str]], str], Awaitable[str]] | None = None
 
 
-class _Exchange(NamedTuple):
-    """A request that was answered.
-
-    Attributes:
-        sent: when, on the client's monotonic clock.
-        record: evidence that has yet to be handed to who listens: of a stream, when it is over.
-        body, sha256: what was read here.
-    """
-
-    answer: StreamedResponse
-    sent: float
-    record: RequestRecord | None
-    body: bytes | None = None
-    sha256: str | None = None
-
-
 class Session:
     """Opens when it is first used; one that is closed can be opened again, by `async with`.
 
@@ -116,6 +98,7 @@ class Session:
             policy, settings.max_wait, self.clock, None if pace_with is None else pace_with.driver
         )
         self.driver.on_report, self.driver.relay = hooks.on_report, hooks.relay
+        self.driver.jitter = settings.jitter
         self.driver.on_robots = self._robots_in_force
         self.driver.at_hand = self._robots_at_hand
         self.driver.robots_timeout = settings.robots_timeout or settings.timeout
@@ -247,7 +230,7 @@ class Session:
                     return cached
                 headers = conditions(cached)
         to_come: Body | None = None if method == "HEAD" else "read"
-        answer, sent, _, body, sha256 = await self._exchange(
+        answer = await self._exchange(
             url,
             method,
             headers,
@@ -259,9 +242,7 @@ class Session:
             credentials=credentials,
         )
         answer.redirects = redirects
-        response = Response(**answer._of_head(), body=body or b"", elapsed=self.clock.monotonic() - sent)
-        response._sha256 = sha256
-        response.received = None if answer.received is None else bytes(answer.received)
+        response = answer._with_body(self.clock.monotonic())
         return response if cache is None else cache.keep(response, cached)
 
     @asynccontextmanager
@@ -270,17 +251,16 @@ class Session:
     ) -> AsyncIterator[StreamedResponse]:
         """One request for a URL, whose body is read while it arrives, inside the block."""
         self.open()
-        answer, _, record, *_ = await self._exchange(Url(url), "GET", headers, "streamed")
+        answer = await self._exchange(Url(url), "GET", headers, "streamed")
         answer.redirects, answer.history = tuple(hop.url for hop in passed), passed
         go = answer.go
         assert go is not None
         try:
             with closing(answer):
                 yield answer
-            record, over = None, record
-            self._over(over)
+            self._over(answer._record)
         except BaseException as error:
-            self._over(record, error=error)
+            self._over(answer._record, error=error)
             ours = isinstance(error, FetchError | asyncio.CancelledError)  # what the block raises is no failure
             self.driver.finished(go, _end_of(error) if ours else "done")
             raise
@@ -298,47 +278,53 @@ class Session:
         any_type: bool = False,
         room: Room | None = None,
         credentials: bool = True,
-    ) -> _Exchange:
+    ) -> StreamedResponse:
         """Send a request in its turn, and where that may help, again.
 
         Args:
             to_come: how the body is read: here, or `streamed`, by the caller, who then says that the request is over.
         """
-        settings, gone = self.settings, 0
+        settings, streamed, gone = self.settings, to_come == "streamed", 0
+        if credentials and (settings.auth or settings.licences):
+            headers = {**settings.credentials(url.origin), **(headers or {})}
         while True:
             tries -= 1
             go = await self.driver.permission(url, self.get_robots)
             sent, record = self.clock.monotonic(), self.on_request and self._record(go, method, url)
-            digest = None if record is None or to_come == "streamed" else hashlib.sha256()
-            body = None if to_come == "streamed" else b""
+            digest = None if record is None or streamed else hashlib.sha256()
             try:
-                # While a room has the rest of a body wait, the time-out stands still.
                 transport = self.open()
+                # While a room has the rest of a body wait, the time-out stands still.
                 with within(settings.timeout, url):
-                    answer = await self._head(transport, go, method, url, headers, record, to_come, credentials)
+                    answer = await transport.open(
+                        method, url, headers=headers or None, streamed=streamed, timeout=settings.head_timeout
+                    )
+                    answer.go, answer._sent, answer._record = go, sent, record
+                    answer.fetched_at = wall = self.clock.wall()
+                    if record is not None:
+                        record.headers_received(answer.status, answer.headers, self.clock.monotonic(), wall)
+                    self.driver.headers_received(go, answer.status, answer.headers, body=to_come)
                     try:
                         if settings.content_types and not any_type:
                             answer.require_type(settings.content_types)
                         if to_come == "read":
-                            body = await answer.read(max_body or settings.max_body, room=room, digest=digest)
+                            await answer.read(max_body or settings.max_body, room=room, digest=digest)
                     except BaseException:
                         answer.close()
                         raise
                 signing = transport.signing
                 once_more = signing is not None and signing.asked(url, answer.status, answer.headers)
-                if to_come == "streamed" and not once_more:
-                    return _Exchange(answer, sent, record)
-                sha256 = None if digest is None else digest.hexdigest()
+                if streamed and not once_more:
+                    return answer
                 if record is not None:
-                    record, over = None, record  # it is told once, though who is told may fail
-                    self._over(over, body=body, sha256=sha256)
+                    answer._sha256 = None if digest is None else digest.hexdigest()
+                    self._over(record, body=None if streamed else answer._body, sha256=answer._sha256)
             except BaseException as error:
                 self._over(record, error=error)
                 # The connection that was kept for it had ended (RFC 9110, 9.2.2): no try of the host failed.
                 once_more = isinstance(error, ConnectionGone) and gone < MOST_GONE
                 end: End = "abandoned" if once_more else _end_of(error)
-                may_repeat = tries > 0 and end in ("failed", "timed_out")
-                again = self.driver.finished(go, end, jitter=self._jitter(), may_repeat=may_repeat)
+                again = self.driver.finished(go, end, may_repeat=tries > 0 and end in ("failed", "timed_out"))
                 gone, tries = gone + once_more, tries + once_more
                 if again or once_more:
                     continue
@@ -348,7 +334,7 @@ class Session:
                 self.driver.finished(go)
                 tries += 1
             elif not self.driver.finished(go, may_repeat=tries > 0 and answer.status in RETRIED):
-                return _Exchange(answer, sent, None, body, sha256)
+                return answer
 
     async def _nothing_to_send(self, url: Url) -> Go:
         """A Go for what needs no request: only the verdict counts, no turn is taken."""
@@ -357,35 +343,6 @@ class Session:
         if origin_policy is None or not decision.may_fetch:
             raise refusal(decision)
         return Go(url, self.driver.gate.pace_of(url.host) or url.host, origin_policy, self.clock.wall())
-
-    async def _head(
-        self,
-        transport: Transport,
-        go: Go,
-        method: str,
-        url: Url,
-        headers: Mapping[str, str] | None,
-        record: RequestRecord | None,
-        body: Body | None,
-        credentials: bool = True,
-    ) -> StreamedResponse:
-        """Send a request that was permitted; tells the gate when the head of its answer is there."""
-        settings, clock = self.settings, self.clock
-        if credentials and (settings.auth or settings.licences):
-            headers = {**settings.credentials(url.origin), **(headers or {})}
-        streamed = body == "streamed"
-        if settings.head_timeout is None:
-            answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
-        else:
-            with within(settings.head_timeout, url):
-                answer = await transport.open(method, url, headers=headers or None, streamed=streamed)
-        answer.go, answer.fetched_at = go, clock.wall()
-        if record is not None:
-            record.headers_received(answer.status, answer.headers, clock.monotonic(), answer.fetched_at)
-        # What is left of a back-off after a good answer is waited for in full.
-        jitter = self._jitter() if is_temporary(answer.status) else 1.0
-        self.driver.headers_received(go, answer.status, answer.headers, jitter=jitter, body=body)
-        return answer
 
     def _record(self, cause: Go | FetchRobots, method: str, url: str) -> RequestRecord | None:
         if self.on_request is None:
@@ -403,13 +360,12 @@ class Session:
         sha256: str | None = None,
         error: BaseException | None = None,
     ) -> None:
-        """Tell who listens of a request that is over; not of one that was never sent."""
-        if record is not None and self.on_request is not None and not isinstance(error, Postponed | ClientClosed):
+        """Tell who listens of a request that is over, once; not of one that was never sent."""
+        if record is None or record.end or self.on_request is None:
+            return
+        if not isinstance(error, Postponed | ClientClosed):
             record.finished(self.clock.monotonic(), body=body, sha256=sha256, error=error)
             self.on_request(record)
-
-    def _jitter(self) -> float:
-        return random.random() if self.settings.jitter else 1.0
 
     # robots.txt
 

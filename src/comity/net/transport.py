@@ -24,11 +24,12 @@ from comity.net.deadlines import paused, within
 from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.loop_slices import LoopSlices
 from comity.net.names import Names
-from comity.net.response import Head
+from comity.net.response import Head, Response
 from comity.policy import Policy
 from comity.urls import Url
 
 if TYPE_CHECKING:
+    from comity.net.request_record import RequestRecord
     from comity.signatures.folder import Signing
 
 _TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
@@ -73,7 +74,14 @@ class StreamedResponse(Head):
         received: with the setting `raw`, the bytes of a body that came with a content coding, as they came.
     """
 
-    __slots__ = ("_answer", "_closed", "_settings", "_taken", "_turns", "cut", "received")
+    __slots__ = (
+        *("_answer", "_closed", "_settings", "_taken", "_turns", "cut", "received"),
+        *("_body", "_record", "_sent", "_sha256"),  # what was read, and what the session knows of the request
+    )
+
+    _sha256: str | None
+    _sent: float  # when, on the client's monotonic clock
+    _record: "RequestRecord | None"  # evidence that has yet to be handed to who listens
 
     def __init__(
         self, url: Url, answer: aiohttp.ClientResponse, settings: ClientSettings, address: str | None, turns: LoopSlices
@@ -84,10 +92,18 @@ class StreamedResponse(Head):
         self.request_headers, self.address = answer.request_info.headers, address
         self.go, self.fetched_at, self.redirects, self.history = None, 0.0, (), ()
         self.cut = self._closed = self._taken = False
+        self._body, self._sha256 = b"", None
         self.received: bytearray | None = None
         self._answer = answer
         self._settings = settings
         self._turns = turns
+
+    def _with_body(self, now: float) -> Response:
+        """It as a whole, read up to `now`."""
+        found = Response._read(self, self._body, now - self._sent, self._sha256)
+        if self.received is not None:
+            found.received = bytes(self.received)
+        return found
 
     def close(self) -> None:
         """Leave the rest unread; the connection cannot be used again unless all was read."""
@@ -131,6 +147,7 @@ class StreamedResponse(Head):
                     digest.update(body)
                 if room is not None:
                     room.took(len(body))
+                self._body = body
                 return body
         except _ERRORS as error:
             raise explained(error, self.url) from error
@@ -163,7 +180,8 @@ class StreamedResponse(Head):
             raise
         if whole is not None:
             body = whole.getvalue()
-        return body if len(body) <= limit else body[:limit]
+        self._body = body if len(body) <= limit else body[:limit]
+        return self._body
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The decoded body in parts as they arrive; they can be read once, inside the block.
@@ -298,16 +316,21 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         streamed: bool = False,
         data: bytes | None = None,
+        timeout: float | None = None,
     ) -> StreamedResponse:
         """Send one request; gives the answer as soon as its head is there.
 
         Args:
             streamed: whether the body may take longer than `timeout`, which then bounds the wait for each part.
             data: the body of the request.
+            timeout: seconds for the head.
 
         Raises:
             AddressBlocked, Timeout, FetchError
         """
+        if timeout is not None:
+            with within(timeout, url):
+                return await self.open(method, url, headers=headers, streamed=streamed, data=data)
         if self._settings.proxy is not None and (refusal := self._guard.refusal_by_name(url.host)) is not None:
             raise _blocked(url, refusal)
         if self.signing is not None and (signed := self.signing.headers(method, url, time.time())):

@@ -10,6 +10,7 @@ many wait. Refusals do not wait.
 
 import math
 import os
+import random
 import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
@@ -21,7 +22,7 @@ from comity.gate import FetchRobots, Gate, Go, Resolve, Step, Wait
 from comity.gate.machine import End
 from comity.gate.steps import Body, granted, no_turn, postponed, refusal
 from comity.gate.throttle import Pause
-from comity.http_rules import stay_away
+from comity.http_rules import is_temporary, stay_away
 from comity.net.client_settings import MAX_WAIT, ClientSettings
 from comity.net.clock import Clock
 from comity.net.needs import Find, News, Sleep, Way
@@ -45,6 +46,7 @@ class Turns(RobotsFetching):
 
     Attributes:
         on_report: told of a pace when a request that it counts was answered, or never will be.
+        jitter: whether back-offs are spread at random.
 
     Raises:
         InvalidSetting
@@ -62,6 +64,7 @@ class Turns(RobotsFetching):
         self.max_wait: float | None = settings_of(ClientSettings)["max_wait"].checked(max_wait)
         self.clock = clock or Clock()
         self.on_report: Callable[[str], None] | None = None
+        self.jitter = False
         self._begin(pace_with)
         _ALL.add(self)
 
@@ -120,37 +123,41 @@ class Turns(RobotsFetching):
     # Reports
 
     def headers_received(
-        self,
-        go: Go,
-        status: int,
-        headers: Mapping[str, str] = NO_HEADERS,
-        *,
-        jitter: float = 1.0,
-        body: Body | None = None,
+        self, go: Go, status: int, headers: Mapping[str, str] = NO_HEADERS, *, body: Body | None = None
     ) -> None:
         """The head of the answer arrived.
 
         Args:
             headers: in lower case, or whatever the case of a name is asked for in.
-            jitter, body: see `Gate.headers_received`.
+            body: see `Gate.headers_received`.
         """
-        later = stay_away(status, headers, self.clock.wall())
+        later, jitter = None, 1.0  # what is left of a back-off after a good answer is waited for in full
+        if is_temporary(status):
+            later, jitter = stay_away(status, headers, self.clock.wall()), self._jitter()
         self.gate.headers_received(go, self.clock.monotonic(), status, retry_after=later, jitter=jitter, body=body)
         if body != "read":  # while a body is read no turn is given
             self.report(go.key)
 
-    def finished(self, go: Go, end: End = "done", *, jitter: float = 1.0, may_repeat: bool = False) -> bool:
+    def finished(self, go: Go, end: End = "done", *, may_repeat: bool = False) -> bool:
         """The request is over; see `Gate.finished`. Gives whether to try again, where the call `may_repeat`."""
         limit = self._limit() if may_repeat else None
+        jitter = 1.0 if end == "done" else self._jitter()
         again = self.gate.finished(go, self.clock.monotonic(), end, jitter=jitter, again_until=limit)
         self.report(go.key)
         return again
+
+    def _jitter(self) -> float:
+        return random.random() if self.jitter else 1.0
 
     def report(self, key: str) -> None:
         """Something became known about a host: who waits for that asks again."""
         if self._told:
             self.tell(key)
-        for each in (self,) if self._sharing is None else self._sharing:
+        if self._sharing is None:
+            if self.on_report is not None:
+                self.on_report(key)
+            return
+        for each in self._sharing:
             if each.on_report is not None:
                 each.on_report(key)
 

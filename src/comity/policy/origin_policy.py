@@ -84,6 +84,8 @@ class OriginPolicy:
             )
         else:
             self._read(result.robots, result)
+        # Whether what the rules allow may be left out all the same.
+        self._reserved = bool(self._refused or self._hopeless or self._grants_use)
 
     def is_slow(self, url: str) -> bool:
         """Whether the answer about a URL may take many milliseconds, for so many wildcards and so long a URL, and is
@@ -137,11 +139,12 @@ class OriginPolicy:
             explicit = decider is not None and decider.pattern != ""
             verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")
             usage = self._usage.for_url(url, crawlable=allowed) if self._usage else self._nothing_stated()
-            refused = self._refused or (self._too_little(usage) if self._grants_use else "")
-            if allowed and refused and not is_robots_txt(url):
-                blocked, why, recommended = True, refused, False
-            elif allowed and self._hopeless:
-                why, recommended = why + self._hopeless, False
+            if allowed and self._reserved:
+                refused = self._refused or (self._too_little(usage) if self._grants_use else "")
+                if refused and not is_robots_txt(url):
+                    blocked, why, recommended = True, refused, False
+                elif self._hopeless:
+                    why, recommended = why + self._hopeless, False
             why += self._note
         if blocked and policy.mode == "report_only":
             why += "; not blocked, because the mode is report_only"
