@@ -341,8 +341,8 @@ def test_workers_that_wait_for_room_begin_when_the_cluster_grows_and_a_machine_o
             settings={"scope": "any", "sitemaps": False},
             lease=3.0,
             start=placing(ray, prepare=on_another_machine, anywhere=True),
+            on_word=told.append,
         )
-        crawl.on_word = told.append
         crawling = asyncio.ensure_future(crawl.run())
         store = CrawlStore(database.address(url))
 
