@@ -25,11 +25,12 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from in_memory import MemoryStore
 from postgres import Server
-from stores import Held, PostgresStore, SqliteStore, Store
+from stores import Held, PostgresStore, SqliteStore
 
 from comity.errors import StorageError
-from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, State, View, Visit, queue, seen, tables
+from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, Message, State, View, Visit, queue, seen, tables
 from comity.frontier.database import open_for_reading
 from comity.frontier.postgresql.database import address
 from comity.frontier.postgresql.queue import PostgresFrontier
@@ -39,6 +40,7 @@ from comity.frontier.values import Displaced
 
 pytestmark = pytest.mark.both_forms
 
+Store = SqliteStore | PostgresStore | MemoryStore
 HOSTS = ("a.example", "b.example", "c.example")
 
 
@@ -53,11 +55,11 @@ def found(path: str, host: str = "a.example", **values: Any) -> Found:
     )
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "memory"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """Where a frontier may lie: what a test says of it holds for each."""
-    if request.param == "sqlite":
-        yield SqliteStore(tmp_path)
+    if request.param != "postgresql":
+        yield MemoryStore() if request.param == "memory" else SqliteStore(tmp_path)
         return
     made = PostgresStore(request.getfixturevalue("postgres"))
     yield made
@@ -74,7 +76,7 @@ def frontier(store: Store) -> Iterator[DurableFrontier]:
 
 
 @pytest.fixture
-def in_sqlite(tmp_path: Path) -> Iterator[Frontier]:
+def in_sqlite(tmp_path: Path) -> Iterator[Any]:
     with Frontier(tmp_path / "frontier.sqlite") as opened:
         yield opened
 
@@ -244,15 +246,16 @@ def test_runs_stay_few_and_nothing_lies_around(request: pytest.FixtureRequest) -
     folder = root / "frontier.seen"
     folder.mkdir()
     (folder / "00000007.run").write_bytes(b"what a crash left")
-    with Frontier(root / "frontier.sqlite") as frontier:
+    with Frontier(root / "frontier.sqlite") as opened:
+        frontier: Any = opened
         assert list(folder.iterdir()) == []
         most = 0
         for start in range(0, 3000, 10):
             commit(frontier, Batch(found=[found(str(n)) for n in range(start, start + 10)]), nothing)
-            most = max(most, *frontier._db.execute("SELECT count(*) FROM sorted_run").fetchone())
+            most = max(most, *frontier._store._db.execute("SELECT count(*) FROM sorted_run").fetchone())
         assert 2 < most <= 10
-        (fresh,) = frontier._db.execute("SELECT sum(length(fingerprints)) / 8 FROM fresh").fetchone()
-        (sorted_,) = frontier._db.execute("SELECT sum(size) FROM sorted_run").fetchone()
+        (fresh,) = frontier._store._db.execute("SELECT sum(length(fingerprints)) / 8 FROM fresh").fetchone()
+        (sorted_,) = frontier._store._db.execute("SELECT sum(size) FROM sorted_run").fetchone()
         assert fresh <= 20
         assert fresh + sorted_ == 3000
 
@@ -297,21 +300,21 @@ def test_a_run_that_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_database_says_so_and_goes_on_once_there_is_room(in_sqlite: Frontier) -> None:
+def test_a_full_database_says_so_and_goes_on_once_there_is_room(in_sqlite: Any) -> None:
     frontier = in_sqlite
-    (pages,) = frontier._db.execute("PRAGMA page_count").fetchone()
-    frontier._db.execute(f"PRAGMA max_page_count = {pages + 5}")
+    (pages,) = frontier._store._db.execute("PRAGMA page_count").fetchone()
+    frontier._store._db.execute(f"PRAGMA max_page_count = {pages + 5}")
     batch = Batch(found=[found(f"{n}/{'x' * 100}") for n in range(1000)])
     with pytest.raises(StorageError, match="no room"):
         commit(frontier, batch, nothing)
     assert sum(frontier.counts().values()) == 0
-    frontier._db.execute("PRAGMA max_page_count = 1000000")
+    frontier._store._db.execute("PRAGMA max_page_count = 1000000")
     commit(frontier, batch, nothing)
     assert frontier.counts()[State.QUEUED] == 1000
 
 
 def test_to_open_a_view_costs_the_same_however_many_hosts_were_met(
-    in_sqlite: Frontier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    in_sqlite: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = 0
 
@@ -338,9 +341,7 @@ def test_to_open_a_view_costs_the_same_however_many_hosts_were_met(
     assert costs[1] <= costs[0] + 1
 
 
-def test_few_fingerprints_in_memory_are_objects_of_their_own(
-    in_sqlite: Frontier, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_fingerprints_in_memory_are_objects_of_their_own(in_sqlite: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seen, "MOST_NEWEST", 100)
     monkeypatch.setattr(seen, "MOST_FRESH", 1_000)
     most = in_memory = 0
@@ -350,8 +351,8 @@ def test_few_fingerprints_in_memory_are_objects_of_their_own(
         assert in_sqlite.load_state("new") == 60
         commit(in_sqlite, batch, lambda new, _: {"new": new})
         assert in_sqlite.load_state("new") == 0, "each is known, wherever it is kept"
-        most = max(most, len(in_sqlite._seen._newest))
-        in_memory = max(in_memory, len(in_sqlite._seen._fresh))
+        most = max(most, len(in_sqlite._store.seen._newest))
+        in_memory = max(in_memory, len(in_sqlite._store.seen._fresh))
     assert most < 100
     assert 100 < in_memory < 1_100
 
@@ -456,6 +457,61 @@ def test_what_was_met_before_a_new_beginning_is_new_again(frontier: DurableFront
         frontier.begin_again(forget=(), save=lambda last: {})
 
 
+def paths(frontier: DurableFrontier) -> list[str]:
+    return [entry.url.rpartition("/")[2] for entry in frontier.waiting("a.example", but_not=(), most=9)]
+
+
+def test_what_was_put_off_has_its_turn_once_its_host_is_asked_again(store: Store) -> None:
+    with store.open() as frontier:
+        commit(frontier, Batch(found=[found("1"), found("2")]), nothing)
+        first, _ = frontier.waiting("a.example", but_not=(), most=9)
+        for _ in range(2):  # said twice, put off once
+            commit(frontier, Batch(postponed=[first.id]), nothing)
+        assert paths(frontier) == ["2"]
+        with store.view() as view:
+            standing = view.stands(first.url, "a.example")
+            assert standing is not None
+            assert (standing.postponed, standing.attempts) == (True, 1)
+            assert [entry.url for entry in view.waiting("a.example", 9)][1:] == [first.url]
+        commit(frontier, Batch(resumed=["a.example"]), nothing)
+        assert paths(frontier) == ["1", "2"]
+
+
+def test_what_our_settings_kept_out_waits_again_once_they_are_others(store: Store) -> None:
+    def again(*judged: Any) -> dict[str, Any]:
+        return {"judged": [[each.left, each.back, each.refused] for each in judged]}
+
+    with store.open() as frontier:
+        never = found("never", state=State.REFUSED, by_policy=True, refusal={"url": "never"})
+        commit(frontier, Batch(found=[never, found("policy"), found("usage"), found("deep", depth=9)]), nothing)
+        ids = {each.url.rpartition("/")[2]: each.id for each in frontier.waiting("a.example", but_not=(), most=9)}
+        refused = [(State.REFUSED, ids["policy"]), (State.REFUSED, ids["usage"])]
+        commit(frontier, Batch(settled=refused, by_policy=refused[:1], by_usage=[ids["usage"]]), nothing)
+        assert paths(frontier) == ["deep"]
+        with store.view() as view:
+            found_aside = [
+                view.stands(f"http://a.example/{name}", "a.example") for name in ("never", "policy", "usage")
+            ]
+            assert [each and each.aside for each in found_aside] == ["policy", "policy", "usage"]
+        frontier.judge_again(lambda _url, depth, _kind: depth < 9, policy=False, usage=True, save=again)
+        assert (paths(frontier), frontier.load_state("judged")) == (["usage"], [[0, 1, 1], [1, 0, 0]])
+        frontier.judge_again(lambda *_: True, policy=True, usage=False, save=again)
+        assert frontier.load_state("judged") == [[0, 2, 2], [0, 1, 0]]
+        assert sorted(paths(frontier)) == ["deep", "never", "policy", "usage"]
+        assert list(frontier.counts().values()) == [3, 1, 0, 0, 0]
+
+
+def test_what_concerns_other_shards_is_kept_until_they_have_it(store: Store) -> None:
+    told = (0, Message("http://b.example/"))
+    with store.open() as frontier:
+        commit(frontier, Batch(messages=[told, told], taken={0: 7}), nothing)
+        commit(frontier, Batch(messages=[told]), nothing)  # told once
+        assert (frontier.sent, frontier.taken) == ({0: 1}, {0: 7})
+    with store.open() as frontier:
+        commit(frontier, Batch(messages=[(0, Message("http://b.example/2"))], delivered={0: 1}), nothing)
+        assert (frontier.sent, frontier.taken) == ({0: 2}, {0: 7})
+
+
 class Crashes(RuleBasedStateMachine):
     """The frontier beside a dict and a list, with the power cut between any two statements it sends to its disk."""
 
@@ -558,7 +614,7 @@ class Crashes(RuleBasedStateMachine):
             state: dict[str, Any] = write(new, refusals) | {"commits": commits + 1}
             return state
 
-        db = self.frontier._db
+        db = self.frontier._store._db
         db.set_trace_callback(cut)
         commit(self.frontier, batch, write_and_cut)
         db.set_trace_callback(None)
@@ -641,7 +697,7 @@ class PostgresCrashes(Crashes):
 
         with pytest.MonkeyPatch.context() as patch:
             for name in ("execute", "cursor"):
-                patch.setattr(zombie._db, name, counted(getattr(zombie._db, name)))
+                patch.setattr(zombie._store._db, name, counted(getattr(zombie._store._db, name)))
             try:
                 commit(zombie, batch, write_and_cut)
             except Cut:

@@ -26,7 +26,7 @@ from comity.crawler.run.facts import Facts
 from comity.crawler.sinks.runner import read_back
 from comity.errors import InputError
 from comity.frontier import QueuedURL, State
-from comity.frontier.tables import TablesView
+from comity.frontier.committed import FrontierView
 from comity.http_rules import is_temporary
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide
@@ -76,7 +76,7 @@ class Fate:
 class _Known:
     """What is known of a URL: the queue, the parts of its output and of all, what the crawl was begun with."""
 
-    view: TablesView
+    view: FrontierView
     parts: Sequence[Part]
     everywhere: Sequence[Part]
     policy: Policy
@@ -199,7 +199,7 @@ def _rule(record: Mapping[str, Any]) -> str:
     return f"; allowed by robots.txt line {decision['line']} ({decision['rule']})"
 
 
-def waiting(view: TablesView, url: Url, standing: QueuedURL) -> Fate:
+def waiting(view: FrontierView, url: Url, standing: QueuedURL) -> Fate:
     """Why a URL is in the queue or stands aside."""
     if standing.aside is not None:
         fate, why, again = _ASIDE[standing.aside]

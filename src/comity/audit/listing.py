@@ -19,7 +19,7 @@ from comity.crawler.places.crawl_at import ReadCrawl, crawl_at
 from comity.crawler.places.written_crawl import Part, WrittenCrawl, written_crawl
 from comity.errors import InputError
 from comity.frontier import QueuedURL
-from comity.frontier.tables import TablesView
+from comity.frontier.committed import FrontierView
 from comity.urls import Url
 
 URLState = Literal["fetched", "failed", "refused", "skipped", "waiting"]
@@ -161,7 +161,7 @@ def _from_table(
     return found.last
 
 
-def _of_row(view: TablesView, state: URLState, url: str, row: Any) -> ListedURL:
+def _of_row(view: FrontierView, state: URLState, url: str, row: Any) -> ListedURL:
     if isinstance(row, QueuedURL):
         fate = waiting(view, Url(url), row)
         return ListedURL(url, state, fate.fate, fate.why, row.found_on)

@@ -8,8 +8,20 @@ if TYPE_CHECKING:
     from comity.frontier.database import has_begun
     from comity.frontier.later import Judged, Visits
     from comity.frontier.queue import Frontier
-    from comity.frontier.tables import HostCounts, QueuedURL, View
-    from comity.frontier.values import Batch, Entry, EntryKind, Found, Message, Run, State, Superseded, Visit
+    from comity.frontier.tables import View
+    from comity.frontier.values import (
+        Batch,
+        Entry,
+        EntryKind,
+        Found,
+        HostCounts,
+        Message,
+        QueuedURL,
+        Run,
+        State,
+        Superseded,
+        Visit,
+    )
 
 __all__ = [
     "Batch",
@@ -33,10 +45,10 @@ __all__ = [
 __getattr__ = late(  # what reads a finished crawl has no use for most of it
     __name__,
     {
-        "comity.frontier.values": "Batch Entry EntryKind Found Message Run State Superseded Visit",
+        "comity.frontier.values": "Batch Entry EntryKind Found HostCounts Message QueuedURL Run State Superseded Visit",
         "comity.frontier.queue": "Frontier",
         "comity.frontier.database": "has_begun",
-        "comity.frontier.tables": "HostCounts QueuedURL View",
+        "comity.frontier.tables": "View",
         "comity.frontier.later": "Judged Visits",
     },
 )

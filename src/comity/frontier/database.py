@@ -3,15 +3,12 @@
 import os
 import sqlite3
 import sys
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from comity.errors import StorageError
 from comity.frontier.durable import no_descriptor, no_room
-from comity.frontier.values import Entry, EntryKind, Found
 
 # PRAGMA user_version; fingerprints lie in the machine's byte order
 FORMAT = 4 if sys.byteorder == "little" else 5
@@ -183,35 +180,6 @@ def _in_words(error: sqlite3.Error, path: Path) -> StorageError:
         what = "written" if "readonly" in text else "opened"
         return StorageError(f"{path} cannot be {what}", hint="check the folder and its permissions")
     return StorageError(f"{path}: {text}")
-
-
-LATER = 1 << 40  # beyond every rank; a postponed URL has twice as much added to its own
-_KINDS = tuple(EntryKind)
-_PREFIXES = ("", "https://", "http://")
-
-
-def rank(found: Found) -> int:
-    """The place in its host's queue: by priority, then sitemaps before pages. Ids settle the rest."""
-    return found.priority * 2 + (found.kind is not EntryKind.SITEMAP)
-
-
-def split(found: Found) -> tuple[int, str]:
-    """A URL without what its host says already: which prefix stood before, and the rest."""
-    for number, scheme in enumerate(_PREFIXES[1:], 1):
-        if found.url.startswith(prefix := scheme + found.host):
-            return number, found.url[len(prefix) :]
-    return 0, found.url  # with a user name, for example
-
-
-def entry_of(host: str, row: Sequence[Any]) -> Entry:
-    """An entry of the queue from rank, id, prefix, rest, depth, kind, attempts, hops and found_on."""
-    rank, id_, prefix, rest, depth, kind, attempts, hops, found_on = row
-    url = (_PREFIXES[prefix] + host if prefix else "") + rest
-    return Entry(id_, url, depth, _KINDS[kind], attempts, hops, _priority(rank), found_on)
-
-
-def _priority(rank: int) -> int:
-    return (rank - 2 * LATER if rank >= LATER else rank) >> 1
 
 
 def has_begun(path: Path) -> bool:

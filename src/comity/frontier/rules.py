@@ -5,22 +5,20 @@ Changes are handed in as batches. A batch is one transaction together with the l
 reached, so that after a crash files and frontier are brought back to the same instant (see sinks/). What is settled
 leaves the queue; that it was met is remembered by a fingerprint, how many there were in its host's counts.
 
-A store has its tables and what only it can do well: the methods at the end. A batch goes to it in few statements, each
-for many rows.
+What a store has to do is in store.py. A batch goes to it in few statements, each for many rows.
 """
 
 import json
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from comity.frontier import messages
-from comity.frontier.database import LATER, rank, split
-from comity.frontier.later import Inside, Judged, Visits, judge
-from comity.frontier.tables import POLICY, USAGE, CommittedFrontier, FrontierTables, StateChanges
+from comity.frontier.committed import CommittedFrontier
+from comity.frontier.later import Inside, Judged, StateChanges, Visits, judge
+from comity.frontier.store import LATER, POLICY, USAGE, Committed, Row, Store, rank, split
 from comity.frontier.values import Batch, Entry, EntryKind, Found, State
 
 NEXT_ID: Final = "next_id"
@@ -29,8 +27,6 @@ _MOST_HOST_IDS: Final = 1 << 16  # ids of hosts held in memory
 
 Queued = dict[str, list[tuple[int, Found]]]
 """By host, what a commit added to its queue, in the order found: ids, and what was found."""
-Row = tuple[int, int, int, int, str, int, int, int, int, int | None]
-"""A URL as it is queued: id, host, rank, prefix, rest, depth, kind, state, hops, source."""
 
 
 @dataclass(slots=True)
@@ -51,7 +47,7 @@ class Commit:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-class DurableFrontier(CommittedFrontier, ABC):
+class DurableFrontier(CommittedFrontier):
     """A frontier for who works it. `commit` may run in a thread of its own, one at a time; meanwhile what is asked is
     answered from the last commit.
 
@@ -61,15 +57,16 @@ class DurableFrontier(CommittedFrontier, ABC):
         sent, taken: by shard the last parcel for it, and of it, as last committed (see messages.py).
 
     Args:
-        tables: over a connection that reads, and `writing` over the one that writes.
+        store: that which is written; `committed` answers meanwhile as of the last commit.
+        opened: what is closed with the frontier.
 
     Raises:
         StorageError: by every method, where the store fails.
     """
 
-    def __init__(self, tables: FrontierTables, writing: FrontierTables) -> None:
-        self._tables = tables
-        self._writing = writing
+    def __init__(self, store: Store, committed: Committed, opened: ExitStack) -> None:
+        super().__init__(committed)
+        self._store = store
         self._host_ids: dict[str, int] = {}
         self.totals: dict[State, int] = {}
         self._stale = False  # a commit failed: what memory holds may not be what the store holds
@@ -77,14 +74,15 @@ class DurableFrontier(CommittedFrontier, ABC):
         self.sent = messages.numbers(self.load_state(messages.SENT))
         self.taken = messages.numbers(self.load_state(messages.TAKEN))
         self._sent_chain: dict[int, str] = messages.numbers(self.load_state(messages.SENT_CHAIN))
-        self.visits = Visits(tables)
+        self.visits = Visits(committed)
+        self._open = opened.pop_all()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._tables.explained():  # a full disk can refuse even this; the journal is replayed on resume
-            self._close()
+        with self._committed.explained():  # a full disk can refuse even this; the journal is replayed on resume
+            self._open.close()
 
     @contextmanager
     def commit(self, batch: Batch) -> Iterator[Commit]:
@@ -94,20 +92,20 @@ class DurableFrontier(CommittedFrontier, ABC):
         Raises:
             StorageError: the disk is full or fails; the batch can be handed in again, now or after a restart.
         """
-        with self._tables.explained():
+        with self._committed.explained():
             if self._stale:
                 self._reload()
             self._stale = True
-            self._tidy()
-            with self._transaction():
+            self._store.tidy()
+            with self._store.transaction():
                 changes = StateChanges()
                 self._settle(batch, changes)
                 self._put_off(batch)
                 new, met, queued = self._take_up(batch.found, changes)
-                with self._while_writing():
+                with self._store.while_writing():
                     if changes:
-                        self._count(changes.by_host())
-                    self._write_visits(batch)
+                        self._store.count(changes.by_host())
+                    self._store.write_visits(batch)
                     exchanged = self._exchange(batch, met) if batch.exchanges else {}
                     refusals = [found.refusal for found in new if found.refusal is not None]
                     commit = Commit(len(new), refusals, queued)
@@ -115,7 +113,7 @@ class DurableFrontier(CommittedFrontier, ABC):
                     ids = {NEXT_ID: self._next_id, NEXT_SOURCE: self._next_source}
                     self._save(commit.facts | ids | exchanged)
             self._stale = False
-            self._committed(met)
+            self._store.committed(met)
             if exchanged:
                 self.sent, self.taken = exchanged[messages.SENT], exchanged[messages.TAKEN]
                 self._sent_chain = exchanged[messages.SENT_CHAIN]
@@ -130,11 +128,11 @@ class DurableFrontier(CommittedFrontier, ABC):
             forget: patterns of names of what is saved; `*` stands for anything.
             save: is given the id of the last visit and returns what to save in the same transaction.
         """
-        with self._tables.explained():
+        with self._committed.explained():
             self._stale = True
-            with self._transaction():
-                last = self._begin_refresh()
-                self._forget(forget)
+            with self._store.transaction():
+                last = self._store.begin_refresh()
+                self._store.forget(forget)
                 self._save(save(last))
             self._reload()
             self._stale = False
@@ -151,13 +149,13 @@ class DurableFrontier(CommittedFrontier, ABC):
             save: is given what came of policy and uses, and of the scope, and returns what to save in the same
                 transaction.
         """
-        with self._tables.explained():
+        with self._committed.explained():
             self._stale = True
-            with self._transaction():
+            with self._store.transaction():
                 changes = StateChanges()
-                judged = judge(self._writing, changes, inside, policy=policy, usage=usage)
+                judged = judge(self._store, changes, inside, policy=policy, usage=usage)
                 if changes:
-                    self._count(changes.by_host())
+                    self._store.count(changes.by_host())
                 self._save(save(*judged))
             self._reload()
             self._stale = False
@@ -165,25 +163,23 @@ class DurableFrontier(CommittedFrontier, ABC):
     def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: EntryKind | None = None) -> list[Entry]:
         """URLs of a host, of a kind or of all, that wait for their turn, by priority, then sitemaps first, then in the
         order found."""
-        return self._tables.queue(host, most, but_not=but_not, below=LATER, kind=kind)
+        return self._committed.queue(host, most, but_not=but_not, below=LATER, kind=kind)
 
     def save_state(self, key: str, value: Any) -> None:
         """Keep a fact about the run, as JSON; None forgets it."""
-        with self._tables.explained():
+        with self._committed.explained():
             stale, self._stale = self._stale, True
-            with self._transaction():
+            with self._store.transaction():
                 self._save({key: value})
             self._stale = stale
 
     def load_states(self, start: str) -> dict[str, Any]:
         """What is saved whose names begin with `start`, by name."""
-        which, values = self._tables.starting(start)
-        rows = self._tables.rows(f"SELECT key, value FROM {self._tables.facts} WHERE {which}", values)
-        return {key: json.loads(value) for key, value in rows}
+        return {key: json.loads(text) for key, text in self._committed.facts(start).items()}
 
     def _reload(self) -> None:
         self._host_ids.clear()
-        self._recall()
+        self._store.recall()
         self._next_id: int = self.load_state(NEXT_ID, 1)
         self._next_source: int = self.load_state(NEXT_SOURCE, 1)
         self.totals = self.counts()
@@ -195,51 +191,36 @@ class DurableFrontier(CommittedFrontier, ABC):
             aside.setdefault((state, POLICY), []).append(id_)
         if batch.by_usage:
             aside[State.REFUSED, USAGE] = batch.by_usage
-        its = self._writing
         for (counted, why), ids in aside.items():
-            its.execute(
-                f"INSERT INTO {its.aside} ({its.columns}, why) SELECT {its.columns.replace('state', f'{counted:d}')}, "
-                f"{why} FROM {its.waiting} WHERE id {its.among} ON CONFLICT DO NOTHING",
-                (its.as_value(ids),),
-            )
+            self._store.set_aside(ids, counted, why)
         states = {id_: state for state, id_ in batch.settled}
         if states:
-            for id_, host, before in self._remove(list(states)):  # what was settled before is not there
+            for id_, host, before in self._store.remove(list(states)):  # what was settled before is not there
                 changes[host, before] -= 1
                 changes[host, states[id_]] += 1
 
     def _put_off(self, batch: Batch) -> None:
         """Count tries, put URLs off, and have hosts' put-off URLs come up again."""
-        its = self._writing
         by_times: dict[int, list[int]] = {}
         for id_, times in Counter(batch.retried).items():
             by_times.setdefault(times, []).append(id_)
         for times, ids in by_times.items():
-            its.execute(
-                f"UPDATE {its.waiting} SET attempts = attempts + ? WHERE id {its.among}", (times, its.as_value(ids))
-            )
+            self._store.retry(ids, times)
         if batch.postponed:
-            its.execute(
-                f"UPDATE {its.waiting} SET rank = rank + ?, attempts = attempts + 1 WHERE id {its.among} AND rank < ?",
-                (2 * LATER, its.as_value(batch.postponed), LATER),
-            )
+            self._store.postpone(batch.postponed)
         if batch.resumed:
-            hosts = [self._host_ids[name] for name in self._with_ids(batch.resumed)]
-            its.execute(
-                f"UPDATE {its.waiting} SET rank = rank - ? WHERE host {its.among} AND rank >= ?",
-                (2 * LATER, its.as_value(hosts), LATER),
-            )
+            self._store.resume([self._host_ids[name] for name in self._with_ids(batch.resumed)])
 
     def _take_up(self, found: list[Found], changes: StateChanges) -> tuple[list[Found], list[int], Queued]:
         """Those that are new, and their fingerprints; what of them waits goes into the queue, and is given by host."""
-        fingerprints = self._meet([each.url for each in found])
+        fingerprints = self._store.meet([each.url for each in found])
         new = [found[index] for index in fingerprints.values()]
         self._with_ids([each.host for each in new])
         named = dict.fromkeys(each.found_on for each in new if each.found_on is not None and each.stays)
         sources = {url: number for number, url in enumerate(named, self._next_source)}
         if sources:
             self._next_source += len(sources)
-            self._add_sources(sources)
+            self._store.add_sources(sources)
         rows: list[Row] = []
         refused: list[Row] = []
         queued: Queued = {}
@@ -256,38 +237,36 @@ class DurableFrontier(CommittedFrontier, ABC):
                 number += 1
         self._next_id = number
         if rows:
-            self._queue(rows)
+            self._store.add(rows)
         if refused:
-            self._add_aside(refused, POLICY)
+            self._store.add_aside(refused, POLICY)
         return new, list(fingerprints), queued
 
     def _with_ids(self, names: Iterable[str]) -> list[str]:
         """Names of hosts, whose ids are in memory then; they are made in the order of the names."""
         wanted = list(dict.fromkeys(names))
-        ids, its = self._host_ids, self._writing
+        ids = self._host_ids
         unknown = [name for name in wanted if name not in ids]
         if unknown:
             if len(ids) >= _MOST_HOST_IDS:
                 unknown = wanted
                 ids.clear()
-            query = f"SELECT name, id FROM {its.host} WHERE name {its.among}"
-            ids.update(its.execute(query, (its.as_value(unknown),)).fetchall())
+            ids.update(self._store.host_ids(unknown))
             if made := [name for name in unknown if name not in ids]:
-                (last,) = its.execute(f"SELECT coalesce(max(id), 0) FROM {its.host}").fetchone()
-                numbers = {name: number for number, name in enumerate(made, last + 1)}
-                self._add_hosts(numbers)
+                numbers = {name: number for number, name in enumerate(made, self._store.last_host() + 1)}
+                self._store.add_hosts(numbers)
                 ids.update(numbers)
         return wanted
 
     def _exchange(self, batch: Batch, met: list[int]) -> dict[str, dict[int, Any]]:
         """Send what concerns other shards, each URL once; gives what is to be saved, and adds fingerprints to `met`."""
         urls = [each for each in batch.messages if each[1].settles]
-        fingerprints = self._meet([message.url for _, message in urls])
+        fingerprints = self._store.meet([message.url for _, message in urls])
         met += fingerprints
         texts = messages.parcels_of(batch.messages, [urls[index] for index in fingerprints.values()])
         made = {shard: number for number, shard in enumerate(texts, max(self.sent.values(), default=0) + 1)}
-        self._send([(made[shard], shard, text) for shard, text in texts.items()])
-        self._forget_parcels(batch.delivered)
+        self._store.send([(made[shard], shard, text) for shard, text in texts.items()])
+        self._store.forget_parcels(batch.delivered)
         return {
             messages.SENT: self.sent | made,
             messages.SENT_CHAIN: messages.chains(self._sent_chain, texts),
@@ -295,84 +274,6 @@ class DurableFrontier(CommittedFrontier, ABC):
         }
 
     def _save(self, state: Mapping[str, Any]) -> None:
-        self._keep({key: json.dumps(value) for key, value in state.items() if value is not None})
+        self._store.keep({key: json.dumps(value) for key, value in state.items() if value is not None})
         if gone := [key for key, value in state.items() if value is None]:
-            self._drop(gone)
-
-    # What a store does, all but the first three in the transaction that is open
-
-    @abstractmethod
-    def _close(self) -> None:
-        """Let go of everything."""
-
-    @abstractmethod
-    def _transaction(self) -> AbstractContextManager[None]:
-        """A block that is kept as a whole or not at all."""
-
-    @abstractmethod
-    def _recall(self) -> None:
-        """Hold in memory nothing but what is kept: a transaction may have failed."""
-
-    def _tidy(self) -> None:
-        """Do what is best done before a transaction."""
-
-    def _while_writing(self) -> AbstractContextManager[Any]:
-        """A block in which the output is written: answers need not be there before its end."""
-        return nullcontext()
-
-    @abstractmethod
-    def _meet(self, urls: list[str]) -> dict[int, int]:
-        """Add the fingerprints of URLs that were not met before, each with the index of the first that has it, in
-        order."""
-
-    def _committed(self, met: list[int]) -> None:
-        """Fingerprints were added, and that is durable."""
-
-    @abstractmethod
-    def _remove(self, ids: list[int]) -> Iterable[tuple[int, int, int]]:
-        """Take URLs out of the queue; gives id, host and state of those that were there."""
-
-    @abstractmethod
-    def _queue(self, rows: Sequence[Row]) -> None:
-        """Add URLs to the queue, never tried yet; `_add_aside` to what stands aside."""
-
-    @abstractmethod
-    def _add_aside(self, rows: Sequence[Row], why: int) -> None: ...
-
-    @abstractmethod
-    def _add_hosts(self, ids: Mapping[str, int]) -> None: ...
-
-    @abstractmethod
-    def _add_sources(self, ids: Mapping[str, int]) -> None: ...
-
-    @abstractmethod
-    def _count(self, changes: Mapping[int, Sequence[int]]) -> None:
-        """Change how many URLs of hosts are in each state."""
-
-    @abstractmethod
-    def _write_visits(self, batch: Batch) -> None:
-        """Take up what a batch says of visits."""
-
-    @abstractmethod
-    def _begin_refresh(self) -> int:
-        """Remember what waits with the visits, and forget what was met; gives the id of the last visit."""
-
-    @abstractmethod
-    def _forget(self, patterns: Iterable[str]) -> None:
-        """Forget facts by name; `*` stands for anything."""
-
-    @abstractmethod
-    def _send(self, parcels: Iterable[tuple[int, int, str]]) -> None:
-        """Keep parcels: number, receiver and text."""
-
-    @abstractmethod
-    def _forget_parcels(self, delivered: Mapping[int, int]) -> None:
-        """Forget what was taken, by receiver up to which parcel."""
-
-    @abstractmethod
-    def _keep(self, facts: Mapping[str, str]) -> None:
-        """Keep facts, as text."""
-
-    @abstractmethod
-    def _drop(self, names: list[str]) -> None:
-        """Forget facts."""
+            self._store.drop(gone)

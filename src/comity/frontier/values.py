@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from comity.errors import StorageError
 
@@ -69,6 +69,34 @@ class Found(NamedTuple):  # made for each link that is new: a frozen dataclass t
 
 
 @dataclass(frozen=True, slots=True)
+class HostCounts:
+    """How many URLs of a host wait, and what became of the others."""
+
+    host: str
+    waiting: int
+    done: int
+    refused: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedURL:
+    """How a URL waits in the frontier.
+
+    Attributes:
+        postponed: whether it waits for a robots.txt that could not be reached.
+        aside: of one that stands aside, what keeps it there; None of one that waits.
+    """
+
+    state: State
+    postponed: bool
+    aside: Literal["scope", "policy", "usage"] | None
+    depth: int
+    attempts: int
+    found_on: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Visit:
     """A page as it was found when it was last requested. Times are Unix time in seconds.
 
@@ -90,6 +118,25 @@ class Visit:
     modified: str | None = None
     found_on: str | None = None
     stated: float | None = None
+
+
+ListedTable = Literal["visit", "waiting", "aside"]
+"""Pages visited, URLs that wait, those that the scope keeps aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """URLs of one table, in the order of their rows.
+
+    Attributes:
+        urls: each with its row's id and what the row says.
+        last: id of the last row that was looked at; None where no row is left.
+        looked: rows looked at.
+    """
+
+    urls: list[tuple[int, str, QueuedURL | Visit]]
+    last: int | None
+    looked: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from comity.crawler.sharding.placement import shard_with
 from comity.crawler.sharding.shards import CrawlManifest, is_running, manifest_of, part, parts_of, stored_in
 from comity.errors import InputError, InvalidSetting
 from comity.frontier import View
-from comity.frontier.tables import TablesView
+from comity.frontier.committed import FrontierView
 
 STORE: Final = ("postgresql://", "postgres://")
 
@@ -68,12 +68,12 @@ class FolderReading:
         """How many it has; 1 where it is not cut into shards."""
         return len(self._parts)
 
-    def views(self) -> Iterator[TablesView]:
+    def views(self) -> Iterator[FrontierView]:
         """Each part's, opened one at a time; of those that have not begun, none."""
         opened = (View.begun(part / "frontier.sqlite") for part in self._parts)
         return (view for view in opened if view is not None)
 
-    def view_of(self, host: str) -> TablesView | None:
+    def view_of(self, host: str) -> FrontierView | None:
         """That of the part which a host belongs to, if it is there."""
         return self.view(self.shard_of(host))
 
@@ -96,7 +96,7 @@ class FolderReading:
                 found |= holds(view, names, given, time.time())
         return found
 
-    def begun(self, view: TablesView | None = None) -> Begun:
+    def begun(self, view: FrontierView | None = None) -> Begun:
         """With what it was begun. `view`: of one of its parts, where it is open."""
         if self._manifest is not None:
             return Begun.of(self._manifest)
@@ -138,11 +138,11 @@ class StoreReading:
         """How many it has."""
         return self._manifest.shards
 
-    def views(self) -> Iterator[TablesView]:
+    def views(self) -> Iterator[FrontierView]:
         """Each shard's, opened one at a time."""
         return (self.view(number) for number in range(self._manifest.shards))
 
-    def view_of(self, host: str) -> TablesView | None:
+    def view_of(self, host: str) -> FrontierView | None:
         """That of the shard which a host belongs to."""
         return self.view(self.shard_of(host))
 
@@ -177,7 +177,7 @@ class StoreReading:
                     found[host] = replace(hold, until=None if hold.until is None else hold.until - ahead)
         return found
 
-    def begun(self, view: TablesView | None = None) -> Begun:
+    def begun(self, view: FrontierView | None = None) -> Begun:
         """With what it was begun."""
         return Begun.of(self._manifest)
 
@@ -205,7 +205,7 @@ class StoreReading:
     def _orders(self) -> list[Order]:
         return [order for _, order in self._store.orders()]
 
-    def view(self, number: int) -> TablesView:
+    def view(self, number: int) -> FrontierView:
         """That of a shard."""
         from comity.frontier.postgresql.view import PostgresView
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from comity.crawler.places.orders import Order
 from comity.crawler.progress.stats import UNREACHABLE, WAITS, span
 from comity.domains import registrable
-from comity.frontier.tables import TablesView
+from comity.frontier.committed import FrontierView
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Hold:
         return f"for {span(max(self.until - now, 0.0))} ({why})"
 
 
-def holds(view: TablesView, hosts: Iterable[str], given: Iterable[Order], now: float) -> dict[str, Hold]:
+def holds(view: FrontierView, hosts: Iterable[str], given: Iterable[Order], now: float) -> dict[str, Hold]:
     """What keeps hosts of a shard, running or not, from being asked now; of those that nothing does, nothing.
 
     Args:

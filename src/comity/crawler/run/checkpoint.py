@@ -24,8 +24,8 @@ from comity.crawler.sharding.shards import CrawlManifest, manifest_of, run_in
 from comity.errors import InvalidSetting
 from comity.fields import settings_of
 from comity.frontier import EntryKind, Judged, Run, Superseded, View
+from comity.frontier.committed import FrontierView
 from comity.frontier.rules import DurableFrontier
-from comity.frontier.tables import TablesView
 from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
 
@@ -142,7 +142,7 @@ class Begun:
         return cls(True, policy_from_dict(manifest.policy), known_settings(manifest.settings), manifest.refresh)
 
     @classmethod
-    def seen_in(cls, view: TablesView) -> "Begun":
+    def seen_in(cls, view: FrontierView) -> "Begun":
         """That of a crawl of one part, by its frontier."""
         policy, refresh = view.load_state(POLICY), view.load_state("refresh") or {"number": 0}
         settings = known_settings(view.load_state(SETTINGS) or {})

@@ -13,7 +13,7 @@ from typing import Any, Final
 from comity import urls
 from comity.crawler.sharding.shards import CrawlManifest, PlacedBy, ShardPlace, shard_of
 from comity.frontier import Message, Run
-from comity.frontier.tables import TablesView
+from comity.frontier.committed import FrontierView
 
 _PLACED: Final = "placed {}"
 """Facts, by number: hosts that a commit settled, and what each shares its pace by."""
@@ -89,7 +89,7 @@ def _settled(load_state: Callable[[str], Any]) -> Iterator[dict[str, str]]:
         number += 1
 
 
-def shard_with(host: str, manifest: CrawlManifest, view_of: Callable[[int], TablesView | None]) -> int:
+def shard_with(host: str, manifest: CrawlManifest, view_of: Callable[[int], FrontierView | None]) -> int:
     """The number of the shard that a host belongs to.
 
     Args:

@@ -18,7 +18,6 @@ from comity.crawler.run.limits import Spent
 from comity.crawler.workers.board import Row, left_alone, part_of_pool
 from comity.crawler.workers.leases import NEXT_TOKEN, StandsStill, now, see_run
 from comity.errors import InputError, StorageError
-from comity.frontier.later import Visits
 from comity.frontier.messages import TAKEN, Parcel, numbers
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
@@ -365,7 +364,7 @@ class CrawlStore:
         """Pages known from before the refresh under way that wait still."""
         last = {shard: fact["last"] for shard, fact in self.state("refresh").items()}
         with self.open(_LONG) as db:
-            return sum(Visits(ShardTables(db, self.where, shard)).unasked(number) for shard, number in last.items())
+            return sum(ShardTables(db, self.where, shard).unasked(number) for shard, number in last.items())
 
     # Messages, orders
 

@@ -1,4 +1,4 @@
-"""The frontier of one shard in PostgreSQL: what rules.py asks of a store, in as few statements.
+"""The frontier of one shard in PostgreSQL: a store as of store.py, in as few statements.
 
 A commit begins by asking, in its own transaction, whether the shard is still ours (leases.py), and the commit before is
 still there: the row with the token stays locked until the end, so that nobody else can have the shard before all of the
@@ -6,7 +6,7 @@ commit is there, or nothing. A database that has lost commits, because another s
 found out: who has the shard next goes on from what is there, and cuts the files back to it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from typing import Any, Final
 
@@ -15,55 +15,35 @@ from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained
 from comity.frontier.postgresql.seen import Fingerprints
 from comity.frontier.postgresql.view import CommittedTables, ShardTables
-from comity.frontier.rules import DurableFrontier, Row
+from comity.frontier.rules import DurableFrontier
+from comity.frontier.store import Row
 from comity.frontier.values import Batch, Displaced
 
 _NULL: Final = r"\N"  # as COPY takes it
 _STATES: Final = ("unasked", "queued", "done", "refused", "failed")
 
 
-class PostgresFrontier(DurableFrontier):
-    """One shard of a crawl, for who holds it.
+class PostgresStore(ShardTables):
+    """One shard of a crawl, for who holds it: see store.py.
 
     Args:
         token: that of the lease (see leases.py).
-        patience: seconds that a transaction may stand still before the database ends it, so that a process that was
-            stopped in the middle of one does not keep the shard from the next.
-
-    Raises:
-        StorageError: the crawl is not there or cannot be reached; by a commit also Unreachable: the connection broke,
-            and whether all was kept or nothing is to be seen after the next opening.
-        Displaced: the shard is not ours, or not any more.
     """
 
-    def __init__(self, where: Address, shard: int, token: int, *, patience: float = 30.0) -> None:
-        self._where = where
+    def __init__(self, db: Any, where: Address, shard: int, token: int) -> None:
+        super().__init__(db, where, shard)
         self._shard = shard
         self._token = token
         self._saved: dict[str, str] = {}  # facts as they were committed last, to write only what changed
-        with explained(where), ExitStack() as stack:
-            self._db = stack.enter_context(closing(connect(where, stopped=patience)))
-            self._reading = stack.enter_context(closing(CommittedTables(where, shard)))
-            row = self._db.execute(
-                "SELECT commits FROM fence WHERE (shard, token) = (%s, %s)", (shard, token)
-            ).fetchone()
-            self._commits: int = 0 if row is None else row[0]  # under this token
-            with self._transaction():
-                key: bytes = self._db.execute("SELECT fingerprint_key FROM crawl").fetchone()[0]
-            self._seen = Fingerprints(self._db, shard, key)
-            super().__init__(self._reading, ShardTables(self._db, where, shard))
-            self._open = stack.pop_all()
-
-    def _close(self) -> None:
-        self._open.close()
-
-    def abandon(self) -> None:
-        """Have nothing wait for the database any longer: from any thread. What is under way raises Unreachable."""
-        cut_off(self._db)
-        self._reading.abandon()
+        self._refreshes = None
+        row = db.execute("SELECT commits FROM fence WHERE (shard, token) = (%s, %s)", (shard, token)).fetchone()
+        self._commits: int = 0 if row is None else row[0]  # under this token
+        with self.transaction():
+            key: bytes = db.execute("SELECT fingerprint_key FROM crawl").fetchone()[0]
+        self._seen = Fingerprints(db, shard, key)
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """A transaction that is nothing unless the shard is ours to its end."""
         try:
             cursor = self._db.execute(
@@ -84,35 +64,38 @@ class PostgresFrontier(DurableFrontier):
                 self._db.rollback()
             raise
 
-    def _recall(self) -> None:
+    def tidy(self) -> None:
+        """There is nothing to do."""
+
+    def recall(self) -> None:
         self._seen.forget()
         self._saved.clear()
         # An index is made for the first refresh; a first crawl visits a URL once.
         visited = f"{self._where.schema}.visited_{self._shard}"
-        self._refreshes = self._tables.rows("SELECT to_regclass(?)", (visited,))[0][0]
+        self._refreshes = self.rows("SELECT to_regclass(?)", (visited,))[0][0]
 
-    def _while_writing(self) -> AbstractContextManager[Any]:
+    def while_writing(self) -> AbstractContextManager[Any]:
         """The database works on what it is told while the output is written."""
         pipeline: AbstractContextManager[Any] = self._db.pipeline()
         return pipeline
 
-    def _meet(self, urls: list[str]) -> dict[int, int]:
+    def meet(self, urls: list[str]) -> dict[int, int]:
         return self._seen.take_up(urls)
 
-    def _committed(self, met: list[int]) -> None:
+    def committed(self, met: Collection[int]) -> None:
         self._seen.committed(met)
 
-    def _remove(self, ids: list[int]) -> Iterable[tuple[int, int, int]]:
+    def remove(self, ids: list[int]) -> Iterable[tuple[int, int, int]]:
         rows: Iterable[tuple[int, int, int]] = self._db.execute(
-            f"DELETE FROM {self._writing.waiting} WHERE id = ANY(%s) RETURNING id, host, state", (ids,)
+            f"DELETE FROM {self.waiting} WHERE id = ANY(%s) RETURNING id, host, state", (ids,)
         )
         return rows
 
-    def _queue(self, rows: Sequence[Row]) -> None:
-        self._copy(f"{self._writing.waiting} ({ShardTables.columns})", map(self._line, rows))
+    def add(self, rows: Sequence[Row]) -> None:
+        self._copy(f"{self.waiting} ({self.columns})", map(self._line, rows))
 
-    def _add_aside(self, rows: Sequence[Row], why: int) -> None:
-        self._copy(f"{self._writing.aside} ({ShardTables.columns}, why)", (f"{self._line(row)}\t{why}" for row in rows))
+    def add_aside(self, rows: Sequence[Row], why: int) -> None:
+        self._copy(f"{self.aside} ({self.columns}, why)", (f"{self._line(row)}\t{why}" for row in rows))
 
     def _line(self, row: Row) -> str:
         """As COPY takes it."""
@@ -122,25 +105,24 @@ class PostgresFrontier(DurableFrontier):
             f"{_NULL if source is None else source}"
         )
 
-    def _add_hosts(self, ids: Mapping[str, int]) -> None:
+    def add_hosts(self, ids: Mapping[str, int]) -> None:
         self._db.execute(
-            f"INSERT INTO {self._writing.host} (shard, id, name) "
-            f"SELECT {self._shard}, * FROM unnest(%s::int[], %s::text[])",
+            f"INSERT INTO {self.host} (shard, id, name) SELECT {self._shard}, * FROM unnest(%s::int[], %s::text[])",
             (list(ids.values()), list(ids)),
         )
 
-    def _add_sources(self, ids: Mapping[str, int]) -> None:
+    def add_sources(self, ids: Mapping[str, int]) -> None:
         rows = (f"{self._shard}\t{number}\t{_text(url)}" for url, number in ids.items())
-        self._copy(f"{self._writing.source} (shard, id, url)", rows)
+        self._copy(f"{self.source} (shard, id, url)", rows)
 
-    def _send(self, parcels: Iterable[tuple[int, int, str]]) -> None:
+    def send(self, parcels: Iterable[tuple[int, int, str]]) -> None:
         for number, shard, text in parcels:
             self._db.execute(
                 "INSERT INTO parcel (sender, id, receiver, messages) VALUES (%s, %s, %s, %s)",
                 (self._shard, number, shard, text),
             )
 
-    def _forget_parcels(self, delivered: Mapping[int, int]) -> None:
+    def forget_parcels(self, delivered: Mapping[int, int]) -> None:
         for shard, number in delivered.items():  # what is known to be taken may be lost since
             self._db.execute(
                 "DELETE FROM parcel WHERE sender = %s AND receiver = %s AND id <= %s AND id <= "
@@ -152,36 +134,62 @@ class PostgresFrontier(DurableFrontier):
         with self._db.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
             copy.write("\n".join(rows) + "\n")
 
-    def _count(self, changes: Mapping[int, Sequence[int]]) -> None:
+    def count(self, changes: Mapping[int, Sequence[int]]) -> None:
         sums = ", ".join(f"{name} = host.{name} + more.{name}" for name in _STATES)
         self._db.execute(
-            f"UPDATE {self._writing.host} AS host SET {sums} FROM "
+            f"UPDATE {self.host} AS host SET {sums} FROM "
             f"unnest(%s::int[], {', '.join(['%s::int[]'] * 5)}) AS more (id, {', '.join(_STATES)}) "
             "WHERE host.id = more.id",
             (list(changes), *(list(column) for column in zip(*changes.values(), strict=True))),
         )
 
-    def _write_visits(self, batch: Batch) -> None:
+    def write_visits(self, batch: Batch) -> None:
         later.write_visits(self._db, self._shard, batch, indexed=self._refreshes is not None)
 
-    def _begin_refresh(self) -> int:
+    def begin_refresh(self) -> int:
         return later.begin_refresh(self._db, self._shard)
 
-    def _forget(self, patterns: Iterable[str]) -> None:
+    def forget(self, patterns: Iterable[str]) -> None:
         later.forget(self._db, self._shard, patterns)
         self._saved.clear()
 
-    def _keep(self, facts: Mapping[str, str]) -> None:
+    def keep(self, facts: Mapping[str, str]) -> None:
         """Those that are not what they were."""
         changed = {key: text for key, text in facts.items() if self._saved.get(key) != text}
         if changed:
             later.keep(self._db, self._shard, changed)
             self._saved |= changed  # should the commit fail, all of it is forgotten
 
-    def _drop(self, names: list[str]) -> None:
-        self._db.execute(f"DELETE FROM {self._writing.facts} WHERE key = ANY(%s)", (names,))
+    def drop(self, names: list[str]) -> None:
+        self._db.execute(f"DELETE FROM {self.of_run} WHERE key = ANY(%s)", (names,))
         for name in names:
             self._saved.pop(name, None)
+
+
+class PostgresFrontier(DurableFrontier):
+    """One shard of a crawl, for who holds it.
+
+    Args:
+        token: that of the lease (see leases.py).
+        patience: seconds that a transaction may stand still before the database ends it, so that a process that was
+            stopped in the middle of one does not keep the shard from the next.
+
+    Raises:
+        StorageError: the crawl is not there or cannot be reached; by a commit also Unreachable: the connection broke,
+            and whether all was kept or nothing is to be seen after the next opening.
+        Displaced: the shard is not ours, or not any more.
+    """
+
+    def __init__(self, where: Address, shard: int, token: int, *, patience: float = 30.0) -> None:
+        with explained(where), ExitStack() as stack:
+            self._db = stack.enter_context(closing(connect(where, stopped=patience)))
+            self._reading = stack.enter_context(closing(CommittedTables(where, shard)))
+            super().__init__(PostgresStore(self._db, where, shard, token), self._reading, stack)
+
+    def abandon(self) -> None:
+        """Have nothing wait for the database any longer: from any thread. What is under way raises Unreachable."""
+        cut_off(self._db)
+        self._reading.abandon()
 
 
 def _text(value: str) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 from array import array
+from collections.abc import Collection
 from typing import Any, Final
 
 PLACES: Final = 1 << 17
@@ -46,7 +47,7 @@ class Fingerprints:
         new = {fingerprint for (fingerprint,) in rows}
         return {fingerprint: index for fingerprint, index in first.items() if fingerprint in new}
 
-    def committed(self, fingerprints: list[int]) -> None:
+    def committed(self, fingerprints: Collection[int]) -> None:
         """These were added, and that is durable."""
         for fingerprint in fingerprints:
             self._known[fingerprint & PLACES - 1] = fingerprint

@@ -5,8 +5,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from comity.errors import InputError
+from comity.frontier.committed import FrontierView
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained, is_made
-from comity.frontier.tables import FrontierTables, TablesView
+from comity.frontier.tables import FrontierTables, one_instant
 from comity.frontier.values import Unreachable
 
 
@@ -20,7 +21,7 @@ class ShardTables(FrontierTables):
     def __init__(self, db: Any, where: Address, shard: int) -> None:
         self._db = db
         self._where = where
-        self.waiting, self.aside, self.host, self.source, self.visit, self.facts = (
+        self.waiting, self.aside, self.host, self.source, self.visited, self.of_run = (
             f"{name}_{shard}" for name in ("waiting", "aside", "host", "source", "visit", "fact")
         )
 
@@ -91,7 +92,7 @@ class CommittedTables(ShardTables):
             return super().rows(query, values)
 
 
-class PostgresView(TablesView):
+class PostgresView(FrontierView):
     """One shard.
 
     Raises:
@@ -108,4 +109,5 @@ class PostgresView(TablesView):
                 db.close()
                 raise
             begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-            super().__init__(db, ShardTables(db, where, shard), begin)
+            tables = ShardTables(db, where, shard)
+            super().__init__(tables, one_instant(db, tables, begin))
