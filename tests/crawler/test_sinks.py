@@ -28,7 +28,8 @@ from sites import Site
 from comity import Crawler, InvalidSetting, Policy, StorageError
 from comity.crawler import Sink
 from comity.crawler.sinks import files
-from comity.crawler.sinks.runner import FORMATS, SinkRunner, make, read_back
+from comity.crawler.sinks.formats import FORMATS
+from comity.crawler.sinks.runner import SinkRunner, make, read_back
 from comity.frontier import Frontier
 
 QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))

@@ -9,7 +9,8 @@ from typing import Any
 
 from comity import times
 from comity.crawler.places.written_crawl import FRONTIER, Part, WrittenCrawl
-from comity.crawler.sinks.runner import DEFAULT, FORMATS, read_back
+from comity.crawler.sinks.formats import FORMATS
+from comity.crawler.sinks.runner import DEFAULT, read_back
 from comity.errors import InputError, InvalidSetting
 
 _FATES = {

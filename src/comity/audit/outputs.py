@@ -15,7 +15,8 @@ from comity import times, urls
 from comity.audit.chain import Proof
 from comity.crawler.output.stored import JsonObject, StoredRecord, shape, wrong_field
 from comity.crawler.sinks import OURS
-from comity.crawler.sinks.runner import FORMATS, read_back
+from comity.crawler.sinks.formats import FORMATS
+from comity.crawler.sinks.runner import read_back
 from comity.errors import ComityError, InvalidSetting, MissingExtra
 
 _SHAPES: Final = {

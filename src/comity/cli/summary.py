@@ -12,7 +12,7 @@ from comity.cli.progress import size
 from comity.cli.terminal import complain, safe
 from comity.crawler import Stats
 from comity.crawler.run import checkpoint
-from comity.crawler.sinks.runner import FORMATS
+from comity.crawler.sinks.formats import FORMATS
 from comity.crawler.workers.joined import AnyCrawl, JoinedCrawl
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.policy import Policy

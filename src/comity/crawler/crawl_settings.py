@@ -122,12 +122,12 @@ class CrawlSettings:
     @property
     def budget(self) -> Budget:
         """The limits of the whole crawl."""
-        return Budget(pages=self.max_pages, bytes=self.max_bytes, seconds=self.max_seconds)
+        return Budget.of(self)
 
     @property
     def host_budget(self) -> Budget:
         """The limits of each host."""
-        return Budget(pages=self.max_pages_per_host, bytes=self.max_bytes_per_host, seconds=self.max_seconds_per_host)
+        return Budget.of(self, "_per_host")
 
     def scope_around(self, seeds: Iterable[str], before: Mapping[str, Any] | None = None) -> scopes.Scope:
         """The scope of a crawl from these seeds.

@@ -71,7 +71,7 @@ def test_a_limit_is_shared_out_and_what_one_gives_back_another_has() -> None:
     while (more := its.round("a", asks(at(0, "pages", granted=granted), needy=[(0, 1)])).granted[0]) > granted:
         granted = more
     assert granted == 10
-    both = at(0, granted=10, spare=8, kept=2) | at(1, "pages", granted=0)
+    both = at(0, granted=10, spare=8, spent=Spent(pages=2)) | at(1, "pages", granted=0)
     assert its.round("a", asks(both, needy=[(1, 1)])).lacking
     answer = its.round("a", asks(both, given_back=[(0, 1, 2)], needy=[(1, 1)]))
     assert (answer.granted, answer.ended) == ({0: 2, 1: 2}, None)

@@ -31,6 +31,7 @@ from comity.cli.options import (
     together,
 )
 from comity.cli.terminal import complain, say, unwaited
+from comity.crawler.sinks.formats import FORMATS
 from comity.errors import ComityError, InvalidSetting, StorageError
 from comity.fields import SettingField
 from comity.urls import host as host_of
@@ -51,7 +52,6 @@ INTERPRETED: Final = (
     "pip install --force-reinstall --no-deps comity; COMITY_NO_EXTENSIONS=1 hides this line)"
 )
 DEMO_DELAY: Final = 0.2  # seconds; the demo site is ours
-_FORMATS: Final = ("jsonl", "jsonl.gz", "jsonl.zst", "warc", "wacz", "parquet", "sqlite", "files", "markdown")
 _PARTS: Final = click.IntRange(1, 256)
 _LIMITS: Final = together(
     option_for("max_pages"),
@@ -174,7 +174,7 @@ class CrawlOptions:
 @command("Fetch and crawl")
 @argument("url", "[URL]...")
 @option("-o --output folder", "DIR", "Folder for the results.", type=PATH, otherwise="crawl-HOST-TIME")
-@option("--format form", _FORMATS, "How the results are written.", otherwise="jsonl")
+@option("--format form", tuple(FORMATS), "How the results are written.", otherwise="jsonl")
 @option("--compress", ("gzip", "zstd"), "Write JSON lines compressed (.jsonl.gz, .jsonl.zst).")
 @option("--urls", "FILE", "Also start from the URLs in FILE, one per line ('-': standard input).", type=FILE)
 @option("--sink", "MODULE:NAME", "A plug-in that writes the results, instead of --format.")

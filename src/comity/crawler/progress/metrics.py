@@ -5,26 +5,17 @@ text from a site: its values are states, verdicts and kinds of answers, of which
 """
 
 from collections.abc import Iterator
+from dataclasses import fields
 from itertools import accumulate
 from typing import Any
 
 from comity._extras import need
 from comity.crawler.progress.snapshot import HostState, Snapshot
-from comity.crawler.progress.stats import COMMIT_BOUNDS
+from comity.crawler.progress.stats import COMMIT_BOUNDS, Stats
 from comity.crawler.workers.joined import AnyCrawl
 from comity.frontier import State
 
-_COUNTERS = (  # name, attribute of Stats, words
-    ("pages", "pages", "Pages kept."),
-    ("duplicates", "duplicates", "Pages kept that repeat others."),
-    ("traps", "trapped", "URLs left out as traps."),
-    ("unwanted", "unwanted", "URLs left out by their content type."),
-    ("failures", "failed", "URLs failed."),
-    ("redirects", "redirects", "Redirects."),
-    ("sitemaps", "sitemaps", "Sitemaps read."),
-    ("bytes", "body_bytes", "Bytes of the bodies of pages kept."),
-    ("wait_seconds", "waited", "Seconds that hosts with work waited for politeness, summed over hosts."),
-)
+_COUNTERS = [(*each.metadata["metric"], each.name) for each in fields(Stats) if each.metadata]
 _DEPTHS = (0, 1, 2, 3, 5, 10)  # links from a seed: bounds of the histogram
 _TYPES = (  # content types that have a label; sites name others, as many as they like
     "application/json", "application/pdf", "application/xhtml+xml", "application/xml",
@@ -68,7 +59,7 @@ class CrawlCollector:
     def _counters(self, now: Snapshot) -> Iterator[Any]:
         counter = self._core.CounterMetricFamily
         stats = now.stats
-        for name, attribute, words in _COUNTERS:
+        for name, words, attribute in _COUNTERS:
             yield counter(f"comity_{name}", words, value=getattr(stats, attribute))
         changes = counter("comity_changes", "Pages in a refresh, by what changed.", labels=("change",))
         for change in ("new", "changed", "gone", "unchanged"):

@@ -14,6 +14,7 @@ from typing import Literal
 
 from comity.crawler.progress.stats import COMMIT_BOUNDS, DEPTHS, OTHERS, RefusingRule, Stats, StatsCollector
 from comity.crawler.run.hosts import Host
+from comity.crawler.run.limits import Spent
 from comity.frontier import State
 
 Phase = Literal["new", "running", "held", "stopping", "ended"]
@@ -82,7 +83,7 @@ class ShardNow:
         granted: pages that it may keep, over all runs; None without a limit.
         spare: of them, those that no request under way may take.
         sent, taken: the last parcel for each other shard, and of each, as committed.
-        kept, bytes, seconds: taken of the limits, over all runs.
+        spent: taken of the limits, over all runs.
         stats: its counts over all runs.
         records: of its ledger, as committed.
     """
@@ -97,9 +98,7 @@ class ShardNow:
     spare: int = 0
     sent: Mapping[int, int] = field(default_factory=dict)
     taken: Mapping[int, int] = field(default_factory=dict)
-    kept: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
+    spent: Spent = field(default_factory=Spent)
     stats: Stats = field(default_factory=Stats)
     records: int = 0
 

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -28,6 +28,11 @@ if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.net import Clock
     from comity.net.request_record import RequestRecord
     from comity.policy import RobotsResult
+
+
+def _metric(name: str, words: str, start: float = 0) -> Any:
+    """A count that has a metric of its own: see metrics.py."""
+    return field(default=start, metadata={"metric": (name, words)})
 
 
 @dataclass(slots=True)
@@ -54,20 +59,22 @@ class Stats:
         new, changed, gone, unchanged: what a refresh found out about pages; all 0 in a first crawl.
     """
 
-    pages: int = 0
+    pages: int = _metric("pages", "Pages kept.")
     refused: int = 0
-    trapped: int = 0
-    unwanted: int = 0
-    duplicates: int = 0
+    trapped: int = _metric("traps", "URLs left out as traps.")
+    unwanted: int = _metric("unwanted", "URLs left out by their content type.")
+    duplicates: int = _metric("duplicates", "Pages kept that repeat others.")
     soft_404: int = 0
     misfit: int = 0
-    failed: int = 0
+    failed: int = _metric("failures", "URLs failed.")
     unpaid: int = 0
     postponed: int = 0
-    redirects: int = 0
-    sitemaps: int = 0
-    body_bytes: int = 0
-    waited: float = 0.0
+    redirects: int = _metric("redirects", "Redirects.")
+    sitemaps: int = _metric("sitemaps", "Sitemaps read.")
+    body_bytes: int = _metric("bytes", "Bytes of the bodies of pages kept.")
+    waited: float = _metric(
+        "wait_seconds", "Seconds that hosts with work waited for politeness, summed over hosts.", 0.0
+    )
     found: int = 0
     outside: int = 0
     nofollow: int = 0

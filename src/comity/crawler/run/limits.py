@@ -6,34 +6,13 @@ used up; the number of pages is kept exactly. Time is an argument.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:  # what reads settings needs no network
+    from comity.crawler.crawl_settings import CrawlSettings
     from comity.crawler.run.control import Control
 
 MOST_HOSTS = 20_000  # counted in memory
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """Limits; None where there is none."""
-
-    pages: int | None = None
-    bytes: int | None = None
-    seconds: float | None = None
-
-    def __bool__(self) -> bool:
-        return not (self.pages is None and self.bytes is None and self.seconds is None)
-
-    def used_up(self, spent: "Spent", now: float, *, under_way: int = 0) -> str | None:
-        """Why nothing more may be started, or None. Each request under way may still become a page."""
-        if self.pages is not None and spent.pages + under_way >= self.pages:
-            return f"the limit of {self.pages} page{'s' * (self.pages != 1)} is reached"
-        if self.bytes is not None and spent.bytes >= self.bytes:
-            return f"the limit of {self.bytes} byte{'s' * (self.bytes != 1)} is reached"
-        if self.seconds is not None and spent.seconds_at(now) >= self.seconds:
-            return f"the limit of {self.seconds:g} second{'s' * (self.seconds != 1)} is reached"
-        return None
 
 
 @dataclass(slots=True)
@@ -54,6 +33,48 @@ class Spent:
 
     def seconds_at(self, now: float) -> float:
         return self.seconds + (now - self.since if self.since is not None else 0.0)
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(*(getattr(self, name) + getattr(other, name) for name in COUNTED))
+
+    def listed(self, now: float) -> list[Any]:
+        """As it is remembered."""
+        return [round(self.seconds_at(now), 3) if name == "seconds" else getattr(self, name) for name in COUNTED]
+
+
+COUNTED: Final = tuple(Spent.__dataclass_fields__)[:-1]
+
+
+class Budget:
+    """Limits, by the name of what Spent counts; None, or none of that name, where there is none."""
+
+    def __init__(self, **limits: float | None) -> None:
+        self._limits = {name: limit for name, limit in limits.items() if limit is not None}
+
+    @classmethod
+    def of(cls, settings: "CrawlSettings", each: str = "") -> "Budget":
+        """Those that settings have: `max_` before the name, and `each` after it."""
+        return cls(**{name: getattr(settings, f"max_{name}{each}", None) for name in COUNTED})
+
+    def __bool__(self) -> bool:
+        return bool(self._limits)
+
+    @property
+    def pages(self) -> int | None:
+        return cast("int | None", self._limits.get("pages"))
+
+    @property
+    def seconds(self) -> float | None:
+        return self._limits.get("seconds")
+
+    def used_up(self, spent: Spent, now: float, *, under_way: int = 0) -> str | None:
+        """Why nothing more may be started, or None. Each request under way may still become a page."""
+        for name, limit in self._limits.items():
+            taken = spent.seconds_at(now) if name == "seconds" else getattr(spent, name)
+            if taken + (under_way if name == "pages" else 0) >= limit:
+                shown = f"{limit:g}" if isinstance(limit, float) else limit
+                return f"the limit of {shown} {name if limit != 1 else name[:-1]} is reached"
+        return None
 
 
 class Quota:
@@ -152,11 +173,11 @@ class Quota:
 
     def save_state(self, now: float) -> dict[str, Any]:
         """What changed since the last call, by name, to be remembered with what it is about."""
-        state = {_name(host): _listed(self._hosts[host], now) for host in self._changed}
+        state = {_name(host): self._hosts[host].listed(now) for host in self._changed}
         self._changed.clear()
         if len(self._hosts) > MOST_HOSTS and self._each.seconds is None:  # seconds of this run are known here alone
             self._hosts.clear()  # the others are remembered too
-        state["spent"] = _listed(self._all, now)
+        state["spent"] = self._all.listed(now)
         return state
 
     def _of(self, host: str) -> Spent:
@@ -176,7 +197,3 @@ def _full(budget: Budget, spent: Spent) -> bool:
 
 def _name(host: str) -> str:
     return f"spent {host}"
-
-
-def _listed(spent: Spent, now: float) -> list[float]:
-    return [spent.pages, spent.bytes, round(spent.seconds_at(now), 3), spent.lists]

@@ -116,9 +116,7 @@ class Look:
 
     def why_over(self, settings: CrawlSettings) -> str | None:
         """Why all shards are to end: a limit is reached, or nothing is left in any of them and nothing between them."""
-        spent = Spent(seconds=self.seconds)
-        spent.pages = sum(row.now.kept for row in self.rows)
-        spent.bytes = sum(row.now.bytes for row in self.rows)
+        spent = replace(sum((row.now.spent for row in self.rows), Spent()), seconds=self.seconds)
         if (limit := settings.budget.used_up(spent, 0.0)) is not None:
             return limit
         if not self._all_rest():
@@ -270,7 +268,7 @@ class Board:
 
     def look(self) -> Look:
         """All shards as they stand."""
-        ran = max(max(row.now.seconds - self._since[row.number], 0.0) for row in self._rows.values())
+        ran = max(max(row.now.spent.seconds - self._since[row.number], 0.0) for row in self._rows.values())
         return Look(list(self._rows.values()), self._members, self._pool, self._ended, self._earlier + ran)
 
     def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:

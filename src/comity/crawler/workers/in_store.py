@@ -212,7 +212,7 @@ class StoredBoard:
             store.grant(shard, token)
         with store.one_instant():  # pages of the limit are on their way between the two
             crawl, rows = store.crawl(), store.rows()
-        look = Look(rows, members, crawl.pool, crawl.ended, max(row.now.seconds for row in rows))
+        look = Look(rows, members, crawl.pool, crawl.ended, max(row.now.spent.seconds for row in rows))
         if look.ended is None and (why := look.why_over(self._settings)) is not None:
             store.end(self._run, why)
         answer = look.answer(leases.holder, asked)
@@ -232,7 +232,7 @@ class StoredBoard:
         """How our shards stand, where that is not what was said last."""
         at, new = time.monotonic(), {}
         for number, (token, now) in asked.stands.items():
-            key = token, now.state, dict(now.sent), dict(now.taken), now.granted, now.kept
+            key = token, now.state, dict(now.sent), dict(now.taken), now.granted, now.spent.pages
             said, since = self._said.get(number, (None, 0.0))
             if key != said or at - since > SAID_EVERY:
                 self._said[number] = key, at

@@ -258,7 +258,7 @@ class JoinedCrawl(Supervisor):
         )
 
     def _kept(self) -> int:
-        return sum(now.kept for now in self._now.values())
+        return sum(now.spent.pages for now in self._now.values())
 
     # Processes
 

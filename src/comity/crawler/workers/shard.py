@@ -11,6 +11,7 @@ from comity.crawler.crawler import Crawler
 from comity.crawler.progress.snapshot import HostState, ShardNow, ShardState
 from comity.crawler.run.checkpoint import Begun
 from comity.crawler.run.given import CrawlStorage, Membership
+from comity.crawler.run.limits import Spent
 from comity.crawler.run.run import End, Run
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.sharding.mailbox import Mailbox
@@ -121,9 +122,7 @@ class Shard:
             0 if granted is None else max(granted - spent.pages - len(run.scheduler.tasks), 0),
             run.frontier.sent,
             run.frontier.taken,
-            spent.pages,
-            spent.bytes,
-            spent.seconds_at(now),
+            Spent(*spent.listed(now)),
             self.crawler.stats,
             run.commits.records,
         )

@@ -440,7 +440,7 @@ class _Attendance:
 
 def _as_text(now: ShardNow) -> str:
     """How a shard stands, for the others."""
-    return json.dumps(asdict(replace(now, until=round(now.until, 1), seconds=round(now.seconds, 1))))
+    return json.dumps(asdict(replace(now, until=round(now.until, 1))))
 
 
 def _as_said(number: int, granted: int | None, text: str | None) -> ShardNow:
@@ -449,7 +449,7 @@ def _as_said(number: int, granted: int | None, text: str | None) -> ShardNow:
         return ShardNow(number, granted=granted)
     try:
         values = json.loads(text)
-        values["stats"] = Stats(**values["stats"])
+        values["stats"], values["spent"] = Stats(**values["stats"]), Spent(**values["spent"])
         for name in ("sent", "taken"):
             values[name] = {int(shard): last for shard, last in values[name].items()}
         return ShardNow(**values)

@@ -1,0 +1,42 @@
+"""The formats that a crawl can be written in: one row for each, and a module beside this one."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A sink of ours.
+
+    Attributes:
+        module, member: where its class is, imported late.
+        where: which file holds the records of channel `{}`, in words.
+        owns: patterns of all files and folders that it writes, cuts back or removes.
+        reader: the function of the module that reads it back; `by_line`: whether it can pass over lines unread.
+    """
+
+    module: str
+    member: str
+    where: str
+    owns: tuple[str, ...]
+    reader: str = "read_back"
+    by_line: bool = False
+
+
+FORMATS: Final = {
+    "jsonl": Format("comity.crawler.sinks.files", "JsonLines", "{}.jsonl", ("{}.jsonl",), "read_jsonl", True),
+    "jsonl.gz": Format("comity.crawler.sinks.packed", "GzipLines", "{}.jsonl.gz", ("{}.jsonl.gz",), "read_gzip", True),
+    "jsonl.zst": Format(
+        "comity.crawler.sinks.packed", "ZstdLines", "{}.jsonl.zst", ("{}.jsonl.zst",), "read_zstd", True
+    ),
+    "warc": Format("comity.crawler.sinks.warc", "Warc", "crawl-*.warc.gz", ("crawl-*.warc.gz", "crawl-*.cdxj*")),
+    "wacz": Format(
+        "comity.crawler.sinks.wacz", "Wacz", "crawl.wacz", ("crawl-*.warc.gz", "crawl-*.cdxj*", "crawl.wacz*")
+    ),
+    "parquet": Format("comity.crawler.sinks.parquet", "Parquet", "{}/*.parquet", ("{}", "{}-[0-9]*.*")),
+    "sqlite": Format("comity.crawler.sinks.sqlite", "Sqlite", "crawl.sqlite, table {}", ("crawl.sqlite",)),
+    "markdown": Format(
+        "comity.crawler.sinks.markdown", "MarkdownFiles", "{}.jsonl", ("{}.jsonl", "files"), by_line=True
+    ),
+    "files": Format("comity.crawler.sinks.files", "Files", "{}.jsonl", ("{}.jsonl", "files"), "read_files", True),
+}
