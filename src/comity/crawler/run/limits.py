@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:  # what reads settings needs no network
-    from comity.crawler.crawl_settings import CrawlSettings
     from comity.crawler.run.control import Control
 
 MOST_HOSTS = 20_000  # counted in memory
@@ -52,7 +51,7 @@ class Budget:
         self._limits = {name: limit for name, limit in limits.items() if limit is not None}
 
     @classmethod
-    def of(cls, settings: "CrawlSettings", each: str = "") -> "Budget":
+    def of(cls, settings: Any, each: str = "") -> "Budget":
         """Those that settings have: `max_` before the name, and `each` after it."""
         return cls(**{name: getattr(settings, f"max_{name}{each}", None) for name in COUNTED})
 
