@@ -12,6 +12,7 @@ from comity.cli.progress import size
 from comity.cli.terminal import complain, safe
 from comity.crawler import Stats
 from comity.crawler.run import checkpoint
+from comity.crawler.run.limits import COUNTED
 from comity.crawler.sinks.formats import FORMATS
 from comity.crawler.workers.joined import AnyCrawl, JoinedCrawl
 from comity.crawler.workers.sharded import ShardedCrawl
@@ -125,8 +126,8 @@ def _more(crawler: AnyCrawl) -> str:
         return ""
     raised = _raised(crawler)
     if not crawler.end.limit_reached:
-        names = [f"max_{what}_per_host" for what in ("pages", "bytes", "seconds")]
-        limits = (name for name in names if getattr(crawler.settings, name) is not None)
+        names = [f"max_{what}_per_host" for what in COUNTED]
+        limits = (name for name in names if getattr(crawler.settings, name, None) is not None)
         raised = "".join(f" --{name.replace('_', '-')} none" for name in limits)
     return f"continue: {_again(crawler)}{raised}" if raised else ""
 
@@ -134,7 +135,7 @@ def _more(crawler: AnyCrawl) -> str:
 def _raised(crawler: AnyCrawl) -> str:
     """The options that lift the limit at which a run ended, or the next one would end there at once."""
     reached = crawler.end.limit_reached or ""
-    return "".join(f" --max-{what}s none" for what in ("page", "byte", "second") if what in reached)
+    return "".join(f" --max-{what} none" for what in COUNTED if what[:-1] in reached)
 
 
 def _again(crawler: AnyCrawl) -> str:

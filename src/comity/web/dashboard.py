@@ -19,7 +19,7 @@ from comity.audit.listing import listing
 from comity.audit.prove import prove
 from comity.audit.report.figures import RATIOS, Figures, gather
 from comity.crawler.places.crawl_at import STORE, crawl_at, end
-from comity.crawler.places.orders import host_named
+from comity.crawler.places.orders import ORDERS, host_named
 from comity.crawler.progress.stats import Tally
 from comity.errors import ComityError
 from comity.frontier import HostCounts, State
@@ -35,7 +35,6 @@ TICK: Final = 0.25
 """Seconds after which an open page is told no more once the server ends."""
 SHARE: Final = 0.01
 """Of one processor, what looking may take."""
-ORDERS: Final = ("slow", "stop", "go", "end")
 
 
 class Dashboard:
@@ -130,11 +129,11 @@ class Dashboard:
         if kind not in ORDERS:
             raise Unanswerable(f"an order is one of {', '.join(ORDERS)}")
         try:
-            interval = float(seconds) if kind == "slow" else None
+            interval = float(seconds) if ORDERS[kind].is_timed else None
         except ValueError:
             raise Unanswerable(f"{seconds[:40]!r} is not a number of seconds") from None
         crawl = crawl_at(self.place)
-        given = end(crawl) if kind == "end" else crawl.give(host_named(host), kind, interval)  # type: ignore[arg-type]
+        given = end(crawl) if kind == "end" else crawl.give(host_named(host), kind, interval)
         met = kind == "end"
         if not met and (view := crawl.view_of(given.host)) is not None:
             with view:

@@ -10,11 +10,11 @@ import click
 
 from comity import urls
 from comity.cli.exits import Exit
-from comity.cli.options import JSON, Group, argument, command, option
+from comity.cli.options import JSON, Group, argument, command, option, together
 from comity.cli.terminal import complain, say, show_json
 from comity.crawler.places.crawl_at import crawl_at, end
 from comity.crawler.places.holds import Hold
-from comity.crawler.places.orders import OrderKind, host_named, url_of
+from comity.crawler.places.orders import ORDERS, OrderForm, OrderKind, host_named, url_of
 from comity.crawler.places.status import ShardStatus
 from comity.errors import InvalidSetting
 from comity.fields import SettingField
@@ -42,14 +42,8 @@ class _FrontierGroup(Group):
         return super().parse_args(context, args)
 
     def format_usage(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        for words in (
-            "[OPTIONS] DIR",
-            "slow DIR HOST TIME",
-            "stop DIR HOST",
-            "go DIR HOST",
-            "end DIR",
-            "--store URL ...",
-        ):
+        orders = [f"{kind} DIR HOST{' TIME' * form.is_timed}" for kind, form in ORDERS.items() if form.help]
+        for words in ("[OPTIONS] DIR", *orders, "end DIR", "--store URL ..."):
             formatter.write_usage(context.command_path, words)
 
 
@@ -62,32 +56,19 @@ def frontier() -> None:
     """
 
 
-@frontier.command()
-@argument("place", "DIR")
-@argument("host", "HOST")
-@argument("interval", "TIME")
-def slow(place: str, host: str, interval: str) -> Exit:
-    """Wait at least TIME between requests to HOST.
+def _command_of(kind: OrderKind, form: OrderForm) -> None:
+    """The command that gives a kind of order about a host."""
 
-    TIME is seconds or such as 2m; it holds whatever the robots.txt of HOST says.
-    """
-    return _order(place, host, "slow", interval)
+    def give(place: str, host: str, interval: str | None = None) -> Exit:
+        return _order(place, host, kind, interval)
+
+    words = ("place", "DIR"), ("host", "HOST"), *[("interval", "TIME")] * form.is_timed
+    frontier.command(kind, help=form.help)(together(*(argument(*each) for each in words))(give))
 
 
-@frontier.command()
-@argument("place", "DIR")
-@argument("host", "HOST")
-def stop(place: str, host: str) -> Exit:
-    """Send no more requests to HOST; its URLs stay queued."""
-    return _order(place, host, "stop")
-
-
-@frontier.command()
-@argument("place", "DIR")
-@argument("host", "HOST")
-def go(place: str, host: str) -> Exit:
-    """Lift the orders for HOST."""
-    return _order(place, host, "go")
+for _kind, _form in ORDERS.items():
+    if _form.help:
+        _command_of(_kind, _form)
 
 
 @frontier.command("end")
@@ -167,11 +148,7 @@ def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) 
     if (opened := crawl.view_of(given.host)) is not None:
         with opened as view:
             known = view.host(given.host) is not None
-    words = {
-        "slow": f"at least {given.seconds or 0:g} s between requests to {given.host}",
-        "stop": f"no more requests to {given.host}",
-        "go": f"orders for {given.host} lifted",
-    }[kind]
+    words = ORDERS[kind].words.format(host=given.host, seconds=given.seconds)
     when = "effective now" if crawl.is_running() else "effective from the next run on: the crawl is not running"
     say(f"{words}, {when}")
     if urls.origin(url_of(host)).partition("//")[2] != given.host:

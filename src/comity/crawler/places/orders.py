@@ -27,6 +27,35 @@ EVERYTHING: Final = "*"  # stands for the host where an order is about the whole
 
 
 @dataclass(frozen=True, slots=True)
+class OrderForm:
+    """What a kind of order is about.
+
+    Attributes:
+        help: what `comity frontier` says of it; empty where that has a command of its own.
+        words: what was ordered, of `{host}` and `{seconds}`.
+        is_timed: whether it takes seconds.
+    """
+
+    help: str
+    words: str
+    is_timed: bool = False
+
+
+ORDERS: Final[dict[OrderKind, OrderForm]] = {
+    "slow": OrderForm(
+        "Wait at least TIME between requests to HOST.\n\n"
+        "TIME is seconds or such as 2m; it holds whatever the robots.txt of HOST says.",
+        "at least {seconds:g} s between requests to {host}",
+        is_timed=True,
+    ),
+    "stop": OrderForm("Send no more requests to HOST; its URLs stay queued.", "no more requests to {host}"),
+    "go": OrderForm("Lift the orders for HOST.", "orders for {host} lifted"),
+    "end": OrderForm("", "the crawl ends"),
+}
+"""By kind; what a crawl does then is in run/scheduler.py, what a proof holds it to in audit/paces.py."""
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """One order.
 
@@ -86,15 +115,16 @@ def checked_order(host: str, order: OrderKind, seconds: float | None = None) -> 
     Raises:
         InvalidURL, InvalidSetting: the host or the seconds are not allowed.
     """
-    if order == "slow" and not (seconds is not None and 0 < seconds <= LONGEST):
+    timed = ORDERS[order].is_timed
+    if timed and not (seconds is not None and 0 < seconds <= LONGEST):
         raise InvalidSetting(
-            f"slow takes a time above 0 and up to {LONGEST / 3600:g}h, not {seconds:g} s"
+            f"{order} takes a time above 0 and up to {LONGEST / 3600:g}h, not {seconds:g} s"
             if seconds is not None
-            else "slow takes a time: seconds between requests",
+            else f"{order} takes a time: seconds between requests",
             hint="to send nothing, stop it",
         )
     named = EVERYTHING if order == "end" else host_named(host)
-    return Order(named, order, seconds if order == "slow" else None, round(time.time(), 3))
+    return Order(named, order, seconds if timed else None, round(time.time(), 3))
 
 
 class Orders:
@@ -157,7 +187,7 @@ def read_order(line: bytes) -> Order | None:
         order = Order(**json.loads(line))
         if order.order == "end":
             return order if order.host == EVERYTHING else None
-        fits = order.order in ("stop", "go") or (order.order == "slow" and 0 < float(order.seconds or 0) <= LONGEST)
+        fits = not ORDERS[order.order].is_timed or 0 < float(order.seconds or 0) <= LONGEST
         return order if fits and host_named(order.host) == order.host else None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, KeyError):
         return None
