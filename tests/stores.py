@@ -8,6 +8,7 @@ from pathlib import Path
 from postgres import Server
 
 from comity.crawler.workers.leases import Leases
+from comity.crawler.workers.store import CrawlStore
 from comity.errors import StorageError
 from comity.frontier import Frontier, View
 from comity.frontier.postgresql import database
@@ -16,6 +17,12 @@ from comity.frontier.postgresql.view import PostgresView
 
 _NUMBERS = itertools.count()
 SHARD = 0
+
+
+def exists(store: CrawlStore) -> bool:
+    """Whether a crawl was made there."""
+    with store.open() as db:
+        return database.is_made(db, store.where)
 
 
 class Held(PostgresFrontier):

@@ -401,7 +401,7 @@ def faults_of(made: ast.ClassDef) -> Iterator[str]:
 
 
 def whole_rooms() -> Iterator[Path]:
-    return (path for path in FILES if path.relative_to(ROOT).parts[:1] == ("crawler",) and "workers" not in path.parts)
+    return (path for path in FILES if path.relative_to(ROOT).parts[:1] == ("crawler",))
 
 
 def test_a_part_of_a_crawl_is_whole_when_it_is_made_and_small() -> None:

@@ -195,6 +195,14 @@ class Crawler:
 
     async def run(self) -> Stats:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
+        if self._webhook is None:
+            return await self._crawl()
+        is_whole = self._given.membership is None  # of a shard it tells of hosts alone
+        told = self._webhook.told_end(self.folder, lambda: self.stats) if is_whole else closing(self._webhook)
+        with told:
+            return await self._crawl()
+
+    async def _crawl(self) -> Stats:
         given, sink = self._given, None if self._sink is None else named(self._sink)
         has_start = bool(given.seeds) or given.plugins.source is not None
         if (given.begins_refresh or not has_start) and not self._begun_with.is_there:
@@ -217,7 +225,6 @@ class Crawler:
             ThreadPoolExecutor(1, "comity-commit") as writer,  # left when it is at rest
             runner.opened(writer),
             closing(given.storage.journal()) as journal,
-            nullcontext() if self._webhook is None else closing(self._webhook),
             closing(Telemetry()) if self.settings.telemetry else nullcontext() as telemetry,
         ):
             opened = Opened(frontier, journal, runner, ledger, reader, writer, telemetry)

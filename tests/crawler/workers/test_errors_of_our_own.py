@@ -22,7 +22,7 @@ from comity.crawler import Crawler
 from comity.crawler.places.orders import FILE
 from comity.crawler.run.facts import Names
 from comity.crawler.workers import member
-from comity.crawler.workers.store import CrawlStore
+from comity.crawler.workers.store import CrawlStore, one_instant
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
 from comity.frontier.tables import FrontierTables
@@ -225,7 +225,7 @@ def test_pages_that_are_given_back_while_a_process_looks_are_not_lost_to_the_lim
     with closing(store), closing(other), store.open() as db:
         db.execute("UPDATE shard SET granted = 5, token = 1 WHERE number = 0")
         db.execute("UPDATE crawl SET pool = 5")
-        with store.one_instant():
+        with one_instant(store):
             pool = store.crawl().pool
             other.give_back(0, 1, 2)
             assert (pool, store.rows()[0].granted) == (5, 5)

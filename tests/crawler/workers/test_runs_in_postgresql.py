@@ -21,7 +21,7 @@ from aiohttp import web
 from commands import ALLOW, comity
 from postgres import Server
 from sites import HANGS, Site, linked
-from stores import PostgresStore
+from stores import PostgresStore, exists
 
 from comity import CrawlSettings, Policy
 from comity.crawler.progress.snapshot import ShardNow
@@ -407,7 +407,7 @@ def test_a_command_that_was_suspended_over_a_run_follows_none_of_its_old_rules(
 
         seeds = [site.url("/0") for site in sites]
         one = run(*seeds, *policy, "--delay", "0.3", "--lease", "2s", "-o", str(tmp_path / "one"))
-        wait_for(lambda: store.exists() and held_by(one) == SHARDS)
+        wait_for(lambda: exists(store) and held_by(one) == SHARDS)
         other = run("--join", "-o", str(tmp_path / "other"))
         wait_for(lambda: held_by(other) == SHARDS // 2)
         os.killpg(other.pid, signal.SIGSTOP)

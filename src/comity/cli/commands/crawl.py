@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -259,19 +259,7 @@ def crawl(**given: Any) -> Exit:
             complain(f"dashboard at {page}")
         if lacks_compiled() and not quiet:
             complain(INTERPRETED)
-        hook = None
-        if configuration.crawl.webhook is not None:
-            from comity.crawler.progress.webhook import Webhook
-
-            hook = stack.enter_context(closing(Webhook(configuration.crawl.webhook, crawler.policy)))
-        try:
-            stats = process.run(crawler, None if typed.as_json or quiet else console)
-        except ComityError as error:
-            if hook is not None:
-                hook.send("crawl.failed", {"crawl": str(folder), "why": str(error)})
-            raise
-        if hook is not None:
-            hook.send("crawl.ended", {"crawl": str(folder), **stats.to_dict()})
+        stats = process.run(crawler, None if typed.as_json or quiet else console)
     some_may_fail = typed.ok_if_some_failed
     code = sum_up(crawler, stats, as_json=typed.as_json, resumable=not typed.demo, ok_if_some_failed=some_may_fail)
     if report is not None:

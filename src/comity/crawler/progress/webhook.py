@@ -16,11 +16,15 @@ import socket
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
 
-from comity.errors import InvalidSetting
+from comity.crawler.progress.stats import Stats
+from comity.errors import ComityError, InvalidSetting
 from comity.net.address import AddressGuard
 from comity.policy import Policy
 from comity.urls import Url
@@ -88,6 +92,17 @@ class Webhook:
                 self._thread = threading.Thread(target=self._run, name="comity-webhook", daemon=True)
                 self._thread.start()
             self._changed.notify()
+
+    @contextmanager
+    def told_end(self, crawl: Path, stats: Callable[[], Stats]) -> Iterator[None]:
+        """Sends how the crawl of the block ended, and what is still to be sent."""
+        with closing(self):
+            try:
+                yield
+            except ComityError as error:
+                self.send("crawl.failed", {"crawl": str(crawl), "why": str(error)})
+                raise
+            self.send("crawl.ended", {"crawl": str(crawl), **stats().to_dict()})
 
     def close(self) -> None:
         """Sends what waits, for at most PARTING seconds, and ends."""

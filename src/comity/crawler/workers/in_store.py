@@ -23,7 +23,7 @@ from comity.crawler.workers.board import Look, RoundAnswer, RoundRequest
 from comity.crawler.workers.jobs import Job, Watched, Word
 from comity.crawler.workers.leases import LeaseKeeper, Leases, number_of
 from comity.crawler.workers.shard import Shard
-from comity.crawler.workers.store import CrawlStore
+from comity.crawler.workers.store import CrawlStore, one_instant
 from comity.errors import StorageError
 from comity.frontier.postgresql.database import Address, address
 from comity.frontier.postgresql.queue import PostgresFrontier
@@ -210,7 +210,7 @@ class StoredBoard:
             store.give_back(shard, token, granted)
         for shard, token in asked.needy:
             store.grant(shard, token)
-        with store.one_instant():  # pages of the limit are on their way between the two
+        with one_instant(store):  # pages of the limit are on their way between the two
             crawl, rows = store.crawl(), store.rows()
         look = Look(rows, members, crawl.pool, crawl.ended, max(row.now.spent.seconds for row in rows))
         if look.ended is None and (why := look.why_over(self._settings)) is not None:

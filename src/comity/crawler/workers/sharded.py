@@ -1,13 +1,12 @@
-"""A crawl of several shards: the processes that work them, and what is said about all of them together.
+"""A crawl of several shards in a folder, worked by processes of this one: who has which shard is kept here, in memory.
 
-It starts the workers, and again those that die; it grants them pages of the limit, ends them once all are at rest, and
-adds up what they tell. It fetches nothing, and nothing that a shard finds passes through it. A shard goes to another
-process only when the one that had it is known to be dead.
+Workers are granted pages of the limit, and are ended once all are at rest. Nothing that a shard finds passes through
+here. A shard goes to another process only when the one that had it is known to be dead.
 """
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -18,105 +17,53 @@ from comity.crawler.finding.recrawl import ENDED, FINISHED
 from comity.crawler.places.orders import Orders
 from comity.crawler.places.status import remove_status, write_status
 from comity.crawler.places.written_crawl import displaced, written_crawl
-from comity.crawler.plugins import Plugins
-from comity.crawler.progress.stats import Stats
+from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.run.limits import Spent
-from comity.crawler.sharding.shards import LOCK, checked, manifest_of, part, run_in, shards_for
-from comity.crawler.sinks.runner import named
+from comity.crawler.sharding.shards import checked, manifest_of, part, run_in, shards_for
 from comity.crawler.workers.board import Board, RoundRequest
 from comity.crawler.workers.jobs import Job, Word
 from comity.crawler.workers.processes import Start, WorkerProcess, check_files, children
-from comity.crawler.workers.supervisor import COMMAND, STALLED, Supervisor, settled
+from comity.crawler.workers.shard import ShardEnd
+from comity.crawler.workers.supervisor import COMMAND, STALLED, Settled, SharedCrawl, settled
 from comity.errors import StorageError
 from comity.frontier import Run, State, View, has_begun
-from comity.frontier.database import explained, lock
-from comity.frontier.durable import make_folder
 from comity.frontier.messages import pending
 from comity.net import ClientSettings
 from comity.policy import Policy
 
 
-class ShardedCrawl(Supervisor):
-    """One crawl of several shards, worked by several processes. It is used like a Crawler.
+class FolderBoard:
+    """See supervisor.BoardKept.
 
     Args:
-        seeds, policy, settings, client_settings, refresh: as of Crawler.
-        folder: where the manifest and the shards' folders lie.
-        shards: how many; None for as many as there are, or where the crawl is new, two for each worker.
-        workers: processes; there are no more than shards.
-        sink, expander: a format's name, or a plug-in as `MODULE:NAME`.
-        command: the program that is a worker, and its arguments; or `start`, what starts one in another way.
-        stalled: seconds of silence after which a worker is killed and started again.
-
-    Raises:
-        InvalidURL, InvalidSetting
-        StorageError: the folder cannot be used.
+        workers: how many processes there are.
+        refresh: whether the run begins a refresh.
     """
 
-    GO_ON = "--resume"
+    go_on = "--resume"
 
-    def __init__(
-        self,
-        seeds: Sequence[str],
-        folder: str | Path,
-        *,
-        shards: int | None = None,
-        workers: int = 2,
-        policy: Policy | None = None,
-        settings: CrawlSettings | Mapping[str, Any] | None = None,
-        client_settings: ClientSettings | None = None,
-        sink: str | None = None,
-        expander: str | None = None,
-        refresh: bool = False,
-        command: Sequence[str] = COMMAND,
-        start: Start | None = None,
-        stalled: float = STALLED,
-        on_begin: Callable[[], None] | None = None,
-    ) -> None:
-        self.folder = Path(folder)
-        before = manifest_of(self.folder)
-        self._manifest, self.policy, self.settings = settled(
-            before,
-            seeds,
-            shards=shards,
-            fallback=shards_for(workers),
-            policy=policy,
-            settings=settings,
-            sink=sink,
-            expander=expander,
-            refresh=refresh,
-        )
-        checked("workers", workers)
+    def __init__(self, folder: Path, settled: Settled, workers: int, *, refresh: bool) -> None:
+        self.folder = folder
+        self.settled = settled
+        self.now = {number: ShardNow(number) for number in range(settled.manifest.shards)}
+        self.earlier = 0
+        self.limit_reached: str | None = None
+        self.ended = False
+        self._manifest = settled.manifest
         self._begins_refresh = refresh
-        workers = min(workers, self._manifest.shards)
-        super().__init__(client_settings, workers, start or children(command), stalled, on_begin)
-        self._board = self._new_board({number: Spent() for number in range(self._manifest.shards)})
-        self._orders = Orders(self.folder)
+        self._count = workers
+        self._workers: dict[int, WorkerProcess] = {}
+        self._board = self._new_board({number: Spent() for number in self.now})
+        self._orders = Orders(folder)
 
-    async def run(self) -> Stats:
-        """Crawl until nothing is left in any shard, a limit is reached or `stop` was called.
+    def check(self, connections: int) -> None:
+        """As of BoardKept, here and below."""
+        check_files(-(-self._manifest.shards // self._count), self._manifest.shards, connections)
 
-        Raises:
-            ComityError: what ended a shard for good; or a worker died again and again.
-        """
-        named(self._manifest.sink)  # what lacks is said before anything is written
-        Plugins(None, self._manifest.expander)
-        count = self._manifest.shards
-        check_files(-(-count // len(self._processes)), count, self._connections)
-        make_folder(self.folder)
-        with explained(self.folder / LOCK):
-            held = lock(self.folder / LOCK)
-        with closing(held):
-            self._begin()
-            if self._on_begin is not None:
-                self._on_begin()
-            await self._work()
-            if self._error is not None:
-                raise self._error
-            self._sum_up()
-        return self.stats
-
-    # Beginning and end
+    @asynccontextmanager
+    async def begun(self) -> AsyncIterator[None]:
+        self._begin()
+        yield
 
     def _begin(self) -> None:
         """Settle what holds for this run, and write it down before a worker is started."""
@@ -140,33 +87,33 @@ class ShardedCrawl(Supervisor):
             manifest.seconds = 0.0
         spent = {number: self._spent(number) for number in range(manifest.shards)}
         manifest.seconds = max(manifest.seconds, *(each.seconds for each in spent.values()))
-        self._pace.earlier = sum(each.pages for each in spent.values())
+        self.earlier = sum(each.pages for each in spent.values())
         self._board = self._new_board(spent)
         manifest.ended = None
         manifest.write(self.folder)
 
-    def _sum_up(self) -> None:
-        self._manifest.seconds = self._board.look().seconds
-        self._now |= {number: end.now for number, end in self._ends.items()}
-        begun = {number: path for number in self._now if has_begun(path := self._database(number))}
+    async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
+        manifest = self._manifest
+        manifest.seconds = self._board.look().seconds
+        self.now |= {number: end.now for number, end in ends.items()}
+        begun = {number: path for number in self.now if has_begun(path := self._database(number))}
         waiting = 0
         for path in begun.values():
             with View(path) as view:
                 counts = view.counts()
                 waiting += counts[State.UNASKED] + counts[State.QUEUED]
-        self.end = self._ended(
-            left=max(waiting - self.stats.postponed, 0) + sum(pending(begun).values()),
-            unasked=sum(each.end.unasked for each in self._ends.values()),
-        )
-        self._manifest.ended = "stopped" if self._stopping else FINISHED
-        records = [self._now[number].records for number in range(self._manifest.shards)]
-        self._manifest.records = [max(each) for each in zip_longest(self._manifest.records, records, fillvalue=0)]
-        self._manifest.write(self.folder)
+        postponed = sum(now.stats.postponed for now in self.now.values())
+        left = max(waiting - postponed, 0) + sum(pending(begun).values())
+        manifest.ended = "stopped" if stopped else FINISHED
+        records = [self.now[number].records for number in range(manifest.shards)]
+        manifest.records = [max(each) for each in zip_longest(manifest.records, records, fillvalue=0)]
+        manifest.write(self.folder)
         remove_status(self.folder, begun.values())
+        return left, sum(each.end.unasked for each in ends.values())
 
     def _new_board(self, spent: Mapping[int, Spent]) -> Board:
-        settings, seconds = self.settings, self._manifest.seconds
-        return Board(settings, len(self._processes), settings.max_pages, spent, seconds)
+        settings = self.settled.settings
+        return Board(settings, self._count, settings.max_pages, spent, self._manifest.seconds)
 
     def _spent(self, number: int) -> Spent:
         """What a shard has taken of the limits as it committed last; no process works it."""
@@ -179,13 +126,11 @@ class ShardedCrawl(Supervisor):
     def _database(self, number: int) -> Path:
         return self.folder / part(number) / "frontier.sqlite"
 
-    # Processes
+    def job(self, worker: WorkerProcess, job: Job) -> Job:
+        self._workers[worker.number] = worker
+        return replace(job, orders=self._orders.mark)
 
-    def _job(self, worker: WorkerProcess) -> Job:
-        return self._job_of(worker, self._manifest, self._orders.mark)
-
-    def _on_word(self, worker: WorkerProcess, word: Word) -> None:
-        super()._on_word(worker, word)
+    def heard(self, worker: WorkerProcess, word: Word) -> None:
         match word:
             case ("round", asked):
                 worker.say(("answer", self._board.round(worker.name, asked)))
@@ -194,36 +139,86 @@ class ShardedCrawl(Supervisor):
                 self._board.let_go(worker.name, number, token, state, now)
                 self._see_all()
 
+    def lost(self, worker: WorkerProcess) -> None:
+        self._board.gone(worker.name)
+        self._see_all()
+
+    def has_enough(self, *, stopping: bool) -> bool:
+        return False
+
+    def look(self, waiting: int) -> bool:
+        write_status(self.folder, self.now.values())  # for `comity frontier`
+        return any(order.order == "end" for order in self._orders.new())
+
     def _see(self, asked: RoundRequest) -> None:
         """See how shards stand, and have the workers know that have mail from them."""
-        before = dict(self._now)
+        before = dict(self.now)
         self._see_all()
         receivers = {
             receiver
             for number in asked.stands
-            for receiver, last in self._now[number].sent.items()
+            for receiver, last in self.now[number].sent.items()
             if last > before[number].sent.get(receiver, 0)
         }
         told = self._board.who_has(receivers)
-        for other in self._processes:
+        for other in self._workers.values():
             if other.name in told:
                 other.say(("news",))
 
     def _see_all(self) -> None:
         look = self._board.look()
-        self._now = {row.number: row.now for row in look.rows}
+        self.now = {row.number: row.now for row in look.rows}
         if look.ended not in (None, FINISHED):
-            self.end = replace(self.end, limit_reached=look.ended)
+            self.limit_reached = look.ended
 
-    def _worker_lost(self, worker: WorkerProcess) -> None:
-        self._board.gone(worker.name)
-        self._see_all()
 
-    def _look(self) -> None:
-        """Leave word of how the shards stand, for `comity frontier`; see whether the crawl is ordered to end."""
-        write_status(self.folder, self._now.values())
-        try:
-            if any(order.order == "end" for order in self._orders.new()):
-                self.stop()
-        except StorageError as error:
-            self._error = self._error or error
+class ShardedCrawl(SharedCrawl):
+    """One crawl of several shards, worked by several processes. It is used like a Crawler.
+
+    Args:
+        seeds, policy, settings, client_settings, refresh: as of Crawler.
+        folder: where the manifest and the shards' folders lie.
+        shards: how many; None for as many as there are, or where the crawl is new, two for each worker.
+        workers: processes; there are no more than shards.
+        sink, expander: a format's name, or a plug-in as `MODULE:NAME`.
+        command: the program that is a worker, and its arguments; or `start`, what starts one in another way.
+        stalled: seconds of silence after which a worker is killed and started again.
+
+    Raises:
+        InvalidURL, InvalidSetting
+        StorageError: the folder cannot be used.
+    """
+
+    def __init__(
+        self,
+        seeds: Sequence[str],
+        folder: str | Path,
+        *,
+        shards: int | None = None,
+        workers: int = 2,
+        policy: Policy | None = None,
+        settings: CrawlSettings | Mapping[str, Any] | None = None,
+        client_settings: ClientSettings | None = None,
+        sink: str | None = None,
+        expander: str | None = None,
+        refresh: bool = False,
+        command: Sequence[str] = COMMAND,
+        start: Start | None = None,
+        stalled: float = STALLED,
+        on_begin: Callable[[], None] | None = None,
+    ) -> None:
+        place = Path(folder)
+        holds = settled(
+            manifest_of(place),
+            seeds,
+            shards=shards,
+            fallback=shards_for(workers),
+            policy=policy,
+            settings=settings,
+            sink=sink,
+            expander=expander,
+            refresh=refresh,
+        )
+        workers = min(checked("workers", workers), holds.manifest.shards)
+        board = FolderBoard(place, holds, workers, refresh=refresh)
+        super().__init__(board, client_settings, workers, start or children(command), stalled, on_begin)

@@ -21,14 +21,13 @@ from comity.errors import InputError, StorageError
 from comity.frontier.messages import TAKEN, Parcel, numbers
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
-from comity.frontier.postgresql.view import ShardTables
 from comity.frontier.values import Run
 
 LOOK_EVERY: Final = 0.25  # seconds between two looks at who takes part
 PATIENCE: Final = 10.0  # seconds that the database may be silent
 STOPPED: Final = 30.0  # seconds that a transaction may stand still: a suspended process holds no rows for ever
 _ORDERED: Final = ("host", "kind", "seconds", "at")  # columns, as the fields of Order
-_LONG: Final = 86_400.0  # the same while it does something to all that is in it
+LONG: Final = 86_400.0  # the same while it does something to all that is in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +94,7 @@ class CrawlStore:
             self.close()
             raise
 
-    @contextmanager
-    def one_instant(self) -> Iterator[None]:
-        """All that is asked in the block is answered as of one instant."""
-        with self.open() as db, db.transaction():
-            db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield
-
     # The whole crawl
-
-    def exists(self) -> bool:
-        with self.open() as db:
-            return is_made(db, self.where)
 
     def crawl(self) -> StoredCrawl:
         """What holds for it now, and the database's time (Unix).
@@ -146,10 +134,10 @@ class CrawlStore:
         Raises:
             StorageError: somebody works on it; or it has not ended, and cannot be refreshed.
         """
-        with self._at_rest(PATIENCE if save is None else _LONG) as db:
+        with _at_rest(self, PATIENCE if save is None else LONG) as db:
             id_, before, ended = db.execute("SELECT id, run, ended FROM crawl").fetchone()
             if after is not None and after != Run(id_, before):
-                raise self._is_crawled()
+                raise _is_crawled(self)
             if save is not None:
                 states = {state for (state,) in db.execute("SELECT state FROM shard").fetchall()}
                 if ended is None or states != {"ended"}:
@@ -180,28 +168,6 @@ class CrawlStore:
                 (json.dumps(manifest), pool),
             ).fetchone()
         return Run(id_, run)
-
-    @contextmanager
-    def _at_rest(self, patience: float) -> Iterator[Any]:
-        """A transaction in which nobody works on the crawl, and nobody can begin to.
-
-        Raises:
-            StorageError: somebody works on it.
-        """
-        attendance = _Attendance()
-        while True:
-            asked = now()
-            with self.open(patience) as db, db.transaction():
-                db.execute("SELECT 1 FROM crawl FOR UPDATE")
-                if (there := attendance.look(db, asked)) is False:
-                    yield db
-                    return
-            if there:
-                raise self._is_crawled()
-            time.sleep(LOOK_EVERY)
-
-    def _is_crawled(self) -> StorageError:
-        return StorageError(f"{self.where} is being crawled by another command", hint="to take part, use --join")
 
     def is_running(self) -> bool:
         """Whether somebody works on it: it takes a whole lease to see that one does no more who has not said so."""
@@ -360,12 +326,6 @@ class CrawlStore:
             rows = db.execute("SELECT shard, value FROM fact WHERE key = %s", (key,)).fetchall()
         return {shard: json.loads(text) for shard, text in rows}
 
-    def unasked(self) -> int:
-        """Pages known from before the refresh under way that wait still."""
-        last = {shard: fact["last"] for shard, fact in self.state("refresh").items()}
-        with self.open(_LONG) as db:
-            return sum(ShardTables(db, self.where, shard).unasked(number) for shard, number in last.items())
-
     # Messages, orders
 
     def parcels(
@@ -390,7 +350,7 @@ class CrawlStore:
     def pending(self) -> dict[int, int]:
         """How many messages each shard has sent that have not been taken."""
         found: dict[int, int] = {}
-        with self.one_instant():
+        with one_instant(self):
             taken = {receiver: numbers(its) for receiver, its in self.state(TAKEN).items()}
             with self.open() as db:
                 sent = db.execute(
@@ -436,6 +396,38 @@ class _Attendance:
         if len(self._still.look(there, asked)) == len(there):
             return False
         return True if renewed else None
+
+
+@contextmanager
+def one_instant(store: CrawlStore) -> Iterator[None]:
+    """All that is asked in the block is answered as of one instant."""
+    with store.open() as db, db.transaction():
+        db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield
+
+
+@contextmanager
+def _at_rest(store: CrawlStore, patience: float) -> Iterator[Any]:
+    """A transaction in which nobody works on the crawl, and nobody can begin to.
+
+    Raises:
+        StorageError: somebody works on it.
+    """
+    attendance = _Attendance()
+    while True:
+        asked = now()
+        with store.open(patience) as db, db.transaction():
+            db.execute("SELECT 1 FROM crawl FOR UPDATE")
+            if (there := attendance.look(db, asked)) is False:
+                yield db
+                return
+        if there:
+            raise _is_crawled(store)
+        time.sleep(LOOK_EVERY)
+
+
+def _is_crawled(store: CrawlStore) -> StorageError:
+    return StorageError(f"{store.where} is being crawled by another command", hint="to take part, use --join")
 
 
 def _as_text(now: ShardNow) -> str:

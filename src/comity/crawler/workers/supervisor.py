@@ -1,29 +1,32 @@
-"""The processes of one machine that work a crawl of several shards, whichever says who has which shard.
-
-They are started, and again when they die; told to stop; killed when they are silent for too long; and none is left.
+"""A crawl by several processes of one machine: they are started, and again when they die; told to stop; killed when
+they are silent for too long; and none is left. Who has which shard says the board that it is given (BoardKept).
 """
 
 import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import AbstractAsyncContextManager, closing, nullcontext, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final, Protocol
 
 from comity import urls
 from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.plugins import Plugins
 from comity.crawler.progress.snapshot import ShardNow, Snapshot, merged
 from comity.crawler.progress.stats import Pace, Stats, summed
+from comity.crawler.progress.webhook import Webhook
 from comity.crawler.run.checkpoint import Begun, settings_in_force, settings_to_dict
 from comity.crawler.run.run import End
-from comity.crawler.sharding.shards import CrawlManifest, checked, placed_by
-from comity.crawler.sinks.runner import DEFAULT
+from comity.crawler.sharding.shards import LOCK, CrawlManifest, checked, placed_by
+from comity.crawler.sinks.runner import DEFAULT, named
 from comity.crawler.workers.jobs import Job, Word, name_of_process
 from comity.crawler.workers.processes import Start, WorkerProcess
 from comity.crawler.workers.shard import ShardEnd
 from comity.errors import InvalidSetting, StorageError
+from comity.frontier.database import explained, lock
+from comity.frontier.durable import make_folder
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
@@ -34,6 +37,15 @@ MOST_DEATHS: Final = 5  # of one worker that kept no page in between
 _FLAGS: Final = ("-P", *["-E"] * sys.flags.ignore_environment, *["-s"] * sys.flags.no_user_site)
 COMMAND: Final = (sys.executable, *_FLAGS, "-m", "comity", "worker")
 LOOK_EVERY: Final = 0.5  # seconds
+
+
+@dataclass(slots=True)
+class Settled:
+    """What holds for the run of a crawl of several shards that begins."""
+
+    manifest: CrawlManifest
+    policy: Policy
+    settings: CrawlSettings
 
 
 def settled(
@@ -47,7 +59,7 @@ def settled(
     sink: str | None,
     expander: str | None,
     refresh: bool,
-) -> tuple[CrawlManifest, Policy, CrawlSettings]:
+) -> Settled:
     """What holds for a crawl of several shards in the run that begins.
 
     Args:
@@ -79,15 +91,67 @@ def settled(
     manifest.seeds = list(dict.fromkeys((*manifest.seeds, *given)))
     manifest.expander = expander or manifest.expander
     manifest.policy, manifest.settings = policy_to_dict(policy), settings_to_dict(its)
-    return manifest, policy, its
+    return Settled(manifest, policy, its)
 
 
-class Supervisor:
-    """What crawls by several processes have in common. It is used like a Crawler.
+class BoardKept(Protocol):
+    """Where it is kept who has which shard, and how all stand: in a folder (sharded.py), or a store (joined.py).
 
-    It is made when folder, policy, settings and manifest are settled.
+    Attributes:
+        go_on: the option by which such a crawl goes on.
+        folder: of this machine's part of the output.
+        now: how all shards stand, by number.
+        earlier: pages of earlier runs.
+        limit_reached: because of which limit the crawl ends, in words.
+        ended: whether all is over, whoever stopped it.
+    """
+
+    go_on: str
+    folder: Path
+    settled: Settled
+    now: dict[int, ShardNow]
+    earlier: int
+    limit_reached: str | None
+    ended: bool
+
+    def check(self, connections: int) -> None:
+        """See, before anything is written, that the crawl can be worked, by workers with so many connections."""
+
+    def begun(self) -> AbstractAsyncContextManager[None]:
+        """A block in which the crawl is worked."""
+
+    def job(self, worker: WorkerProcess, job: Job) -> Job:
+        """What a process that is to be started is to do, with what only the board knows."""
+
+    def heard(self, worker: WorkerProcess, word: Word) -> None:
+        """A worker says something."""
+
+    def lost(self, worker: WorkerProcess) -> None:
+        """A worker that died is about to be started again."""
+
+    def has_enough(self, *, stopping: bool) -> bool:
+        """Whether the crawl can end without the workers that have no place to run yet."""
+
+    def look(self, waiting: int) -> bool:
+        """See, or say, how the shards stand: every half second. Gives whether the crawl is ordered to end.
+
+        Args:
+            waiting: workers that have no place to run.
+
+        Raises:
+            StorageError: the crawl cannot go on.
+        """
+
+    async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
+        """What is left once all processes have ended: URLs that wait, and pages of a refresh that were not asked
+        for."""
+
+
+class SharedCrawl:
+    """One crawl by several processes. It is used like a Crawler.
 
     Args:
+        board: who has which shard.
         workers: how many processes.
         start: what starts one.
         stalled: seconds of silence after which a worker is killed and started again.
@@ -97,37 +161,30 @@ class Supervisor:
         end: how the last run ended.
     """
 
-    GO_ON: ClassVar[str]
-    """The option by which such a crawl goes on."""
-
-    folder: Path
-    policy: Policy
-    settings: CrawlSettings
-    _manifest: CrawlManifest
-
     def __init__(
         self,
+        board: BoardKept,
         client_settings: ClientSettings | None,
         workers: int,
         start: Start,
         stalled: float,
         on_begin: Callable[[], None] | None,
     ) -> None:
+        self.folder, self.policy, self.settings = board.folder, board.settled.policy, board.settled.settings
         self.end = End()
+        self._board = board
         self._on_begin = on_begin
         self._client_settings = client_settings or ClientSettings()
         self._stalled = stalled
         self._wake = asyncio.Event()
-        self._processes = [WorkerProcess(number, start, self._on_word, self._wake.set) for number in range(workers)]
-        self._concurrency = -(-self.settings.concurrency // len(self._processes))  # of each
-        self._connections = max(self._concurrency, -(-self._client_settings.connections // len(self._processes)))
-        self._now = {number: ShardNow(number) for number in range(self._manifest.shards)}
+        self._processes = [WorkerProcess(number, start, self._heard, self._wake.set) for number in range(workers)]
         self._pictures: dict[int, dict[int, Snapshot]] = {}  # by worker and shard
         self._shown: tuple[int, int] | None = None  # hosts and rules that a picture is to have; None: nobody has asked
         self._ends: dict[int, ShardEnd] = {}  # by shard, how it ended last
         self._stopping = False
         self._error: Exception | None = None
         self._pace = Pace(time.monotonic())
+        self._webhook = None if self.settings.webhook is None else Webhook(self.settings.webhook, self.policy)
 
     @property
     def stopped(self) -> bool:
@@ -137,17 +194,17 @@ class Supervisor:
     @property
     def format(self) -> str:
         """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`."""
-        return self._manifest.sink
+        return self._board.settled.manifest.sink
 
     @property
     def refreshes(self) -> bool:
         """Whether this is a refresh, or goes on with one."""
-        return self._manifest.refresh > 0
+        return self._board.settled.manifest.refresh > 0
 
     @property
     def stats(self) -> Stats:
         """Counts over all runs, shards and machines."""
-        return summed(now.stats for now in self._now.values())
+        return summed(now.stats for now in self._board.now.values())
 
     def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
         """How the crawl stands: from any thread. Of hosts it shows this machine's, as of a second ago or less."""
@@ -160,7 +217,7 @@ class Supervisor:
             stats=self.stats,
             seconds=now - self._pace.started,
             pages_per_second=self._pace.per_second(now, self.stats.pages),
-            shards=tuple(self._now.copy().values()),
+            shards=tuple(self._board.now.copy().values()),
             most_hosts=hosts,
             most_rules=rules,
         )
@@ -169,6 +226,43 @@ class Supervisor:
         """Start nothing new on this machine; what is under way is finished and written."""
         self._stopping = True
         self._wake.set()
+
+    async def run(self) -> Stats:
+        """Crawl until nothing is left in any shard, a limit is reached, `stop` was called, or the crawl is over.
+
+        Raises:
+            ComityError: what ended a shard, or a process, for good; or one died again and again.
+        """
+        told = nullcontext() if self._webhook is None else self._webhook.told_end(self.folder, lambda: self.stats)
+        with told:
+            await self._crawl()
+        return self.stats
+
+    async def _crawl(self) -> None:
+        manifest = self._board.settled.manifest
+        named(manifest.sink)  # what lacks is said before anything is written
+        Plugins(None, manifest.expander)
+        self._board.check(self._of_each(self._client_settings.connections))
+        make_folder(self.folder)
+        with explained(self.folder / LOCK):
+            held = lock(self.folder / LOCK)
+        with closing(held):
+            async with self._board.begun():
+                self._pace.earlier = self._board.earlier
+                if self._on_begin is not None:
+                    self._on_begin()
+                if any(now.state != "ended" for now in self._board.now.values()):  # else what lies here is tidied up
+                    await self._work()
+                if self._error is not None:
+                    raise self._error
+                left, unasked = await self._board.sum_up(self._ends, stopped=self._stopping)
+                self._stopping = self._stopping and not self._board.ended
+                self.end = self._ended(left, unasked)
+
+    def _of_each(self, most: int) -> int:
+        """Of so many, those of one process: as many as its requests at least."""
+        count = len(self._processes)
+        return max(-(-self.settings.concurrency // count), -(-most // count))
 
     async def _work(self) -> None:
         """Have the processes work until all have ended. Whatever happens, none is left."""
@@ -200,7 +294,7 @@ class Supervisor:
             if (self._stopping or self._error is not None) and not told_stop:
                 told_stop = True
                 self._tell_begun(("stop",))
-            if self._error is not None or self._has_enough():
+            if self._error is not None or self._board.has_enough(stopping=self._stopping):
                 for worker in self._processes:
                     worker.dismiss()
             if now - looked >= LOOK_EVERY:
@@ -217,19 +311,20 @@ class Supervisor:
     async def _died(self, worker: WorkerProcess) -> None:
         """A worker is dead: whoever has its shards next goes on as after a crash."""
         assert worker.process is not None
-        worker.died(sum(now.records for now in self._now.values()))
+        worker.died(sum(now.records for now in self._board.now.values()))
         if worker.deaths >= MOST_DEATHS:
+            go_on = self._board.go_on
             self._error = StorageError(
                 f"worker {worker.number} died {worker.deaths} times without keeping a page "
                 f"(exit code {worker.process.returncode})",
-                hint=f"what was written is safe; see what it says on standard error, then continue with {self.GO_ON}",
+                hint=f"what was written is safe; see what it says on standard error, then continue with {go_on}",
             )
             return
         self._pictures.pop(worker.number, None)
-        self._worker_lost(worker)
+        self._board.lost(worker)
         await worker.start(self._job(worker))
 
-    def _on_word(self, worker: WorkerProcess, word: Word) -> None:
+    def _heard(self, worker: WorkerProcess, word: Word) -> None:
         match word:
             case ("begun",):
                 worker.begun = True
@@ -244,15 +339,30 @@ class Supervisor:
             case ("failed", error):
                 self._error = self._error or error
                 self._wake.set()
+            case _:
+                self._board.heard(worker, word)
 
     def _tell_begun(self, word: Word) -> None:
         for worker in self._processes:
             if worker.begun:
                 worker.say(word)
 
-    def _ended(self, *, left: int, unasked: int) -> End:
+    def _job(self, worker: WorkerProcess) -> Job:
+        settings = replace(self.settings, concurrency=-(-self.settings.concurrency // len(self._processes)))
+        client = replace(self._client_settings, connections=self._of_each(self._client_settings.connections))
+        name, manifest = name_of_process(worker.number), self._board.settled.manifest
+        return self._board.job(worker, Job(self.folder, name, manifest, self.policy, settings, client))
+
+    def _look(self) -> None:
+        try:
+            if self._board.look(sum(each.is_waiting for each in self._processes)):
+                self.stop()
+        except StorageError as error:
+            self._error = self._error or error
+
+    def _ended(self, left: int, unasked: int) -> End:
         """How the crawl ended, by what its shards said at their end."""
-        ends, limit = [each.end for each in self._ends.values()], self.end.limit_reached
+        ends, limit = [each.end for each in self._ends.values()], self._board.limit_reached
         put_off = None if limit or self.stopped else next((end.put_off for end in ends if end.put_off), None)
         return End(
             trouble=next((end.trouble for end in ends if end.trouble), None),
@@ -263,32 +373,3 @@ class Supervisor:
             left=left,
             unasked=unasked,
         )
-
-    # What the two kinds do in their own way
-
-    def _job(self, worker: WorkerProcess) -> Job:
-        """What a process that is to be started is to do."""
-        raise NotImplementedError
-
-    def _job_of(self, worker: WorkerProcess, manifest: CrawlManifest, orders: int, store: str | None = None) -> Job:
-        return Job(
-            self.folder,
-            name_of_process(worker.number),
-            manifest,
-            self.policy,
-            replace(self.settings, concurrency=self._concurrency),
-            replace(self._client_settings, connections=self._connections),
-            store,
-            orders,
-        )
-
-    def _worker_lost(self, worker: WorkerProcess) -> None:
-        """A worker that died is about to be started again."""
-
-    def _has_enough(self) -> bool:
-        """Whether the crawl can end without the workers that have no place to run yet."""
-        return False
-
-    def _look(self) -> None:
-        """See, or say, how the shards stand: every half second."""
-        raise NotImplementedError
