@@ -11,6 +11,7 @@ from comity.cli.exits import Exit
 from comity.cli.progress import size
 from comity.cli.terminal import complain, safe
 from comity.crawler import Stats
+from comity.crawler.crawl_settings import limits
 from comity.crawler.run import checkpoint
 from comity.crawler.run.limits import COUNTED
 from comity.crawler.sinks.formats import FORMATS
@@ -126,9 +127,10 @@ def _more(crawler: AnyCrawl) -> str:
         return ""
     raised = _raised(crawler)
     if not crawler.end.limit_reached:
-        names = [f"max_{what}_per_host" for what in COUNTED]
-        limits = (name for name in names if getattr(crawler.settings, name, None) is not None)
-        raised = "".join(f" --{name.replace('_', '-')} none" for name in limits)
+        given = (
+            name for name in limits() if name.endswith("_per_host") and getattr(crawler.settings, name) is not None
+        )
+        raised = "".join(f" --{name.replace('_', '-')} none" for name in given)
     return f"continue: {_again(crawler)}{raised}" if raised else ""
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from comity.crawler.finding import scope as scopes
-from comity.crawler.run.limits import Budget
+from comity.crawler.run.limits import COUNTED, Budget
 from comity.crawler.run.uses import terms
 from comity.errors import InvalidSetting
 from comity.fields import check, seconds, setting, size
@@ -137,3 +137,9 @@ class CrawlSettings:
         """
         scope = scopes.Scope(by=self.scope, include=self.include, exclude=self.exclude, max_depth=self.max_depth)
         return scope.around(*(() if before is None else before["given"]), *seeds)
+
+
+def limits() -> list[str]:
+    """The names of the settings that limit what is counted, in all and of each host."""
+    names = [f"max_{name}{each}" for each in ("", "_per_host") for name in COUNTED]
+    return [name for name in names if name in CrawlSettings.__dataclass_fields__]

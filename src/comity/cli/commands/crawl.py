@@ -31,6 +31,7 @@ from comity.cli.options import (
     together,
 )
 from comity.cli.terminal import complain, say, unwaited
+from comity.crawler.crawl_settings import limits
 from comity.crawler.sinks.formats import FORMATS
 from comity.errors import ComityError, InvalidSetting, StorageError
 from comity.fields import SettingField
@@ -54,12 +55,7 @@ INTERPRETED: Final = (
 DEMO_DELAY: Final = 0.2  # seconds; the demo site is ours
 _PARTS: Final = click.IntRange(1, 256)
 _LIMITS: Final = together(
-    option_for("max_pages"),
-    option_for("max_bytes"),
-    option_for("max_seconds"),
-    option_for("max_pages_per_host"),
-    option_for("max_bytes_per_host"),
-    option_for("max_seconds_per_host"),
+    *map(option_for, limits()),
     option_for("max_depth"),
     option_for("scope"),
     option_for("include", metavar="PATTERN", multiple=True),
