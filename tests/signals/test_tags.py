@@ -27,7 +27,9 @@ Found = tuple[str, tuple[tuple[str, str], ...]]
 
 def found(text: bytes) -> list[Found]:
     return [
-        (name, tuple(sorted(attributes.items()))) for name, attributes in tags(text) if name not in ("html", "title")
+        (name, tuple(sorted(attributes.items())))
+        for name, attributes in tags(text)
+        if name not in ("html", "title", "#h1", "#marked")
     ]
 
 
@@ -66,6 +68,23 @@ def in_svg(node: LexborNode) -> bool:
 
 def titles(text: bytes) -> list[str]:
     return [attributes["text"] for name, attributes in tags(text) if name == "title"]
+
+
+@pytest.mark.parametrize(
+    ("html", "noted"),
+    [
+        (b"<p>1</p><h2>2</h2>", []),
+        (
+            b"<!-- <h1> --><H1 class=x>Not <b>found</b></h1><h1>2</h1>",
+            [("#h1", "<H1 class=x>Not <b>found</b></h1><h1>2</h1>")],
+        ),
+        (b"<h1>" + 200 * "ü".encode(), [("#h1", "<h1>" + 148 * "ü")]),
+        (b"<div data-nosnippet>", [("#marked", "")]),
+        (b"<div>data-nosnippet</div>", []),
+    ],
+)
+def test_what_is_looked_at_again_is_noted_on_the_way(html: bytes, noted: list[tuple[str, str]]) -> None:
+    assert [(name, each.get("text", "")) for name, each in tags(html) if name.startswith("#")] == noted
 
 
 @pytest.mark.skipif(not DOCUMENTATION.exists(), reason="Python's documentation is not installed (python3.11-doc)")

@@ -74,6 +74,7 @@ class Page:
         truncated: True where a limit cut the links short.
         rsl: RSL licences written in the page (`<script type="application/rsl+xml">`), as they are.
         withheld: how many parts of the page have `data-nosnippet`.
+        heading: the page from its first h1 on, as it is written, 300 octets of it; empty where there is none.
     """
 
     url: str
@@ -90,3 +91,4 @@ class Page:
     refresh: Refresh | None = None
     rsl: tuple[str, ...] = ()
     withheld: int = 0
+    heading: str = ""

@@ -45,6 +45,7 @@ class Reader:
     language: str | None
     refresh: Refresh | None
     rsl: list[str]
+    heading: str
     withheld: cython.Py_ssize_t
     truncated: bool
     room: cython.Py_ssize_t
@@ -64,6 +65,7 @@ class Reader:
         self.language = None
         self.refresh = None
         self.rsl = []
+        self.heading = ""
         self.withheld = 0
         self.truncated = False
         self.room = MAX_TOTAL_LENGTH
@@ -76,7 +78,7 @@ class Reader:
         name: str
         attributes: dict[str, str]
         # Few pages have these: they are read once more. A plus sign is found at once where there is none.
-        if (b"+" in text and b"rsl+xml" in text) or b"data-nosnippet" in text:
+        if ("#marked", {}) in found[-2:] or (b"+" in text and b"rsl+xml" in text):
             for name, attributes in marked(text):
                 if name == "nosnippet":
                     self.withheld += 1
@@ -114,6 +116,8 @@ class Reader:
             elif name == "title":
                 if self.title is None:
                     self.title = " ".join(attributes["text"].split())
+            elif name == "#h1":
+                self.heading = attributes["text"]
             elif name == "html" and self.language is None and "lang" in attributes:
                 self.language = attributes["lang"].strip(_SPACE) or None
 
@@ -145,6 +149,7 @@ class Reader:
             refresh=self.refresh,
             rsl=tuple(self.rsl),
             withheld=self.withheld,
+            heading=self.heading,
         )
 
     @cython.ccall

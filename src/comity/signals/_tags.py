@@ -73,6 +73,10 @@ _LONGEST_BARE = max(len(name) for name in html5 if not name.endswith(";"))
 _C1 = bytes(range(0x80, 0xA0)).decode("cp1252", "replace")
 
 
+HEADING = cython.declare(cython.Py_ssize_t, 300)
+"""Octets from the first heading on that are given."""
+
+
 def tags(text: bytes) -> list[tuple[str, dict[str, str]]]:
     """The a, area, link, iframe, frame, meta, base, html and title start tags of a page, in order.
 
@@ -84,9 +88,10 @@ def tags(text: bytes) -> list[tuple[str, dict[str, str]]]:
     Returns:
         Pairs of name and attributes, of which only those a crawler reads are kept (see _ATTRIBUTES); a `title` has its
         content as the attribute `text`, and `xlink:href` is kept inside SVG only. What is in a `template` is left out,
-        and of SVG and MathML everything but `a`.
+        and of SVG and MathML everything but `a`. At the end there may be `#marked`, where `marked` may find something
+        else than scripts, and `#h1` with the page from its first heading on, HEADING octets, as `text`.
     """
-    return _Tokenizer(text).run()
+    return _Tokenizer(text).all_tags()
 
 
 def marked(text: bytes) -> list[tuple[str, dict[str, str]]]:
@@ -187,6 +192,8 @@ class _Tokenizer:
     _room: cython.Py_ssize_t  # for octets of text
     _noscript: cython.bint
     _marked: cython.bint  # whether scripts and what is marked are wanted, and no other tags
+    _may_be_marked: cython.bint  # whether an attribute may be data-nosnippet
+    _heading: cython.Py_ssize_t  # where the first h1 begins; -1 where there is none
 
     def __init__(self, text: bytes, marked: bool = False) -> None:
         self._marked = marked
@@ -201,6 +208,19 @@ class _Tokenizer:
         self._pieces = None
         self._room = 0
         self._noscript = False
+        self._may_be_marked = False
+        self._heading = -1
+
+    @cython.ccall
+    def all_tags(self) -> list:
+        """As `tags` gives them."""
+        found: list = self.run()
+        if self._may_be_marked or len(found) >= _MOST:
+            found.append(("#marked", {}))
+        if self._heading >= 0:
+            heading: bytes = self._text[self._heading : self._heading + HEADING]
+            found.append(("#h1", {"text": heading.decode("utf-8", "replace")}))
+        return found
 
     @cython.ccall
     def read_text(self, most: cython.Py_ssize_t) -> str:
@@ -324,6 +344,8 @@ class _Tokenizer:
         if end - start == 1 and self._data[start] | 32 == 97:  # a: most of what matters
             name = b"a"
             kind = _WANTED
+        elif end - start == 2 and self._heading < 0 and self._data[start] | 32 == 104 and self._data[end - 1] == 49:
+            self._heading = start - 1
         elif self._open or self._marked or _may_matter(self._data[start], end - start):
             name = self._lowered(start, end)
             kind = _KINDS.get(name, 0)
@@ -444,6 +466,8 @@ class _Tokenizer:
                             break
                         i += 1
                     value_end = i
+            if end - start == 14 and data[start] | 32 == 100:  # d
+                self._may_be_marked = True
             if wanted is not None:
                 self._keep(wanted, start, end, value, value_end)
         self._at = size

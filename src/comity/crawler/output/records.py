@@ -161,13 +161,9 @@ def read_meta(response: "Response", read: Page | None, *, agent: str) -> RobotsM
     return read_robots_meta(tags, metas, agent=agent) if tags or metas else RobotsMeta()
 
 
-def may_say_not_found(response: "Response", read: Page | None) -> bool:
+def may_say_not_found(read: Page) -> bool:
     """Whether the title or the first heading of an HTML page may say that it is not there."""
-    if read is None:
-        return False
-    at = response.body.find(b"<h1")
-    heading = response.body[at : at + 300].decode("utf-8", "replace") if at >= 0 else ""
-    return gone(f"{read.title or ''} {heading}") is not None
+    return gone(f"{read.title or ''} {read.heading}") is not None
 
 
 def says_not_found(response: "Response", read: Page) -> str | None:

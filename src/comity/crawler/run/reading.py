@@ -78,7 +78,7 @@ class Reader:
             make = partial(fingerprint_of, shown.body, read.encoding)
             fingerprint = await loop.run_in_executor(self._executor, make)
         soft_404 = None
-        if read is not None and may_say_not_found(shown, read):
+        if read is not None and may_say_not_found(read):
             soft_404 = await loop.run_in_executor(self._executor, says_not_found, shown, read)
         return Kept(
             entry=entry,
