@@ -150,6 +150,9 @@ HIDING += [
 ]
 HIDING += [
     ("<div popover>secret</div>", "display_none", True),
+    ("<p style='overflow:hidden;line-height:0'>secret</p>", "clipped", False),
+    ("<p style='overflow:hidden;line-height:.05'>secret</p>", "clipped", False),
+    ("<p style='overflow:hidden;line-height:1px'>secret</p>", "clipped", False),
     ("<dialog>secret</dialog><p>seen</p>", "display_none", True),
     ("<div bgcolor=#ffffff><font color=#ffffff>secret</font></div>", "same_colour", False),
 ]
@@ -173,6 +176,8 @@ def test_hidden_text_is_reported_with_an_excerpt(html: str, kind: str, kept: boo
         "<p>seen</p>",
         "<p hidden></p>",
         '<p style="display:block">seen</p>',
+        '<p style="overflow:hidden;line-height:1">seen</p>',
+        '<p style="overflow:hidden;line-height:100%">seen</p>',
         '<p style="font-size:12px;opacity:0.5">seen</p>',
         '<p style="left:-9999px">seen: it is not positioned</p>',
         '<p style="color:white;background:#000">seen</p>',

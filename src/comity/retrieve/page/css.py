@@ -493,7 +493,9 @@ def _clipped(declared: Mapping[str, str]) -> bool:
     contained = declared.get("contain", "").split()
     if _CLIPPING.isdisjoint(overflow) and "strict" not in contained and "paint" not in contained:
         return False
-    sizes = (_length(declared.get(side, "")) for side in (*_SIZES, "line-height"))
+    line = declared.get("line-height", "")  # without a unit a factor of the font's size
+    sizes = [_length(f"{line}em" if line[-1:].isdigit() else line, 0.16)]
+    sizes += [_length(declared.get(side, "")) for side in _SIZES]
     indent = _length(declared.get("text-indent", ""))
     return any(size is not None and size <= 1.0 for size in sizes) or (indent is not None and indent >= OFF_SCREEN)
 
