@@ -70,7 +70,7 @@ def is_found(tab: Page, url: str) -> bool:
     place, _, words = url.partition(":~:text=")
     tab.goto("about:blank")
     tab.goto(f"{place.partition('#')[0]}#:~:text={words}", wait_until="load")
-    for _ in range(4):
+    for _ in range(20):
         scrolled, shown = tab.evaluate(_SHOWN)
         if scrolled > _ABOVE / 2 and letters(unquote(words)) in letters(shown):
             return True

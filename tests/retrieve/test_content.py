@@ -268,8 +268,21 @@ def test_an_image_that_leads_to_where_a_page_is_shared_is_no_content() -> None:
             ("https://www.facebook.com/sharer.php?u=a", "https://x.com/intent/post?url=a", "mailto:?body=a", "/lamp")
         )
     )
-    html = f"<title>Lamps</title><h1>Lamps</h1>{story}<p>{buttons}"
+    html = f"<title>Lamps</title><h1>Lamps</h1>{story}<p>{buttons}</p>{story}"
     written = read(html, "https://example.com/").markdown
     assert [f"/{number}.png" in written for number in range(4)] == [False, False, False, True]
     assert written.count(".png") == 1
     assert read(html, "https://example.com/", content="all").markdown.count(".png") == 4
+
+
+def test_linked_images_before_and_after_the_content_are_no_content() -> None:
+    story = "".join(
+        f"<p>{number}. The keeper climbs two hundred steps with oil and matches, each night.</p>" for number in range(9)
+    )
+    html = f"""<a href="/"><img src="/logo.png" alt="The Lamp Paper"></a><h1>Lamps</h1><img src="/lamp.png" alt="Lit">
+    {story}<a href="/wick"><img src="/wick.png" alt="A wick"></a>{story}<img src="/night.png" alt="By night">
+    <ul><li><a href="/buy"><img src="/buy.png" alt="Oil, cheap"></a></li></ul>"""
+    written = read(html, "https://example.com/").markdown
+    images = ("lamp", "wick", "night", "logo", "buy")
+    assert [f"/{name}.png" in written for name in images] == [True, True, True, False, False]
+    assert read(html, "https://example.com/", content="all").markdown.count(".png") == 5

@@ -18,7 +18,8 @@ _EMPHASIS: Final = re.compile("\x1c([bis])([^\x1c\x1d]*)\x1d[bis]")
 _NO_END: Final = re.compile("\x1d([bis])\x1c\\1")
 _SIGNS_FIRST: Final = re.compile(r"(?:\\[^\w\s]|[^\w\s\\`*\[\]<&!~$])+")
 _SIGNS_LAST: Final = re.compile(r"(?:\\[^\w\s]|[^\w\s\\`*\[\]>~$])+$")
-_SPACE: Final = re.compile(r"\s+")
+_SPACE: Final = re.compile(r"[^\S\xa0]+")
+_NO_BREAK: Final = re.compile(r"(?<!\s)\s*\xa0\s*")
 _MARKUP: Final = re.compile(
     r"[\\`*\[\]]|(?<=\])\(|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?[A-Za-z0-9]{1,32};)|~(?=~)|(?<=~)~"
 )
@@ -158,16 +159,25 @@ def heading_end(text: str) -> str:
 
 
 def words_of(text: str) -> str:
-    """Text with its white space joined, in which nothing is markup."""
+    """Text with its white space joined, in which nothing is markup. A gap between words that is wider than a space stays
+    one no-break space: who looks for the words in a browser does not find them across it.
+    """
+    if "\xa0" in text:
+        text = _NO_BREAK.sub(_gap, text)
     text = _spaced(text)
     return text if _is_plain(text) else escaped(text)
+
+
+def _gap(match: re.Match[str]) -> str:
+    first, last = match.span()
+    return "\xa0" if last - first > 1 and 0 < first and last < len(match.string) else " "
 
 
 @cython.cfunc
 @cython.boundscheck(False)
 @cython.wraparound(False)
 def _spaced(text: str) -> str:
-    """A text with each run of its white space as one space."""
+    """A text with each run of its white space as one space; no-break spaces are no part of it."""
     if not cython.compiled:
         return _SPACE.sub(" ", text)
     core: str = text.strip()
@@ -179,7 +189,7 @@ def _spaced(text: str) -> str:
     before: cython.Py_UCS4 = "x"
     char: cython.Py_UCS4
     for char in core:
-        if char.isspace() and (char != " " or before == " "):
+        if char.isspace() and char != "\xa0" and (char != " " or before == " "):
             core = _SPACE.sub(" ", core)
             break
         before = char

@@ -46,6 +46,8 @@ _SHARING: Final = re.compile(
     r"|telegram|t|wa)\.(?:com|me)/|addthis\.com|addtoany\.com)|mailto:\?",
     re.IGNORECASE,
 )
+# A block of nothing but images that lead elsewhere: before and after the content, logos and advertisements.
+_LINKED_IMAGES: Final = re.compile(r"(?:(?:[-*]|\d+[.)])?\s*\[!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)\]\([^()]*\)\s*)+")
 _UNSEEN: Final = re.compile("[\\s\\u200b-\\u200f\\u2060\\ufeff\\ue000-\\uf8ff]+")
 """What a reader does not see, and glyphs of icon fonts."""
 _NOTE_MARK: Final = re.compile(r"\s*(?:\\\[|\()?(\[\^\d+\])(?:\\\]|\))?\s*")
@@ -80,7 +82,13 @@ def written(tree: Tree, base: urls.Base, notes: Footnotes, *, without: set[Node]
     """
     writer = Writer(base, notes, without, deadline, url)
     blocks: list[Block] = []
-    writer.container(tree.first("body") or tree.root, blocks)
+    top = tree.first("body") or tree.root
+    writer.container(top, blocks)
+    if top.words:  # what is content was chosen
+        while blocks and _LINKED_IMAGES.fullmatch(blocks[0][1]):
+            del blocks[0]
+        while blocks and _LINKED_IMAGES.fullmatch(blocks[-1][1]):
+            del blocks[-1]
     writer.inline_notes(blocks)
     text = joined(blocks)
     return text + "\n" if text else ""
