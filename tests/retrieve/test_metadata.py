@@ -89,7 +89,7 @@ def test_the_author_is_a_name(head: str, body: str, author: str, source: str) ->
     assert (found.value, found.source) == (author, source)
 
 
-@pytest.mark.parametrize("nobody", ["admin", "https://example.com/ada", "editor", "ada@example.com"])
+@pytest.mark.parametrize("nobody", ["admin", "https://example.com/ada", "editor", "ada@example.com", "Dec.", "Updated"])
 def test_an_account_or_an_address_is_no_author(nobody: str) -> None:
     assert metadata(f'<meta name="author" content="{nobody}">').author is None
 
@@ -99,8 +99,12 @@ def test_an_account_or_an_address_is_no_author(nobody: str) -> None:
     [
         (data({"@type": "Article", "datePublished": "2024-05-17T08:00:00+02:00"}), "", PLAIN, "json-ld"),
         ('<meta property="article:published_time" content="2024-05-17T08:00:00Z">', "", PLAIN, "meta"),
+        ('<meta name="w-published-date" content="2024-05-17T06:03:43.274Z">', "", PLAIN, "meta"),
         ("", '<span itemprop="datePublished">17 May 2024</span>', PLAIN, "markup"),
+        ("", '<site-timeago ts="2024-05-17T09:47:05+00:00">last week</site-timeago>', PLAIN, "markup"),
+        ("", "<h2 class='date-header'><span>Friday, May 17, 2024</span></h2>", PLAIN, "markup"),
         ("", "", URL, "url"),
+        ("", "<p class=date>05/17/2024</p>", "https://example.com/blog/2024/may/17/lamps", "url"),
         ("", '<time datetime="2024-05-17">last week</time>', PLAIN, "markup"),
         ("", '<p class="posted-on">Posted on May 17th, 2024</p>', PLAIN, "markup"),
         ("", "<div><div><h1>How lamps burn</h1></div>May 17, 2024</div>", PLAIN, "text"),

@@ -165,10 +165,12 @@ def test_links_images_and_tables_of_the_content_are_values() -> None:
 
 def test_chromium_finds_every_chunk_by_its_address(chromium: Any) -> None:
     parts = [
-        f"""<h2 id="p{number}">Part {number}</h2><p>Lamp&nbsp; {number},&nbsp;of <b>brass</b>&mdash;and 5&nbsp;% tin&mdash;is
+        f"""<h2 id="p{number}">Part {number}</h2><p>Lamp {number}, of <b>brass</b>&mdash;and
+        5&nbsp;% tin&mdash;&nbsp; is &nbsp;
         <a href="/x">rather-old</a>, a &amp; b.</p><div style="height:3000px"></div>
         <pre><code>lamp_{number} = burn(x, y - {number})\nprint()</code></pre><div style="height:3000px"></div>
-        <ul><li>第{number}盏灯，很旧的灯。</li><li>Nummer {number}: größer als Öl</li></ul>
+        <p>Wide&nbsp; {number} gaps.</p><ul><li>第{number}盏灯，很旧的灯。</li>
+        <li>Nummer {number}: größer als Öl</li></ul>
         <table><tr><th>Name {number}</th><th>Price</th></tr><tr><td>Olive {number}</td><td>3</td></tr></table>"""
         for number in range(8)
     ]

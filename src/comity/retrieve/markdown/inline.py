@@ -159,8 +159,8 @@ def heading_end(text: str) -> str:
 
 
 def words_of(text: str) -> str:
-    """Text with its white space joined, in which nothing is markup. A gap between words that is wider than a space stays
-    one no-break space: who looks for the words in a browser does not find them across it.
+    """Text with its white space joined, in which nothing is markup. A gap that is wider than a space stays one no-break
+    space: who looks for words in a browser does not find them across it.
     """
     if "\xa0" in text:
         text = _NO_BREAK.sub(_gap, text)
@@ -170,7 +170,7 @@ def words_of(text: str) -> str:
 
 def _gap(match: re.Match[str]) -> str:
     first, last = match.span()
-    return "\xa0" if last - first > 1 and 0 < first and last < len(match.string) else " "
+    return "\xa0" if last - first > 1 and first > 0 and last < len(match.string) else " "
 
 
 @cython.cfunc

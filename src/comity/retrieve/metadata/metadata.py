@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from comity import urls
 from comity.retrieve.metadata import json_ld, microdata, titles
-from comity.retrieve.metadata.days import as_day, day_of
+from comity.retrieve.metadata.days import day_of
 from comity.retrieve.metadata.json_ld import Entity, Object, plain
 from comity.retrieve.metadata.titles import TitleSource, inside, shown
 from comity.retrieve.page.tree import Node, Text, Tree, ordered
@@ -26,22 +26,23 @@ MAX_FIELD: Final = 500
 """Characters kept of a field."""
 
 _WORD: Final = re.compile(r"\w+")
-_IN_URL: Final = re.compile(r"/(20\d\d)/(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])(?:/|-)")
+_IN_URL: Final = re.compile(r"/(20\d\d)/(0?[1-9]|1[0-2]|[a-z]{3,9})/(0?[1-9]|[12]\d|3[01])(?:/|-)")
 _PUBLISHED: Final = tuple(
     "article:published_time og:article:published_time datepublished date dc.date dc.date.issued dcterms.date"
     " dcterms.created pubdate publish-date publish_date publishdate parsely-pub-date sailthru.date article.published"
     " cxenseparse:recs:publishtime citation_publication_date citation_date originalpublicationdate published-date"
     " dc.date.created release_date published last-modified".split()
 )
+_SAYS_PUBLISHED: Final = re.compile(r"publi(?:sh|cation).*(?:date|time)|(?:date|time).*publi(?:sh|cation)")
 _AUTHORS: Final = tuple(
     "author article:author parsely-author sailthru.author dc.creator dcterms.creator byl citation_author"
     " article:author_name authors og:article:author article.author cxenseparse:author twitter:data1".split()
 )
 _BYLINE: Final = re.compile(
-    r"\b(?:by-?line|author|writer|contributor|posted-by|username|user-name|poster)\b|author[-_]?name|byline|username"
+    r"\b(?:by-?line|author|writer|contributor|posted-by|username|user-name|poster)\b|author(?:[-_]*name|__)|byline|username"
 )
 _NAMING: Final = "a span div p strong h3 h4 h5 address cite li td dt section".split()
-_DATING: Final = "span div p td li abbr a".split()
+_DATING: Final = "span div p td li abbr a h2".split()
 _OF_AUTHORS: Final = ("author", "byline", "user", "poster", "by-line")
 _OF_DATES: Final = ("date", "publish", "posted", "time", "byline", "meta")
 _NOT_BYLINE: Final = re.compile(
@@ -66,6 +67,7 @@ _BY_END: Final = re.compile(
     r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?\s+\d).*)$",
     re.IGNORECASE,
 )
+_TIMES: Final = re.compile("-.*(?:time|date)|(?:time|date).*-")  # elements of a site's own
 _BESIDE: Final = {"nav", "aside", "footer"}
 _YEAR: Final = re.compile(r"(?:19[89]|20[0-4])\d")
 _LONGEST_DATE: Final = 80
@@ -83,7 +85,10 @@ _FEWEST_LETTERS: Final = 80
 _MOST_KEYWORDS: Final = 50
 _MOST_CRUMBS: Final = 20
 _NOBODY: Final = re.compile(
-    r"^(?:admin(?:istrator)?|editor|staff|user|author|guest|unknown|none|null|root|webmaster|wordpress|by)$", re.I
+    r"^(?:admin(?:istrator)?|editor|staff|user|author|guest|unknown|none|null|root|webmaster|wordpress|by|updated"
+    r"|published|posted|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*"
+    r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?)$",
+    re.I,
 )
 
 
@@ -299,7 +304,7 @@ def _date(
 ) -> Field | None:
     """The day that the surest source states; the address's, where that is the same day in another time zone."""
     in_url = _IN_URL.search(urlsplit(url).path)
-    of_url = as_day(in_url[1], in_url[2], in_url[3]) if in_url else ""
+    of_url = (day_of("-".join(in_url.groups())) or day_of(" ".join(in_url.groups()[::-1]))) if in_url else ""
     stated = next(_dates(tree, metas, found, of_url, hidden, day_first=day_first), None)
     if stated is not None and of_url and stated.value != of_url and _are_near(stated.value, of_url):
         return Field(of_url, "url")
@@ -332,6 +337,9 @@ def _dates(
     for name in _PUBLISHED:
         if (value := metas.get(name)) and (that := day(value)):
             yield Field(that, "meta")
+    for name, value in metas.items():
+        if _SAYS_PUBLISHED.search(name) and (that := day(value)):
+            yield Field(that, "meta")
     for node in tree.all("time", "span", "meta", "div", "abbr") if tree.stating else ():
         attributes = node.attributes
         if attributes.get("itemprop", "").lower() in ("datepublished", "datecreated") and (
@@ -341,8 +349,9 @@ def _dates(
     if of_url:
         yield Field(of_url, "url")
     times = tree.named.get("time", ())[:30]
+    times = times or [node for name in tree.named if _TIMES.search(name) for node in tree.named[name][:5]]
     for node in [each for each in times if not _is_beside(each)][:5]:
-        if that := day(node.attributes.get("datetime", "")) or day(node.text()[:100]):
+        if that := day(node.attributes.get("datetime") or node.attributes.get("ts", "")) or day(node.text()[:100]):
             yield Field(that, "markup")
     title = tree.first("h1")
     top = title.number if title is not None else 0
