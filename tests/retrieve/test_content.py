@@ -286,3 +286,22 @@ def test_linked_images_before_and_after_the_content_are_no_content() -> None:
     images = ("lamp", "wick", "night", "logo", "buy")
     assert [f"/{name}.png" in written for name in images] == [True, True, True, False, False]
     assert read(html, "https://example.com/", content="all").markdown.count(".png") == 5
+
+
+def test_texts_below_an_article_that_each_have_a_linked_headline_are_other_stories() -> None:
+    story = "".join(
+        f"<p>On night {number} the keeper climbs two hundred steps with oil and matches, and lights the lamp, because "
+        "the ships that pass the island in winter have nothing else to go by when clouds hide the moon.</p>"
+        for number in range(9)
+    )
+    cards = "".join(
+        f"""<div class="entry n{number}"><h3><a href="/{number}">How the harbour of {name} was built</a></h3>
+        <p>{name} was nothing but a beach where nets dried, until the year in which a storm took half of its boats.
+        The people who were left cut stones in the hills, rolled them down to the water, and laid them in a ring that
+        no wave has broken since. It took them eleven winters and it cost them whatever they had.</p></div>"""
+        for number, name in enumerate(("Ardhaven", "Brinmouth", "Calder", "Dunmore"))
+    )
+    html = f"<title>Lamps</title><main><article><h1>Lamps</h1>{story}</article><div>{cards}</div></main>"
+    written = read(html, "https://example.com/lamps").markdown
+    assert written.count("On night") == 9
+    assert "nets dried" not in written

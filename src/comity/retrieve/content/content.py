@@ -64,8 +64,10 @@ _PROSE: Final = 15
 _ARTICLE: Final = 250
 """Words of prose in one element that make it the body of an article."""
 _TEASERS: Final = 3
-_TEASER: Final = 45
+_TEASER: Final = 90
 """Words of a teaser beside its headline."""
+_HEADLINE: Final = 4
+"""Words of a headline; names of people and of days have fewer."""
 _NUMBER: Final = re.compile(r"[0-9]+|\b(?:odd|even|first|last|active)\b")
 LEAST_COPY: Final = 12
 """Words from which on a part that stood on the page already is left out."""
@@ -277,7 +279,9 @@ def _drop_copies(blocks: Sequence[Block]) -> None:
 
 
 def _drop_teasers(blocks: Sequence[Block]) -> None:
-    """Below an article, siblings of one shape that each have a linked headline lead to other stories."""
+    """Below an article, siblings of one shape that each have a linked headline lead to other stories; their texts go,
+    as long as they are not more than the article.
+    """
     prose: dict[Node, int] = {}
     for block in blocks:
         if (
@@ -306,9 +310,7 @@ def _drop_teasers(blocks: Sequence[Block]) -> None:
     texts: dict[Node, int] = {}
     ways: list[tuple[Block, list[tuple[tuple[Node, str, str], Node]]]] = []
     for block in blocks[end + 1 :]:
-        if not block.kept:
-            continue
-        linked = block.words >= 3 and block.links >= 0.8 * len(block.text)
+        linked = block.words >= _HEADLINE and block.links >= 0.8 * len(block.text)
         way = []
         node = block.node
         while node is not None and node not in around and node.parent is not None:
@@ -318,13 +320,19 @@ def _drop_teasers(blocks: Sequence[Block]) -> None:
             if linked:
                 headlines.setdefault(key, set()).add(node)
             node = node.parent
-        ways.append((block, way))
-    for block, way in ways:
-        for key, node in way:
-            alike = headlines.get(key, ())
-            if len(alike) >= _TEASERS and node in alike and texts[node] <= _TEASER:
-                block.kept = False
-                break
+        if block.kept:
+            ways.append((block, way))
+    others = [
+        block
+        for block, way in ways
+        if any(
+            node in headlines.get(key, ()) and len(headlines[key]) >= _TEASERS and texts[node] <= _TEASER
+            for key, node in way
+        )
+    ]
+    if sum(block.words for block in others) <= prose[body]:
+        for block in others:
+            block.kept = False
 
 
 def _is_shown_twice(first: Block, copy: Block) -> bool:
