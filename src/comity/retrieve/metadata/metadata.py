@@ -45,9 +45,6 @@ _NAMING: Final = "a span div p strong h3 h4 h5 address cite li td dt section".sp
 _DATING: Final = "span div p td li abbr a h2".split()
 _OF_AUTHORS: Final = ("author", "byline", "user", "poster", "by-line")
 _OF_DATES: Final = ("date", "publish", "posted", "time", "byline", "meta")
-_NOT_BYLINE: Final = re.compile(
-    r"bio|box|about|avatar|image|img|card|desc|social|follow|related|list|more|footer|comment|form|label|reply"
-)
 _OF_COMMENTS: Final = re.compile(r"comment|form|label|input")
 _BY: Final = re.compile(
     r"^(?:(?:(?:written|posted|reviewed|words|story|published|medically reviewed|article|text)\s+)?by\b:?\s*"
@@ -140,14 +137,15 @@ NOTHING: Final = Metadata()
 def read(tree: Tree, base: urls.Base, url: str, hidden: set[Node]) -> Metadata:
     """The metadata of a page served at `url`; `hidden`: elements nobody sees, whose text is no source."""
     metas = _metas(tree)
-    found = [*json_ld.objects(tree), *microdata.objects(tree)]
+    stated = json_ld.objects(tree)
+    found = [*stated, *microdata.objects(tree)]
     site = _site_name(metas, found)
     language = _language(tree, metas)
     day_first = _says_days_first(language, url)
     return Metadata(
         title=_field(*titles.title(tree, metas, found, site.value if site else "", hidden, url)),
         author=_author(tree, metas, found, hidden, site),
-        date=_date(tree, metas, found, url, hidden, day_first=day_first),
+        date=_date(tree, metas, stated, url, hidden, day_first=day_first),
         language=language,
         canonical=_canonical(tree, metas, base),
         site_name=site,
@@ -262,15 +260,14 @@ def _names(values: Iterable[str]) -> str:
 
 def _marked(tree: Tree, hidden: set[Node]) -> Iterator[Node]:
     """Elements whose markup says that an author's name stands in them, the plainest first."""
-    wanted: list[list[Node]] = [[], [], []]
     sure = {node for node in tree.stating if node.attributes.get("itemprop", "").lower() in ("author", "creator")}
     sure.update(node for node in tree.all("a") if "author" in node.attributes.get("rel", "").lower().split())
-    wanted[0] = ordered(sure, _NAMING)
+    named: list[Node] = []
     for node in tree.holding(_OF_AUTHORS, _NAMING):
         said = f"{node.attributes.get('class', '')} {node.attributes.get('id', '')}".lower()
         if node not in sure and _BYLINE.search(said) and not _OF_COMMENTS.search(said):
-            wanted[2 if _NOT_BYLINE.search(said) else 1].append(node)
-    for nodes in wanted:
+            named.append(node)
+    for nodes in (ordered(sure, _NAMING), named):
         yield from [node for node in nodes if node not in hidden][:30]
 
 
