@@ -362,7 +362,7 @@ def test_microdata_is_read_as_json_ld_is() -> None:
         ("Product", {"name": "Lamp", "price": "3.50", "currency": "EUR"}),
         ("Article", {"author": "Ada Keeper", "published": "2024-05-17"}),
     ]
-    assert (said.author, said.date) == (Field("Ada Keeper", "json-ld"), Field("2024-05-17", "json-ld"))
+    assert (said.author, said.date) == (Field("Ada Keeper", "json-ld"), Field("2024-05-17", "markup"))
 
 
 def test_microdata_of_the_whole_page_stands_on_its_html_element() -> None:
@@ -371,7 +371,7 @@ def test_microdata_of_the_whole_page_stands_on_its_html_element() -> None:
         "</b> on <time itemprop='datePublished' datetime='2024-05-17'>May</time>",
         PLAIN,
     ).metadata
-    assert (said.author, said.date) == (Field("Ada Keeper", "json-ld"), Field("2024-05-17", "json-ld"))
+    assert (said.author, said.date) == (Field("Ada Keeper", "json-ld"), Field("2024-05-17", "markup"))
 
 
 def test_a_language_that_is_not_stated_is_told_by_the_words() -> None:
