@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -71,6 +72,29 @@ def test_each_request_is_a_span_of_an_http_client_and_a_child_of_its_url(
             counts[metric.name] += getattr(point, "count", 0) or getattr(point, "value", 0)
     assert counts["http.client.request.duration"] == 4
     assert counts["comity.outcomes"] >= 3
+
+
+def test_a_url_that_is_tried_again_is_one_span_with_a_child_for_each_request(
+    site: Site, tmp_path: Path, spans: InMemorySpanExporter
+) -> None:
+    tries: list[web.StreamResponse] = []
+
+    async def shaky(_: web.Request) -> web.StreamResponse:
+        tries.append(web.Response(status=200 if tries else 503, text="late", headers={"Retry-After": "0"}))
+        return tries[-1]
+
+    site.set("/a", shaky)
+    site.link("/", "/a")
+    policy = Policy(agent="TestBot/1.0", min_interval=0, allow_addresses=("127.0.0.0/8",))
+    settings = CrawlSettings(sitemaps=False, telemetry=True)
+    asyncio.run(Crawler(site.url("/"), tmp_path / "out", policy=policy, settings=settings).run())
+    assert len(tries) == 2
+    about = [each for each in spans.get_finished_spans() if each.attributes["url.full"] == site.url("/a")]
+    (whole,) = [each for each in about if each.name == "fetch"]
+    assert whole.attributes["comity.outcome"] == "kept"
+    sent = [each for each in about if each.name == "GET"]
+    assert [each.attributes["http.response.status_code"] for each in sent] == [503, 200]
+    assert {each.parent.span_id for each in sent} == {whole.context.span_id}
 
 
 def test_nothing_is_told_unless_asked_for(site: Site, tmp_path: Path, spans: InMemorySpanExporter) -> None:

@@ -13,7 +13,7 @@ from aiohttp import web
 from commands import ALLOW, process
 from sites import Site
 
-from comity import Policy
+from comity import Policy, times
 from comity.crawler.progress import webhook
 from comity.crawler.progress.webhook import Webhook
 from comity.errors import InvalidSetting
@@ -57,6 +57,7 @@ def test_a_message_is_signed_as_standard_webhooks_say(site: Site) -> None:
     assert headers["User-Agent"] == "TestBot/1.0"
     assert json.loads(body)["type"] == "crawl.ended"
     assert json.loads(body)["data"] == {"pages": 3}
+    assert abs(times.read(json.loads(body)["timestamp"]) - time.time()) < 60
 
 
 def test_a_message_that_is_not_taken_is_sent_again_under_the_same_id(site: Site) -> None:

@@ -67,7 +67,9 @@ class Telemetry:
         began, ended = self._at(record.sent), self._at(record.end)
         context = None
         if not isinstance(record.cause, FetchRobots):
-            whole = self._tracer.start_span("fetch", attributes={"url.full": record.url}, start_time=began)
+            whole = self._open.get(record.url)  # of one that is tried again
+            if whole is None:
+                whole = self._tracer.start_span("fetch", attributes={"url.full": record.url}, start_time=began)
             context = self._trace.set_span_in_context(whole)
             self._open[record.url] = whole
             if len(self._open) > MOST_OPEN:

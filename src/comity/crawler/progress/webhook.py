@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import aiohttp
 
+from comity import times
 from comity.crawler.progress.stats import Stats
 from comity.errors import ComityError, InvalidSetting
 from comity.net.address import AddressGuard
@@ -87,7 +88,7 @@ class Webhook:
             if len(self._waiting) == MOST:
                 self._waiting.popleft()
                 self.dropped += 1
-            self._waiting.append({"type": kind, "timestamp": time.time(), "data": about})
+            self._waiting.append({"type": kind, "timestamp": times.iso(time.time()), "data": about})
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="comity-webhook", daemon=True)
                 self._thread.start()

@@ -171,7 +171,7 @@ class Book:
                 self.enter(each, host)
             else:
                 self._write(*each)
-        if self._telemetry is not None:
+        if self._telemetry is not None and kind.state is not None:  # else it is tried again, or told with another
             self._telemetry.outcome(outcome.entry.url, type(outcome).__name__.lower())
         return outcome
 
