@@ -185,6 +185,31 @@ def test_a_test_that_is_half_typed_holds_up_no_verdict(page) -> None:  # type: i
     assert "write AGENT yes PATH" in str(answer["tests_error"])
 
 
+def test_a_url_that_is_half_typed_holds_up_no_verdict(page) -> None:  # type: ignore[no-untyped-def]
+    question = {
+        "text": TEXT,
+        "agents": ["MyBot"],
+        "urls": ["/shop/public", "http://[::1"],
+        "why": ["MyBot", "http://["],
+    }
+    status, answer = asked(f"{page.url}/api/check", question)
+    assert status == 200
+    good, bad = answer["verdicts"][0]  # type: ignore[index]
+    assert good == asked(f"{page.url}/api/check", question | {"urls": ["/shop/public"]})[1]["verdicts"][0][0]  # type: ignore[index]
+    assert bad["allowed"] is None
+    assert "'http://[::1' has no valid host" in bad["why"]
+    assert answer["why"] is None
+
+
+def test_a_comparison_of_very_different_files_is_cut_and_says_so(page) -> None:  # type: ignore[no-untyped-def]
+    group = "User-agent: bot{0}\nDisallow: /{0}\nCrawl-delay: {0}\nContent-Signal: ai-train=no\n"
+    new = "".join(group.format(each) + f"Sitemap: https://e.example/{each}\n" for each in range(1, 701))
+    _, answer = asked(f"{page.url}/api/diff", {"old": "", "new": new})
+    delays, sitemaps = answer["paces"]["Crawl-delay"], answer["added"]["sitemap"]  # type: ignore[index]
+    assert {len(answer["changes"]), len(answer["usage"]), len(delays), len(sitemaps)} == {500}  # type: ignore[arg-type]
+    assert answer["left_out"] == 800
+
+
 def test_tests_are_the_lines_that_the_command_takes(page) -> None:  # type: ignore[no-untyped-def]
     lines = "GPTBot not /blog; GPTBot no /  # both\n* yes /shop/public"
     _, answer = asked(f"{page.url}/api/check", {"text": TEXT, "agents": [], "urls": [], "tests": lines})

@@ -5,7 +5,7 @@ Every answer is a question to `comity.robots`; nothing is decided here. Texts co
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -56,8 +56,10 @@ def check(
     Args:
         why: an agent and a URL that are explained too, as `explain` does.
 
+    A URL that is none, such as one that is half typed, has a verdict that is neither: `allowed` is null, `why` says it.
+
     Raises:
-        Unanswerable: too much was asked, or a URL or dialect is none.
+        Unanswerable: too much was asked, or the dialect is none.
     """
     _bounded(text, agents, urls)
     if len(why) not in (0, 2):
@@ -69,7 +71,7 @@ def check(
     except Unanswerable as error:  # a test that is half typed holds up no verdict
         tested, wrong = [], str(error)
     return {
-        "why": explain(text, agent, url, dialect) if why else None,
+        "why": explain(text, agent, url, dialect) if why and _is_url(url) else None,
         "verdicts": [[_brief(robots, agent, url) for url in urls] for agent in agents],
         "dialects": _disagreements(text, agents, urls, dialect),
         "delays": [robots.crawl_delay(agent) for agent in agents],
@@ -112,6 +114,16 @@ def changes(old: str, new: str, dialect: str = "rfc9309") -> dict[str, Any]:
     _bounded(old, (), ())
     _bounded(new, (), ())
     found = diff(_parsed(old, dialect), _parsed(new, dialect))
+    paces: dict[str, Mapping[str, Any]] = {
+        "Crawl-delay": found.delays,
+        "Request-rate": found.rates,
+        "Visit-time": found.hours,
+    }
+    added = {"sitemap": found.sitemaps_added, "licence": found.licences_added, "parameter": found.parameters_added}
+    removed = {
+        "sitemap": found.sitemaps_removed, "licence": found.licences_removed, "parameter": found.parameters_removed,
+    }  # fmt: skip
+    everything: list[Sized] = [found.changes, found.usage, *paces.values(), *added.values(), *removed.values()]
     return {
         "changes": [
             {
@@ -123,33 +135,26 @@ def changes(old: str, new: str, dialect: str = "rfc9309") -> dict[str, Any]:
             }
             for each in found.changes[:MOST_CHANGES]
         ],
-        "left_out": max(0, len(found.changes) - MOST_CHANGES),
+        "left_out": sum(max(0, len(each) - MOST_CHANGES) for each in everything),
         "paces": {
-            name: {
-                agent: [each if each is None or isinstance(each, float) else str(each) for each in both]
-                for agent, both in differing.items()
-            }
-            for name, differing in (
-                ("Crawl-delay", found.delays),
-                ("Request-rate", found.rates),
-                ("Visit-time", found.hours),
-            )
+            name: {agent: [_pace(each) for each in both] for agent, both in _first(differing)}
+            for name, differing in paces.items()
         },
-        "added": {
-            "sitemap": found.sitemaps_added,
-            "licence": found.licences_added,
-            "parameter": found.parameters_added,
-        },
-        "removed": {
-            "sitemap": found.sitemaps_removed,
-            "licence": found.licences_removed,
-            "parameter": found.parameters_removed,
-        },
+        "added": {name: values[:MOST_CHANGES] for name, values in added.items()},
+        "removed": {name: values[:MOST_CHANGES] for name, values in removed.items()},
         "usage": {
             agent: {"before": lines, "after": lines_now, "changes": [asdict(each) for each in found.uses[agent]]}
-            for agent, (lines, lines_now) in found.usage.items()
+            for agent, (lines, lines_now) in _first(found.usage)
         },
     }
+
+
+def _first(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    return islice(found.items(), MOST_CHANGES)
+
+
+def _pace(said: Any) -> float | str | None:
+    return said if said is None or isinstance(said, float) else str(said)
 
 
 def _expectations(text: str) -> list[Expectation]:
@@ -216,8 +221,12 @@ def _disagreements(
     ours = _parsed(text, dialect)
     found = []
     for agent in agents:
-        row = []
-        for url in map(_absolute, urls):
+        row: list[list[dict[str, Any]]] = []
+        for url in urls:
+            if not _is_url(url):
+                row.append([])
+                continue
+            url = _absolute(url)
             said = ours.allowed(url, agent)
             row.append(
                 [
@@ -230,8 +239,18 @@ def _disagreements(
     return found
 
 
+def _is_url(url: str) -> bool:
+    try:
+        return bool(_absolute(url))
+    except Unanswerable:
+        return False
+
+
 def _brief(robots: Robots, agent: str, url: str) -> dict[str, Any]:
-    allowed, rule, why = robots.brief(_absolute(url), agent)
+    try:
+        allowed, rule, why = robots.brief(_absolute(url), agent)
+    except Unanswerable as error:
+        return {"allowed": None, "line": None, "why": str(error)}
     return {"allowed": allowed, "line": rule.line if rule else None, "why": why}
 
 

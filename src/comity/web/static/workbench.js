@@ -64,6 +64,7 @@ function line(agent, row) {
     ...urls.map((url, column) => {
       const verdict = answer.verdicts[row][column];
       const others = answer.dialects[row][column].map((each) => each.dialect);
+      if (verdict.allowed === null) return element("td", { class: "soft", title: verdict.why }, "not a URL");
       const word = verdict.allowed ? "allowed" : "disallowed";
       const button = element("button", {
         type: "button", class: verdict.allowed ? "yes" : "no", title: verdict.why,
