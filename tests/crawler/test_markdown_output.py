@@ -12,7 +12,8 @@ from sites import Site
 from comity import CrawledPage, Policy, crawl
 
 PAGE = (
-    '<!doctype html><html lang="en"><title>Lamps</title><link rel="license" href="/by"><main><h1>Lamps</h1>'
+    '<!doctype html><html lang="en"><title>Lamps</title><base href="/terms/"><link rel="license" href="by">'
+    "<main><h1>Lamps</h1>"
     '<p class="byline">By Ada Keeper</p><time datetime="2024-05-17">May</time><p>Oil burns slöwly, all the night.</p>'
     '<a href="/b.png">x</a><h2 id="gas">Gas</h2><p>It hisses, and it is bright.</p></main>'
 )
@@ -50,7 +51,7 @@ def test_the_format_markdown_writes_a_file_a_page_with_front_matter_and_the_same
     assert text == page["markdown"]
     values = {name: json.loads(value) for name, _, value in (line.partition(": ") for line in front.splitlines())}
     assert values["url"] == lamps.url("/")
-    assert values["licences"] == [lamps.url("/by")]
+    assert values["licences"] == [lamps.url("/terms/by")]
     assert values["usage"] == {"ai-input": "allowed"}
     assert comity("prove", "out", cwd=tmp_path).returncode == 0
     (out / page["file"]).write_text("another text")
@@ -70,7 +71,7 @@ def test_a_crawl_that_is_there_gives_markdown_and_chunks_without_fetching(
     first, second = lines(comity("pages", "out", "--chunks", "64", cwd=tmp_path).stdout)
     assert (first["path"], second["path"]) == (["Lamps"], ["Lamps", "Gas"])
     assert second["url"] == f"{lamps.url('/')}#gas:~:text=It%20hisses%2C%20and%20it%20is%20bright."
-    assert (second["page"], second["licences"]) == (lamps.url("/"), [lamps.url("/by")])
+    assert (second["page"], second["licences"]) == (lamps.url("/"), [lamps.url("/terms/by")])
     (named,) = lines(comity("pages", "out", "--markdown", "-o", "md", cwd=tmp_path).stdout)
     assert (tmp_path / "md" / named["file"]).read_text().startswith("---\nurl: ")
     assert len(lamps.seen) == asked

@@ -22,6 +22,7 @@ from comity.retrieve.page.bounds import MAX_ATTRIBUTES, MAX_HTML, MAX_TAGS, boun
 from comity.retrieve.page.hidden import HiddenText
 from comity.retrieve.page.tree import MAX_DEPTH, Tree, parse
 from comity.retrieve.pieces import Pieces, ids_of_headings
+from comity.signals.link_header import relation_types
 
 __all__ = ["MAX_ATTRIBUTES", "MAX_DEPTH", "MAX_HTML", "MAX_TAGS", "SECONDS", "ExtractedPage", "bounded", "read"]
 
@@ -40,7 +41,7 @@ class ExtractedPage(Pieces):
         hidden: text that a person would not see.
         truncated: whether a limit cut the page.
         judgement: whether it is a page, and if not, what and why.
-        licences: relation types, media type and reference of its `link` elements.
+        licences: relation types, media type and URL of its links to licences (`rel=license`).
         metadata: what the page says it is.
         left_out: what is no content, by place; where all was asked for, only what is no text to be read.
         agreement: how far what is kept is expected to agree with the content (F1, 0 to 1); None where landmarks alone
@@ -105,7 +106,7 @@ def read(
             found,
             tree.truncated,
             judgement,
-            tuple(_links(tree)),
+            tuple(_licences(tree, base)),
             metadata.read(tree, base, url, removed),
             left_out(cut, tree, removed),
             agreement,
@@ -119,10 +120,12 @@ def read(
             tree.take_apart()
 
 
-def _links(tree: Tree) -> Iterator[tuple[str, str, str]]:
+def _licences(tree: Tree, base: urls.Base) -> Iterator[tuple[str, str, str]]:
     for node in tree.named.get("link", [])[:1000]:
         attributes = node.attributes
-        yield attributes.get("rel", ""), attributes.get("type", ""), attributes.get("href", "")
+        rel, href = attributes.get("rel", ""), attributes.get("href", "")
+        if "license" in relation_types(rel):
+            yield rel, attributes.get("type", ""), base.join(href) or href
 
 
 def _base(tree: Tree, url: str) -> urls.Base:

@@ -227,7 +227,7 @@ class _Retrieval:
             decision.usage,
             usage.from_headers(answer.headers, agent=policy.asked_as, url=answer.url),
             usage.from_page(said, agent=policy.asked_as),
-            usage.Usage(licences=usage.from_links(read.licences, said.base)),
+            usage.Usage(licences=usage.from_links(read.licences)),
         )
         signs = await asyncio.to_thread(
             signs_of,

@@ -6,10 +6,9 @@ image, say) is in the index alone, with `markdown` null.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from comity import urls
 from comity.crawler.sinks import Channel, Received
 from comity.crawler.sinks.files import FOLDER, Files, body_of, name_of, read_files
 from comity.errors import ExtractionFailed
@@ -57,7 +56,7 @@ def as_markdown(record: Mapping[str, Any], body: bytes | None = None) -> tuple[d
         "author": said.author.value if said is not None and said.author is not None else None,
         "date": said.date.value if said is not None and said.date is not None else None,
         "language": said.language.value if said is not None and said.language is not None else None,
-        "licences": list(_licences(read, url)) if read is not None else [],
+        "licences": [licence for *_, licence in read.licences] if read is not None else [],
         "markdown": read.markdown if read is not None else None,
         "heading_ids": read.heading_ids if read is not None else (),
         "problem": problem,
@@ -76,9 +75,3 @@ def as_file(record: Mapping[str, Any]) -> str:
     named = {**record, "usage": preferences(record)}
     lines = (f"{name}: {json.dumps(named[name], ensure_ascii=False)}\n" for name in FRONT if named.get(name))
     return f"---\n{''.join(lines)}---\n\n{record['markdown']}"
-
-
-def _licences(read: ExtractedPage, url: str) -> Iterator[str]:
-    for rel, _, href in read.licences:
-        if "license" in rel.lower().split() and (target := urls.join(url, href)) is not None:
-            yield target
