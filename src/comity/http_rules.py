@@ -9,6 +9,7 @@ from comity.urls import Url
 
 REDIRECTS: Final = (301, 302, 303, 307, 308)  # those that lead elsewhere (RFC 9110, 15.4)
 BUSY: Final = (429, 503)  # with these a Retry-After says how long to stay away
+RETRIED: Final = (429, 502, 503, 504)  # within one call: what may be over soon, by its definition
 GONE: Final = (404, 410)
 PAYMENT_REQUIRED: Final = 402
 

@@ -17,6 +17,7 @@ from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLar
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End
 from comity.gate.steps import Body, refusal
+from comity.http_rules import RETRIED
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
 from comity.net.clock import Clock
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from comity.net.http_cache import HttpCache
 
 TAKEN_UP: Final = 16 * 1024  # bytes that take as long to unpack as a robots.txt takes to be taken up
-RETRIED: Final = (429, 502, 503, 504)  # within one call: what may be over soon, by its definition
 
 
 class ClientClosed(RuntimeError):
