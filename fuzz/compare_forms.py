@@ -82,7 +82,7 @@ def url(chance: random.Random) -> str:
     return chance.choice(before[: 2 if chance.random() < 0.9 else 6]) + path(chance) + chance.choice(("", "", "#/x"))
 
 
-def asked(robots: engine.Asked, address: str, agent: str) -> bool | str:
+def asked(robots: engine.Matchers, address: str, agent: str) -> bool | str:
     try:
         return robots.allowed(address, agent)
     except ValueError as error:

@@ -47,7 +47,7 @@ PLACES = (
     Place(
         "the last bit of a rank: whether its rule allows",
         r"\brank & 1\b",
-        (MATCHER, "bulk/engine/asking.pyx", "bulk/engine/rules.pyx", REFERENCE),
+        (MATCHER, "bulk/engine/rows.pyx", "bulk/engine/rules.pyx", REFERENCE),
     ),
     Place(
         "robots.txt itself may be fetched",

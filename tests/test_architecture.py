@@ -270,7 +270,7 @@ def test_a_module_is_found_however_it_is_named(source: str, module: str) -> None
 def test_a_cimport_is_found() -> None:
     source = "from libc.string cimport memchr\nfrom comity.urls cimport path_end\ncimport comity.robots.engine.paths\n"
     assert list(cimports(source)) == ["comity.urls", "comity.robots.engine.paths"]
-    assert "comity.urls" in graph()["comity.bulk.engine.asking"]
+    assert "comity.urls" in graph()["comity.bulk.engine.rows"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 The build reads MODULES; nothing else lists them. With COMITY_NO_EXTENSIONS=1 in the environment the compiled forms
 are left alone: `.py` files are interpreted, and of `.pyx` files, which exist for the compiler only, another module is
-the plain form (`robots.engine.reference`, `bulk.plain`).
+the plain form (`robots.engine.reference`, `bulk.row_by_row`).
 """
 
 import os
@@ -29,7 +29,7 @@ MODULES: tuple[str, ...] = (
     "bulk.engine.rules",
     "bulk.engine.programs",
     "bulk.engine.citing",
-    "bulk.engine.asking",
+    "bulk.engine.rows",
     "bulk.engine.writing",
     "frontier._words",
     "retrieve.content._forest",

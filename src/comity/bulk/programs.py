@@ -9,13 +9,13 @@ from threading import Lock
 from typing import Any, Final
 
 from comity.bulk import outcomes
+from comity.bulk.capture_rules import CaptureRules
 from comity.bulk.captures import NULL, Captures, offsets_of
 from comity.bulk.columns import JudgedRows, rule_texts
-from comity.bulk.engine.asking import Asking
 from comity.bulk.engine.citing import cite
 from comity.bulk.engine.origins import Origins
-from comity.bulk.engine.programs import HAS_USAGE, UNREADABLE_DELAY, Maker
-from comity.bulk.meanings import Meanings
+from comity.bulk.engine.programs import HAS_USAGE, UNREADABLE_DELAY, Builder
+from comity.bulk.engine.rows import RowJudge
 from comity.bulk.pieces import A_THREAD, MapFunction, Pieces
 from comity.policy import Policy
 from comity.robots import parse
@@ -32,7 +32,7 @@ class Programs:
     def __init__(
         self,
         captures: Captures,
-        meanings: Meanings,
+        capture_rules: CaptureRules,
         policies: list[Policy],
         dialect: Dialect,
         known: outcomes.Outcomes,
@@ -40,21 +40,21 @@ class Programs:
     ) -> None:
         import numpy as np
 
-        self._captures, self._meanings, self._policies, self._dialect = captures, meanings, policies, dialect
+        self._captures, self._capture_rules, self._policies, self._dialect = captures, capture_rules, policies, dialect
         self._names = [called_as(policy.asked_as, dialect.agent_match) for policy in policies]
         *of_rules, _ = outcomes.of_rules(policies[0], known)
-        self._unparsable = meanings.whole(outcomes.answered(policies[0], 200, b"<html>"))
-        self._asking = Asking(len(policies), dialect, tuple(of_rules), tuple(states))
+        self._unparsable = capture_rules.whole(outcomes.answered(policies[0], 200, b"<html>"))
+        self._rows = RowJudge(len(policies), dialect, tuple(of_rules), tuple(states))
         self._offsets, data = offsets_of(captures.origins)
         self._origins = Origins(data, self._offsets.ctypes.data, len(captures.origins))
         self._starts = np.diff(self._offsets)[captures.origin_of].astype(np.uint32)
-        self._entries = np.repeat(meanings.entries[:, None], len(policies), axis=1)
+        self._entries = np.repeat(capture_rules.entries[:, None], len(policies), axis=1)
         self._asked = np.zeros(len(captures), np.uint32)
         self._limits = np.full(len(captures), _NEVER, np.uint32)
         self.delays = np.full((len(captures), len(policies)), np.nan)
         self.flags = np.zeros(len(captures), np.uint8)
         self._lock = Lock()
-        self._makers: list[Maker] = []
+        self._builders: list[Builder] = []
         self._addresses = self._firsts = np.empty(0, np.int64)  # of programs, by their first rules' numbers
         self._rules = 0
 
@@ -107,7 +107,7 @@ class Programs:
         def piece(given: tuple[int, Any]) -> None:
             first, chunk = given
             offsets, data = offsets_of(chunk)
-            self._asking.ask(
+            self._rows.ask(
                 data,
                 offsets.ctypes.data,
                 len(chunk),
@@ -135,7 +135,9 @@ class Programs:
         with self._lock:
             addresses, firsts = self._addresses, self._firsts
         owners = addresses[np.searchsorted(firsts, rules, "right") - 1] if len(rules) else rules
-        octets, entries = cite(rules.ctypes.data, owners.ctypes.data, len(rules), self._meanings.bodies.ctypes.data)
+        octets, entries = cite(
+            rules.ctypes.data, owners.ctypes.data, len(rules), self._capture_rules.bodies.ctypes.data
+        )
         ends, lines = np.frombuffer(entries, np.int64).reshape(-1, 2).T
         return JudgedRows(
             numbers, rule_texts(octets, ends), np.ascontiguousarray(lines), self.delays, self.flags & HAS_USAGE != 0
@@ -152,13 +154,13 @@ class Programs:
             if not len(wanted):
                 return self._rules
             parts = max(1, min(parts, len(wanted) * A_FILE // A_THREAD))
-            while len(self._makers) < parts:
-                self._makers.append(Maker(self._names, self._dialect))
+            while len(self._builders) < parts:
+                self._builders.append(Builder(self._names, self._dialect))
 
-            def part(given: tuple[Maker, Any]) -> None:
+            def part(given: tuple[Builder, Any]) -> None:
                 maker, own = given
                 maker.make(
-                    self._meanings.bodies.ctypes.data,
+                    self._capture_rules.bodies.ctypes.data,
                     own.ctypes.data,
                     len(own),
                     self._entries.ctypes.data,
@@ -169,17 +171,17 @@ class Programs:
                     self._unparsable,
                 )
 
-            list(run(part, list(zip(self._makers, np.array_split(wanted, parts), strict=False))))
+            list(run(part, list(zip(self._builders, np.array_split(wanted, parts), strict=False))))
             self._read_delays(wanted)
             return self._numbered()
 
     def _numbered(self) -> int:
         import numpy as np
 
-        count = sum(maker.made for maker in self._makers)
+        count = sum(maker.made for maker in self._builders)
         fresh, firsts = np.empty(count, np.int64), np.empty(count, np.int64)
         start = 0
-        for maker in self._makers:
+        for maker in self._builders:
             own = 8 * start
             start += maker.made
             self._rules = maker.numbered(self._rules, fresh.ctypes.data + own, firsts.ctypes.data + own)
@@ -192,7 +194,7 @@ class Programs:
         import numpy as np
 
         for capture in wanted[(self.flags[wanted] & UNREADABLE_DELAY) != 0].tolist():
-            robots = parse(self._meanings.body(capture), self._dialect)
+            robots = parse(self._capture_rules.body(capture), self._dialect)
             for number, policy in enumerate(self._policies):
                 delay = robots.crawl_delay(policy.asked_as)
                 self.delays[capture, number] = np.nan if delay is None else delay

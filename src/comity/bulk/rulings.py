@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from comity.bulk import columns, outcomes, plain
+from comity.bulk import columns, outcomes, row_by_row
+from comity.bulk.capture_rules import CaptureRules
 from comity.bulk.captures import BAD, NULL, ODD, TOO_EARLY, UNKNOWN, Captures, microseconds, times_of
-from comity.bulk.meanings import Meanings
 from comity.bulk.pieces import A_THREAD, MapFunction, pieces_of
-from comity.bulk.stated import StatedPreferences
+from comity.bulk.preferences import StatedPreferences
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy import Policy
 from comity.robots.dialects import dialect as dialect_of
@@ -82,8 +82,8 @@ class Rulings:
         self.captures = Captures(robots)
         self._policies = [base.with_changes(agent=name, product_token=None) for name in names]
         self._outcomes = outcomes.Outcomes()
-        self._meanings = Meanings(self.captures, self._policies[0], self._outcomes)
-        self._stated = StatedPreferences(self._meanings, self._policies)
+        self._capture_rules = CaptureRules(self.captures, self._policies[0], self._outcomes)
+        self._stated = StatedPreferences(self._capture_rules, self._policies)
         self._states = self._without_capture()
         self._programs: Programs | None = None
         dialect = dialect_of(base.dialect)
@@ -97,7 +97,7 @@ class Rulings:
             and all(name.isascii() for name in names)
         ):
             self._programs = Programs(
-                self.captures, self._meanings, self._policies, dialect, self._outcomes, self._states
+                self.captures, self._capture_rules, self._policies, dialect, self._outcomes, self._states
             )
 
     def verdicts(self, urls: Any, *, at: Any = None, wide: bool = False, threads: int | None = None) -> Any:
@@ -212,8 +212,8 @@ class Rulings:
         codes[:] = self._states[-NULL]
         odd = np.flatnonzero(located == ODD)
         texts, located[odd] = self._normalised(column, odd, when)
-        known = self._meanings, self._policies, self._outcomes, self._states
-        return plain.judge(*known, odd, texts, located, codes, cited)
+        known = self._capture_rules, self._policies, self._outcomes, self._states
+        return row_by_row.judge(*known, odd, texts, located, codes, cited)
 
     def _normalised(self, column: Any, rows: Any, when: Any) -> tuple[list[str], Any]:
         """The normal forms of rows, and the capture of each or what stands for it."""

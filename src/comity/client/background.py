@@ -39,6 +39,7 @@ class Background:
             self._loop = asyncio.SelectorEventLoop(self._selector)
         self._thread = threading.Thread(target=self._serve, name="comity", daemon=True)
         self._thread.start()
+        self._ident = self._thread.ident
         _RUNNING.add(self)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -92,7 +93,7 @@ class Background:
                 f"the client was opened in process {self._process}, of which this one ({os.getpid()}) is a fork: "
                 "open a client in each process"
             )
-        if threading.current_thread() is self._thread:
+        if threading.get_ident() == self._ident:
             raise RuntimeError("the client was called from its own callback, which would deadlock")
         if self._closing:
             raise ClientClosed
@@ -106,7 +107,7 @@ class Background:
             first, self._closing = not self._closing, True
         if not first:
             last.close()
-        elif threading.current_thread() is self._thread:  # the garbage collector's turn may come there
+        elif threading.get_ident() == self._ident:  # the garbage collector's turn may come there
             self._ending = self._loop.create_task(self._end(last))
             self._ending.add_done_callback(lambda _: self._loop.stop())
         else:
@@ -114,7 +115,7 @@ class Background:
                 asyncio.run_coroutine_threadsafe(self._end(last), self._loop).result()
             finally:
                 self._loop.call_soon_threadsafe(self._loop.stop)
-        if threading.current_thread() is not self._thread:
+        if threading.get_ident() != self._ident:
             self._thread.join()
 
     def _serve(self) -> None:

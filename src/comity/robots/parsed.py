@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from comity.robots import directives
 from comity.robots.agents import Chooser
 from comity.robots.dialects import Dialect
-from comity.robots.engine import Asked, Matcher, applying, matcher_of, path_of, reference, scan
+from comity.robots.engine import Matcher, Matchers, applying, matcher_of, path_of, reference, scan
 from comity.robots.engine.reference import FORMS, agents_of, directive_of, is_rule, spans, start_of, unanswerable
 from comity.robots.octets import LineNumbers, byte_order_mark, line_start
 from comity.robots.values import Group, Record, Rule
@@ -22,7 +22,7 @@ MOST_MATCHERS = 64  # agents remembered for one file
 MOST_CITED = 1000  # rules remembered as they are cited
 
 
-class Parsed(Asked):
+class Parsed(Matchers):
     """A robots.txt and what can be read off it; `Robots` adds what is said about it.
 
     Attributes:

@@ -27,7 +27,7 @@ from test_shards import QUICK, output, sites, stop_by_terminal, whole, words
 
 from comity._ray import joined
 from comity.audit.prove import prove
-from comity.bulk import part_files, sources, spread
+from comity.bulk import part_files, runners, sources
 from comity.crawler.output.stored import read_lines
 from comity.crawler.sharding.shards import is_running
 from comity.crawler.workers.joined import JoinedCrawl
@@ -70,12 +70,12 @@ def asked(tmp_path: Path) -> list[str]:
 def test_an_audit_by_ray_gives_what_one_without_gives(ray: Any, asked: list[str], tmp_path: Path) -> None:
     alone = comity(*asked, "-o", "alone.parquet", "--json", cwd=tmp_path)
     assert alone.returncode == 0, alone.stderr
-    spread_out = comity(*asked, "-o", "spread.parquet", "--json", "--engine", "ray", cwd=tmp_path)
+    spread_out = comity(*asked, "-o", "runners.parquet", "--json", "--engine", "ray", cwd=tmp_path)
     assert spread_out.returncode == 0, spread_out.stderr
     assert json.loads(spread_out.stdout) == json.loads(alone.stdout)
-    assert pq.read_table(tmp_path / "spread.parquet").equals(pq.read_table(tmp_path / "alone.parquet"))
+    assert pq.read_table(tmp_path / "runners.parquet").equals(pq.read_table(tmp_path / "alone.parquet"))
     assert "1,020 URLs, " in spread_out.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["alone.parquet", "robots", "spread.parquet", "urls"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alone.parquet", "robots", "runners.parquet", "urls"]
 
 
 def test_ray_judges_each_piece_once_and_goes_on_where_another_engine_was_stopped(
@@ -87,11 +87,11 @@ def test_ray_judges_each_piece_once_and_goes_on_where_another_engine_was_stopped
     judge = part_files.Judge(table, ["MyBot"], Policy(), None, [])
     folder = tmp_path / "parts"
     folder.mkdir()
-    begun = spread.locally(judge, pieces, "url", 200, folder)
+    begun = runners.locally(judge, pieces, "url", 200, folder)
     first = [next(begun)[0] for _ in range(2)]
     before = [path.stat().st_ino for path in first]
     again = part_files.Judge(table, ["MyBot"], Policy(), None, [])
-    done = sorted(spread.on_ray(ray, again, pieces, "url", 200, folder), key=lambda each: each[0])
+    done = sorted(runners.on_ray(ray, again, pieces, "url", 200, folder), key=lambda each: each[0])
     assert [size for _, size, _ in done] == [200, 200, 200, 200, 200, 20]
     assert [path.stat().st_ino for path in first] == before
     part_files.joined([path for path, _, _ in done], tmp_path / "out.parquet")

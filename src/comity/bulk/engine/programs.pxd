@@ -2,7 +2,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp
 
 from comity.bulk.engine.origins cimport Numbers, large_room, prefetch
-from comity.bulk.engine.rules cimport Plan, Program, ProgramAt, Rule, Rules, laid_out, octets_of, ruled
+from comity.bulk.engine.rules cimport Plan, Program, ProgramAt, Rule, Rules, make_rules, octets_of, write_program
 from comity.robots.engine.matcher cimport (
     Matcher, Patterns, blank_for, pack, rank_records, room_for,
 )
@@ -36,7 +36,7 @@ cdef struct Work:
     long long unparsable
 ctypedef Work* WorkAt
 
-cdef class Maker:
+cdef class Builder:
     cdef list _names
     cdef list _matchers
     cdef Reading _reading

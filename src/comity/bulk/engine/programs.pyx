@@ -22,7 +22,7 @@ cdef unsigned int _NEVER = 0xFFFFFFFF
 cdef Py_ssize_t _LONGEST = 0xFFFFFF - 8  # octets of texts: eight more are the size of a rule, which has 24 bits
 
 
-cdef class Maker:
+cdef class Builder:
     """One thread's part of making programs, which live as long as it does."""
 
     def __init__(self, list names, dialect):
@@ -116,7 +116,7 @@ cdef inline void _ask_ahead(CaptureAt capture) noexcept nogil:
         at += 64
 
 
-cdef int _limits(Maker self, CaptureAt capture, Py_ssize_t* start, Py_ssize_t* stop) except -1 with gil:
+cdef int _limits(Builder self, CaptureAt capture, Py_ssize_t* start, Py_ssize_t* stop) except -1 with gil:
     """Where reading begins and ends in a file that has a byte order mark, or is too long: as `Parsed` says."""
     robots = Robots(capture.body[: capture.size], self._reading.dialect)
     start[0] = robots._start()
@@ -124,11 +124,11 @@ cdef int _limits(Maker self, CaptureAt capture, Py_ssize_t* start, Py_ssize_t* s
     return 0
 
 
-cdef int _is_parsable(Maker self, CaptureAt capture) except -1 with gil:
+cdef int _is_parsable(Builder self, CaptureAt capture) except -1 with gil:
     return 1 if Robots(capture.body[: capture.size], self._reading.dialect).parsable else 0
 
 
-cdef int _make(Maker self, WorkAt work, Py_ssize_t number) except -1 nogil:
+cdef int _make(Builder self, WorkAt work, Py_ssize_t number) except -1 nogil:
     """Read a file and lay out the rules of each agent; agents with the same groups share them."""
     cdef u64* records
     cdef Py_ssize_t total, agent, other, i, line, count, groups
@@ -188,7 +188,7 @@ cdef int _make(Maker self, WorkAt work, Py_ssize_t number) except -1 nogil:
     return 0
 
 
-cdef int _lay_out(Maker self, WorkAt work, Py_ssize_t number, CalledAs own, unsigned int* records,
+cdef int _lay_out(Builder self, WorkAt work, Py_ssize_t number, CalledAs own, unsigned int* records,
                   Numbers entry) except -1 nogil:
     """The program of an agent: its entry is set to the address."""
     cdef ProgramAt program
@@ -218,7 +218,7 @@ cdef int _lay_out(Maker self, WorkAt work, Py_ssize_t number, CalledAs own, unsi
         if own.rules:
             count = rank_records(<unsigned char*>capture.body, self._records.records, records, own.rules,
                                  self._reading, self._found, &spare)
-        ruled(self._found, count, self._records.records, self._reading.switches & _WILDCARDS, self._keys, self._rules,
+        make_rules(self._found, count, self._records.records, self._reading.switches & _WILDCARDS, self._keys, self._rules,
               self._entries, &plan)
         asked = work.asked[number]
         heavy = plan.tried > _MANY and asked * plan.tried >= _PACKING * plan.count
@@ -235,7 +235,7 @@ cdef int _lay_out(Maker self, WorkAt work, Py_ssize_t number, CalledAs own, unsi
         program = <ProgramAt>self._free
         self._free += size
         self._left -= size
-        laid_out(program, self._found, self._keys, self._rules, self._entries, &plan)
+        write_program(program, self._found, self._keys, self._rules, self._entries, &plan)
         program.capture = <unsigned int>number
         program.named = 1 if own.groups else 0
         if heavy:
@@ -257,7 +257,7 @@ cdef int _lay_out(Maker self, WorkAt work, Py_ssize_t number, CalledAs own, unsi
     return 0
 
 
-cdef int _have(Maker self, Py_ssize_t size) except -1 nogil:
+cdef int _have(Builder self, Py_ssize_t size) except -1 nogil:
     """See that there is memory for a program, at the beginning of a line of the cache."""
     cdef Blocks grown
     cdef char* block
@@ -279,7 +279,7 @@ cdef int _have(Maker self, Py_ssize_t size) except -1 nogil:
     return 0
 
 
-cdef int _pack(Maker self, ProgramAt program) except -1 with gil:
+cdef int _pack(Builder self, ProgramAt program) except -1 with gil:
     """Have the engine's own matcher decide on the rules in hand."""
     cdef Matcher matcher = blank_for(self._reading)
     pack(matcher, self._found, program.count, self._reading.switches & _WILDCARDS)

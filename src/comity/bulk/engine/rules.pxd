@@ -50,10 +50,10 @@ cdef inline u64* keys_of(ProgramAt program) noexcept nogil:
 cdef Masks MASKS
 cdef Marks MARKS
 
-cdef void ruled(Patterns found, Py_ssize_t count, const u64* records, bint wildcards, u64* keys, Rules rules,
+cdef void make_rules(Patterns found, Py_ssize_t count, const u64* records, bint wildcards, u64* keys, Rules rules,
                 u64* kept, PlanAt plan) noexcept nogil
 cdef Py_ssize_t octets_of(PlanAt plan) noexcept nogil
-cdef void laid_out(ProgramAt program, Patterns found, const u64* keys, Rules rules, const u64* kept,
+cdef void write_program(ProgramAt program, Patterns found, const u64* keys, Rules rules, const u64* kept,
                    PlanAt plan) noexcept nogil
 cdef u64 strongest(ProgramAt program, const char* path, Py_ssize_t length, u64 marks, bint* empty) noexcept nogil
 cdef unsigned int bucket_of(ProgramAt program, u64 head) noexcept nogil

@@ -79,7 +79,7 @@ cdef inline unsigned int _bucket(u64 head, int depth, int bits) noexcept nogil:
     return <unsigned int>(((head & MASKS[depth]) * mixer) >> (64 - bits))
 
 
-cdef void ruled(Patterns found, Py_ssize_t count, const u64* records, bint wildcards, u64* keys, Rules rules,
+cdef void make_rules(Patterns found, Py_ssize_t count, const u64* records, bint wildcards, u64* keys, Rules rules,
                 u64* entries, PlanAt plan) noexcept nogil:
     """From ranked patterns to rules, those left out that match no path; and how they are to be laid out.
 
@@ -186,7 +186,7 @@ cdef Py_ssize_t octets_of(PlanAt plan) noexcept nogil:
     return (size + 63) & ~63
 
 
-cdef void laid_out(ProgramAt program, Patterns found, const u64* keys, Rules rules, const u64* entries,
+cdef void write_program(ProgramAt program, Patterns found, const u64* keys, Rules rules, const u64* entries,
                    PlanAt plan) noexcept nogil:
     """Write a program where `octets_of` its plan are free."""
     cdef Buckets ends
@@ -268,7 +268,7 @@ cdef inline Rules _best_among(ProgramAt program, unsigned int at, unsigned int e
 cdef u64 strongest(ProgramAt program, const char* path, Py_ssize_t length, u64 marks, bint* empty) noexcept nogil:
     """The rank of the strongest rule that matches a path, 0 where none does; `empty` is set where it has no pattern.
 
-    The lowest 33 bits of a rank say which rule it is: see `rule_of` in _asking.py.
+    The lowest 33 bits of a rank say which rule it is: see `rule_of` in rows.pyx.
     """
     cdef u64 head, rank
     cdef unsigned int bucket

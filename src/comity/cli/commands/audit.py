@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from comity import urls
 from comity._extras import need
 from comity._ray import joined
-from comity.bulk import part_files, sources, spread, summary
+from comity.bulk import part_files, runners, sources, summary
 from comity.bulk.report import bars, page
 from comity.bulk.survey import AGENTS, Survey, survey
 from comity.cli.exits import Exit
@@ -112,7 +112,7 @@ def audit(
         ray = stack.enter_context(joined("--engine ray", address)) if engine == "ray" else None
         folder = stack.enter_context(_folder(output, identity, keep_parts, column=column, wide=wide))
         given_all = judge, pieces, column, ROWS, folder
-        found = spread.locally(*given_all) if ray is None else spread.on_ray(ray, *given_all)
+        found = runners.locally(*given_all) if ray is None else runners.on_ray(ray, *given_all)
         stack.enter_context(closing(found))
         counts = _counted(found)
     lines = summary.lines(counts, names)
@@ -177,7 +177,7 @@ def _folder(output: Path, identity: list[str], keep_parts: bool, **how: Any) -> 
         folder.rmdir()
 
 
-def _counted(judged: Iterable[spread.JudgedPart]) -> summary.Counts:
+def _counted(judged: Iterable[runners.JudgedPart]) -> summary.Counts:
     """Counts of what is written, part by part."""
     counts: summary.Counts = Counter()
     started = time.monotonic()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from comity.robots.engine import reference
 from comity.robots.engine.reference import (
-    Asked,
     Matcher,
+    Matchers,
     applying,
     matcher,
     matcher_of,
@@ -23,7 +23,7 @@ from comity.robots.engine.reference import (
 COMPILED = False
 if not TYPE_CHECKING:
     with suppress(ModuleNotFoundError):
-        from comity.robots.engine.matcher import Asked, Matcher, matcher, matcher_of
+        from comity.robots.engine.matcher import Matcher, Matchers, matcher, matcher_of
         from comity.robots.engine.paths import matches, normalised, path_of
         from comity.robots.engine.records import applying, scan
 
@@ -31,8 +31,8 @@ if not TYPE_CHECKING:
 
 __all__ = [
     "COMPILED",
-    "Asked",
     "Matcher",
+    "Matchers",
     "applying",
     "matcher",
     "matcher_of",

@@ -43,7 +43,7 @@ cdef class Matcher:
     cdef unsigned char* _seen
     cdef Py_ssize_t _size
 
-cdef class Asked:
+cdef class Matchers:
     cdef readonly bytes body
     cdef readonly object dialect
     cdef public array _index

@@ -75,7 +75,7 @@ cdef inline bint _answer(Matcher matcher, object url, object agent) except -1:
     return _allows(matcher, path)
 
 
-cdef class Asked:
+cdef class Matchers:
     """The hot half of a parsed file: a matcher for each agent that has been asked about, and the question."""
 
     def __init__(self, bytes body, dialect):
@@ -168,7 +168,7 @@ cdef Matcher blank_for(Reading reading):
     return made
 
 
-cdef bint _first_answer(Asked self, bytes path, agent) except -1:
+cdef bint _first_answer(Matchers self, bytes path, agent) except -1:
     """Rules are tried as they stand in the file, one after the other: of the longest that match one that allows wins."""
     cdef Reading reading = self._reading
     cdef const char* text = self.body

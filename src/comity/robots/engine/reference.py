@@ -170,11 +170,11 @@ def spans(index: "array[int]", ends: int) -> list[tuple[int, int]]:
 
 def end_of(index: "array[int]", start: int) -> int:
     """Where the group ends that begins at `start`."""
-    ruled = False
+    has_rule = False
     for number in range(start, len(index)):
         if is_rule(index[number]):
-            ruled = True
-        elif ruled and directive_of(index[number]) == USER_AGENT:
+            has_rule = True
+        elif has_rule and directive_of(index[number]) == USER_AGENT:
             return number
     return len(index)
 
@@ -436,7 +436,7 @@ def matcher_of(body: bytes, index: "array[int]", numbers: "array[int]", dialect:
     return Matcher(ranked(body, [(number, index[number]) for number in numbers], dialect), dialect)
 
 
-class Asked:
+class Matchers:
     """The part of a parsed file that is asked most: a matcher for each agent that was asked about, and the question."""
 
     _index: "array[int]"

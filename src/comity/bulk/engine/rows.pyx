@@ -20,21 +20,21 @@ cdef Py_ssize_t _NEAR = 16  # rows ahead whose buckets are
 cdef Py_ssize_t _SLICE = 1 << 18  # rows that are put in order at a time
 
 
-cdef class Asking:
+cdef class RowJudge:
     """The question, with what does not change from column to column.
 
     Args:
-        meanings: outcomes for: allowed by a rule, allowed by a rule without path, disallowed, no rule, no group,
+        of_rules: outcomes for: allowed by a rule, allowed by a rule without path, disallowed, no rule, no group,
             robots.txt itself.
         specials: by what stands for a capture, negated, the outcome.
     """
 
-    def __init__(self, agents, dialect, tuple meanings, tuple specials):
+    def __init__(self, agents, dialect, tuple of_rules, tuple specials):
         cdef int i
         self._agents = agents
         self._reading = reading_of(dialect)
         for i in range(6):
-            self._meanings[i] = meanings[i]
+            self._of_rules[i] = of_rules[i]
         for i in range(len(specials)):
             self._specials[i] = specials[i]
 
@@ -52,77 +52,77 @@ cdef class Asking:
             used: address of an octet a rule, set to 1 where it decided.
             normal: whether all URLs are in normal form.
         """
-        cdef Asked asked
-        asked.data = <const char*><size_t>data
-        asked.offsets = <Numbers><size_t>offsets
-        asked.located = <int*><size_t>located
-        asked.entries = <Numbers><size_t>entries
-        asked.starts = <unsigned int*><size_t>starts
-        asked.captures = captures
-        asked.codes = <unsigned short*><size_t>codes
-        asked.cited = <int*><size_t>cited
-        asked.used = <unsigned char*><size_t>used
-        asked.stride = stride
-        asked.normal = normal
+        cdef Batch batch
+        batch.data = <const char*><size_t>data
+        batch.offsets = <Numbers><size_t>offsets
+        batch.located = <int*><size_t>located
+        batch.entries = <Numbers><size_t>entries
+        batch.starts = <unsigned int*><size_t>starts
+        batch.captures = captures
+        batch.codes = <unsigned short*><size_t>codes
+        batch.cited = <int*><size_t>cited
+        batch.used = <unsigned char*><size_t>used
+        batch.stride = stride
+        batch.normal = normal
         cdef Py_ssize_t first, count = rows, most = min(count, _SLICE)
-        asked.order = <u64*>malloc(8 * (most + 1))
-        asked.ends = <unsigned int*>malloc(4 * (asked.captures + 1))
+        batch.order = <u64*>malloc(8 * (most + 1))
+        batch.ends = <unsigned int*>malloc(4 * (batch.captures + 1))
         try:
-            if asked.order == NULL or asked.ends == NULL:
+            if batch.order == NULL or batch.ends == NULL:
                 raise MemoryError
             with nogil:
                 first = 0
                 while first < count:
-                    asked.rows = min(most, count - first)
-                    _put_in_order(self, &asked)
-                    _ask(self, &asked)
-                    asked.offsets += asked.rows
-                    asked.located += asked.rows
-                    asked.codes += asked.rows
-                    asked.cited += asked.rows
-                    first += asked.rows
+                    batch.rows = min(most, count - first)
+                    _put_in_order(self, &batch)
+                    _ask(self, &batch)
+                    batch.offsets += batch.rows
+                    batch.located += batch.rows
+                    batch.codes += batch.rows
+                    batch.cited += batch.rows
+                    first += batch.rows
         finally:
-            free(asked.order)
-            free(asked.ends)
+            free(batch.order)
+            free(batch.ends)
 
 
-cdef void _put_in_order(Asking self, AskedAt asked) noexcept nogil:
+cdef void _put_in_order(RowJudge self, BatchAt batch) noexcept nogil:
     """Set the order in which rows are asked about, and how many these are; those without a capture are answered."""
     cdef Py_ssize_t row, changes = 0, count = 0
     cdef int capture, before = -1
     cdef unsigned int at = 0
-    for row in range(asked.rows):
-        capture = asked.located[row]
+    for row in range(batch.rows):
+        capture = batch.located[row]
         if capture < 0:
-            _set(self, asked, row, self._specials[-capture])
+            _set(self, batch, row, self._specials[-capture])
             continue
         changes += capture != before
         before = capture
-        asked.order[count] = <u64>capture << 32 | <u64>row
+        batch.order[count] = <u64>capture << 32 | <u64>row
         count += 1
-    asked.count = count
-    if 2 * changes < count or count < 2 * asked.captures:
+    batch.count = count
+    if 2 * changes < count or count < 2 * batch.captures:
         return  # they are in order, or too few for it to pay
-    memset(asked.ends, 0, 4 * asked.captures)
-    for row in range(asked.rows):
-        if asked.located[row] >= 0:
-            asked.ends[asked.located[row]] += 1
-    for row in range(asked.captures):
-        at += asked.ends[row]
-        asked.ends[row] = at - asked.ends[row]
-    for row in range(asked.rows):
-        capture = asked.located[row]
+    memset(batch.ends, 0, 4 * batch.captures)
+    for row in range(batch.rows):
+        if batch.located[row] >= 0:
+            batch.ends[batch.located[row]] += 1
+    for row in range(batch.captures):
+        at += batch.ends[row]
+        batch.ends[row] = at - batch.ends[row]
+    for row in range(batch.rows):
+        capture = batch.located[row]
         if capture >= 0:
-            asked.order[asked.ends[capture]] = <u64>capture << 32 | <u64>row
-            asked.ends[capture] += 1
+            batch.order[batch.ends[capture]] = <u64>capture << 32 | <u64>row
+            batch.ends[capture] += 1
 
 
-cdef inline void _set(Asking self, AskedAt asked, Py_ssize_t row, unsigned short code) noexcept nogil:
+cdef inline void _set(RowJudge self, BatchAt batch, Py_ssize_t row, unsigned short code) noexcept nogil:
     """One outcome for all agents, by no rule."""
     cdef Py_ssize_t agent
     for agent in range(self._agents):
-        asked.codes[agent * asked.stride + row] = code
-        asked.cited[agent * asked.stride + row] = -1
+        batch.codes[agent * batch.stride + row] = code
+        batch.cited[agent * batch.stride + row] = -1
 
 
 cdef inline ProgramAt _program_of(long long entry) noexcept nogil:
@@ -130,29 +130,29 @@ cdef inline ProgramAt _program_of(long long entry) noexcept nogil:
     return NULL if entry & 1 else <ProgramAt><size_t>entry
 
 
-cdef inline void _ask_ahead(Asking self, AskedAt asked, Py_ssize_t place) noexcept nogil:
+cdef inline void _ask_ahead(RowJudge self, BatchAt batch, Py_ssize_t place) noexcept nogil:
     """Paths and programs lie far from each other: ask for those that come next."""
     cdef ProgramAt program
     cdef const char* path
     cdef Py_ssize_t row, capture
     cdef unsigned int at
-    cdef u64* order = asked.order + place
-    if place + _FARTHEST < asked.count:
+    cdef u64* order = batch.order + place
+    if place + _FARTHEST < batch.count:
         row = order[_FARTHEST] & _LOW
-        prefetch(asked.offsets + row)
-        prefetch(asked.codes + row)
-        prefetch(asked.cited + row)
+        prefetch(batch.offsets + row)
+        prefetch(batch.codes + row)
+        prefetch(batch.cited + row)
         if order[_FARTHEST] >> 32 != order[_FARTHEST - 1] >> 32:
             capture = order[_FARTHEST] >> 32
-            prefetch(asked.entries + capture * self._agents)
-            prefetch(asked.starts + capture)
-    if place + _FAR >= asked.count:
+            prefetch(batch.entries + capture * self._agents)
+            prefetch(batch.starts + capture)
+    if place + _FAR >= batch.count:
         return
     row = order[_FAR] & _LOW
     capture = order[_FAR] >> 32
-    prefetch(asked.data + asked.offsets[row] + asked.starts[capture])
+    prefetch(batch.data + batch.offsets[row] + batch.starts[capture])
     if order[_FAR] >> 32 != order[_FAR - 1] >> 32:
-        program = _program_of(asked.entries[capture * self._agents])
+        program = _program_of(batch.entries[capture * self._agents])
         if program != NULL:
             prefetch(program)
             prefetch(<const char*>program + 64)
@@ -160,10 +160,10 @@ cdef inline void _ask_ahead(Asking self, AskedAt asked, Py_ssize_t place) noexce
     if order[_NEAR] >> 32 != order[_NEAR - 1] >> 32:
         row = order[_NEAR] & _LOW
         capture = order[_NEAR] >> 32
-        program = _program_of(asked.entries[capture * self._agents])
+        program = _program_of(batch.entries[capture * self._agents])
         if program != NULL and program.bits:
-            path = asked.data + asked.offsets[row] + asked.starts[capture]
-            row = asked.offsets[row + 1] - asked.offsets[row] - asked.starts[capture]
+            path = batch.data + batch.offsets[row] + batch.starts[capture]
+            row = batch.offsets[row + 1] - batch.offsets[row] - batch.starts[capture]
             at = program.buckets[bucket_of(program, head_of(path, row))]
             prefetch(keys_of(program) + at)
             prefetch(program.rules + at)
@@ -191,36 +191,36 @@ cdef bint _has_dot_segment(const char* path, Py_ssize_t size) noexcept nogil:
     return False
 
 
-cdef int _ask(Asking self, AskedAt asked) except -1 nogil:
+cdef int _ask(RowJudge self, BatchAt batch) except -1 nogil:
     cdef Py_ssize_t place, row, capture, agent, other
     cdef Path path
     cdef long long entry
     path.room = NULL
     path.room_size = 0
     try:
-        for place in range(asked.count):
-            _ask_ahead(self, asked, place)
-            row = asked.order[place] & _LOW
-            capture = asked.order[place] >> 32
-            path.text = path.raw = asked.data + asked.offsets[row] + asked.starts[capture]
-            path.size = path.raw_size = asked.offsets[row + 1] - asked.offsets[row] - asked.starts[capture]
+        for place in range(batch.count):
+            _ask_ahead(self, batch, place)
+            row = batch.order[place] & _LOW
+            capture = batch.order[place] >> 32
+            path.text = path.raw = batch.data + batch.offsets[row] + batch.starts[capture]
+            path.size = path.raw_size = batch.offsets[row + 1] - batch.offsets[row] - batch.starts[capture]
             path.marks = _marks_of(path.text, path.size)
             if path.marks & _CLOSER or (path.marks & _DOT and _has_dot_segment(path.text, path.size)):
-                if not asked.normal and path_end(path.text, path.size, 1) < 0:
-                    asked.located[row] = _ODD
-                    _set(self, asked, row, self._specials[-_ODD])
+                if not batch.normal and path_end(path.text, path.size, 1) < 0:
+                    batch.located[row] = _ODD
+                    _set(self, batch, row, self._specials[-_ODD])
                     continue
                 _normalise(&path, self._reading.form)
             for agent in range(self._agents):
-                entry = asked.entries[capture * self._agents + agent]
+                entry = batch.entries[capture * self._agents + agent]
                 other = 0
-                while other < agent and asked.entries[capture * self._agents + other] != entry:
+                while other < agent and batch.entries[capture * self._agents + other] != entry:
                     other += 1
                 if other < agent:  # its groups are those of another agent
-                    asked.codes[agent * asked.stride + row] = asked.codes[other * asked.stride + row]
-                    asked.cited[agent * asked.stride + row] = asked.cited[other * asked.stride + row]
+                    batch.codes[agent * batch.stride + row] = batch.codes[other * batch.stride + row]
+                    batch.cited[agent * batch.stride + row] = batch.cited[other * batch.stride + row]
                 else:
-                    _judge(self, asked, agent * asked.stride + row, entry, &path)
+                    _judge(self, batch, agent * batch.stride + row, entry, &path)
     finally:
         free(path.room)
     return 0
@@ -254,21 +254,21 @@ cdef int _normalise(PathAt path, int form) except -1 nogil:
     return 0
 
 
-cdef inline void _judge(Asking self, AskedAt asked, Py_ssize_t at, long long entry, PathAt path) noexcept nogil:
+cdef inline void _judge(RowJudge self, BatchAt batch, Py_ssize_t at, long long entry, PathAt path) noexcept nogil:
     """Set outcome and rule of a row and agent."""
     cdef u64 rank
     cdef bint empty = False
     cdef ProgramAt program = _program_of(entry)
-    asked.cited[at] = -1
+    batch.cited[at] = -1
     if program == NULL:
-        asked.codes[at] = <unsigned short>(entry >> (33 if is_robots_txt(path.raw, path.raw_size) else 1))
+        batch.codes[at] = <unsigned short>(entry >> (33 if is_robots_txt(path.raw, path.raw_size) else 1))
     elif self._reading.switches & _EXEMPT and is_robots_txt(path.text, path.size):
-        asked.codes[at] = self._meanings[5]
+        batch.codes[at] = self._of_rules[5]
     else:
         rank = strongest(program, path.text, path.size, path.marks, &empty)
         if rank == 0:
-            asked.codes[at] = self._meanings[3] if program.named else self._meanings[4]
+            batch.codes[at] = self._of_rules[3] if program.named else self._of_rules[4]
             return
-        asked.codes[at] = self._meanings[(1 if empty else 0) if rank & 1 else 2]
-        asked.cited[at] = <int>(program.number + (_LOW - (rank >> 1 & _LOW)))
-        asked.used[asked.cited[at]] = 1
+        batch.codes[at] = self._of_rules[(1 if empty else 0) if rank & 1 else 2]
+        batch.cited[at] = <int>(program.number + (_LOW - (rank >> 1 & _LOW)))
+        batch.used[batch.cited[at]] = 1

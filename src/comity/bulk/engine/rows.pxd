@@ -10,7 +10,7 @@ from comity.urls cimport path_end
 
 ctypedef unsigned long long u64
 
-cdef struct Asked:
+cdef struct Batch:
     const char* data
     Numbers offsets
     int* located
@@ -26,7 +26,7 @@ cdef struct Asked:
     unsigned int* ends  # room for a number a capture
     Py_ssize_t stride
     bint normal
-ctypedef Asked* AskedAt
+ctypedef Batch* BatchAt
 
 # Of a URL: `text` in the form in which it is compared, `raw` as it stands there, `room` for the former.
 cdef struct Path:
@@ -39,11 +39,11 @@ cdef struct Path:
     Py_ssize_t room_size
 ctypedef Path* PathAt
 
-ctypedef unsigned short[6] Meanings
+ctypedef unsigned short[6] OfRules
 ctypedef unsigned short[8] Specials
 
-cdef class Asking:
+cdef class RowJudge:
     cdef Reading _reading
     cdef Py_ssize_t _agents
-    cdef Meanings _meanings
+    cdef OfRules _of_rules
     cdef Specials _specials

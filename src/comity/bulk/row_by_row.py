@@ -7,14 +7,14 @@ from __future__ import annotations
 from typing import Any
 
 from comity.bulk import outcomes
+from comity.bulk.capture_rules import CaptureRules, outcome_of
 from comity.bulk.columns import JudgedRows, shown
-from comity.bulk.meanings import Meanings, outcome_of
 from comity.policy import OriginPolicy, Policy
 from comity.robots.paths import is_robots_txt
 
 
 def judge(
-    meanings: Meanings,
+    capture_rules: CaptureRules,
     policies: list[Policy],
     known: outcomes.Outcomes,
     states: list[int],
@@ -31,8 +31,8 @@ def judge(
     rules: dict[tuple[int, int], int] = {}
     lines: list[int] = []
     said: list[str] = []
-    delays = np.full((len(meanings.entries), len(policies)), np.nan)
-    has_usage = np.zeros(len(meanings.entries), bool)
+    delays = np.full((len(capture_rules.entries), len(policies)), np.nan)
+    has_usage = np.zeros(len(capture_rules.entries), bool)
     captures = located[rows]
     order = np.argsort(captures, kind="stable")
     for group in np.split(order, np.flatnonzero(np.diff(captures[order])) + 1):
@@ -43,12 +43,12 @@ def judge(
         if capture < 0:
             codes[:, rows[places]] = states[-capture]
             continue
-        entry = int(meanings.entries[capture])
+        entry = int(capture_rules.entries[capture])
         if entry:
             for row, url in own:
                 codes[:, row] = outcome_of(entry, is_robots_txt(url))
             continue
-        body = meanings.body(capture)
+        body = capture_rules.body(capture)
         for number, policy in enumerate(policies):
             result = outcomes.answered(policy, 200, body)
             robots = result.robots

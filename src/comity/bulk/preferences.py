@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from comity.bulk.capture_rules import CaptureRules
 from comity.bulk.columns import PREFERENCES, USAGE
-from comity.bulk.meanings import Meanings
 from comity.policy import Policy
 from comity.robots import parse
 from comity.robots.usage import for_agent
@@ -22,11 +22,11 @@ UNKNOWN: Final = PREFERENCES.index("unknown")
 class StatedPreferences:
     """What files state, by agent, capture and purpose, as places in PREFERENCES."""
 
-    def __init__(self, meanings: Meanings, policies: list[Policy]) -> None:
+    def __init__(self, capture_rules: CaptureRules, policies: list[Policy]) -> None:
         import numpy as np
 
-        self._meanings, self._policies = meanings, policies
-        self._places = np.full((len(policies), len(meanings.source), len(USAGE)), _NOT_ASKED, np.int8)
+        self._capture_rules, self._policies = capture_rules, policies
+        self._places = np.full((len(policies), len(capture_rules.source), len(USAGE)), _NOT_ASKED, np.int8)
 
     def of(self, has: Any, located: Any, codes: Any, free: Any, url_of: Callable[[Any], list[str]]) -> Any:
         """By agent and purpose what is stated for each row; None where no file that is asked about states anything.
@@ -59,13 +59,13 @@ class StatedPreferences:
             odd = odd[np.argsort(located[odd], kind="stable")]
             for own in np.split(odd, np.flatnonzero(np.diff(located[odd])) + 1):
                 capture = int(located[own[0]])
-                stated = for_agent(parse(self._meanings.body(capture), policy.dialect), policy.asked_as)
+                stated = for_agent(parse(self._capture_rules.body(capture), policy.dialect), policy.asked_as)
                 for row, url in zip(own.tolist(), url_of(own), strict=True):
                     found[number][:, row] = _of_url(stated, url)
         return found
 
     def _ask(self, capture: int) -> None:
-        robots = parse(self._meanings.body(capture), self._policies[0].dialect)
+        robots = parse(self._capture_rules.body(capture), self._policies[0].dialect)
         for number, policy in enumerate(self._policies):
             stated = for_agent(robots, policy.asked_as)
             self._places[number, capture] = _BY_PATH if stated.by_path else _of_url(stated, "/")

@@ -1,4 +1,4 @@
-"""What each capture means before any URL is known: rules to be read, or one outcome for every URL.
+"""What each capture says before any URL is known: rules to be read, or one outcome for every URL.
 
 While a site is unreachable its last good copy stands in, as the policy says. What a status means is decided by
 `comity.policy`.
@@ -13,8 +13,8 @@ from comity.bulk.captures import Captures
 from comity.policy import Policy, stale_if_error
 
 
-class Meanings:
-    """The meaning of each capture.
+class CaptureRules:
+    """What holds by each capture.
 
     Attributes:
         entries: 0 where rules are read, else what is to be answered for every URL, as `entry` gives it.
