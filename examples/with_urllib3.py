@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import urllib3
 
 import comity
-from comity.middleware.sending import Arriving, Sending, settled
+from comity.middleware.sending import Arriving, Sending, as_sent
 from comity.urls import Url
 
 
@@ -18,7 +18,7 @@ class PolitePool:
         self._sending = Sending(policy)
 
     def get(self, text: str) -> tuple[urllib3.BaseHTTPResponse, comity.Decision]:
-        url = settled(text, lambda url: urllib3.util.parse_url(url).url)  # what urllib3 would send
+        url = as_sent(text, lambda url: urllib3.util.parse_url(url).url)  # what urllib3 would send
         request = SimpleNamespace(url=url, method="GET", headers={})
 
         def ask(robots_url: Url, headers: dict[str, str]) -> Arriving:

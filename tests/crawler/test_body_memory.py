@@ -9,7 +9,7 @@ from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy
 from comity.crawler.run.memory import MODERATE, BodyOctets, Memory
-from comity.net.deadlines import paused, within
+from comity.net.deadlines import Deadline, deadlines_paused
 
 MIB = 1024 * 1024
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -113,15 +113,15 @@ def test_a_body_given_up_while_it_waits_leaves_the_books_even() -> None:
 
 def test_a_time_out_stands_still_while_a_body_waits_for_room_and_runs_on_after_it() -> None:
     async def run() -> None:
-        with within(0.2):
-            with paused():
+        with Deadline(0.2):
+            with deadlines_paused():
                 await asyncio.sleep(0.5)
         with pytest.raises(TimeoutError):
             await too_long()
 
     async def too_long() -> None:
-        with within(0.2):
-            with paused():
+        with Deadline(0.2):
+            with deadlines_paused():
                 await asyncio.sleep(0.5)
             await asyncio.sleep(30)
 

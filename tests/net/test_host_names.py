@@ -13,7 +13,7 @@ from sites import HANGS, Site
 from comity import AsyncClient, ClientSettings, ComityError, FetchError, Policy
 from comity.crawler.run.hosts import MOST_HOSTS
 from comity.net import names as module
-from comity.net.deadlines import within
+from comity.net.deadlines import Deadline
 from comity.net.names import Names
 
 REAL = socket.getaddrinfo
@@ -75,7 +75,7 @@ def test_the_time_in_the_queue_counts_for_no_time_out(system: System, monkeypatc
         while len(system.asked) < 2:
             await asyncio.sleep(0.01)
         asyncio.get_running_loop().call_later(1.5, system.answers.set)
-        with within(1.0):
+        with Deadline(1.0):
             found = await names.addresses("well.example")
         await asyncio.gather(*dead, return_exceptions=True)
         await names.close()
@@ -88,7 +88,7 @@ def test_a_lookup_that_has_begun_counts_for_the_time_out(system: System) -> None
     async def use() -> None:
         names = Names({}, ())
         with pytest.raises(TimeoutError):
-            with within(0.05):
+            with Deadline(0.05):
                 await names.addresses("dead.example")
         await names.close()
 

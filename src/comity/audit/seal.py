@@ -86,14 +86,14 @@ def seal(
 
 
 async def _stamped(url: Url, data: bytes, policy: "Policy", settings: "ClientSettings") -> bytes:
-    from comity.net.deadlines import within
+    from comity.net.deadlines import Deadline
     from comity.net.session import Session
 
     client = need("rfc3161_client", *_TO_INSTALL)
     query = client.TimestampRequestBuilder().data(data).hash_algorithm(client.base.HashAlgorithm.SHA256).build()
     headers = {"Content-Type": "application/timestamp-query"}  # RFC 3161, 3.4
     async with Session(policy, settings) as session:
-        with within(settings.timeout, url):
+        with Deadline(settings.timeout, url):
             answer = await session.open().open("POST", url, headers=headers, data=query.as_bytes())
             body = await answer.read(_LARGEST)
     if answer.status != 200:

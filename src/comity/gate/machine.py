@@ -43,8 +43,8 @@ says nothing about the host; it was never sent.
 """
 
 
-class _Asking:
-    """One question about one URL on its way through the table."""
+class _Candidate:
+    """A URL on its way through the table."""
 
     __slots__ = ("host", "key", "known", "now", "origin_policy", "throttle", "url")
 
@@ -91,15 +91,15 @@ class Gate:
         """
         if len(self.throttles.all) >= self._sweep_at:
             self.sweep(now)
-        asking = _Asking(url, now)
+        candidate = _Candidate(url, now)
         for answer in self._questions:
-            step = answer(self, asking)
+            step = answer(self, candidate)
             if step is not None:
                 return step
-        throttle = asking.throttle
+        throttle = candidate.throttle
         throttle.started(now)
-        asking.known.unused = False
-        go = Go(asking.url, asking.key, asking.origin_policy, now + self.epoch)
+        candidate.known.unused = False
+        go = Go(candidate.url, candidate.key, candidate.origin_policy, now + self.epoch)
         go.throttle = throttle
         if throttle.circuit is not None:
             go.probe = throttle.circuit.started()
@@ -107,12 +107,12 @@ class Gate:
 
     def consult(self, url: str, now: float) -> Decision | Resolve | FetchRobots | Wait:
         """The decision about a URL without any intention to fetch it, or the step that leads there."""
-        asking = _Asking(url, now)
-        step = self._address(asking) or self._at_hand(asking)
+        candidate = _Candidate(url, now)
+        step = self._address(candidate) or self._at_hand(candidate)
         if step is not None:
             return step
-        asking.known.unused = False
-        return asking.origin_policy.decide(asking.url, now + self.epoch)
+        candidate.known.unused = False
+        return candidate.origin_policy.decide(candidate.url, now + self.epoch)
 
     def origin_policy(self, url: str, now: float) -> OriginPolicy | None:
         """What holds for the origin of a URL, if the robots.txt at hand suffices for it; starts nothing."""
@@ -135,57 +135,57 @@ class Gate:
 
     # The table's rows
 
-    def _address(self, asking: _Asking) -> Resolve | None:
-        key = self.pace_of(asking.host)
+    def _address(self, candidate: _Candidate) -> Resolve | None:
+        key = self.pace_of(candidate.host)
         if key is None:
-            return Resolve(asking.host)
-        asking.key = key
+            return Resolve(candidate.host)
+        candidate.key = key
         return None
 
-    def _at_hand(self, asking: _Asking) -> FetchRobots | Wait | None:
+    def _at_hand(self, candidate: _Candidate) -> FetchRobots | Wait | None:
         if self._ignoring is not None:
-            asking.known, asking.origin_policy = self._ignoring
+            candidate.known, candidate.origin_policy = self._ignoring
             return None
-        origin = asking.url.origin
+        origin = candidate.url.origin
         known = self.robots.of(origin)
-        usable = known.usable(asking.now)
+        usable = known.usable(candidate.now)
         if usable is not None:
-            asking.known, asking.origin_policy = known, usable
+            candidate.known, candidate.origin_policy = known, usable
             return None
         if known.fetching:
-            return Wait(None, asking.key)
-        step = self._robots_turn(origin, Url(origin + "/robots.txt"), known.result, asking.key, asking.now)
+            return Wait(None, candidate.key)
+        step = self._robots_turn(origin, Url(origin + "/robots.txt"), known.result, candidate.key, candidate.now)
         known.fetching = isinstance(step, FetchRobots)
         return step
 
-    def _verdict(self, asking: _Asking) -> Refuse | None:
-        if asking.origin_policy.allows(asking.url):
+    def _verdict(self, candidate: _Candidate) -> Refuse | None:
+        if candidate.origin_policy.allows(candidate.url):
             return None
-        asking.known.unused = False
-        return Refuse(asking.url, asking.origin_policy.decide(asking.url, asking.now + self.epoch))
+        candidate.known.unused = False
+        return Refuse(candidate.url, candidate.origin_policy.decide(candidate.url, candidate.now + self.epoch))
 
-    def _unbroken(self, asking: _Asking) -> CircuitOpen | None:
-        circuit = self._throttle(asking.key).circuit
-        until = None if circuit is None else circuit.blocked_until(asking.now)
-        return None if until is None else CircuitOpen(until, asking.key)
+    def _unbroken(self, candidate: _Candidate) -> CircuitOpen | None:
+        circuit = self._throttle(candidate.key).circuit
+        until = None if circuit is None else circuit.blocked_until(candidate.now)
+        return None if until is None else CircuitOpen(until, candidate.key)
 
-    def _hours(self, asking: _Asking) -> Closed | None:
-        hours = asking.origin_policy.hours
+    def _hours(self, candidate: _Candidate) -> Closed | None:
+        hours = candidate.origin_policy.hours
         if hours is None:
             return None
-        wall = asking.now + self.epoch
+        wall = candidate.now + self.epoch
         opens_at = hours.opens_at(wall)
         if opens_at <= wall:
             return None
-        until = asking.now + (opens_at - wall)  # which rounding may make no later than now
-        return Closed(max(until, math.nextafter(asking.now, math.inf)), asking.key)
+        until = candidate.now + (opens_at - wall)  # which rounding may make no later than now
+        return Closed(max(until, math.nextafter(candidate.now, math.inf)), candidate.key)
 
-    def _turn(self, asking: _Asking) -> Wait | None:
-        if self.stopped and asking.host in self.stopped:
-            return Wait(inf, asking.key)
-        asking.throttle = throttle = self._throttle(asking.key)
-        ready = throttle.ready_at(asking.origin_policy.delay_at(asking.now + self.epoch))
-        return Wait(ready, asking.key) if ready is None or ready > asking.now else None
+    def _turn(self, candidate: _Candidate) -> Wait | None:
+        if self.stopped and candidate.host in self.stopped:
+            return Wait(inf, candidate.key)
+        candidate.throttle = throttle = self._throttle(candidate.key)
+        ready = throttle.ready_at(candidate.origin_policy.delay_at(candidate.now + self.epoch))
+        return Wait(ready, candidate.key) if ready is None or ready > candidate.now else None
 
     def hosts_at(self, paces: Container[str]) -> dict[str, str]:
         """Of the hosts that are known to share one of these paces by their address, that address; for monitoring."""
@@ -370,7 +370,7 @@ class Question(NamedTuple):
     name: str
     asks: str
     steps: tuple[type[Step], ...]
-    answer: Callable[[Gate, _Asking], Step | None]
+    answer: Callable[[Gate, _Candidate], Step | None]
     when: Callable[[Policy], bool] = lambda _: True  # where the policy makes it a question at all
 
 

@@ -18,7 +18,7 @@ if find_spec("httpx2") is None and find_spec("httpx") is None:
 
 from comity import Policy
 from comity.errors import FetchError
-from comity.middleware.sending import Arriving, AsyncSending, Sending, Sign, settled
+from comity.middleware.sending import Arriving, AsyncSending, Sending, Sign, as_sent
 from comity.net.client_settings import MAX_WAIT
 from comity.net.robots_fetch import TIMEOUT
 from comity.urls import Url
@@ -64,7 +64,7 @@ class ComityTransport(_Transport):
 
     def handle_request(self, request: Any) -> Any:
         """Send a request in its turn. Raises comity.RobotsDisallowed, comity.Postponed, comity.CircuitOpen."""
-        library, url = _library(request), _settled(request)
+        library, url = _library(request), _as_sent(request)
         if self._wrapped is None:
             self._wrapped = library.HTTPTransport()
         send = self._wrapped.handle_request
@@ -108,7 +108,7 @@ class AsyncComityTransport(_AsyncTransport):
 
     async def handle_async_request(self, request: Any) -> Any:
         """As `ComityTransport.handle_request`."""
-        library, url = _library(request), _settled(request)
+        library, url = _library(request), _as_sent(request)
         if self._wrapped is None:
             self._wrapped = library.AsyncHTTPTransport()
         send = self._wrapped.handle_async_request
@@ -141,14 +141,14 @@ def _library(request: Any) -> Any:
     return sys.modules[next(name for name in of if name in ("httpx", "httpx2"))]
 
 
-def _settled(request: Any) -> Url:
+def _as_sent(request: Any) -> Url:
     """The URL that is sent, which the request is given where its own would be sent in another form.
 
     Raises:
         comity.FetchError: the request's `target` extension names something else.
     """
     own = _sent(request.url)
-    url = settled(own, lambda url: _sent(type(request.url)(url)))
+    url = as_sent(own, lambda url: _sent(type(request.url)(url)))
     if url != own:
         host, request.url = request.url.netloc, type(request.url)(url)
         if request.headers.get("Host", "").encode() == host:

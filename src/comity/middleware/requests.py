@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
     raise missing(error, "requests", __name__) from None
 
 from comity import Policy
-from comity.middleware.sending import Arriving, Sending, Sign, settled
+from comity.middleware.sending import Arriving, Sending, Sign, as_sent
 from comity.net.client_settings import MAX_WAIT
 from comity.net.robots_fetch import TIMEOUT
 from comity.urls import Url
@@ -69,7 +69,7 @@ class ComityAdapter(HTTPAdapter):
             return Arriving(answer.status_code, answer.headers, _parts(answer), answer.close)
 
         own = request.url or ""
-        url = settled(own, _sent)
+        url = as_sent(own, _sent)
         if urldefragauth(own) != url:
             request.url = str(url)
         answer, decision = self._sending.send(

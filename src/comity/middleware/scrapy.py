@@ -32,7 +32,7 @@ from comity import InvalidSetting, Policy, Postponed, RobotsDisallowed, parse
 from comity.errors import FetchError, InvalidURL
 from comity.fields import settings_of
 from comity.gate import FetchRobots, Go
-from comity.middleware.sending import AsyncSending, settled, without_empty_query
+from comity.middleware.sending import AsyncSending, as_sent, without_empty_query
 from comity.net.client_settings import MAX_WAIT, ClientSettings
 from comity.net.robots_body import LONGEST, RobotsBody, no_answer
 from comity.net.robots_fetch import TIMEOUT, RobotsAnswer
@@ -126,7 +126,7 @@ class ComityMiddleware:
         if _ROBOTS in request.meta:
             return None
         try:
-            url = settled(request.url, lambda url: _sent(request.replace(url=url)))
+            url = as_sent(request.url, lambda url: _sent(request.replace(url=url)))
         except (FetchError, InvalidURL) as error:
             raise IgnoreRequest(str(error)) from error
         if url != _sent(request):

@@ -126,7 +126,7 @@ class Sending(_Sending):
         """Send a request in its turn; gives the answer and why it could be sent.
 
         Args:
-            url: what the library sends; see `settled`.
+            url: what the library sends; see `as_sent`.
             send: sends the request.
             ask: sends a GET with these headers and nothing else of the request's, and follows no redirect.
             errors: the library's errors for no answer.
@@ -195,7 +195,7 @@ async def _done(ended: Any) -> None:
         await ended
 
 
-def settled(url: str, sent: Callable[[Url], str]) -> Url:
+def as_sent(url: str, sent: Callable[[Url], str]) -> Url:
     """The URL to decide about and to send, which is sent by the library as it is.
 
     Args:

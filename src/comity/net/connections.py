@@ -24,7 +24,7 @@ from aiohttp.client_proto import ResponseHandler
 from comity.errors import FetchError, Postponed
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
-from comity.net.deadlines import paused
+from comity.net.deadlines import deadlines_paused
 from comity.net.loop_slices import LoopSlices
 from comity.urls import Url
 
@@ -185,7 +185,7 @@ class Connections(aiohttp.TCPConnector):
         return connection
 
     async def _wait_for_available_connection(self, key: "ConnectionKey", traces: list["Trace"]) -> None:
-        with paused():  # until others are done: no fault of this request's host
+        with deadlines_paused():  # until others are done: no fault of this request's host
             await super()._wait_for_available_connection(key, traces)
 
     async def _create_connection(
@@ -221,7 +221,7 @@ class Connections(aiohttp.TCPConnector):
                     seconds=LONGEST_PAUSE,
                     hint="raise this process's limit on open files (ulimit -n), or lower the setting connections",
                 )
-            with paused():
+            with deadlines_paused():
                 await asyncio.sleep(pause)
             waited += pause
             pause = min(pause * 2, LONGEST_PAUSE)

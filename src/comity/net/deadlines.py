@@ -17,8 +17,8 @@ from comity.errors import Timeout
 LONGEST_TICK: Final = 0.25  # seconds
 
 
-class within:  # noqa: N801 - used as asyncio.timeout is
-    """One block of code that may take so many seconds: `with within(seconds): ...`.
+class Deadline:
+    """One block of code that may take so many seconds: `with Deadline(seconds): ...`.
 
     Args:
         url: of the request that the block is about, for the error.
@@ -71,7 +71,7 @@ class _Timer:
     """That of one event loop, and the blocks it looks after."""
 
     def __init__(self) -> None:
-        self.open: set[within] = set()
+        self.open: set[Deadline] = set()
         self.next = math.inf  # when it goes off
 
     def start(self, loop: asyncio.AbstractEventLoop, when: float) -> None:
@@ -96,7 +96,7 @@ _TIMERS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Timer]] = WeakKeyDi
 
 
 @contextmanager
-def paused() -> Iterator[None]:
+def deadlines_paused() -> Iterator[None]:
     """The time that passes in the block counts for none of the running task's time-outs."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     timer, since = _TIMERS.get(loop), loop.time()

@@ -7,7 +7,7 @@ from typing import Any
 
 from comity.gate import FetchRobots, Go
 from comity.net import robots_fetch
-from comity.net.deadlines import within
+from comity.net.deadlines import Deadline
 from comity.net.names import in_thread
 from comity.net.needs import Ask, Find, Need, News, Relay, Sleep, T, Way
 from comity.net.robots_fetch import RobotsAnswer
@@ -103,7 +103,7 @@ class AsyncDriver(Turns):
         match need:
             case Ask(step, conditions):
                 try:
-                    with within(self.robots_timeout or robots_fetch.TIMEOUT):
+                    with Deadline(self.robots_timeout or robots_fetch.TIMEOUT):
                         return await get(step, conditions)
                 except NO_ANSWER as error:
                     return error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from comity._extras import need
-from comity.net.deadlines import paused
+from comity.net.deadlines import deadlines_paused
 
 if TYPE_CHECKING:
     from aiodns import DNSResolver
@@ -111,7 +111,7 @@ class Names(AbstractResolver):
         if lookup is None:
             lookup = self._asked[host] = _Lookup(lambda lookup: self._looked_up(host, lookup))
         if not lookup.begun:
-            with paused():
+            with deadlines_paused():
                 await lookup.news()
         while not lookup.task.done():
             await lookup.news()

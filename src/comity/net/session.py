@@ -21,7 +21,7 @@ from comity.http_rules import RETRIED
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
 from comity.net.clock import Clock
-from comity.net.deadlines import within
+from comity.net.deadlines import Deadline
 from comity.net.driver import AsyncDriver
 from comity.net.needs import Relay
 from comity.net.request_record import RequestRecord
@@ -295,7 +295,7 @@ class Session:
             try:
                 transport = self.open()
                 # While a room has the rest of a body wait, the time-out stands still.
-                with within(settings.timeout, url):
+                with Deadline(settings.timeout, url):
                     answer = await transport.open(
                         method, url, headers=headers or None, streamed=streamed, timeout=settings.head_timeout
                     )

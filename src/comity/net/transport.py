@@ -20,7 +20,7 @@ from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooL
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
 from comity.net.connections import ATTEMPT, LONGEST_LINE, Attempt, Connections, Holder
-from comity.net.deadlines import paused, within
+from comity.net.deadlines import Deadline, deadlines_paused
 from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.loop_slices import LoopSlices
 from comity.net.names import Names
@@ -171,7 +171,7 @@ class StreamedResponse(Head):
                     self.cut = self.cut or left < 0 or not self._answer.content.at_eof()
                     break
                 if room is not None and not room.took(len(part)):
-                    with paused():
+                    with deadlines_paused():
                         await room.more()
         except BaseException:
             if whole is not None:
@@ -329,7 +329,7 @@ class Transport:
             AddressBlocked, Timeout, FetchError
         """
         if timeout is not None:
-            with within(timeout, url):
+            with Deadline(timeout, url):
                 return await self.open(method, url, headers=headers, streamed=streamed, data=data)
         if self._settings.proxy is not None and (refusal := self._guard.refusal_by_name(url.host)) is not None:
             raise _blocked(url, refusal)
@@ -353,7 +353,7 @@ class Transport:
     async def address_of(self, host: str) -> str:
         """The first address of a host, by the resolver that connections use; the host itself where none is found."""
         try:
-            with within(self._settings.timeout):
+            with Deadline(self._settings.timeout):
                 return min(await self._names.addresses(host.strip("[]")))
         except (OSError, ValueError):  # no such name, none that DNS can hold, or too late
             return host
