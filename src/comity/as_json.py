@@ -49,7 +49,7 @@ def jsonable(value: Any, *, sparse: bool = False) -> Any:
 
 
 def schema_of(kind: Any, *, sparse: bool = False, closed: bool = True) -> Schema:
-    """The JSON Schema (2020-12) of what `plain` makes of a value of a type.
+    """The JSON Schema (2020-12) of what `jsonable` makes of a value of a type.
 
     Args:
         closed: whether objects have no other members.

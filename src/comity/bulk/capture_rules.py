@@ -17,7 +17,7 @@ class CaptureRules:
     """What holds by each capture.
 
     Attributes:
-        entries: 0 where rules are read, else what is to be answered for every URL, as `entry` gives it.
+        entries: 0 where rules are read, else the answer for every URL, as `entry` gives it.
         source: the capture whose body is read: its own, or the last good one.
         bodies: address and size of that body, 0 where none is read.
     """

@@ -40,7 +40,7 @@ def texts(urls: Any) -> Any:
 
 
 class JudgedRows(NamedTuple):
-    """What is known beside the numbers of rows.
+    """What is known besides the numbers of rows.
 
     Attributes:
         numbers: the place of each rule below, by the numbers that rows have; None where these are the places.

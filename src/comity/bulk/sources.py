@@ -99,7 +99,7 @@ def tables(given: Iterable[Path | Piece], column: str, size: int, *, whole: bool
     """Files or pieces as tables of at most `size` rows, in a fixed order. A text file is one column of that name.
 
     Args:
-        whole: with all columns, not that of the URLs alone.
+        whole: with all columns, not only the URLs'.
 
     Raises:
         InputError: a file cannot be read, or has no such column.

@@ -234,7 +234,7 @@ class Client:
 
 
 _FORKED: list[tuple[Background, AsyncClient]] = []
-"""Those of a process that this one is a fork of. If they were collected here, they would close what they have open."""
+"""Loops and clients of the parent process. If they were collected in its fork, they would close what they have open."""
 
 
 def _abandoned(background: Background, client: AsyncClient) -> None:

@@ -249,7 +249,7 @@ class Throttle:
 
 
 class Throttles:
-    """All hosts that were asked, or are to be left alone, by the name of what shares a pace."""
+    """All hosts that were asked, or must be left alone, by the name of what shares a pace."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy

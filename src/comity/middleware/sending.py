@@ -102,7 +102,7 @@ class _Sending:
         self.sign(request.headers, request.method, url)
 
     def robots_headers(self, url: Url, conditions: Mapping[str, str], cause: Any) -> dict[str, str]:
-        """Those of the request for a robots.txt that another request needs."""
+        """The headers of the request for a robots.txt that another request needs."""
         known = cause.headers.get("Authorization")
         known = known.decode("latin-1") if isinstance(known, bytes) else known
         headers = asked_with(self.driver.policy, url, conditions, str(cause.url), known)

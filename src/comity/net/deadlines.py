@@ -68,7 +68,7 @@ def timed_out(url: str, seconds: float) -> Timeout:
 
 
 class _Timer:
-    """That of one event loop, and the blocks it looks after."""
+    """The timer of one event loop, and the blocks it looks after."""
 
     def __init__(self) -> None:
         self.open: set[Deadline] = set()

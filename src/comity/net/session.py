@@ -1,4 +1,4 @@
-"""Session: what a client sends with, and what the crawler drives itself: driver, connections, cache of one policy.
+"""Session: driver, connections and cache of one policy, for the clients and the crawler.
 
 It sends what the driver permits, in time, and tells driver and listeners what came of it. It follows no redirect.
 """

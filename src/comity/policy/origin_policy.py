@@ -59,7 +59,7 @@ class OriginPolicy:
         self._no_usage: Usage | None = None
         self._grants_use = False  # whether the site may grant less use than we intend
         self._whole: tuple[Verdict, bool, str] | None = None  # verdict, blocked, why: one answer for every URL
-        self._note = ""  # what is to be said of the copy that decides
+        self._note = ""  # what every sentence adds about the copy that decides
         self._asterisks = 0
         self._slow: dict[str, tuple[bool, Rule | None, str]] = {}  # slow answers, by URL
         self._refused = ""  # why nothing may be fetched, whatever the rules say

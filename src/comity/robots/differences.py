@@ -239,7 +239,7 @@ class _Meaning:
         return tuple(self._groups.choose(agent))
 
     def note_shared(self, asked: Iterable[tuple[int, ...]]) -> None:
-        """Learn which large groups apply to several agents beside other groups; `asked` holds each agent's groups."""
+        """Learn which large groups apply to several agents together with others; `asked`: each agent's groups."""
         times = Counter(group for groups in set(asked) for group in groups)
         self._shared = {group for group, count in times.items() if count > 1 and len(self._numbers[group]) > MANY}
 

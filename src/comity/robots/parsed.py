@@ -1,5 +1,5 @@
-"""A parsed robots.txt. Holds the octets as they came and an index of records; all else is worked out of these
-when it is asked for. Immutable, and safe to read from several threads.
+"""A parsed robots.txt. Holds the octets as they came and an index of records; everything else is
+worked out from these when it is asked for. Immutable, and safe to read from several threads.
 """
 
 from array import array
@@ -120,7 +120,7 @@ class Parsed(Matchers):
         return tuple(self._read_lines())
 
     def records(self, kind: str | None = None) -> tuple[Record, ...]:
-        """All recognised records but User-agent, Allow and Disallow, or those of one kind, with their lines."""
+        """All recognised records but User-agent, Allow and Disallow, or only one kind of them, with their lines."""
         return tuple(record for _, record in self._read_records() if kind is None or record.kind == kind)
 
     def records_for(self, agent: str, kind: str) -> tuple[Record, ...]:

@@ -41,7 +41,7 @@ def target(url: str, dialect: Dialect = RFC9309) -> bytes:
 
 
 def is_robots_txt(url: str) -> bool:
-    """Whether a URL is that of a robots.txt, which may always be fetched (RFC 9309, 2.2.2)."""
+    """Whether a URL leads to a robots.txt, which may always be fetched (RFC 9309, 2.2.2)."""
     return url.endswith("robots.txt") and is_exempt(Url(url).path_and_query.encode(), True)
 
 

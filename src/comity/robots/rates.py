@@ -91,7 +91,7 @@ def crawl_delay(values: Iterable[str]) -> float | None:
 
 
 def request_rates(values: Iterable[str]) -> Iterator[RequestRate]:
-    """Those of the values that can be read, such as `3/15`, `1/10s` or `100/15m 0600-0845`."""
+    """The values that can be read, such as `3/15`, `1/10s` or `100/15m 0600-0845`."""
     for value in values:
         found = _RATE.fullmatch(" ".join(value.split()))
         if found is None:

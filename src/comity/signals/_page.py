@@ -48,7 +48,7 @@ class Refresh(NamedTuple):
 
     Attributes:
         seconds: how long after it was loaded.
-        url: absolute, in normal form; the page's where it is to be loaded anew.
+        url: absolute, in normal form; the page's own where it is loaded anew.
     """
 
     seconds: int

@@ -15,7 +15,7 @@ _NAME: Final = re.compile(r"[Uu][Rr][Ll][\t\n\f\r ]*=[\t\n\f\r ]*")
 
 
 def declared(text: str) -> tuple[int, str | None] | None:
-    """Seconds and reference of a refresh; the reference is None where the page itself is to be loaded anew.
+    """Seconds and reference of a refresh; the reference is None where the page itself is loaded anew.
 
     None where a browser would take it for no refresh.
     """

@@ -94,7 +94,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """Where terms are to be found or had: an RSL licence or a TDM policy. Never fetched here, never a permission.
+    """Where terms are published or sold: an RSL licence or a TDM policy. Never fetched here, never a permission.
 
     Attributes: as of a Statement; `url` is absolute where the site wrote it so or the page's URL was known.
     """

@@ -59,7 +59,7 @@ cdef class Builder:
         Args:
             captures: address of an array of Capture.
             wanted, count: address of the numbers of those to make, 64 bits each, and how many.
-            entries: address, by capture and agent, of what is to be asked: a program's address (64 bits).
+            entries: address, by capture and agent, of what answers: a program's address (64 bits).
             delays, flags: addresses of a float a capture and agent, and an octet a capture: bits of what it holds.
             asked, limits: by capture, how many rows ask in all, and from how many on it is to be made anew.
             unparsable: the entry of a file that is none.

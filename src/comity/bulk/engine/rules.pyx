@@ -81,7 +81,7 @@ cdef inline unsigned int _bucket(u64 head, int depth, int bits) noexcept nogil:
 
 cdef void make_rules(Patterns found, Py_ssize_t count, const u64* records, bint wildcards, u64* keys, Rules rules,
                 u64* entries, PlanAt plan) noexcept nogil:
-    """From ranked patterns to rules, those left out that match no path; and how they are to be laid out.
+    """From ranked patterns to rules, those left out that match no path; and how they will be laid out.
 
     Args:
         found: patterns with their ranks; those that stay are moved to the front, and a rank gets the place of its rule

@@ -163,7 +163,7 @@ def page_of(retrieved: Retrieved) -> PageText:
 
 
 def _pieces(page: PageText, kind: PieceKind) -> list[dict[str, Any]]:
-    """Those of a page in its order; of a passage not the text, which stands in the Markdown."""
+    """The pieces of a page in order; of a passage not the text, which stands in the Markdown."""
     taken = ExtractedPage(page.markdown, (), False, url=page.url, heading_ids=page.heading_ids)
     found: list[dict[str, Any]] = taken.pieces([kind])[kind]
     if kind == "sections":

@@ -1,6 +1,6 @@
 """What a robots.txt means, in the simplest Python that is right: records, groups, paths, patterns, ranks, the verdict.
 
-It documents the rules; it is what the fast form beside it is tested against; and it runs where no compiler was. What
+It documents the rules; the fast form is tested against it; and it runs where no compiler was. What
 the two share are tables of octets and the words of errors, which stand here.
 
 1. A file is read into records (`scan`), one packed number each: its entry in the index.
@@ -388,7 +388,7 @@ ROBOTS_TXT: Final = b"/robots.txt"
 
 
 def is_exempt(path: bytes, robots_txt_allowed: bool) -> bool:
-    """Whether a path is that of the robots.txt itself, which may always be fetched (RFC 9309, 2.2.2)."""
+    """Whether a path leads to the robots.txt itself, which may always be fetched (RFC 9309, 2.2.2)."""
     return robots_txt_allowed and path == ROBOTS_TXT
 
 

@@ -126,7 +126,7 @@ def _unknown(number: int, value: str) -> Finding | None:
 
 
 def _misspelt(name: str) -> str | None:
-    """The known name that one slip away; the first letter is hardly ever the wrong one."""
+    """The known name that is one slip away; the first letter is hardly ever the wrong one."""
     if len(name) < _LONG_ENOUGH:
         return None
     for variant in (name, *_without_one(name)):
