@@ -6,16 +6,16 @@ Arrays are numpy's; the compiled modules get their addresses. Several threads ma
 from __future__ import annotations
 
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from comity.bulk import outcomes
 from comity.bulk.capture_rules import CaptureRules
-from comity.bulk.captures import NULL, Captures, offsets_of
+from comity.bulk.captures import Captures, offsets_of
 from comity.bulk.columns import JudgedRows, rule_texts
 from comity.bulk.engine.citing import cite
-from comity.bulk.engine.origins import Origins
 from comity.bulk.engine.programs import HAS_USAGE, UNREADABLE_DELAY, Builder
 from comity.bulk.engine.rows import RowJudge
+from comity.bulk.location import Locator
 from comity.bulk.pieces import A_THREAD, MapFunction, Pieces
 from comity.policy import Policy
 from comity.robots import parse
@@ -24,6 +24,15 @@ from comity.robots.dialects import Dialect
 
 A_FILE: Final = 100  # what making a program costs, in rows
 _NEVER: Final = 2**32 - 1
+
+
+class _Numbering(NamedTuple):
+    """The addresses of programs, the number of each one's first rule, and how many rules there are. Replaced as a
+    whole, so any thread may read it."""
+
+    addresses: Any
+    firsts: Any
+    rules: int
 
 
 class Programs:
@@ -40,14 +49,12 @@ class Programs:
     ) -> None:
         import numpy as np
 
-        self._captures, self._capture_rules, self._policies, self._dialect = captures, capture_rules, policies, dialect
+        self._capture_rules, self._policies, self._dialect = capture_rules, policies, dialect
         self._names = [called_as(policy.asked_as, dialect.agent_match) for policy in policies]
         *of_rules, _ = outcomes.of_rules(policies[0], known)
         self._unparsable = capture_rules.whole(outcomes.answered(policies[0], 200, b"<html>"))
         self._rows = RowJudge(len(policies), dialect, tuple(of_rules), tuple(states))
-        self._offsets, data = offsets_of(captures.origins)
-        self._origins = Origins(data, self._offsets.ctypes.data, len(captures.origins))
-        self._starts = np.diff(self._offsets)[captures.origin_of].astype(np.uint32)
+        self.locator = Locator(captures)
         self._entries = np.repeat(capture_rules.entries[:, None], len(policies), axis=1)
         self._asked = np.zeros(len(captures), np.uint32)
         self._limits = np.full(len(captures), _NEVER, np.uint32)
@@ -55,36 +62,7 @@ class Programs:
         self.flags = np.zeros(len(captures), np.uint8)
         self._lock = Lock()
         self._builders: list[Builder] = []
-        self._addresses = self._firsts = np.empty(0, np.int64)  # of programs, by their first rules' numbers
-        self._rules = 0
-
-    def locate(self, pieces: Pieces, located: Any, when: Any, run: MapFunction) -> Any:
-        """Set the capture of each row, or what stands for it; by capture, how many rows ask about it."""
-        import numpy as np
-
-        captures = self._captures
-        step = 0 if when is None or len(when) == 1 else 8
-
-        def piece(given: tuple[int, Any]) -> Any:
-            first, chunk = given
-            asked = np.zeros(len(captures), np.uint32)
-            offsets, data = offsets_of(chunk)
-            self._origins.locate(
-                data,
-                offsets.ctypes.data,
-                len(chunk),
-                captures.firsts.ctypes.data,
-                captures.times.ctypes.data,
-                0 if when is None else when.ctypes.data + step * first,
-                step // 8,
-                located.ctypes.data + 4 * first,
-                asked.ctypes.data,
-            )
-            if chunk.null_count:
-                located[first : first + len(chunk)][np.asarray(chunk.is_null())] = NULL
-            return asked
-
-        return sum(run(piece, pieces), np.zeros(len(captures), np.uint32))
+        self._numbering = _Numbering(np.empty(0, np.int64), np.empty(0, np.int64), 0)
 
     def ask(
         self,
@@ -113,8 +91,8 @@ class Programs:
                 len(chunk),
                 located.ctypes.data + 4 * first,
                 self._entries.ctypes.data,
-                self._starts.ctypes.data,
-                len(self._starts),
+                self.locator.sizes.ctypes.data,
+                len(self.locator.sizes),
                 codes.ctypes.data + 2 * first,
                 cited.ctypes.data + 4 * first,
                 len(located),
@@ -132,8 +110,7 @@ class Programs:
         rules = np.flatnonzero(used)
         numbers = np.empty(len(used), np.int32)
         numbers[rules] = np.arange(len(rules), dtype=np.int32)
-        with self._lock:
-            addresses, firsts = self._addresses, self._firsts
+        addresses, firsts, _ = self._numbering
         owners = addresses[np.searchsorted(firsts, rules, "right") - 1] if len(rules) else rules
         octets, entries = cite(
             rules.ctypes.data, owners.ctypes.data, len(rules), self._capture_rules.bodies.ctypes.data
@@ -152,14 +129,14 @@ class Programs:
             fresh = (self._entries[:, 0] == 0) | (self._asked >= self._limits)
             wanted = np.flatnonzero(fresh & (asked > 0))
             if not len(wanted):
-                return self._rules
+                return self._numbering.rules
             parts = max(1, min(parts, len(wanted) * A_FILE // A_THREAD))
             while len(self._builders) < parts:
                 self._builders.append(Builder(self._names, self._dialect))
 
             def part(given: tuple[Builder, Any]) -> None:
-                maker, own = given
-                maker.make(
+                builder, own = given
+                builder.make(
                     self._capture_rules.bodies.ctypes.data,
                     own.ctypes.data,
                     len(own),
@@ -178,16 +155,16 @@ class Programs:
     def _numbered(self) -> int:
         import numpy as np
 
-        count = sum(maker.made for maker in self._builders)
+        addresses, known, rules = self._numbering
+        count = sum(builder.made for builder in self._builders)
         fresh, firsts = np.empty(count, np.int64), np.empty(count, np.int64)
         start = 0
-        for maker in self._builders:
+        for builder in self._builders:
             own = 8 * start
-            start += maker.made
-            self._rules = maker.numbered(self._rules, fresh.ctypes.data + own, firsts.ctypes.data + own)
-        self._addresses = np.append(self._addresses, fresh)
-        self._firsts = np.append(self._firsts, firsts)
-        return self._rules
+            start += builder.made
+            rules = builder.numbered(rules, fresh.ctypes.data + own, firsts.ctypes.data + own)
+        self._numbering = _Numbering(np.append(addresses, fresh), np.append(known, firsts), rules)
+        return rules
 
     def _read_delays(self, wanted: Any) -> None:
         """Crawl-delays that are no plain numbers, as `Robots.crawl_delay` reads them."""

@@ -188,7 +188,7 @@ class Rulings:
         import pyarrow as pa
 
         pieces = pieces_of(column.chunks, parts)
-        asked = programs.locate(pieces, located, when, run)
+        asked = programs.locator.locate(pieces, located, when, run)
         used = programs.ask(pieces, located, asked, codes, cited, run, normal=False, parts=parts)
         odd = np.flatnonzero(located == ODD)
         if len(odd):
