@@ -19,7 +19,7 @@ from types import FrameType
 
 MILESTONES = {
     "Book.found": "the URL is let into the queue",
-    "Frontier._queue": "it is durable",
+    "SqliteStore.add": "it is durable",
     "FrontierTables.queue": "it is read back in its turn",
     "Throttle.started": "its host's turn is taken",
     "Connections.connect": "its request is sent",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -195,40 +195,40 @@ class Crawler:
 
     async def run(self) -> Stats:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
-        if self._webhook is None:
-            return await self._crawl()
-        is_whole = self._given.membership is None  # of a shard it tells of hosts alone
-        told = self._webhook.told_end(self.folder, lambda: self.stats) if is_whole else closing(self._webhook)
-        with told:
-            return await self._crawl()
+        with self._told():
+            given, sink = self._given, None if self._sink is None else named(self._sink)
+            has_start = bool(given.seeds) or given.plugins.source is not None
+            if (given.begins_refresh or not has_start) and not self._begun_with.is_there:
+                raise not_begun(self.folder, "refresh" if given.begins_refresh else "continue")
+            if self.settings.render:  # what lacks is said before a folder is there
+                from comity.crawler.rendering.browser import Browser
 
-    async def _crawl(self) -> Stats:
-        given, sink = self._given, None if self._sink is None else named(self._sink)
-        has_start = bool(given.seeds) or given.plugins.source is not None
-        if (given.begins_refresh or not has_start) and not self._begun_with.is_there:
-            raise not_begun(self.folder, "refresh" if given.begins_refresh else "continue")
-        if self.settings.render:  # what lacks is said before a folder is there
-            from comity.crawler.rendering.browser import Browser
-
-            Browser(self.settings.render_browser)
-        if given.client_settings.nameservers:
-            dns_library()
-        if not (self.folder / "frontier.sqlite").exists():
-            check_free(self.folder, DEFAULT if sink is None else sink.name, LEDGER)
-        make_folder(self.folder)
-        with (
-            self._collector.running(self.folder),
-            given.storage.frontier() as frontier,
-            nullcontext(SinkRunner(sink, self.folder, frontier)) as runner,
-            Ledger(self.folder / LEDGER, frontier.load_state("ledger"), given.clock) as ledger,
-            ThreadPoolExecutor(1, "comity-read") as reader,  # has no thread until something is given to it
-            ThreadPoolExecutor(1, "comity-commit") as writer,  # left when it is at rest
-            runner.opened(writer),
-            closing(given.storage.journal()) as journal,
-            closing(Telemetry()) if self.settings.telemetry else nullcontext() as telemetry,
-        ):
-            opened = Opened(frontier, journal, runner, ledger, reader, writer, telemetry)
-            run = self._run = Run(given, opened, self.control, self._collector)
-            async with run.client:
-                self.end = await run.work()
+                Browser(self.settings.render_browser)
+            if given.client_settings.nameservers:
+                dns_library()
+            if not (self.folder / "frontier.sqlite").exists():
+                check_free(self.folder, DEFAULT if sink is None else sink.name, LEDGER)
+            make_folder(self.folder)
+            with (
+                self._collector.running(self.folder),
+                given.storage.frontier() as frontier,
+                nullcontext(SinkRunner(sink, self.folder, frontier)) as runner,
+                Ledger(self.folder / LEDGER, frontier.load_state("ledger"), given.clock) as ledger,
+                ThreadPoolExecutor(1, "comity-read") as reader,  # has no thread until something is given to it
+                ThreadPoolExecutor(1, "comity-commit") as writer,  # left when it is at rest
+                runner.opened(writer),
+                closing(given.storage.journal()) as journal,
+                closing(Telemetry()) if self.settings.telemetry else nullcontext() as telemetry,
+            ):
+                opened = Opened(frontier, journal, runner, ledger, reader, writer, telemetry)
+                run = self._run = Run(given, opened, self.control, self._collector)
+                async with run.client:
+                    self.end = await run.work()
         return self.stats
+
+    def _told(self) -> AbstractContextManager[object]:
+        """A block of which the webhook is told how it ended; of a shard it tells of hosts alone."""
+        if self._webhook is None:
+            return nullcontext()
+        is_whole = self._given.membership is None
+        return self._webhook.told_end(self.folder, lambda: self.stats) if is_whole else closing(self._webhook)

@@ -6,7 +6,7 @@ used up; the number of pages is kept exactly. Time is an argument.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:  # what reads settings needs no network
     from comity.crawler.run.control import Control
@@ -47,7 +47,9 @@ COUNTED: Final = tuple(Spent.__dataclass_fields__)[:-1]
 class Budget:
     """Limits, by the name of what Spent counts; None, or none of that name, where there is none."""
 
-    def __init__(self, **limits: float | None) -> None:
+    def __init__(self, *, pages: int | None = None, seconds: float | None = None, **others: float | None) -> None:
+        self.pages, self.seconds = pages, seconds
+        limits = {"pages": pages, **others, "seconds": seconds}
         self._limits = {name: limit for name, limit in limits.items() if limit is not None}
 
     @classmethod
@@ -57,14 +59,6 @@ class Budget:
 
     def __bool__(self) -> bool:
         return bool(self._limits)
-
-    @property
-    def pages(self) -> int | None:
-        return cast("int | None", self._limits.get("pages"))
-
-    @property
-    def seconds(self) -> float | None:
-        return self._limits.get("seconds")
 
     def used_up(self, spent: Spent, now: float, *, under_way: int = 0) -> str | None:
         """Why nothing more may be started, or None. Each request under way may still become a page."""
