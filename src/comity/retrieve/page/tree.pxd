@@ -14,6 +14,7 @@ cdef class Sort:
     cdef public bint heading
     cdef public bint word
     cdef public bint skipped
+    cdef public bint text
     cdef public bint textless
     cdef public bint unread
     cdef public list nodes

@@ -23,6 +23,7 @@ MAX_DEPTH: Final = 128
 MAX_NODES: Final = 300_000
 """Elements that are read: a parser may make more of them than there are tags."""
 
+_MOST_NODES = cython.declare(cython.Py_ssize_t, MAX_NODES)
 _BLOCKS: Final = frozenset(
     "address article aside blockquote body button caption center dd details dialog dir div dl dt fieldset figcaption"
     " figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html label legend li main menu nav ol optgroup option p"
@@ -64,6 +65,7 @@ HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _IS_BLOCK: Final = re.compile(r"(?i)(?:^|;)\s*display\s*:\s*(?:block|flex|grid|table|list-item)\b")
 _SHADOW: Final = re.compile(r"<(/?)template\b([^>]*)>", re.IGNORECASE)
 _NO_TEXT: Final = frozenset(("script", "style"))
+_VOID: Final = frozenset(("br", "hr", "img", "meta"))  # empty in formulas too
 _LEAST_NOSCRIPT: Final = 400
 
 
@@ -85,14 +87,15 @@ class Sort:
     begin with a hyphen.
     """
 
-    __slots__ = ("apart", "dialog", "element", "heading", "name", "nodes", "skipped", "textless", "unread", "word")
+    __slots__ = tuple("apart dialog element heading name nodes skipped text textless unread word".split())
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.element = name[0] != "-"
+        self.text = name == "-text"
         self.apart = name in _BLOCKS or "-" in name
         self.skipped = name in SKIPPED
-        self.unread = name in _UNREAD
+        self.unread = name in _UNREAD or name in _VOID
         self.heading = name in HEADINGS
         self.dialog = name == "dialog"
         self.word = name in ("button", "label")  # in a paragraph, a word of a sentence
@@ -114,18 +117,6 @@ class Node:
     __slots__ = (
         *("apart", "attributes", "blocky", "children", "kept_words", "name", "number", "parent", "skipped", "words"),
     )
-
-    def __init__(self, sort: Sort, attributes: dict[str, str], parent: Node | None) -> None:
-        self.name = sort.name
-        self.number = 0
-        self.attributes = attributes
-        self.parent = parent
-        self.children: list[Node | Text] = []
-        self.apart = sort.apart
-        self.skipped = sort.skipped
-        self.blocky = False
-        self.words = 0
-        self.kept_words = 0
 
     def text(self) -> str:
         """All text in it, as it stands."""
@@ -162,7 +153,7 @@ class Tree:
 
     def __init__(self, html: str) -> None:
         top = Sort("html")
-        self.root = Node(top, {}, None)
+        self.root = _element(top, {}, None)
         top.nodes.append(self.root)
         self.named: dict[str, list[Node]] = {"html": top.nodes}
         self.comments: list[str] = []
@@ -270,7 +261,10 @@ def parse(html: str, url: str) -> Tree:
         ExtractionFailed: a tag has more than MAX_ATTRIBUTES attributes.
     """
     cut, truncated = bounds.bounded(html, url)
-    tree = Tree(_opened(cut) if "shadowrootmode" in cut else cut)
+    tree = Tree(cut)
+    if "template" in tree.named and "shadowrootmode" in cut:
+        tree.take_apart()
+        tree = Tree(_opened(cut))
     tree.truncated |= truncated
     return tree
 
@@ -306,11 +300,11 @@ def _fill(
             sort = tree._sort_of(node, number)
         if sort.element:
             tree._count += 1
-            if tree._count > MAX_NODES:
+            if tree._count > _MOST_NODES:
                 tree.truncated = True
                 return
             attributes = _attributes(node)
-            element = Node(sort, attributes, parent)
+            element = _element(sort, attributes, parent)
             element.number = tree._count
             children.append(element)
             sort.nodes.append(element)
@@ -332,10 +326,12 @@ def _fill(
                     tree.truncated = True
             elif sort.name == "svg" and tree._drawn:
                 tree.unread.append((element, " ".join([each.text(deep=True) for each in node.css("text")])))
-        elif sort.name == "-text":
+        elif sort.text:
             text: str = node.text_content
             if text:
-                piece = Text(text)
+                piece = Text.__new__(Text)
+                piece.text = text
+                piece.kept = True
                 children.append(piece)
                 if not textless:
                     tree._texts.append(text)
@@ -346,6 +342,22 @@ def _fill(
         elif sort.name == "-comment":
             tree.comments.append(node.comment_content or "")
         node = node.next
+
+
+@cython.cfunc
+def _element(sort: Sort, attributes: dict[str, str], parent: Node | None) -> Node:
+    node: Node = Node.__new__(Node)
+    node.name = sort.name
+    node.number = 0
+    node.attributes = attributes
+    node.parent = parent
+    node.children = []
+    node.apart = sort.apart
+    node.skipped = sort.skipped
+    node.blocky = False
+    node.words = 0
+    node.kept_words = 0
+    return node
 
 
 @cython.cfunc

@@ -21,6 +21,7 @@ class Sort:
     heading: bool
     word: bool
     skipped: bool
+    text: bool
     textless: bool
     unread: bool
     nodes: list[Node]
@@ -37,7 +38,6 @@ class Node:
     blocky: bool
     words: int
     kept_words: int
-    def __init__(self, sort: Sort, attributes: dict[str, str], parent: Node | None) -> None: ...
     def text(self) -> str: ...
 
 def is_block(node: Node) -> bool: ...

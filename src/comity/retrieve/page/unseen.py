@@ -65,6 +65,7 @@ _SUSPECT: Final = re.compile(
     "[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
     "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+_ASCII: Final = bytes(range(128))
 _ANY: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -74,7 +75,8 @@ _ANY: Final = re.compile(
 
 def found(text: str) -> Iterator[tuple[Kind, int, int, int]]:
     """Each kind that a text holds: where its first run stands, from and to, and how many characters there are of it."""
-    suspects = [] if text.isascii() else [match.start() for match in _SUSPECT.finditer(text)]
+    rare = text.encode("utf-8", "replace").translate(None, _ASCII).decode()  # little of most texts
+    suspects = [match.start() for match in _SUSPECT.finditer(text)] if _SUSPECT.search(rare) else []
     places: dict[Kind, tuple[int, int, int]] = {}
     for kind, _, pattern in _CHARACTERS if suspects else ():
         if kind is None:
