@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from comity.errors import ExtractionFailed
 from comity.retrieve.extraction import read
-from comity.retrieve.page import css, served
+from comity.retrieve.page import css, served, sheets
 from comity.retrieve.page.hidden import EXCERPT, HiddenText, in_text
 
 URL = "https://example.com/"
@@ -188,6 +188,7 @@ def test_hidden_text_is_reported_with_an_excerpt(html: str, kind: str, kept: boo
         "<style>@media print { .x { display: none } }</style><p class=x>seen</p>",
         "<style>.x .y{display:none}</style><p class=y>seen</p>",
         "<style>p:hover{display:none} .x + .y{display:none} p:not(.x){display:none}</style><p class=y>seen</p>",
+        "<style>.x{display:block;background:#fff0;color:#fff}</style><p class=x>seen: the ground is transparent</p>",
         '<p style="font:12px/0 a;left:100%;position:absolute;clip-path:inset(0 0 0 0);max-height:0">seen</p>',
         '<p style="transform:translate3d(-1200px,0,0) scale(1);scale:1;zoom:1;opacity:1;color:#0001">seen</p>',
         "<p style=\"display:bogus;content:'display:none';background:#000;color:#fff\">seen</p>",
@@ -428,7 +429,7 @@ def test_no_style_that_hides_is_taken_for_one_that_needs_no_reading(parts: list[
     style = ";".join(
         f"{name}{space}:{space}{value.upper() if loud else value}{space}" for name, space, value, loud in parts
     )
-    assert css.may_hide(style) or css.hides(css.declarations(style)) is None
+    assert sheets.may_hide(style) or css.hides(css.declarations(style)) is None
     assert (".x" in css.hiding_rules([f".x{{{style}}}"]).hiding) == (css.hides(css.declarations(style)) is not None)
 
 

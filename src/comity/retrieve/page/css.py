@@ -55,23 +55,6 @@ _PIXELS: Final = {
     "in": 96.0,
 }
 _TURNS: Final = {"deg": 1 / 360, "grad": 1 / 400, "rad": 1 / 6.283185307, "turn": 1.0}
-# What every way to hide something is written with, in lower case; most rules have none of it and need no reading.
-# Each alternative begins with a letter or sign of its own: so they are searched for faster.
-_MAY_HIDE: Final = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*[hc]|font(?:-size)?\s*:[^;]{0,40}?(?<![\w.#-])\+?(?:0(?![.\d])|0?\.0|0?\.\d{1,9}p|1(?:\.0{1,9})?px)"
-    r"|overflow[a-z-]*\s*:[^;]{0,20}?(?:hidden|clip)|contain\s*:|clip(?:-path)?\s*:"
-    r"|opacity\s*[:(][\s+]*(?:0(?!\.[1-9])|\.0|[1-5](?:\.\d+)?%|\d[.\d]*e-|-)"
-    r"|transparent|text-fill|-\s*\d\d(?:\d|(?:\.\d+)?(?:r?em|pc|cm|in)|\.9)"
-    r"|scale[xyz3d]*\s*[:(][^;]{0,60}?(?:(?<![\d.])\.?0|e-)|matrix|rotate[xy]|zoom"
-    r"|#[0-9a-f]{3}0(?![0-9a-f])|#[0-9a-f]{6}00(?![0-9a-f])|/\*|\\"
-)
-_FAR_OFF: Final = re.compile(
-    r"\d(?:\d\d(?:v[wh]|r?em|pc|\d%)|(?:(?<=[6-9])|\d)\d\d\d[.\d]*p|\.?e\+?\d\d?(?:[g-z%]|e[mx]|c[hm]))"
-)
-# Values that are computed, and colours without opacity.
-_COMPUTED: Final = re.compile(r"[,/]\s*0*\.?0+%?\s*\)|c(?:alc|lamp)\(|m(?:ax|in)\(")
-# What a style means by `var()` stands in it elsewhere, or behind the comma.
-_MEANT: Final = re.compile(r"--[\w-]+\s*:|,\s*(?:[-+.0]|none|hidden|collapse)")
 _MARKS: Final = re.compile(
     r"([#.][\w-]+)|\[\s*([\w-]+)[^\]]*\]|:(?:is|where)\(|(::?[\w-]+(?:\([^()]*\))?)|[\w-]+|\*|\)|,"
 )
@@ -166,21 +149,6 @@ def marks_of(classes: str | None, identity: str | None) -> frozenset[str]:
     return frozenset(marks if identity is None else [*marks, f"#{identity}"])
 
 
-def may_hide(style: str) -> bool:
-    """False for a style that hides nothing, whatever its declarations say; most do not."""
-    style = style.lower()
-    return _has_hiding(style) or "color" in style
-
-
-def _has_hiding(style: str) -> bool:
-    return (
-        _MAY_HIDE.search(style) is not None
-        or _FAR_OFF.search(style) is not None
-        or ("(" in style and _COMPUTED.search(style) is not None)
-        or ("var(" in style and _MEANT.search(style) is not None)
-    )
-
-
 def declarations(style: str) -> dict[str, str]:
     """Property to value, both lower case. Of several the last counts, and one that is important before all others; what
     no browser takes for a value does not count.
@@ -257,7 +225,7 @@ def hiding_rules(texts: Iterable[str]) -> HidingRules:
         room -= len(text)
         for selectors, body in sheets.rules(text):
             kind = _hides(body[:MAX_STYLE])
-            if kind is None:
+            if kind is None or kind == "same_colour":  # which other rules decide as often
                 continue
             for text_of in _alternatives(selectors[-MAX_STYLE:].rpartition(";")[2]):
                 selector = _selector(text_of)
@@ -278,7 +246,7 @@ def hiding_rules(texts: Iterable[str]) -> HidingRules:
 
 @lru_cache(2_048)  # the same few declarations stand in many rules, and on all pages of a site
 def _hides(body: str) -> Hiding | None:
-    return hides(declarations(body)) if _has_hiding(body.lower()) else None
+    return hides(declarations(body))
 
 
 def _alternatives(selectors: str) -> Iterator[str]:

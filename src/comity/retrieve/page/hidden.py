@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
-from comity.retrieve.page import css, unseen
+from comity.retrieve.page import css, sheets, unseen
 from comity.retrieve.page.tree import HIDING, POINTING, Node, Text, Tree
 
 HidingKind = Literal[
@@ -257,7 +257,7 @@ class _Styles:
             return "hidden_attribute", False
         style = attributes.get("style")
         colour = attributes.get("color") if node.name == "font" else None
-        if style and css.may_hide(style):
+        if style and sheets.may_hide(style):
             declared = self.declared(node)
             kind = css.hides(declared)
             if kind is not None:

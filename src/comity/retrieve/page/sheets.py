@@ -24,10 +24,8 @@ _ALWAYS: Final = re.compile(
 # Ways to hide something, as bits: at once, and of two kinds those that hide together.
 _HIDES = cython.declare(cython.int, 1)
 _COLOURED = cython.declare(cython.int, 2)
-_GROUND = cython.declare(cython.int, 4)
 _CLIPPED = cython.declare(cython.int, 8)
 _SMALL = cython.declare(cython.int, 16)
-_PAINTED = cython.declare(cython.int, 6)
 _CUT = cython.declare(cython.int, 24)
 # Shapes of values, in the order of the properties below.
 _ANY = cython.declare(cython.int, 0)
@@ -38,9 +36,8 @@ _MOVED = cython.declare(cython.int, 4)
 _INDENTED = cython.declare(cython.int, 5)
 _OPACITY = cython.declare(cython.int, 6)
 _COLOUR = cython.declare(cython.int, 7)
-_BACKGROUND = cython.declare(cython.int, 8)
-_OVERFLOW = cython.declare(cython.int, 9)
-_SIDE = cython.declare(cython.int, 10)
+_OVERFLOW = cython.declare(cython.int, 8)
+_SIDE = cython.declare(cython.int, 9)
 _OF_SHAPE: Final = (
     (
         "font zoom translate scale transform clip clip-path contain filter mask mask-image -webkit-mask-image"
@@ -53,7 +50,6 @@ _OF_SHAPE: Final = (
     "margin margin-left margin-top margin-inline-start margin-block-start",
     "opacity",
     "color",
-    "background background-color",
     "overflow overflow-x overflow-y",
     "width height inline-size block-size max-width max-height max-inline-size max-block-size line-height",
 )
@@ -90,12 +86,7 @@ def rules(sheet: str) -> list[tuple[str, str]]:
             ways = 0
             named = False
         elif char == "}":
-            if (
-                opened >= 0
-                and not conditional
-                and not conditions
-                and (ways & _HIDES or ways & _PAINTED == _PAINTED or ways & _CUT == _CUT)
-            ):
+            if opened >= 0 and not conditional and not conditions and (ways & _HIDES or ways & _CUT == _CUT):
                 found.append((sheet[before:opened], sheet[opened + 1 : at]))
             opened = -1
             depth -= depth > 0
@@ -110,6 +101,26 @@ def rules(sheet: str) -> list[tuple[str, str]]:
             ways |= _way(sheet, part, at, size)
             named = True
     return found
+
+
+def may_hide(style: str) -> bool:
+    """False for a style attribute that neither hides nor colours anything, whatever it says exactly; most do not."""
+    size: cython.Py_ssize_t = len(style)
+    at: cython.Py_ssize_t
+    part: cython.Py_ssize_t = 0
+    ways: cython.int = 0
+    named: cython.bint = False
+    char: cython.Py_UCS4
+    for at, char in enumerate(style):
+        if char == ";":
+            part = at + 1
+            named = False
+        elif char == "*" or char == "\\":  # a comment, or an escape
+            return True
+        elif char == ":" and not named:
+            ways |= _way(style, part, at, size)
+            named = True
+    return ways & (_HIDES | _COLOURED) != 0 or ways & _CUT == _CUT
 
 
 @cython.cfunc
@@ -133,8 +144,6 @@ def _way(sheet: str, start: cython.Py_ssize_t, colon: cython.Py_ssize_t, size: c
     kind: cython.int = shape
     if kind == _ANY:
         return _HIDES
-    if kind == _BACKGROUND:
-        return _GROUND
     char: cython.Py_UCS4
     at = colon + 1
     while at < size and char_at(sheet, at).isspace():
