@@ -43,6 +43,7 @@ _ABOUT: Final = (  # what a heading says of what is below it
         r"\b(?:share|follow|subscri|newsletter|sign up|join|contact|about|connect|stay|get in touch|author|tags?\b)"
     ),
 )
+_ABOUT_ANY: Final = re.compile("|".join(each.pattern for each in _ABOUT))
 _ENDS: Final = frozenset(".!?…。！？؟।။។")
 
 
@@ -317,8 +318,10 @@ def _write_heading(
     if level is not None:
         lower = block.text[:120].lower()
         heading.since, heading.level, heading.words = 0, level, page.shapes[number][0]
-        related, comments, shared = [float(each.search(lower) is not None) for each in _ABOUT]
-        heading.about = (related, comments, shared)
+        heading.about = (0.0, 0.0, 0.0)
+        if _ABOUT_ANY.search(lower) is not None:  # most say none of it
+            related, comments, shared = [float(each.search(lower) is not None) for each in _ABOUT]
+            heading.about = (related, comments, shared)
     row[at + 18] = heading.since
     row[at + 19] = heading.level
     row[at + 20] = heading.words

@@ -148,6 +148,8 @@ def fence_of(code: str) -> str:
 def line_starts(text: str) -> str:
     """Text of which no line begins with what would be markup there."""
     if "\n" not in text:
+        if text[:1].isalpha():
+            return text
         match = _LINE_START.match(text)
         return text if match is None else _marked(match) + text[match.end() :]
     return _LINE_START.sub(_marked, text)
@@ -155,7 +157,7 @@ def line_starts(text: str) -> str:
 
 def heading_end(text: str) -> str:
     """A heading's text, whose last marks would be taken for its end."""
-    return _CLOSING_MARKS.sub(r"\\\1", text)
+    return _CLOSING_MARKS.sub(r"\\\1", text) if text[-1:] == "#" else text
 
 
 def words_of(text: str) -> str:

@@ -40,7 +40,6 @@ MAX_OPTIONS = 5_000
 _ATTRIBUTE = r"""[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>]*+))?+"""
 _NAME = re.compile(r"[^\s/>]*+")
 _ALL_ATTRIBUTES = re.compile(rf"(?:[\s/]++|{_ATTRIBUTE})*+")
-_COMMENT_END = re.compile(r"-?-!?>")
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
 _OPTION = re.compile(r"</?opt(?:ion|group)\b[^<>]*+>?", re.IGNORECASE)
 _FORMATTING = frozenset(["b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"])
@@ -162,9 +161,9 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
             end = start
             break
         if comment:
-            closed = _COMMENT_END.search(cut, at, at + comments)
-            comments = 0 if closed is None else comments - (closed.end() - at)
-            at = at if closed is None else closed.end()
+            close = _comment_end(cut, at, at + comments)
+            comments = 0 if close < 0 else comments - (close - at)
+            at = max(at, close)
             continue
         if last - at > 2 * most_attributes and len(_ATTRIBUTES.findall(cut[at:last])) > MAX_ATTRIBUTES:
             raise ExtractionFailed(
@@ -230,6 +229,19 @@ def _counted(still: _Open, known: cython.int, slash: cython.bint, closed: cython
         return still.shapes <= MAX_SHAPES  # nobody reads them, and some may be no shapes but left open
     still.elements += 1
     return True
+
+
+@cython.cfunc
+def _comment_end(text: str, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Where a comment ends whose content begins at `at`: behind `->` or `-!>`; -1 where that is not before `end`."""
+    close: cython.Py_ssize_t = text.find(">", at + 1, end)
+    while close >= 0:
+        if char_at(text, close - 1) == "-" or (
+            char_at(text, close - 1) == "!" and close > at + 1 and char_at(text, close - 2) == "-"
+        ):
+            return close + 1
+        close = text.find(">", close + 1, end)
+    return -1
 
 
 @cython.cfunc

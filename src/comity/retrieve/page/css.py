@@ -155,7 +155,10 @@ def declarations(style: str) -> dict[str, str]:
     """
     if not style:
         return {}
-    text = _ESCAPE.sub(_unescaped, _COMMENT.sub("", style[:MAX_STYLE])).lower()
+    text = style[:MAX_STYLE]
+    if "/*" in text or "\\" in text:
+        text = _ESCAPE.sub(_unescaped, _COMMENT.sub("", text))
+    text = text.lower()
     found: dict[str, str] = {}
     important: set[str] = set()
     for part in _parts(text) if '"' in text or "'" in text or "{" in text or "(" in text else text.split(";"):
@@ -176,7 +179,8 @@ def declarations(style: str) -> dict[str, str]:
         found[name] = value
     if "var(" in text:
         for name, value in found.items():
-            found[name] = _VARIABLE.sub(lambda match: found.get(match[1], match[2] or "").strip(), value)
+            if "var(" in value:
+                found[name] = _VARIABLE.sub(lambda match: found.get(match[1], match[2] or "").strip(), value)
     return found
 
 
@@ -221,7 +225,9 @@ def hiding_rules(texts: Iterable[str]) -> HidingRules:
     asked: set[str] = set()
     room = MAX_SHEET
     for sheet in texts:
-        text = _COMMENT.sub("", sheet[:room])
+        text = sheet[:room]
+        if "/*" in text:
+            text = _COMMENT.sub("", text)
         room -= len(text)
         for selectors, body in sheets.rules(text):
             kind = _hides(body[:MAX_STYLE])

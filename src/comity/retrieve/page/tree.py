@@ -376,7 +376,8 @@ def _note(tree: Tree, node: Node) -> None:
         _append(tree.by_id, attributes.get("id"), node)
     if noted & _HIDES:
         tree.styled.append(node)
-        if not node.apart and "style" in attributes and _IS_BLOCK.search(attributes["style"]):
+        style = attributes.get("style")
+        if style is not None and not node.apart and "display" in style.lower() and _IS_BLOCK.search(style):
             node.apart = True
     if noted & _POINTS:
         tree.pointing.append(node)
