@@ -206,12 +206,8 @@ def _id_of(heading: Node) -> str:
             return name[:500]
     around = heading
     while (parent := around.parent) is not None and parent.name in ("section", "div", "article", "header"):
-        before: Node | None = None
-        for child in parent.children:
-            if child is around:
-                break
-            if isinstance(child, Node):
-                before = child
+        siblings = parent.children[: parent.children.index(around)]
+        before = next((each for each in reversed(siblings) if isinstance(each, Node)), None)
         if before is not None:
             return (before.attributes.get("id") or "")[:500] if before.name in ("a", "span") else ""
         if name := parent.attributes.get("id"):

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final, Literal
 
@@ -126,7 +126,8 @@ def left_out(blocks: Sequence[Block], tree: Tree, hidden: Collection[Node]) -> t
     found: dict[Place, list[tuple[str, int]]] = {}
     for block in blocks:
         if not block.kept:
-            found.setdefault(_place(block), []).append((block.text, block.words))
+            place = _place(block.landmarks, block.names)
+            found.setdefault(place, []).append((block.text, block.words))
     for place, text in _unread(tree, hidden):
         found.setdefault(place, []).append((text, len(text.split())))
     named = (
@@ -371,9 +372,10 @@ def _is_data(block: Block) -> bool:
     return False
 
 
-def _place(block: Block) -> Place:
+@lru_cache(4_096)
+def _place(landmarks: int, said: int) -> Place:
     for place, marks, names in _PLACES:
-        if block.landmarks & marks or block.names & names:
+        if landmarks & marks or said & names:
             return place
     return "other"
 

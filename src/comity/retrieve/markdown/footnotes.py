@@ -80,7 +80,8 @@ def found(tree: Tree, url: str) -> Footnotes:
 def _fill(notes: Footnotes, numbers: dict[Node, int], tree: Tree, url: str) -> None:
     """The notes that links refer to."""
     anchors = tree.named.get("a", ())[: _MOST * 10]
-    hrefs = ((node, node.attributes.get("href", "").removeprefix(url)) for node in anchors)
+    stated = ((node, href) for node in anchors if "#" in (href := node.attributes.get("href", "")))
+    hrefs = ((node, href.removeprefix(url)) for node, href in stated)
     links = [(node, href[1:]) for node, href in hrefs if href[:1] == "#" and len(href) > 1]
     leading = {target for _, target in links}  # a link that another one leads to may be a mark, however it looks
     marks = [(node, target) for node, target in links if _is_mark(node, leading)][:_MOST]

@@ -27,6 +27,9 @@ _COLOURED = cython.declare(cython.int, 2)
 _CLIPPED = cython.declare(cython.int, 8)
 _SMALL = cython.declare(cython.int, 16)
 _CUT = cython.declare(cython.int, 24)
+_NAMES_VALUE = cython.declare(cython.int, 32)
+_TAKES_VALUE = cython.declare(cython.int, 64)
+_BY_NAME = cython.declare(cython.int, 96)
 # Shapes of values, in the order of the properties below.
 _ANY = cython.declare(cython.int, 0)
 _DISPLAY = cython.declare(cython.int, 1)
@@ -86,7 +89,7 @@ def rules(sheet: str) -> list[tuple[str, str]]:
             ways = 0
             named = False
         elif char == "}":
-            if opened >= 0 and not conditional and not conditions and (ways & _HIDES or ways & _CUT == _CUT):
+            if opened >= 0 and not conditional and not conditions and _together(ways):
                 found.append((sheet[before:opened], sheet[opened + 1 : at]))
             opened = -1
             depth -= depth > 0
@@ -120,7 +123,13 @@ def may_hide(style: str) -> bool:
         elif char == ":" and not named:
             ways |= _way(style, part, at, size)
             named = True
-    return ways & (_HIDES | _COLOURED) != 0 or ways & _CUT == _CUT
+    return ways & _COLOURED != 0 or _together(ways)
+
+
+@cython.cfunc
+def _together(ways: cython.int) -> cython.bint:
+    """Whether declarations hide something, each by itself or one with another."""
+    return ways & _HIDES != 0 or ways & _CUT == _CUT or ways & _BY_NAME == _BY_NAME
 
 
 @cython.cfunc
@@ -140,7 +149,7 @@ def _way(sheet: str, start: cython.Py_ssize_t, colon: cython.Py_ssize_t, size: c
             return _HIDES
         shape = _PROPERTIES.get(name.lower())
         if shape is None:
-            return 0
+            return _NAMES_VALUE if name[:2] == "--" else 0
     kind: cython.int = shape
     if kind == _ANY:
         return _HIDES
@@ -154,33 +163,46 @@ def _way(sheet: str, start: cython.Py_ssize_t, colon: cython.Py_ssize_t, size: c
     token: cython.Py_ssize_t = 0  # characters of the first word
     ended: cython.bint = False
     odd: cython.bint = False  # computed, or written with an exponent or escapes
+    brackets: cython.int = 0
+    last: cython.Py_UCS4 = " "  # but for white space, and what stood before that
+    inner: cython.Py_UCS4 = " "
+    comma: cython.bint = False
+    tenth: cython.bint = False  # the first number begins with 0.1 to 0.9
     minus: cython.bint = False
     percent: cython.bint = False
     dot: cython.bint = False
-    metric: cython.bint = False  # an m, as in em
+    metric: cython.bint = False  # em or rem
     hidden: cython.bint = False  # an h or c, as in hidden and clip
     inches: cython.bint = False  # an i, as in in
     while at < size:
         char = char_at(sheet, at)
-        if char == ";" or char == "}" or char == "{":
+        if char == ";" or char == "}" or char == "{" or char == "!":
             break
         if "0" <= char <= "9":
             run += 1
+            tenth |= last == "." and char != "0" and (first == "0" or first == ".") and not ended
             if run > longest:
                 longest = run
         else:
             if char == "(" or char == "\\" or (run and (char == "e" or char == "E") and not _is_unit(sheet, at, size)):
                 odd = True
+                brackets += 2 if char == "\\" else char == "("
             run = 0
+            comma |= char == ","
             minus |= char == "-"
             percent |= char == "%"
-            metric |= char == "m" and not ended
+            metric |= char == "m" and last == "e" and not ended
             dot |= char == "."
             hidden |= char == "h" or char == "H" or char == "c" or char == "C"
             inches |= char == "i" or char == "I"
-        ended |= char == "!" or char.isspace()
+        if char.isspace():
+            ended = True
+        else:
+            inner, last = last, char
         token += not ended
         at += 1
+    if (first == "v" or first == "V") and brackets == 1 and not comma and last == ")":
+        return _TAKES_VALUE | (_COLOURED if kind == _COLOUR else 0)  # what it is hides nothing unless it stands here
     whole: cython.bint = "1" <= first <= "9"
     hides: cython.bint = odd
     if kind == _DISPLAY:
@@ -188,15 +210,21 @@ def _way(sheet: str, start: cython.Py_ssize_t, colon: cython.Py_ssize_t, size: c
     elif kind == _VISIBILITY:
         hides |= first in "hHcC"
     elif kind == _SIZE:
-        hides |= first in "0.+-" or (whole and not metric and (longest < 2 or dot or percent))
+        hides |= (first in "0.+-" and not (tenth and metric)) or (
+            whole and not metric and (longest < 2 or dot or percent)
+        )
     elif kind == _MOVED:
         hides |= inches or longest > 2 or (minus and longest > 1)
     elif kind == _INDENTED:
         hides |= minus and longest > 1
     elif kind == _OPACITY:
-        hides |= not whole or percent
+        hides |= not (whole or tenth) or percent
     elif kind == _COLOUR:
-        if odd or first == "t" or first == "T" or (first == "#" and (token == 5 or token == 9)):
+        if first == "#":
+            hides = brackets > 0 or (last == "0" and (token == 5 or token == 9))
+        else:
+            hides = (odd and (brackets != 1 or last != ")" or inner == "0" or inner == "%")) or first in "tT"
+        if hides:
             return _HIDES | _COLOURED
         return _COLOURED
     elif kind == _OVERFLOW:
