@@ -189,7 +189,8 @@ def story(record: Mapping[str, Any]) -> tuple[str, str]:
             return "robots.txt", f"fetched as a robots.txt{at}: {record['outcome']}"
         case _:
             tries = record.get("attempts") or 0
-            return "failed", f"{f'after {tries} tries: ' if tries > 1 else ''}{record['why']}"
+            why = str(record["why"]).removeprefix(f"{record['url']}: ")
+            return "failed", f"{f'after {tries} tries: ' if tries > 1 else ''}{why}"
 
 
 def _rule(record: Mapping[str, Any]) -> str:
