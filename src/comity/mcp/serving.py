@@ -158,12 +158,10 @@ def over_http(
     token: str | None = None,
     allowed_hosts: tuple[str, ...] = (),
     allowed_origins: tuple[str, ...] = (),
-    built: "Callable[[Service], Any] | None" = None,
 ) -> None:
     """Serve any number of clients at `/mcp` until the process is told to end.
 
     Args:
-        built: makes the server, instead of `server.build`.
         allowed_hosts: names that clients may call us by, besides ours.
         allowed_origins: origins of web pages that may ask, such as `https://chat.example`.
     """
@@ -184,7 +182,7 @@ def over_http(
 
     async def run() -> None:
         async with service:
-            app: Any = (built or build)(service).streamable_http_app(host=host, transport_security=security)
+            app: Any = build(service).streamable_http_app(host=host, transport_security=security)
             app.router.redirect_slashes = False  # it would redirect to whatever host the client names
             if token is not None:
                 app = bearer(app, token)
