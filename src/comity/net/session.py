@@ -293,7 +293,7 @@ class Session:
             sent, record = self.clock.monotonic(), self.on_request and self._record(go, method, url)
             digest = None if record is None or streamed else hashlib.sha256()
             try:
-                transport = self.open()
+                transport = self._transport or self.open()  # closed while it waited: open says so
                 # While a room has the rest of a body wait, the time-out stands still.
                 with Deadline(settings.timeout, url):
                     answer = await transport.open(
