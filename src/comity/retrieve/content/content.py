@@ -307,29 +307,27 @@ def _drop_teasers(blocks: Sequence[Block]) -> None:
     while node is not None:
         around.add(node)
         node = node.parent
-    headlines: dict[tuple[Node, str, str], set[Node]] = {}
+    shapes: dict[Node, tuple[Node, str, str]] = {}  # of elements with a linked headline
+    alike: dict[tuple[Node, str, str], int] = {}
     texts: dict[Node, int] = {}
-    ways: list[tuple[Block, list[tuple[tuple[Node, str, str], Node]]]] = []
+    ways: list[tuple[Block, list[Node]]] = []
     for block in blocks[end + 1 :]:
         linked = block.words >= _HEADLINE and block.links >= 0.8 * len(block.text)
         way = []
         node = block.node
         while node is not None and node not in around and node.parent is not None:
-            key = (node.parent, node.name, _NUMBER.sub("", node.attributes.get("class", "")))
-            way.append((key, node))
+            way.append(node)
             texts[node] = texts.get(node, 0) + (0 if linked else block.words)
-            if linked:
-                headlines.setdefault(key, set()).add(node)
+            if linked and node not in shapes:
+                shape = shapes[node] = (node.parent, node.name, _NUMBER.sub("", node.attributes.get("class", "")))
+                alike[shape] = alike.get(shape, 0) + 1
             node = node.parent
         if block.kept:
             ways.append((block, way))
     others = [
         block
         for block, way in ways
-        if any(
-            node in headlines.get(key, ()) and len(headlines[key]) >= _TEASERS and texts[node] <= _TEASER
-            for key, node in way
-        )
+        if any(node in shapes and alike[shapes[node]] >= _TEASERS and texts[node] <= _TEASER for node in way)
     ]
     if sum(block.words for block in others) <= prose[body]:
         for block in others:
