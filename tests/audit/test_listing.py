@@ -93,6 +93,15 @@ def test_of_an_output_that_is_not_in_json_lines_the_ledger_tells(shop: Site, tmp
     assert "not in JSON Lines" in listing(tmp_path, state="skipped").missing[0]
 
 
+def test_a_failure_that_a_refresh_has_mended_is_listed_as_fetched(shop: Site, tmp_path: Path) -> None:
+    crawl(shop, tmp_path)
+    shop.set("/missing", "<p>found")
+    told = comity("crawl", *ALLOW, "-q", "--delay", "0", "-o", str(tmp_path), "--refresh")
+    assert told.returncode in (0, 2), told.stderr
+    (found,) = everything(tmp_path, sought="missing")
+    assert (found.state, found.fate) == ("fetched", "kept")
+
+
 def test_one_question_looks_at_so_many_rows_and_says_where_it_stopped(site: Site, tmp_path: Path) -> None:
     site.link("/", *(f"/{number}" for number in range(60)), "/last")
     for number in (*range(30), "last"):

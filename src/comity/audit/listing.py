@@ -7,6 +7,7 @@ and where the next one goes on. It decides nothing: the words are those of `comi
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -183,7 +184,8 @@ def _from_file(
     until = None if part.kept is None else committed or 0
     quoted = json.dumps(needle)[1:-1].encode()
     try:
-        with path.open("rb") as file:
+        with path.open("rb") as file, crawl.view(step.shard) or nullcontext() as view:
+            last = view if view is not None and view.load_state("refresh") else None
             file.seek(position)
             while data := file.readline(_LONGEST):
                 if not data.endswith(b"\n") and len(data) < _LONGEST:
@@ -192,7 +194,8 @@ def _from_file(
                     return None
                 position += len(data)
                 read += 1 + len(data) // LINE
-                if quoted in data.lower() and (row := _of_record(step, load(data)[0], needle)) is not None:
+                record = load(data)[0] if quoted in data.lower() else {}
+                if (row := _of_record(step, record, needle)) is not None and not _is_past(last, record):
                     told.urls.append(row)
                     most -= 1
                 if most <= 0 or read >= looks:
@@ -204,6 +207,16 @@ def _from_file(
     finally:
         told.looked += read
     return None
+
+
+def _is_past(view: FrontierView | None, record: dict[str, Any]) -> bool:
+    """Whether a record is of a run before the last refresh, and there is a page of its URL, which is listed itself."""
+    if view is None or not isinstance(record.get("refresh"), int):
+        return False
+    if record["refresh"] >= view.load_state("refresh")["number"]:
+        return False
+    visit = view.visited(str(record["url"]))
+    return visit is not None and visit.digest is not None
 
 
 def _of_record(step: _Step, record: dict[str, Any], needle: str) -> ListedURL | None:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Self
 
 from comity.frontier.store import LATER, Committed, split
-from comity.frontier.values import Entry, EntryKind, Found, HostCounts, Listed, ListedTable, QueuedURL, State
+from comity.frontier.values import Entry, EntryKind, Found, HostCounts, Listed, ListedTable, QueuedURL, State, Visit
 
 
 class CommittedFrontier:
@@ -63,6 +63,10 @@ class FrontierView(CommittedFrontier):
         """The URLs of one table, as far as they contain a text: as of `Committed.listed`."""
         looks = looks if sought else min(looks, 10 * most)
         return self._committed.listed(table, sought, after=after, most=most, looks=looks)
+
+    def visited(self, url: str) -> Visit | None:
+        """The last visit of a URL; asked of a crawl that was refreshed, which has an index for it."""
+        return self._committed.visit(url)
 
     def stands(self, url: str, host: str) -> QueuedURL | None:
         """How a URL waits, or stands aside; None where it does neither."""
