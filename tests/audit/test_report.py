@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from sites import Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy
 from comity.audit.report import plots, write
-from comity.audit.report.figures import BINS, WIDTHS, Timeline
+from comity.audit.report.figures import BINS, WIDTHS, Figures, Gathering, Timeline
 from comity.frontier.database import lock
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, backoff=0.05, allow_addresses=("127.0.0.0/8",))
@@ -195,3 +196,48 @@ def test_what_a_site_or_a_file_says_is_text_in_the_report(tmp_path: Path, site: 
         r"small|br|main|body|html)\b)",
         text.partition("</style>")[2],
     ) == ["<"], "the end of the head"
+
+
+def figures_of(gathering: Gathering) -> dict[str, object]:
+    figures = gathering.read()
+    return {each.name: getattr(figures, each.name) for each in fields(Figures)} | {"timeline": vars(figures.timeline)}
+
+
+def test_figures_that_grow_with_a_crawl_are_those_of_one_that_is_read_at_the_end(tmp_path: Path, site: Site) -> None:
+    furnish(site)
+    crawl(folder := tmp_path / "crawl", site.url("/"))
+    wanted = figures_of(Gathering(folder))
+    ledger = folder / "ledger.jsonl"
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(b"".join(lines[:3]) + lines[3][:20])
+    growing = Gathering(folder)
+    assert growing.read().requests == 1
+    ledger.write_bytes(b"".join(lines[:-2]))  # what was cut short is read anew
+    growing.read()
+    ledger.write_bytes(b"".join(lines))
+    assert figures_of(growing) == wanted
+    assert figures_of(growing) == wanted
+
+
+def test_figures_of_a_ledger_that_was_cut_back_are_read_from_its_beginning(tmp_path: Path, site: Site) -> None:
+    furnish(site)
+    crawl(folder := tmp_path / "crawl", site.url("/"))
+    (growing := Gathering(folder)).read()
+    ledger = folder / "ledger.jsonl"
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(b"".join(lines[:-3]))
+    assert figures_of(growing) == figures_of(Gathering(folder))
+    ledger.write_bytes(b"".join(lines[:-3]) + lines[-3].replace(b'"kind"', b'"Kind"') + b"".join(lines[-2:]))
+    assert growing.read().damaged == 1
+
+
+def test_reading_that_may_take_no_time_goes_on_where_it_stopped(tmp_path: Path, site: Site) -> None:
+    site.link("/", *(f"/{number}" for number in range(120)))
+    crawl(folder := tmp_path / "crawl", site.url("/"))
+    growing = Gathering(folder)
+    seen = []
+    while not seen or growing.behind:
+        seen.append(growing.read(0.0).requests)
+    assert len(seen) > 2
+    assert seen == sorted(set(seen))
+    assert figures_of(growing) == figures_of(Gathering(folder))

@@ -17,7 +17,7 @@ from comity.audit.broken import linking
 from comity.audit.fate import fate_of
 from comity.audit.listing import listing
 from comity.audit.prove import prove
-from comity.audit.report.figures import RATIOS, Figures, gather
+from comity.audit.report.figures import RATIOS, Figures, Gathering, gather
 from comity.crawler.places.crawl_at import STORE, crawl_at, end
 from comity.crawler.places.orders import ORDERS, host_named
 from comity.crawler.progress.stats import Tally
@@ -35,6 +35,10 @@ TICK: Final = 0.25
 """Seconds after which an open page is told no more once the server ends."""
 SHARE: Final = 0.01
 """Of one processor, what looking may take."""
+LEDGER_SHARE: Final = 0.0025
+"""Of one processor, what reading the ledger may take while the crawl runs."""
+FIRST: Final = 0.02
+"""Seconds of the processor that one reading may take in any case."""
 
 
 class Dashboard:
@@ -48,6 +52,8 @@ class Dashboard:
         self.place = place
         self._store = place if place.startswith(STORE) else None
         self._figures: tuple[float, dict[str, Any]] | None = None
+        self._gathering: Gathering | None = None  # while the crawl runs
+        self._read_at = 0.0
         self._reading = Lock()  # two pages that ask for the figures have them read once
         self._ran = False
         self._looking = ThreadPoolExecutor(1, "comity-look")  # of its own: long questions hold up no look
@@ -87,17 +93,31 @@ class Dashboard:
         }
 
     def figures(self) -> dict[str, Any]:
-        """What the ledger says so far: answers over time, refusals by rule, failures, intervals; `at` when it was read,
-        and in how many seconds it is read `again`: reading it all takes long in a long crawl.
+        """What the ledger says so far: answers over time, refusals by rule, failures, intervals; `at` up to when it was
+        read, and in how many seconds it is read `again`. While a crawl runs, reading keeps to its share of a processor,
+        and falls behind one that is faster.
         """
         with self._reading:
             kept = self._figures
             if kept is None or time.monotonic() >= kept[0]:
                 began, at = time.thread_time(), time.time()
-                found = _shown(gather(self._folders(), store=self._store)) | {"at": at}
+                if crawl_at(self.place).is_running():
+                    found, at = self._read_on(at)
+                else:
+                    self._gathering = None
+                    found = _shown(gather(self._folders(), store=self._store))
                 cost = time.thread_time() - began
-                kept = self._figures = (time.monotonic() + max(LEAST, cost / SHARE), found)
+                kept = self._figures = (time.monotonic() + max(LEAST, cost / SHARE), found | {"at": at})
         return kept[1] | {"again": round(max(0.0, kept[0] - time.monotonic()), 1)}
+
+    def _read_on(self, at: float) -> tuple[dict[str, Any], float]:
+        """The figures of a crawl that runs, and up to when."""
+        gathering = self._gathering = self._gathering or Gathering(self._folders(), store=self._store)
+        now = time.monotonic()
+        share = max(FIRST, LEDGER_SHARE * (now - self._read_at)) if self._read_at else FIRST
+        self._read_at = now
+        figures = gathering.read(share)
+        return _shown(figures), (figures.ended or at) if gathering.behind else at
 
     def fate(self, url: str) -> dict[str, Any]:
         """What became of a URL, and why."""

@@ -7,9 +7,11 @@ damaged.
 
 import heapq
 import math
+import time
 from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -167,7 +169,7 @@ class Figures:
 
 
 def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figures:
-    """Read the ledgers of a crawl; records that cannot be understood are counted and passed over.
+    """Read all of a crawl; records that cannot be understood are counted and passed over.
 
     Args:
         folders, store: as of `prove`.
@@ -176,47 +178,110 @@ def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figur
         InputError: the folder has no ledger.
         StorageError: the crawl lies in a store that cannot be reached.
     """
-    crawl = written_crawl(folders, store)
-    parts = [part for shard in crawl.there for part in shard if part.ledger.exists()]
-    if not parts:
-        raise InputError(f"{crawl.name} holds no ledger", hint="name the folder that comity crawl -o wrote")
-    figures = Figures(absent=crawl.absent)
-    running = crawl.is_running()
-    ended = {number: CUT_OFF for number, part in enumerate(parts) if not part.followed}
-    runs: Counter[int] = Counter()  # by shard
-    hashes = [""] * len(parts)
-    ledgers = [_lines(number, part, running=running) for number, part in enumerate(parts)]
-    for _, number, line in heapq.merge(*ledgers, key=lambda each: each[0]):
-        try:
-            kind = line.record["kind"]
-            _TAKE[kind](figures, line.record)
-            hashes[number] = str(line.record["hash"])
-            place = parts[number].place
-            runs[0 if place is None else place.number] += kind == "run"
-            if kind in ("run", "seal") and number in ended:
-                ended[number] = figures.state
-        except (KeyError, TypeError, ValueError, OverflowError, ComityError):
-            figures.damaged += 1
-            figures.damage = figures.damage or (line.number, line.problem or "a field is missing or wrong")
-    figures.runs = max(runs.values(), default=0)
-    figures.hash = hashes[0] if len(parts) == 1 else combined(hashes)
-    figures.state = next((state for state in (CUT_OFF, "stopped") if state in ended.values()), "finished")
-    if running and figures.state == CUT_OFF:
-        figures.state = RUNNING
-    stats = [kept_counts(part) for part in parts if not part.followed]
-    if None not in stats and not figures.absent:
-        figures.stats = summed(each for each in stats if each is not None)
-    reasons = [found for part in parts if (found := failure_reasons(part)) is not None]
-    if len(reasons) == len(parts) and not figures.absent:
+    gathering = Gathering(folders, store=store)
+    figures = gathering.read()
+    reasons = [found for part in gathering.parts if (found := failure_reasons(part)) is not None]
+    if len(reasons) == len(gathering.parts) and not figures.absent:
         figures.reasons, figures.urls_by_reason = sum(reasons, Counter()), True
         figures.broken = failed(folders, store=store, all_formats=False)
     return figures
 
 
-def _lines(number: int, part: Part, *, running: bool) -> Iterator[tuple[float, int, JsonLine]]:
-    """The lines of one ledger of several, with the time that each is of, which only grows."""
-    at = 0.0
-    for line in read_lines(part.ledger, until=part.ledger_length):
+@dataclass(slots=True)
+class _Read:
+    """How far a ledger was read, in bytes and lines, its last line and what that said."""
+
+    offset: int = 0
+    number: int = 0
+    last: bytes = b""
+    at: float = 0.0
+    hash: str = ""
+    state: str = CUT_OFF
+
+    def is_in(self, ledger: Path) -> bool:
+        """Whether the file has what was read of it: going on after a kill cuts off what was not committed."""
+        with suppress(OSError), ledger.open("rb") as file:
+            file.seek(self.offset - len(self.last))
+            return file.read(len(self.last)) == self.last and self.last[-1:] in (b"", b"\n")
+        return False
+
+
+class Gathering:
+    """The figures of the ledgers of a crawl, which may go on: each reading takes up what was written since.
+
+    Args:
+        folders, store: as of `prove`.
+
+    Attributes:
+        parts: those with a ledger, as of the last reading.
+        behind: whether that stopped before the end.
+    """
+
+    def __init__(self, folders: Path | Sequence[Path], *, store: str | None = None) -> None:
+        self.parts: list[Part] = []
+        self.behind = False
+        self._folders, self._store = folders, store
+        self._figures = Figures()
+        self._ledgers: dict[Path, _Read] = {}
+        self._runs: Counter[int] = Counter()  # by shard
+
+    def read(self, seconds: float = math.inf) -> Figures:
+        """The figures so far, always the same object.
+
+        Args:
+            seconds: of this thread's processor time, after which it reads no further.
+
+        Raises:
+            InputError, StorageError: as of `gather`.
+        """
+        crawl = written_crawl(self._folders, self._store)
+        self.parts = parts = [part for shard in crawl.there for part in shard if part.ledger.exists()]
+        if not parts:
+            raise InputError(f"{crawl.name} holds no ledger", hint="name the folder that comity crawl -o wrote")
+        if not all(read.is_in(ledger) for ledger, read in self._ledgers.items()):
+            self._figures, self._ledgers, self._runs = Figures(), {}, Counter()
+        figures, running, until = self._figures, crawl.is_running(), time.thread_time() + seconds
+        reads = [self._ledgers.setdefault(part.ledger, _Read()) for part in parts]
+        lines = (_lines(number, part, reads[number], running=running) for number, part in enumerate(parts))
+        self.behind = False
+        for count, (at, number, line) in enumerate(heapq.merge(*lines, key=lambda each: each[0])):
+            if count % 50 == 49 and time.thread_time() >= until:
+                self.behind = True
+                break
+            self._take(parts[number], reads[number], line)
+            read = reads[number]
+            read.offset, read.number, read.last, read.at = line.offset + len(line.data), line.number, line.data, at
+        figures.absent = crawl.absent
+        figures.runs = max(self._runs.values(), default=0)
+        hashes = [read.hash for read in reads]
+        figures.hash = hashes[0] if len(parts) == 1 else combined(hashes)
+        states = {read.state for part, read in zip(parts, reads, strict=True) if not part.followed}
+        figures.state = next((state for state in (CUT_OFF, "stopped") if state in states), "finished")
+        if running and figures.state == CUT_OFF:
+            figures.state = RUNNING
+        stats = [kept_counts(part) for part in parts if not part.followed]
+        whole = None not in stats and not figures.absent
+        figures.stats = summed(each for each in stats if each is not None) if whole else None
+        return figures
+
+    def _take(self, part: Part, read: _Read, line: JsonLine) -> None:
+        figures = self._figures
+        try:
+            kind = line.record["kind"]
+            _TAKE[kind](figures, line.record)
+            read.hash = str(line.record["hash"])
+            if kind in ("run", "seal"):
+                read.state = figures.state
+                self._runs[0 if part.place is None else part.place.number] += kind == "run"
+        except (KeyError, TypeError, ValueError, OverflowError, ComityError):
+            figures.damaged += 1
+            figures.damage = figures.damage or (line.number, line.problem or "a field is missing or wrong")
+
+
+def _lines(number: int, part: Part, read: _Read, *, running: bool) -> Iterator[tuple[float, int, JsonLine]]:
+    """The next lines of one ledger of several, with the time that each is of, which only grows."""
+    at = read.at
+    for line in read_lines(part.ledger, after=(read.offset, read.number), until=part.ledger_length):
         if running and line.problem == "the line is cut short":
             return  # it is being written
         said = line.record.get("at", line.record.get("end"))
@@ -321,9 +386,9 @@ def _host(figures: Figures, name: str) -> HostFigures:
 
 
 def _passed(figures: Figures, at: object) -> None:
-    time = _number(at)
-    figures.started = time if figures.started is None else min(figures.started, time)
-    figures.ended = time if figures.ended is None else max(figures.ended, time)
+    moment = _number(at)
+    figures.started = moment if figures.started is None else min(figures.started, moment)
+    figures.ended = moment if figures.ended is None else max(figures.ended, moment)
 
 
 def _number(value: object) -> float:

@@ -40,10 +40,13 @@ class JsonLine:
     data: bytes = b""
 
 
-def read_lines(path: Path, *, until: int | None = None, naming: Sequence[bytes] = ()) -> Iterator[JsonLine]:
+def read_lines(
+    path: Path, *, after: tuple[int, int] = (0, 0), until: int | None = None, naming: Sequence[bytes] = ()
+) -> Iterator[JsonLine]:
     """The lines of a file, one at a time; one whose name ends in `.gz` or `.zst` is unpacked.
 
     Args:
+        after: bytes and lines that are passed over, of a file that is not packed.
         until: bytes of the file, as it lies on the disk, that are read; None for all.
         naming: lines that contain none of these are passed over unread.
 
@@ -51,10 +54,10 @@ def read_lines(path: Path, *, until: int | None = None, naming: Sequence[bytes] 
         InputError: the file cannot be read.
         MissingExtra: zstandard is needed and not installed.
     """
-    offset = number = 0
+    offset, number = after
     try:
         with ExitStack() as stack:
-            file = _unpacked(path, stack.enter_context(open_until(path, until)))
+            file = _unpacked(path, stack.enter_context(open_until(path, until, after=offset)))
             stack.enter_context(file)
             while data := file.readline(LONGEST):
                 number += 1
@@ -68,27 +71,29 @@ def read_lines(path: Path, *, until: int | None = None, naming: Sequence[bytes] 
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def open_until(path: Path, until: int | None) -> BinaryIO:
-    """A file opened for reading, as if it had so many bytes and no more; None: as it is.
+def open_until(path: Path, until: int | None, *, after: int = 0) -> BinaryIO:
+    """A file opened for reading after so many bytes, as if it had `until` bytes and no more; None: as it is.
 
     Raises:
         OSError
     """
-    return path.open("rb") if until is None else cast(BinaryIO, io.BufferedReader(_Until(path, until)))
+    file = path.open("rb", buffering=0)
+    file.seek(after)
+    return cast(BinaryIO, io.BufferedReader(file if until is None else _Until(file, until - after)))
 
 
 class _Until(io.RawIOBase):
-    """The first bytes of a file."""
+    """The next bytes of a file."""
 
-    def __init__(self, path: Path, length: int) -> None:
-        self._file = path.open("rb", buffering=0)
-        self._left = length
+    def __init__(self, file: io.RawIOBase, length: int) -> None:
+        self._file = file
+        self._left = max(length, 0)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        count = self._file.readinto(memoryview(buffer)[: self._left])
+        count = self._file.readinto(memoryview(buffer)[: self._left]) or 0
         self._left -= count
         return count
 
@@ -148,12 +153,17 @@ def load(data: bytes) -> tuple[JsonObject, str | None]:
     if not data.endswith(b"\n"):
         return {}, "the line is cut short"
     try:
-        record = json.loads(data, parse_constant=_refuse)
+        record = _DECODER.decode(data.decode())
     except (ValueError, RecursionError):
         return {}, "the line is not JSON"
     return (record, None) if isinstance(record, dict) else ({}, "the line is not a JSON object")
 
 
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)  # made once: `json.loads` would make one for each line
 Shape = Mapping[str, tuple[type, ...]]
 _KINDS: Final[dict[str, type]] = {"text": str, "count": int, "number": float, "object": dict, "list": list}
 
@@ -181,10 +191,6 @@ def _fits(value: object, kinds: tuple[type, ...]) -> bool:
     if isinstance(value, int):
         return (int in kinds or float in kinds) and abs(value) < _LARGEST
     return isinstance(value, kinds) and (not isinstance(value, float) or abs(value) < _LARGEST)
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)
 
 
 CHECKED: Final[tuple[Channel, ...]] = (
