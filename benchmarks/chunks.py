@@ -117,6 +117,7 @@ def main() -> None:
             wrong += bool(faults)
             served[f"/{name}"] = re.sub(r"(<body[^>]*>)", rf"\1{_BEFORE}", html, count=1, flags=re.I).encode()
             tab = context.new_page()
+            tab.set_default_timeout(120_000)  # a busy machine
             for chunk in chunks[:: -(-len(chunks) // options.most)]:
                 if ":~:" not in chunk.url:
                     without += 1

@@ -231,7 +231,7 @@ def _keep_headings(blocks: Sequence[Block]) -> None:
         follows = block.kept
     own = [block for block in blocks if block.node.name == "h1" and not block.landmarks & _BESIDE]
     if own and not any(block.kept for block in own):
-        own[0].kept = True
+        max(own, key=lambda each: each.chance).kept = True
 
 
 def _repeat_data(blocks: Sequence[Block]) -> None:
