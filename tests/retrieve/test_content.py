@@ -305,3 +305,9 @@ def test_texts_below_an_article_that_each_have_a_linked_headline_are_other_stori
     written = read(html, "https://example.com/lamps").markdown
     assert written.count("On night") == 9
     assert "nets dried" not in written
+
+
+def test_many_linked_images_before_a_text_cost_no_more_than_their_number() -> None:
+    images = '<a href="/x"><img src="/x.png" alt="x"></a> ' * 400
+    html = f"<h1>Lamps</h1><p>{images}end of the row</p><p>{'The keeper lights the lamp each night. ' * 20}</p>"
+    assert read(html, "https://example.com/", seconds=5).markdown.count("x.png") == 400

@@ -47,7 +47,7 @@ _SHARING: Final = re.compile(
     re.IGNORECASE,
 )
 # A block of nothing but images that lead elsewhere: before and after the content, logos and advertisements.
-_LINKED_IMAGES: Final = re.compile(r"(?:(?:[-*]|\d+[.)])?\s*\[!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)\]\([^()]*\)\s*)+")
+_LINKED_IMAGES: Final = re.compile(r"(?:(?:(?:[-*]|\d+[.)]) +)?\[!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)\]\([^()]*\)\s*)+")
 _UNSEEN: Final = re.compile("[\\s\\u200b-\\u200f\\u2060\\ufeff\\ue000-\\uf8ff]+")
 """What a reader does not see, and glyphs of icon fonts."""
 _NOTE_MARK: Final = re.compile(r"\s*(?:\\\[|\()?(\[\^\d+\])(?:\\\]|\))?\s*")
