@@ -188,7 +188,7 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "warc": crawl_as("warc"),
     "web": "import comity, uvicorn\n"
     "from comity.web.app import build\n"
-    "build(comity.Policy(agent='A/1'), comity.ClientSettings(), host='127.0.0.1')\n",
+    "build(comity.Policy(agent='A/1'), comity.ClientSettings())\n",
     "zstd": [*crawl_as("jsonl"), "--compress", "zstd"],
 }
 

@@ -153,7 +153,7 @@ def load(data: bytes) -> tuple[JsonObject, str | None]:
     if not data.endswith(b"\n"):
         return {}, "the line is cut short"
     try:
-        record = _DECODER.decode(data.decode())
+        record = _DECODER.decode(data.decode().removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         return {}, "the line is not JSON"
     return (record, None) if isinstance(record, dict) else ({}, "the line is not a JSON object")
