@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from wheels import once
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -23,9 +24,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         import static_workbench
     finally:
         sys.path.remove(str(DOCS))
-    folder = tmp_path_factory.mktemp("site") / "workbench"
-    assert static_workbench.build(folder)
-    serve = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder.parent))
+    # once for all who test: `npm ci` takes away what another one copies
+    site = once(tmp_path_factory, "workbench", lambda folder: static_workbench.build(folder / "workbench"))
+    serve = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/workbench/"
