@@ -70,12 +70,12 @@ def asked(tmp_path: Path) -> list[str]:
 def test_an_audit_by_ray_gives_what_one_without_gives(ray: Any, asked: list[str], tmp_path: Path) -> None:
     alone = comity(*asked, "-o", "alone.parquet", "--json", cwd=tmp_path)
     assert alone.returncode == 0, alone.stderr
-    spread_out = comity(*asked, "-o", "runners.parquet", "--json", "--engine", "ray", cwd=tmp_path)
+    spread_out = comity(*asked, "-o", "spread.parquet", "--json", "--engine", "ray", cwd=tmp_path)
     assert spread_out.returncode == 0, spread_out.stderr
     assert json.loads(spread_out.stdout) == json.loads(alone.stdout)
-    assert pq.read_table(tmp_path / "runners.parquet").equals(pq.read_table(tmp_path / "alone.parquet"))
+    assert pq.read_table(tmp_path / "spread.parquet").equals(pq.read_table(tmp_path / "alone.parquet"))
     assert "1,020 URLs, " in spread_out.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["alone.parquet", "robots", "runners.parquet", "urls"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alone.parquet", "robots", "spread.parquet", "urls"]
 
 
 def test_ray_judges_each_piece_once_and_goes_on_where_another_engine_was_stopped(
