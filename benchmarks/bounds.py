@@ -21,7 +21,7 @@ from comity.retrieve import extraction
 from comity.retrieve.content import blocks, content
 from comity.retrieve.markdown import tables
 from comity.retrieve.metadata import json_ld
-from comity.retrieve.page import bounds, css, hidden, tree
+from comity.retrieve.page import bounds, css, hidden, hiding_rules, tree
 from comity.signals import links, robots_meta
 from comity.signals._tags import MAX_TAGS, tags
 
@@ -86,7 +86,12 @@ def look(name: str, body: bytes, url: str) -> None:
     count("retrieve.json_ld.MAX_SIZE", max(map(len, scripts), default=0), json_ld.MAX_SIZE, name)
     count("retrieve.json_ld.MAX_OBJECTS", len(json_ld.objects(root)), json_ld.MAX_OBJECTS - 1, name)
     count("retrieve.json_ld.MAX_ENTITIES", len(page.metadata.entities), json_ld.MAX_ENTITIES - 1, name)
-    count("retrieve.css.MAX_SHEET", sum(len(each.text()) for each in root.all("style")), css.MAX_SHEET, name)
+    count(
+        "retrieve.hiding_rules.MAX_SHEET",
+        sum(len(each.text()) for each in root.all("style")),
+        hiding_rules.MAX_SHEET,
+        name,
+    )
     styles = [len(each.attributes.get("style", "")) for each in root.styled]
     count("retrieve.css.MAX_STYLE", max(styles, default=0), css.MAX_STYLE, name)
     rows = [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from comity.errors import ExtractionFailed
 from comity.retrieve.extraction import read
-from comity.retrieve.page import css, served, sheets
+from comity.retrieve.page import css, hiding_rules, served, sheets
 from comity.retrieve.page.hidden import EXCERPT, HiddenText, in_text
 
 URL = "https://example.com/"
@@ -340,8 +340,8 @@ def test_markdown_costs_time_that_grows_with_its_length_alone(filling: str) -> N
 
 @pytest.mark.parametrize("filling", ["w ", "{", "}", "a{b{c}", "@media{", "/*", ";", "a{display:none", "}{"])
 def test_a_style_sheet_costs_time_that_grows_with_its_length_alone(filling: str) -> None:
-    sheet = "a{b{c}" + filling * (css.MAX_SHEET // len(filling)) + "}"
-    assert "none" not in css.hiding_rules([sheet]).hiding  # with the square of the length it would be hours
+    sheet = "a{b{c}" + filling * (hiding_rules.MAX_SHEET // len(filling)) + "}"
+    assert "none" not in hiding_rules.hiding_rules([sheet]).hiding  # with the square of the length it would be hours
 
 
 @pytest.mark.parametrize("selector", [".a{} .x", ".x.z{}", ".a .b .c .d .x.y{}"])
@@ -373,7 +373,7 @@ def test_a_rule_hides_elements_without_attributes() -> None:
 
 def test_rules_inside_of_rules_hide_and_those_inside_of_conditions_may_not() -> None:
     sheet = ".a{color:red;.b{display:none}.c{opacity:0}} @media print{.d{display:none}.e{top:0}} } .f{display:none} .g{"
-    assert dict(css.hiding_rules([sheet]).hiding) == {
+    assert dict(hiding_rules.hiding_rules([sheet]).hiding) == {
         ".b": "display_none",
         ".c": "transparent",
         ".f": "display_none",
@@ -430,7 +430,9 @@ def test_no_style_that_hides_is_taken_for_one_that_needs_no_reading(parts: list[
         f"{name}{space}:{space}{value.upper() if loud else value}{space}" for name, space, value, loud in parts
     )
     assert sheets.may_hide(style) or css.hides(css.declarations(style)) is None
-    assert (".x" in css.hiding_rules([f".x{{{style}}}"]).hiding) == (css.hides(css.declarations(style)) is not None)
+    assert (".x" in hiding_rules.hiding_rules([f".x{{{style}}}"]).hiding) == (
+        css.hides(css.declarations(style)) is not None
+    )
 
 
 @given(st.text(st.characters(min_codepoint=0x1700), max_size=30), st.sampled_from("\u200b\u2060\u2064\u180e\ufeff"))
@@ -447,6 +449,6 @@ def test_every_character_that_turns_text_round_is_found(unseen: str) -> None:
 def test_any_style_is_read(style: str) -> None:
     declared = css.declarations(style)
     css.hides(declared)
-    css.hiding_rules([style, f"a{{{style}}}"])
+    hiding_rules.hiding_rules([style, f"a{{{style}}}"])
     css.colour(style)
     in_text(style)

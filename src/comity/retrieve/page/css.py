@@ -1,16 +1,13 @@
-"""As much of CSS as it takes to see that an element is hidden: declarations, lengths, colours, rules of its sheets.
+"""As much of CSS as it takes to see that an element is hidden: declarations, lengths, colours.
 
 Nothing is loaded and nothing laid out, so a browser alone knows what is finally shown. What the declarations of an
 element's own attribute say is decided here; what rules say is told, for other rules, states and media may differ.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, Literal
-
-from comity.retrieve.page import sheets
 
 Hiding = Literal[
     "display_none", "visibility_hidden", "font_size_zero", "transparent", "same_colour", "off_screen", "clipped"
@@ -19,16 +16,12 @@ Colour = tuple[int, int, int]
 
 MAX_STYLE: Final = 4096
 """Characters read of one style attribute or one rule's declarations."""
-MAX_SHEET: Final = 256 * 1024
-"""Characters read of a page's style elements."""
-MAX_SELECTORS: Final = 5_000
-"""Selectors of a page's hiding rules that are read."""
 OFF_SCREEN: Final = 999.0
 """Pixels to the left or above from which text is off the screen."""
 _FAR: Final = 9_000.0
 """Pixels in any direction from which it is, where pages move what they show: slides stand beside each other."""
 
-_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\([0-9a-fA-F]{1,6})[ \t\n]?")
 # One part of a declaration: what is quoted, a bracket, a semicolon, anything else.
 _PIECE: Final = re.compile(r"""("[^"\n]*+"?|'[^'\n]*+'?)|([(\[{])|([)\]}])|(;)|[^"'()\[\]{};]++""")
@@ -55,9 +48,6 @@ _PIXELS: Final = {
     "in": 96.0,
 }
 _TURNS: Final = {"deg": 1 / 360, "grad": 1 / 400, "rad": 1 / 6.283185307, "turn": 1.0}
-_MARKS: Final = re.compile(
-    r"([#.][\w-]+)|\[\s*([\w-]+)[^\]]*\]|:(?:is|where)\(|(::?[\w-]+(?:\([^()]*\))?)|[\w-]+|\*|\)|,"
-)
 _HEX: Final = re.compile(r"#([0-9a-f]{3,8})\b")
 _RGB: Final = re.compile(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})")
 _HSL: Final = re.compile(r"hsla?\(\s*(-?\d{1,4})(?:deg)?[\s,]+(\d{1,3})%?[\s,]+(\d{1,3})%?")
@@ -92,61 +82,29 @@ _SIZES: Final = tuple(
 )
 _CLIPPING: Final = frozenset(("hidden", "clip"))
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Selector:
-    """The last compound of a selector: what an element must be called, carry and have; and the compounds before it,
-    each of which an element around must fit. Of equals there is one.
-    """
-
-    name: str
-    marks: frozenset[str]
-    attributes: frozenset[str]
-    around: tuple["Selector", ...] = ()
-
-    def fits(self, name: str, marks: frozenset[str], attributes: Collection[str]) -> bool:
-        return (
-            (not self.name or self.name == name)
-            and self.marks <= marks
-            and (not self.attributes or self.attributes.issubset(attributes))
-        )
-
-
-Candidate = tuple[Selector, Hiding]
-
-
-@dataclass(frozen=True, slots=True)
-class HidingRules:
-    """The rules of a page's style elements that hide what they select, by the rarest thing that they select by."""
-
-    hiding: Mapping[str, Hiding]
-    """By selector."""
-    by_class: Mapping[str, list[Candidate]]
-    by_id: Mapping[str, list[Candidate]]
-    by_name: Mapping[str, list[Candidate]]
-    by_attribute: Mapping[str, list[Candidate]]
-    attributes: frozenset[str]
-    """What selectors ask for."""
-
-    def candidates(self, name: str, attributes: Mapping[str, str]) -> tuple[Sequence[Candidate], int]:
-        """The selectors that an element fits by itself, and how many were looked at."""
-        found = [*self.by_name.get(name, ()), *self.by_id.get(attributes.get("id", ""), ())]
-        classes = attributes.get("class", "").split()[:50]
-        if not self.by_class.keys().isdisjoint(classes):
-            found += [each for key in classes for each in self.by_class.get(key, ())]
-        if self.by_attribute:
-            found += [each for key in attributes for each in self.by_attribute.get(key, ())]
-        if not found:
-            return (), 0
-        marks = marks_of(attributes.get("class"), attributes.get("id"))
-        return [each for each in found if each[0].fits(name, marks, attributes)], len(found)
-
-
-@lru_cache(4_096)  # the elements around are asked about again and again
-def marks_of(classes: str | None, identity: str | None) -> frozenset[str]:
-    """What a selector may ask of an element's classes and its id."""
-    marks = [f".{each}" for each in classes.split()[:50]] if classes else []
-    return frozenset(marks if identity is None else [*marks, f"#{identity}"])
+# What one declaration may do, as bits: hide, clip what is too large, leave no room, colour, name or take a value.
+HIDES: Final = 1
+CLIPS: Final = 2
+LEAVES_NO_ROOM: Final = 4
+COLOURS: Final = 8
+NAMES_VALUE: Final = 16
+TAKES_VALUE: Final = 32
+_MAY: Final[dict[str, tuple[int, Mapping[str, str]]]] = {
+    name: (bit, company)
+    for names, bit, company in (
+        ("display visibility content-visibility font font-size zoom translate scale transform", HIDES, {}),
+        ("clip clip-path opacity filter mask mask-image -webkit-mask-image -webkit-text-fill-color", HIDES, {}),
+        ("margin margin-left margin-top margin-inline-start margin-block-start", HIDES, {}),
+        ("text-indent", HIDES, {"overflow": "hidden"}),
+        (" ".join(_MOVED), HIDES, {"position": "absolute"}),
+        ("color", HIDES, {}),
+        ("overflow overflow-x overflow-y contain", CLIPS, {"height": "0"}),
+        (" ".join(("line-height", *_SIZES)), LEAVES_NO_ROOM, {"overflow": "hidden"}),
+    )
+    for name in names.split()
+}
+"""By property: what it may do, and the declarations with which it does."""
+PROPERTIES: Final = frozenset(_MAY)
 
 
 def declarations(style: str) -> dict[str, str]:
@@ -157,7 +115,7 @@ def declarations(style: str) -> dict[str, str]:
         return {}
     text = style[:MAX_STYLE]
     if "/*" in text or "\\" in text:
-        text = _ESCAPE.sub(_unescaped, _COMMENT.sub("", text))
+        text = _ESCAPE.sub(_unescaped, COMMENT.sub("", text))
     text = text.lower()
     found: dict[str, str] = {}
     important: set[str] = set()
@@ -198,6 +156,17 @@ def _parts(text: str) -> Iterator[str]:
     yield text[start:]
 
 
+@lru_cache(8_192)  # the same ones stand in the sheets of many pages
+def may(name: str, value: str) -> int:
+    """What one declaration of those PROPERTIES may do, by itself or with others of its rule."""
+    bit, company = _MAY[name]
+    colours = COLOURS if name == "color" else 0
+    if "\\" in value or value.count("(") != value.count(")") or value.count('"') % 2 or value.count("'") % 2:
+        return bit | colours  # it ends elsewhere
+    takes = TAKES_VALUE if "var(" in value else 0
+    return takes | colours | (bit if hides({**company, **declarations(f"{name}:{value}")}) else 0)
+
+
 def hides(declared: Mapping[str, str]) -> Hiding | None:
     """How these declarations hide an element's text, if they do."""
     if declared.get("display") == "none":
@@ -216,86 +185,6 @@ def hides(declared: Mapping[str, str]) -> Hiding | None:
     if own is not None and alike(own, colour(declared.get("background-color") or declared.get("background", ""))):
         return "same_colour"
     return None
-
-
-def hiding_rules(texts: Iterable[str]) -> HidingRules:
-    """The rules that hide something; inside of conditions, those that hold on every screen."""
-    found: dict[str, Hiding] = {}
-    by: dict[str, dict[str, list[Candidate]]] = {".": {}, "#": {}, "": {}, "[": {}}
-    asked: set[str] = set()
-    room = MAX_SHEET
-    for sheet in texts:
-        text = sheet[:room]
-        if "/*" in text:
-            text = _COMMENT.sub("", text)
-        room -= len(text)
-        for selectors, body in sheets.rules(text):
-            kind = _hides(body[:MAX_STYLE])
-            if kind is None or kind == "same_colour":  # which other rules decide as often
-                continue
-            for text_of in _alternatives(selectors[-MAX_STYLE:].rpartition(";")[2]):
-                selector = _selector(text_of)
-                if selector is None or len(found) >= MAX_SELECTORS:
-                    continue
-                found[text_of] = kind
-                asked |= selector.attributes
-                if selector.marks:
-                    mark = min(selector.marks)
-                    place, key = by[mark[0]], mark[1:]
-                elif selector.attributes:
-                    place, key = by["["], min(selector.attributes)
-                else:
-                    place, key = by[""], selector.name
-                place.setdefault(key, []).append((selector, kind))
-    return HidingRules(found, by["."], by["#"], by[""], by["["], frozenset(asked))
-
-
-@lru_cache(2_048)  # the same few declarations stand in many rules, and on all pages of a site
-def _hides(body: str) -> Hiding | None:
-    return hides(declarations(body))
-
-
-def _alternatives(selectors: str) -> Iterator[str]:
-    """The selectors of a list, those in `:is()` with them."""
-    if "(" not in selectors:
-        yield from map(str.strip, selectors.split(","))
-        return
-    depth = start = 0
-    for at, char in enumerate(selectors):
-        depth += (char == "(") - (char == ")")
-        if char == "," and depth <= 0:
-            yield selectors[start:at].strip()
-            start = at + 1
-    yield selectors[start:].strip()
-
-
-@lru_cache(2_048)
-def _selector(text: str) -> Selector | None:
-    """A selector; None where it selects states, or by what is not read: siblings, `:not()`."""
-    if not text or "+" in text or "~" in text.replace("~=", ""):
-        return None
-    *around, last = map(_compound, re.sub(r"\s*>\s*", " ", text).split()[-8:] or ("",))
-    outside = tuple(each for each in around if each is not None)
-    if last is None or len(outside) < len(around) or not (last.name or last.marks or last.attributes):
-        return None
-    return Selector(last.name, last.marks, last.attributes, outside) if outside else last
-
-
-@lru_cache(2_048)
-def _compound(words: str) -> Selector | None:
-    if words[:4] == ":is(" or words[:7] == ":where(":
-        words = words.partition("(")[2].rstrip(")").partition(",")[0]
-    name, marks, attributes = "", [], []
-    for match in _MARKS.finditer(words):
-        if match[1]:
-            marks.append(match[1])
-        elif match[2]:
-            attributes.append(match[2].lower())
-        elif match[3] and match[3] != ":root":
-            return None
-        elif match[0] not in ("*", ")", ",") and not match[3]:
-            name = match[0].lower()
-    return Selector(name, frozenset(marks), frozenset(attributes))
 
 
 def alike(one: Colour, other: Colour | None) -> bool:

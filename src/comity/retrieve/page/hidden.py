@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
-from comity.retrieve.page import css, sheets, unseen
+from comity.retrieve.page import css, hiding_rules, sheets, unseen
 from comity.retrieve.page.tree import HIDING, POINTING, Node, Text, Tree
 
 HidingKind = Literal[
@@ -113,7 +113,7 @@ def elements(tree: Tree, *, scripts: bool = True) -> tuple[list[HiddenText], set
     Args:
         scripts: whether scripts may show it again, so that what unfolds or fades in is kept.
     """
-    styles = _Styles(css.hiding_rules(style.text() for style in tree.all("style")))
+    styles = _Styles(hiding_rules.hiding_rules(style.text() for style in tree.all("style")))
     controlled: set[str] | None = None  # ids of what a click would show
     found = in_comments(tree.comments)
     removed: set[Node] = set()
@@ -152,7 +152,7 @@ def elements(tree: Tree, *, scripts: bool = True) -> tuple[list[HiddenText], set
     return found, removed
 
 
-def _suspects(tree: Tree, rules: css.HidingRules) -> Sequence[Node]:
+def _suspects(tree: Tree, rules: hiding_rules.HidingRules) -> Sequence[Node]:
     """The elements that their attributes or the page's rules may hide, in the page's order."""
     if not rules.hiding:
         return tree.styled
@@ -219,14 +219,14 @@ def _unfolds(node: Node, controlled: set[str], size: int) -> bool:
 class _Styles:
     """What the attributes and rules of one page say: each style is read once, however often it stands there."""
 
-    def __init__(self, rules: css.HidingRules) -> None:
+    def __init__(self, rules: hiding_rules.HidingRules) -> None:
         self.rules = rules
         self._asked = rules.attributes - {"class", "id"}
         self._declared: dict[str, dict[str, str]] = {}
-        self._candidates: dict[tuple[str | None, ...], Sequence[css.Candidate]] = {}
+        self._candidates: dict[tuple[str | None, ...], Sequence[hiding_rules.Candidate]] = {}
         self._room = _MOST_LOOKED_AT
         self.around_visible: set[Node] | None = None
-        self._stands: dict[tuple[Node, css.Selector], bool] = {}
+        self._stands: dict[tuple[Node, hiding_rules.Selector], bool] = {}
 
     def declared(self, node: Node) -> dict[str, str]:
         style = node.attributes.get("style", "")
@@ -294,7 +294,7 @@ class _Styles:
                 return kind
         return None
 
-    def _stands_in(self, node: Node, wanted: css.Selector) -> bool:
+    def _stands_in(self, node: Node, wanted: hiding_rules.Selector) -> bool:
         """Whether an element, or one around it, is what a selector asks for."""
         way: list[Node] = []
         around: Node | None = node
@@ -304,7 +304,7 @@ class _Styles:
                 fits = False
             elif (fits := self._stands.get((around, wanted))) is None:
                 attributes = around.attributes
-                marks = css.marks_of(attributes.get("class"), attributes.get("id"))
+                marks = hiding_rules.marks_of(attributes.get("class"), attributes.get("id"))
                 way.append(around)
                 if wanted.fits(around.name, marks, attributes):
                     fits = True
