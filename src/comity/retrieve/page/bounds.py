@@ -42,40 +42,11 @@ _NAME = re.compile(r"[^\s/>]*+")
 _ALL_ATTRIBUTES = re.compile(rf"(?:[\s/]++|{_ATTRIBUTE})*+")
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
 _OPTION = re.compile(r"</?opt(?:ion|group)\b[^<>]*+>?", re.IGNORECASE)
-_FORMATTING = frozenset(["b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"])
+_FORMATTING = frozenset("b big code em font i nobr s small strike strong tt u".split())
 # Without content, or closed by the next of their kind: they are not open one in another.
 _NEVER_DEEP = frozenset(
-    [
-        "area",
-        "base",
-        "br",
-        "col",
-        "embed",
-        "hr",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "param",
-        "source",
-        "track",
-        "wbr",
-        "p",
-        "li",
-        "dt",
-        "dd",
-        "tr",
-        "td",
-        "th",
-        "tbody",
-        "thead",
-        "tfoot",
-        "option",
-        "optgroup",
-        "rp",
-        "rt",
-        "a",
-    ]
+    "area base br col embed hr img input link meta param source track wbr p li dt dd tr td th tbody thead tfoot option"
+    " optgroup rp rt a".split()
 )
 # Tags that end SVG or MathML (HTML, 13.2.6.5), in which alone `<path/>` closes itself.
 _BREAKOUT = frozenset(
@@ -89,17 +60,24 @@ _COMMENTS = 65_536
 """Characters of comments that are passed over; what is beyond is counted like anything else: it may be no comment."""
 
 
+# What a tag's name says, as bits.
+_FLAT = cython.declare(cython.int, 1)
+_FORMATS = cython.declare(cython.int, 2)
+_BREAKS_OUT = cython.declare(cython.int, 4)
+_DRAWS = cython.declare(cython.int, 8)
+_SCRIPT = cython.declare(cython.int, 16)
+_CHOICE = cython.declare(cython.int, 32)
 _KNOWN = cython.declare(dict, {})
-for _each in _NEVER_DEEP | _FORMATTING | _BREAKOUT | _DRAWINGS | {"script"}:
-    _KNOWN[_each] = (
-        (1 if _each in _NEVER_DEEP else 0)
-        | (2 if _each in _FORMATTING else 0)
-        | (4 if _each in _BREAKOUT else 0)
-        | (8 if _each in _DRAWINGS else 0)
-        | (16 if _each == "script" else 0)
-        | (32 if _each in ("option", "optgroup") else 0)
-    )
-"""What a tag's name says, as bits: in the order above, that it is a script, a choice."""
+for _names, _bit in (
+    (_NEVER_DEEP, _FLAT),
+    (_FORMATTING, _FORMATS),
+    (_BREAKOUT, _BREAKS_OUT),
+    (_DRAWINGS, _DRAWS),
+    (("script",), _SCRIPT),
+    (("option", "optgroup"), _CHOICE),
+):
+    for _each in _names:
+        _KNOWN[_each] = _KNOWN.get(_each, 0) | _bit
 
 
 class _Open:
@@ -174,7 +152,7 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
         if found is None:
             found = _KNOWN.get(name.lower(), 0)
         known = found
-        if known & 16:
+        if known & _SCRIPT:
             kind = cut[at:last]
             at = last + (last < size)
             if not slash:
@@ -184,7 +162,7 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
                     removed += close - at
                 at = close
             continue
-        if known & 32:
+        if known & _CHOICE:
             options -= not slash
             if options < 0:
                 kept, truncated = bounded(_OPTION.sub(" ", cut), url)
@@ -207,22 +185,22 @@ def _counted(still: _Open, known: cython.int, slash: cython.bint, closed: cython
         slash: whether it is an end tag.
         closed: whether it ends with a slash, which closes it in a drawing.
     """
-    if known & 4:
+    if known & _BREAKS_OUT:
         still.drawings = 0
-    if known & 1:
+    if known & _FLAT:
         return True
     if slash:
         still.elements -= still.elements > 0
-        if known & 2:
+        if known & _FORMATS:
             still.formatting -= still.formatting > 0
-        elif known & 8:
+        elif known & _DRAWS:
             still.drawings -= still.drawings > 0
         return True
-    if known & 2:
+    if known & _FORMATS:
         if still.formatting >= MAX_FORMATTING:
             return False
         still.formatting += 1
-    elif known & 8:
+    elif known & _DRAWS:
         still.drawings += 1
     if still.drawings and closed:
         still.shapes += 1
