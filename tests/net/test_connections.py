@@ -104,6 +104,32 @@ def test_a_server_cannot_speak_for_the_address_guard() -> None:
                 assert client.check(site.url("/")).verdict == "unknown_unreachable"
 
 
+@pytest.mark.parametrize(
+    ("octets", "said"),
+    [
+        (b"SSH-2.0-OpenSSH_9.0\r\n\r\n", "the answer is not valid HTTP: Bad status line"),
+        (answer(b"ab", "Content-Length: 5"), "the answer is not valid HTTP: Duplicate Content-Length"),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            "the answer is not valid HTTP: Invalid character",
+        ),
+        (b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 9\r\n\r\nab", "cut short: Not enough data"),
+    ],
+)
+def test_what_is_wrong_with_an_answer_is_said_in_words(octets: bytes, said: str) -> None:
+    async def talk(site: RawSite, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await site.request(reader)
+        writer.write(octets)
+        await writer.drain()
+
+    own = ClientSettings(max_retries=0)
+    with RawSite(talk=talk) as site, Client(QUICK.with_changes(mode="ignore"), own) as client:
+        with pytest.raises(comity.FetchError, match=said) as caught:
+            client.get(site.url("/x"))
+        text = str(caught.value)
+        assert not any(name in text for name in ("Error", "message=", "\n", " 400")), "a library's name helps nobody"
+
+
 def test_long_header_lines_are_read() -> None:
     policy = "Content-Security-Policy: " + "https://example.test " * 4000
     with RawSite() as site:

@@ -118,6 +118,9 @@ def test_what_absence_means_is_selectable() -> None:
     assert not decide(Policy(on_unavailable="disallow_401_403"), URL, answered(403)).may_fetch
     assert decide(Policy(on_unavailable="disallow_401_403"), URL, answered(404)).may_fetch
     assert not decide(Policy(on_unparsable="disallow"), URL, answered(200, b"\x89PNG\r\n\x1a\n\0\0")).may_fetch
+    binary = answered(200, b"\x89PNG\r\n\x1a\n\0\0")
+    assert decide(Policy(), URL, binary).why.endswith("it has no known line; so everything is allowed")
+    assert decide(Policy(), URL, no_answer()).why.endswith("; so nothing may be fetched")
 
 
 def test_a_refusal_names_the_line() -> None:

@@ -75,6 +75,9 @@ def test_the_result_and_the_command_say_that_it_is_no_page(site: Site) -> None:
     answer = comity("fetch", site.url("/wall"), *ALLOW, "-A", "MyBot/1.0", "--strategy", "disabled")
     assert (answer.returncode, answer.stdout) == (1, "")
     assert "no page, but a login wall" in answer.stderr
+    site.set("/empty", "<p></p>")
+    answer = comity("fetch", site.url("/empty"), *ALLOW, "-A", "MyBot/1.0", "--strategy", "disabled")
+    assert "an empty page: There is no text on it." in answer.stderr
     answer = comity("fetch", site.url("/wall"), *ALLOW, "-A", "MyBot/1.0", "--strategy", "disabled", "--content", "all")
     assert answer.returncode == 0
     assert "# Log in" in answer.stdout

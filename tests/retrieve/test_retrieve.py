@@ -321,6 +321,22 @@ def test_octets_that_are_no_text_are_refused_whatever_they_are_served_as(site: S
         got(site.url("/objects.inv"), strategy="disabled")
 
 
+# covers: W14
+@pytest.mark.parametrize(
+    "body", [b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40, b"PK\x03\x04" + bytes(range(256)) * 40]
+)
+def test_a_picture_or_an_archive_sent_as_html_is_refused(site: Site, body: bytes) -> None:
+    site.set("/file", body, content_type="text/html")
+    with pytest.raises(UnsupportedContent, match="first bytes are not text"):
+        got(site.url("/file"), strategy="disabled")
+
+
+def test_an_answer_without_content_is_named_by_its_status(site: Site) -> None:
+    site.set("/none", b"", status=204)
+    with pytest.raises(UnsupportedContent, match="status 204, which has no content"):
+        got(site.url("/none"), strategy="disabled")
+
+
 def test_text_of_two_octets_a_letter_is_text(site: Site) -> None:
     site.set("/lamp", "Lamp".encode("utf-16-le"), content_type="text/plain; charset=utf-16le")
     assert got(site.url("/lamp"), strategy="disabled").markdown.strip() == "Lamp"

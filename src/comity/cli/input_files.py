@@ -86,6 +86,6 @@ def urls_in(file: Path) -> list[str]:
 def is_folder(target: str) -> bool:
     """Whether a word of the command line names a folder, where a URL may stand too."""
     try:
-        return "://" not in target and Path(target).is_dir()
+        return bool(target) and "://" not in target and Path(target).is_dir()
     except OSError:  # it is too long for a name, say
         return False

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
 from comity import urls
@@ -36,6 +37,7 @@ _TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can ho
 UNPACKED_AT_ONCE = 64 * 1024  # packed bytes in one turn of the loop: about a millisecond
 AT_ONCE = 64 * 1024  # bytes of a body that is not worth reading in parts
 _ERRORS = (aiohttp.ClientError, OSError, ValueError)
+_MOST_SAID: Final = 200  # characters of what a parser says: it quotes the server
 
 
 MOST_GONE: Final = 3  # times in a row that a request may find a kept connection ended, and is sent again
@@ -417,8 +419,19 @@ def explained(error: Exception, url: str, attempt: Attempt | None = None) -> Com
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return FetchError(f"{url}: the server closed the connection without an answer", url=url)
     if isinstance(error, aiohttp.ClientPayloadError):
-        return FetchError(f"{url}: the answer was cut short: {text}", url=url)
+        return FetchError(f"{url}: the answer was cut short: {_parser_message(error.__cause__ or error)}", url=url)
+    if isinstance(error, aiohttp.ClientResponseError):  # its status, 400, is the parser's own and not the server's
+        return FetchError(f"{url}: the answer is not valid HTTP: {_parser_message(error)}", url=url)
+    if isinstance(error, OSError) and error.errno:
+        return FetchError(f"{url}: the connection failed: {_said(error)}", url=url)
     return FetchError(f"{url}: {type(error).__name__}: {text}", url=url)
+
+
+def _parser_message(error: BaseException) -> str:
+    """What aiohttp's parser found wrong, on one line and without the mark it draws under the place."""
+    said = error.message if isinstance(error, aiohttp.ClientResponseError | HttpProcessingError) else str(error)
+    text = " ".join(part.strip() for part in said.splitlines() if part.strip(" ^"))
+    return text if len(text) <= _MOST_SAID else f"{text[:_MOST_SAID]}…"
 
 
 def _said(error: OSError) -> str:

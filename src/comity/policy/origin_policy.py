@@ -80,7 +80,7 @@ class OriginPolicy:
             self._whole = (
                 "unknown_parse_error",
                 policy.on_unparsable == "disallow",
-                f'{result.url} is not a robots.txt: it has no known line; treated as "{policy.on_unparsable} all"',
+                f"{result.url} is not a robots.txt: it has no known line; {_then(policy.on_unparsable == 'disallow')}",
             )
         else:
             self._read(result.robots, result)
@@ -234,7 +234,7 @@ class OriginPolicy:
         return (
             "unknown_unreachable",
             policy.on_unreachable == "disallow",
-            f'robots.txt unreachable: {reason}; treated as "{policy.on_unreachable} all"',
+            f"robots.txt unreachable: {reason}; {_then(policy.on_unreachable == 'disallow')}",
         )
 
     def _unavailable(self, result: RobotsResult) -> tuple[Verdict, bool, str]:
@@ -245,6 +245,10 @@ class OriginPolicy:
             blocked,
             f"no robots.txt ({reason}): everything is {'disallowed' if blocked else 'allowed'}",
         )
+
+
+def _then(disallowed: bool) -> str:
+    return "so nothing may be fetched" if disallowed else "so everything is allowed"
 
 
 def decide(policy: Policy, url: str, result: RobotsResult | None) -> Decision:

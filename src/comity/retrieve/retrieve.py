@@ -309,6 +309,8 @@ def _usable(answer: Fetched, why: Why) -> Form:
     url = answer.url
     if not 200 <= answer.status < 300:
         raise bad_status(url, answer.status, answer.headers)
+    if answer.status in (204, 205):
+        raise UnsupportedContent(f"{url} answered with HTTP status {answer.status}, which has no content", url=url)
     media_type = answer.content_type
     kind = form_of(answer.body, answer.header("content-type") or media_type)
     if kind is None and media_type in FORMS:
@@ -318,8 +320,9 @@ def _usable(answer: Fetched, why: Why) -> Form:
             hint="client.get fetches it as it is",
         )
     if kind is None:
+        what = f"is {media_type}" if media_type else "has no Content-Type"
         raise UnsupportedContent(
-            f"{url} is {media_type or 'of no stated type'}: only HTML, Markdown and plain text can be retrieved",
+            f"{url} {what}: only HTML, Markdown, plain text and PDF can be retrieved",
             url=url,
             hint=_PDF if media_type == "application/pdf" else "client.get fetches it as it is",
         )

@@ -155,7 +155,8 @@ def _notes(result: "Retrieved") -> list[str]:
     why = f" ({chosen.reason.replace('_', ' ')})" if chosen.reason != "original" else ""
     notes = [f"{result.url}{why}, {result.media_type}, quality {result.quality.score:.2f}"]
     if result.kind != "page":
-        notes.append(f"no page, but a {result.kind.replace('_', ' ')}: {result.reason}")
+        what = "an empty page" if result.kind == "empty" else f"no page, but a {result.kind.replace('_', ' ')}"
+        notes.append(f"{what}: {result.reason}")
     notes += [f"quality: {reason.message}" for reason in result.quality.reasons]
     notes += [f"warning: {warning.message}" for warning in result.warnings]
     if result.left_out:
