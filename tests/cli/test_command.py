@@ -616,3 +616,14 @@ def test_the_demo_site_says_why_it_cannot_be_served() -> None:
         assert answer.returncode != 0
         assert word in answer.stderr
         assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("crawl", "--demo", "-o", ""), ("prove", ""), ("why", "", "http://a.example/"), ("serve", ""), ("inspect", "")],
+)
+def test_an_empty_word_is_not_the_folder_the_command_runs_in(words: tuple[str, ...], tmp_path: Path) -> None:
+    answer = comity(*words, cwd=tmp_path)
+    assert answer.returncode == 64
+    assert "an empty text" in answer.stderr
+    assert not list(tmp_path.iterdir())

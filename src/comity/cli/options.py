@@ -70,6 +70,8 @@ def argument(name: str, metavar: str, **more: Any) -> Callable[[Command], Comman
     """A word of the command line: `name` is the parameter's, `metavar` what usage shows, with ... for several."""
     several = "..." in metavar
     required = "[" not in metavar
+    if metavar.strip("[]") == "DIR":
+        more.setdefault("callback", lambda context, param, value: _named(value, param, context))
     return click.argument(name, metavar=metavar, nargs=-1 if several else 1, required=required, **more)
 
 
@@ -199,9 +201,27 @@ AGENTS: Final = together(
     option_for("agent", "-A", "--agent", metavar="AGENT", multiple=True),
     option_for("product_token"),
 )
-# Whether it can be read is told by whoever reads it: click would call it a wrong option.
-PATH: Final = click.Path(path_type=Path, readable=False)
-FILE: Final = click.Path(path_type=Path, readable=False, allow_dash=True)
+
+
+def _named(value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+    """Refuses an empty text, as of a shell's variable that is not set: Path("") would be the folder we are in."""
+    if value == "":
+        raise click.BadParameter("an empty text names no file or folder", context, param)
+    return value
+
+
+class _Path(click.Path):
+    """A file or folder. Whether it can be read is told by whoever reads it: click would call it a wrong option."""
+
+    def __init__(self, *, allow_dash: bool = False) -> None:
+        super().__init__(path_type=Path, readable=False, allow_dash=allow_dash)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(_named(value, param, ctx), param, ctx)
+
+
+PATH: Final = _Path()
+FILE: Final = _Path(allow_dash=True)
 CONFIG: Final = option("--config", "FILE", "Settings file.", type=PATH, otherwise="comity.toml, if it is there")
 PRESET: Final = option("--preset", "NAME", "A bundle of settings, such as google.", otherwise="rfc9309")
 JSON: Final = option("--json as_json", None, "Print JSON.")
