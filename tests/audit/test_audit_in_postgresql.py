@@ -26,7 +26,8 @@ from comity.audit.chain import Proof
 from comity.audit.prove import prove
 from comity.crawler.output.ledger import START, canonical
 from comity.crawler.run.checkpoint import settings_to_dict
-from comity.crawler.sharding.shards import CrawlManifest, StoreMark, shard_of
+from comity.crawler.sharding.placement import shard_of
+from comity.crawler.sharding.shards import CrawlManifest, StoreMark
 from comity.crawler.workers.jobs import Job
 from comity.crawler.workers.leases import NEXT_TOKEN
 from comity.crawler.workers.member import Member, worker_of

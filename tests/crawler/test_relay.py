@@ -24,8 +24,9 @@ from comity.audit.prove import prove
 from comity.crawler.places import orders
 from comity.crawler.run.control import Control
 from comity.crawler.run.facts import Facts
+from comity.crawler.sharding.placement import ShardPlace, shard_of
 from comity.crawler.sharding.relay import ORDERS_REST, QUESTION, RobotsRelay
-from comity.crawler.sharding.shards import ShardPlace, part, shard_of
+from comity.crawler.sharding.shards import part
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.errors import FetchError
 from comity.frontier import Message, Run, View

@@ -24,7 +24,8 @@ from comity.crawler.places.written_crawl import (
     number_in,
     written_crawl,
 )
-from comity.crawler.sharding.shards import ShardPlace, combined
+from comity.crawler.sharding.placement import ShardPlace, shard_of
+from comity.crawler.sharding.shards import combined
 from comity.crawler.sharding.shards import part as name_of_part
 from comity.crawler.sinks.runner import LEDGER as FILE
 from comity.domains import registrable
@@ -274,10 +275,11 @@ class _Walk:
             return problems
         self._proof.requests += 1
         self._hosts.add(record["host"])
-        placed_by = record["pace" if self._place is not None and self._place.by == "address" else "host"]
-        other = None if self._place is None else self._place.elsewhere(placed_by)
-        if other is not None:
-            problems.append(f"{record['host'][:200]} belongs to {name_of_part(other)}, so nobody keeps its pace here")
+        if (place := self._place) is not None:
+            owner = shard_of(record["pace" if place.by == "address" else "host"], place.count, place.by)
+            if owner != place.number:
+                name = name_of_part(owner)
+                problems.append(f"{record['host'][:200]} belongs to {name}, so nobody keeps its pace here")
         problems.extend(_wrong_method(record))
         problems.extend(_wrong_pace(record, self._policy))
         if record["purpose"] == "robots":

@@ -26,7 +26,8 @@ from comity import CrawlSettings, Policy
 from comity.crawler.output.stored import read_lines
 from comity.crawler.places.orders import Order
 from comity.crawler.run.checkpoint import settings_to_dict
-from comity.crawler.sharding.shards import CrawlManifest, placed_by, shard_of, stored_in
+from comity.crawler.sharding.placement import shard_of
+from comity.crawler.sharding.shards import CrawlManifest, placed_by, stored_in
 from comity.crawler.workers import leases
 from comity.crawler.workers.board import Look, RoundRequest, Row
 from comity.crawler.workers.in_store import StoreClock, StoredBoard

@@ -15,8 +15,8 @@ from comity.audit.fate import fate_of
 from comity.audit.prove import prove
 from comity.crawler.places import orders
 from comity.crawler.places.crawl_at import crawl_at
-from comity.crawler.sharding.placement import PlaceByAddress
-from comity.crawler.sharding.shards import ShardPlace, part, parts_of, shard_of
+from comity.crawler.sharding.placement import ShardPlace, shard_of
+from comity.crawler.sharding.shards import part, parts_of
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.net import ClientSettings
 
@@ -164,19 +164,19 @@ def test_an_order_holds_for_a_host_that_is_met_later(sites: dict[str, Site], tmp
 
 def test_a_shard_knows_of_a_host_what_it_settled_or_was_told(tmp_path: Path) -> None:
     first = shard_of("a.test", 2)
-    settles, other = (PlaceByAddress(number, 2) for number in (first, 1 - first))
+    settles, other = (ShardPlace(number, 2, "address") for number in (first, 1 - first))
     assert settles.has_to_settle("a.test")
     assert settles.elsewhere("a.test") == first
     assert other.elsewhere("a.test") == first
-    address = next(each for each in map(str, range(9)) if ShardPlace(first, 2).elsewhere(each) is not None)
-    settles.settle("a.test", address)
-    settles.settle("a.test", "another")  # too late
-    other.settle("a.test", address)
+    address = next(each for each in map(str, range(9)) if shard_of(each, 2) != first)
+    settles.settled.settle("a.test", address)
+    settles.settled.settle("a.test", "another")  # too late
+    other.settled.settle("a.test", address)
     assert (settles.elsewhere("a.test"), other.elsewhere("a.test")) == (1 - first, None)
-    state = other.save_state() | other.save_state()
-    again = PlaceByAddress(1 - first, 2)
-    again.began(state.get)
-    assert (again.key("a.test"), again.elsewhere("a.test")) == (address, None)
-    assert again.save_state() == {}
-    again.settle("b.test", "x")
-    assert not again.save_state().keys() & state.keys(), "what was kept stays"
+    state = other.settled.save_state() | other.settled.save_state()
+    again = ShardPlace(1 - first, 2, "address")
+    again.settled.began(state.get)
+    assert (again.settled.get("a.test"), again.elsewhere("a.test")) == (address, None)
+    assert again.settled.save_state() == {}
+    again.settled.settle("b.test", "x")
+    assert not again.settled.save_state().keys() & state.keys(), "what was kept stays"

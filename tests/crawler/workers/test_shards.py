@@ -29,7 +29,8 @@ from comity.crawler.progress.snapshot import HostNow, HostState, ShardNow, Snaps
 from comity.crawler.progress.stats import RefusingRule, Stats
 from comity.crawler.run.commits import Commits
 from comity.crawler.run.given import FolderStorage
-from comity.crawler.sharding.shards import CrawlManifest, ShardPlace, is_running, manifest_of, parts_of, shard_of
+from comity.crawler.sharding.placement import ShardPlace, shard_of
+from comity.crawler.sharding.shards import CrawlManifest, is_running, manifest_of, parts_of
 from comity.crawler.workers.board import RoundAnswer, RoundRequest
 from comity.crawler.workers.in_folder import AT_ONCE, Neighbours
 from comity.crawler.workers.jobs import Job

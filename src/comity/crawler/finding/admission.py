@@ -270,9 +270,9 @@ class URLFilter:
                 self._book.stats.outside += 1
                 return
         host = urls.host(url)
-        if self._place is not None and (shard := self._place.elsewhere(host)) is not None:
-            message = Message(url, depth, kind, hops, found_on, given)
-            self._book.message(shard, self._place.addressed(message, host))
+        if (place := self._place) is not None and (shard := place.elsewhere(host)) is not None:
+            pace, unplaced = place.settled.get(host), not place.is_settled(host)
+            self._book.message(shard, Message(url, depth, kind, hops, found_on, given, pace=pace, unplaced=unplaced))
             return
         trap = self._trap(url, depth=depth, hops=hops, given=given)
         origin_policy = self._origin_policy(url) if trap is None else None

@@ -79,7 +79,9 @@ class FolderReading:
 
     def shard_of(self, host: str) -> int:
         """The number of the shard that a host belongs to; 0 where there are none."""
-        return 0 if self._manifest is None else shard_with(host, self._manifest, self.view)
+        if self._manifest is None:
+            return 0
+        return shard_with(host, self._manifest.shards, self._manifest.by, self.view)
 
     def standing(self) -> list[ShardStatus]:
         """How its shards stand, where it has several."""
@@ -200,7 +202,7 @@ class StoreReading:
 
     def shard_of(self, host: str) -> int:
         """The number of the shard that a host belongs to."""
-        return shard_with(host, self._manifest, self.view)
+        return shard_with(host, self._manifest.shards, self._manifest.by, self.view)
 
     def _orders(self) -> list[Order]:
         return [order for _, order in self._store.orders()]

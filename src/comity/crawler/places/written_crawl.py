@@ -15,12 +15,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
+from comity.crawler.sharding.placement import ShardPlace
 from comity.crawler.sharding.shards import (
     LOST,
     MANIFEST,
     STORE,
     CrawlManifest,
-    ShardPlace,
     StoreMark,
     is_running,
     manifest_of,

@@ -15,7 +15,7 @@ from comity.crawler.places.orders import Order, Orders
 from comity.crawler.plugins import Plugins
 from comity.crawler.progress.telemetry import Telemetry
 from comity.crawler.run.waits import WaitJournal, WaitJournalFile
-from comity.crawler.sharding.shards import ShardPlace
+from comity.crawler.sharding.placement import ShardPlace
 from comity.crawler.sinks.runner import SinkRunner
 from comity.frontier import Frontier
 from comity.frontier.rules import DurableFrontier

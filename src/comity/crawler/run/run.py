@@ -32,8 +32,8 @@ from comity.crawler.run.scheduler import SLOW, Scheduler
 from comity.crawler.run.turns import Turns
 from comity.crawler.run.waits import Waits
 from comity.crawler.sharding.mailbox import Mailbox
+from comity.crawler.sharding.placement import ShardPlace
 from comity.crawler.sharding.relay import QUESTION, RobotsRelay
-from comity.crawler.sharding.shards import ShardPlace
 from comity.errors import StorageError
 from comity.frontier import Run as RunNumber
 from comity.frontier import State
@@ -223,7 +223,7 @@ class Run:
         remember("plugins", given.plugins.names)
         facts.put(ENDED, None)
         if given.place is not None:
-            given.place.began(facts.get)
+            given.place.settled.began(facts.get)
             facts.put(PLACE, [given.place.number, given.place.count])
         return run, new
 
@@ -249,7 +249,7 @@ class Run:
             return await self.mailbox.relay.ask(wanted) if self.mailbox is not None else None
 
         async def address_of(look_up: Callable[[str], Awaitable[str]], host: str) -> str:
-            return (given.place and given.place.key(host)) or await look_up(host)
+            return (given.place and given.place.settled.get(host)) or await look_up(host)
 
         return Hooks(
             on_robots=robots,
@@ -341,4 +341,4 @@ class Run:
         """What is to be remembered for a later run."""
         now, place = self._given.clock.monotonic(), self._given.place
         state = self.waits.save_state() | self.quota.save_state(now) | self.filter.save_state()
-        return state if place is None else state | place.save_state()
+        return state if place is None else state | place.settled.save_state()

@@ -12,8 +12,8 @@ from comity.crawler.finding.admission import URLFilter
 from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
 from comity.crawler.run.facts import Facts
+from comity.crawler.sharding.placement import ShardPlace
 from comity.crawler.sharding.relay import RobotsRelay
-from comity.crawler.sharding.shards import ShardPlace
 from comity.frontier.messages import TAKEN_CHAIN, Parcel, chained, numbers
 from comity.net.driver import AsyncDriver
 
@@ -111,7 +111,7 @@ class Mailbox:
                 continue
             host = urls.host(message.url)
             if message.pace is not None:
-                place.settle(host, message.pace)
+                place.settled.settle(host, message.pace)
             elif place.has_to_settle(host) and message.about is None:
                 unsettled = True
                 if host not in self._lookups:
@@ -120,6 +120,6 @@ class Mailbox:
 
     async def _find(self, host: str) -> None:
         try:
-            self._place.settle(host, await self._driver.address_of(host))
+            self._place.settled.settle(host, await self._driver.address_of(host))
         finally:
             self._lookups.pop(host, None)

@@ -18,7 +18,7 @@ from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
 from comity.crawler.run.facts import Facts
 from comity.crawler.run.scheduler import Scheduler
-from comity.crawler.sharding.shards import ShardPlace
+from comity.crawler.sharding.placement import ShardPlace
 from comity.errors import FetchError, InvalidSetting, Postponed, StorageError
 from comity.frontier import Message
 from comity.gate.steps import postponed
@@ -135,14 +135,15 @@ class RobotsRelay:
         self._facts.put(QUESTION + asked.origin, None)
 
     def _send(self, shard: int, about: Relay, told: dict[str, Any]) -> None:
-        message = Message(about.url, found_on=about.origin, about={**told, "run": self._run})
-        self._book.message(shard, self._place.addressed(message, urls.host(about.url)))
+        pace = self._place.settled.get(urls.host(about.url))
+        told_of = Message(about.url, found_on=about.origin, pace=pace, about={**told, "run": self._run})
+        self._book.message(shard, told_of)
         self._control.wake()
 
     async def _owner(self, host: str) -> int | None:
         """The shard that a host belongs to, which may have to be looked up; None where it is this one."""
         if self._place.has_to_settle(host):
-            self._place.settle(host, await self._session.driver.address_of(host))
+            self._place.settled.settle(host, await self._session.driver.address_of(host))
         return self._place.elsewhere(host)
 
     def _done(self, origin: str, task: "asyncio.Task[None]") -> None:

@@ -1,24 +1,21 @@
-"""How one crawl is cut into shards: which host belongs to which, where each lies, and what holds for all of them.
+"""How one crawl is cut into shards: where each lies, and what holds for all of them.
 
-A shard is a folder with a crawl of its own: queue, what was met, waits, ledger, output. A host belongs to one shard for
-good, so that whoever works it keeps the host's pace without asking anybody. The manifest at the top says how many there
-are, which never changes, and with what the crawl was begun.
+A shard is a folder with a crawl of its own: queue, what was met, waits, ledger, output. The manifest at the top says
+how many there are, which never changes, and with what the crawl was begun.
 """
 
 import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal, cast, get_args
+from typing import Any, Final, cast, get_args
 
-from comity import urls
-from comity.domains import registrable
+from comity.crawler.sharding.placement import PlacedBy, ShardPlace
 from comity.errors import InputError, InvalidSetting, StorageError
-from comity.frontier import Message, Run, database
+from comity.frontier import Run, database
 from comity.frontier.durable import explained_files, sync_folder
 
 MANIFEST: Final = "crawl.json"
@@ -33,70 +30,6 @@ FOR_EACH_WORKER: Final = 2
 """Shards for each worker where nobody says how many: so a later run may have up to twice as many workers."""
 _FORMAT: Final = 1
 _STORED_PART: Final = re.compile(r"shard-\d{3,}-\d{6,}-[0-9a-f]{10}")
-
-PlacedBy = Literal["host", "domain", "address"]
-
-
-@lru_cache(maxsize=65_536)
-def shard_of(host: str, count: int, by: PlacedBy = "host") -> int:
-    """The shard that a host belongs to: the same in every process, version and run.
-
-    `www.example.com` goes where `example.com` goes, since either often leads to the other.
-    """
-    if count == 1:
-        return 0
-    key = registrable(host) if by == "domain" else host.removeprefix("www.")
-    digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") % count
-
-
-@dataclass(slots=True)
-class ShardPlace:
-    """One shard among all of its crawl. Where hosts are placed by their address: see placement.py.
-
-    Attributes:
-        run: the one that works it; None for who only reads.
-    """
-
-    number: int
-    count: int
-    by: PlacedBy = "host"
-    run: Run | None = None
-
-    @property
-    def others(self) -> Iterator[int]:
-        return (number for number in range(self.count) if number != self.number)
-
-    def elsewhere(self, host: str) -> int | None:
-        """The shard that a host belongs to; None where it is this one."""
-        number = shard_of(host, self.count, self.by)
-        return None if number == self.number else number
-
-    def began(self, load_state: Callable[[str], Any]) -> None:
-        """Go on with what earlier runs settled."""
-
-    def key(self, host: str) -> str | None:
-        """What a host is known here to share its pace by; None where that is to be found out."""
-        return None
-
-    def has_to_settle(self, host: str) -> bool:
-        """Whether it is for this shard to settle what a host shares its pace by, and it has not yet."""
-        return False
-
-    def settle(self, host: str, key: str) -> None:
-        """Settle that for good, unless it is."""
-
-    def save_state(self) -> dict[str, Any]:
-        """What was settled since the last call."""
-        return {}
-
-    def addressed(self, message: Message, host: str) -> Message:
-        """A message about a URL of a host of another shard, with what the receiver has to know."""
-        return message
-
-    def own(self, found: Iterable[str]) -> list[str]:
-        """Those of some URLs whose hosts belong to this shard."""
-        return [url for url in found if self.elsewhere(urls.host(url)) is None]
 
 
 @dataclass(slots=True)
@@ -144,6 +77,10 @@ class CrawlManifest:
             raise StorageError(
                 f"the crawl in {where} was created by another version of comity", hint="continue with that one"
             ) from error
+
+    def place(self, number: int) -> ShardPlace:
+        """The place of one shard in the run that was the last to begin."""
+        return ShardPlace(number, self.shards, self.by, Run(self.crawl, self.run))
 
     @property
     def parts(self) -> list[str]:

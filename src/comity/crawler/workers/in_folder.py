@@ -14,7 +14,6 @@ from comity.crawler.places.orders import Orders
 from comity.crawler.progress.snapshot import ShardState
 from comity.crawler.run.given import FolderStorage
 from comity.crawler.run.scheduler import Scheduler
-from comity.crawler.sharding.placement import place_in
 from comity.crawler.sharding.shards import part
 from comity.crawler.workers.board import RoundAnswer, RoundRequest
 from comity.crawler.workers.jobs import Job, Say, Watched, Word
@@ -78,7 +77,7 @@ class ShardsInFolder:
         return answer
 
     def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
-        job, place = self._job, place_in(self._job.manifest, number)
+        job, place = self._job, self._job.manifest.place(number)
         storage = FolderStorage(job.folder / part(number), Orders(job.folder, job.orders))
         return Shard(job, place, storage, beside=beside, on_sent=sent)
 

@@ -17,7 +17,6 @@ from comity.crawler.places.orders import Order
 from comity.crawler.progress.snapshot import ShardState
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.run.waits import WaitJournal
-from comity.crawler.sharding.placement import place_in
 from comity.crawler.sharding.shards import part
 from comity.crawler.workers.board import Look, RoundAnswer, RoundRequest
 from comity.crawler.workers.jobs import Job, Watched, Word
@@ -336,7 +335,7 @@ class ShardsInStore:
         self._storages = {lease: storage for lease, storage in self._storages.items() if lease[0] != number}
         storage = LeasedStorage(self._address, number, token, self._opened.leases, self._journal_writer, self._orders)
         self._storages[number, token] = storage
-        place, own = place_in(job.manifest, number), job.folder / part_of(number, token)
+        place, own = job.manifest.place(number), job.folder / part_of(number, token)
         return Shard(job, place, storage, own=own, clock=clock, beside=beside, on_sent=sent)
 
     def holds(self, number: int, token: int) -> bool:

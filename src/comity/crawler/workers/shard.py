@@ -15,7 +15,8 @@ from comity.crawler.run.limits import Spent
 from comity.crawler.run.run import End, Run
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.sharding.mailbox import Mailbox
-from comity.crawler.sharding.shards import ShardPlace, part
+from comity.crawler.sharding.placement import ShardPlace
+from comity.crawler.sharding.shards import part
 from comity.crawler.workers.board import settings_of_shard
 from comity.crawler.workers.jobs import Job
 from comity.net import Clock
