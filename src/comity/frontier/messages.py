@@ -8,12 +8,13 @@ taken, the sender may forget. Nobody else is needed in between, and nobody write
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import astuple, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from comity.frontier.database import explained, open_for_reading
 from comity.frontier.values import EntryKind, Message
@@ -25,6 +26,8 @@ SENT: Final = "sent"
 TAKEN_CHAIN: Final = "taken_chain"
 """The fact that has, by sender, one hash of all parcels that were taken; and `SENT_CHAIN` by receiver of all made."""
 SENT_CHAIN: Final = "sent_chain"
+AT_ONCE: Final = 16  # parcels read of one shard before another has its turn
+_PARCELS: Final = "SELECT id, shard, messages FROM parcel WHERE id > ? AND shard = ? ORDER BY id LIMIT ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,43 +70,45 @@ def chains(before: Mapping[int, str], texts: Mapping[int, str]) -> dict[int, str
     return {**before, **{shard: chained(before.get(shard), text) for shard, text in texts.items()}}
 
 
-class Neighbour:
-    """The database of another shard, as far as its messages go.
+class Post(Protocol):
+    """Where it is read what was sent to shards.
 
     Raises:
-        StorageError: it cannot be read.
+        StorageError: it cannot be; Unreachable where the store is not there now.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with explained(path):
-            self._db = open_for_reading(path)
+    async def parcels(self, receiver: int, after: Mapping[int, int]) -> list[tuple[int, Parcel]]:
+        """What some shards have sent to one: sender and parcel, of each sender the oldest first; a few at a time.
+
+        Args:
+            after: by sender, the parcel taken up last.
+        """
+
+
+class Neighbours:
+    """The shards of a folder, as far as their parcels go: see Post.
+
+    Args:
+        path_of: the database of a shard.
+    """
+
+    def __init__(self, path_of: Callable[[int], Path]) -> None:
+        self._path_of = path_of
+        self._open: dict[int, sqlite3.Connection] = {}
+
+    async def parcels(self, receiver: int, after: Mapping[int, int]) -> list[tuple[int, Parcel]]:
+        found = []
+        for sender, last in after.items():
+            with explained(path := self._path_of(sender)):
+                if sender not in self._open:
+                    self._open[sender] = open_for_reading(path)
+                rows = self._open[sender].execute(_PARCELS, (last, receiver, AT_ONCE)).fetchall()
+            found += [(sender, Parcel(*row)) for row in rows]
+        return found
 
     def close(self) -> None:
-        self._db.close()
-
-    def parcels(self, receivers: Collection[int], *, after: int, most: int) -> list[Parcel]:
-        """Its parcels for some shards beyond a number, the oldest first."""
-        with explained(self._path):
-            rows = self._db.execute(
-                "SELECT id, shard, messages FROM parcel WHERE id > ? AND shard IN (SELECT value FROM json_each(?)) "
-                "ORDER BY id LIMIT ?",
-                (after, json.dumps(list(receivers)), most),
-            ).fetchall()
-        return [Parcel(*row) for row in rows]
-
-    def taken(self) -> dict[int, int]:
-        """The last parcel that it has taken of each sender."""
-        return self._numbers(TAKEN)
-
-    def sent(self) -> dict[int, int]:
-        """The last parcel that it has made for each receiver."""
-        return self._numbers(SENT)
-
-    def _numbers(self, name: str) -> dict[int, int]:
-        with explained(self._path):
-            row = self._db.execute("SELECT value FROM run WHERE key = ?", (name,)).fetchone()
-        return numbers(json.loads(row[0]) if row else None)
+        for db in self._open.values():
+            db.close()
 
 
 Kept = TypeVar("Kept")
@@ -168,15 +173,16 @@ def pending(paths: Mapping[int, Path]) -> dict[int, int]:
     Raises:
         StorageError: one cannot be read.
     """
-    taken: dict[tuple[int, int], int] = {}  # by sender and receiver
+    taken: dict[int, dict[int, int]] = {}  # by receiver
     for receiver, path in paths.items():
-        with closing(Neighbour(path)) as neighbour:
-            taken |= {(sender, receiver): number for sender, number in neighbour.taken().items()}
+        with explained(path), closing(open_for_reading(path)) as db:
+            row = db.execute("SELECT value FROM run WHERE key = ?", (TAKEN,)).fetchone()
+        taken[receiver] = numbers(json.loads(row[0]) if row else None)
     found = {}
     for sender, path in paths.items():
         with explained(path), closing(open_for_reading(path)) as db:
             rows = db.execute("SELECT id, shard, json_array_length(messages) FROM parcel").fetchall()
-        found[sender] = sum(count for number, shard, count in rows if number > taken.get((sender, shard), 0))
+        found[sender] = sum(count for number, shard, count in rows if number > taken.get(shard, {}).get(sender, 0))
     return found
 
 

@@ -354,15 +354,15 @@ def test_no_parcel_is_forgotten_that_a_receiver_has_taken_and_the_database_has_l
     with sender.commit(Batch(messages=[(1, message)])):
         pass
     with closing(CrawlStore(store.where)) as looking:
-        ((_, parcel),) = looking.parcels([1], {}, 10)
+        ((_, parcel),) = looking.parcels()
         with sender.commit(Batch(delivered={1: parcel.number})):
             pass
-        assert looking.parcels([1], {}, 10), "it is not taken by what the database knows"
+        assert looking.parcels(), "it is not taken by what the database knows"
         with receiver.commit(Batch(taken={0: parcel.number})):
             pass
         with sender.commit(Batch(delivered={1: parcel.number})):
             pass
-        assert looking.parcels([1], {}, 10) == []
+        assert looking.parcels() == []
     for each in (sender, receiver):
         each.__exit__(None, None, None)
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -31,15 +31,13 @@ from comity.crawler.run.commits import Commits
 from comity.crawler.run.given import FolderStorage
 from comity.crawler.sharding.placement import ShardPlace, shard_of
 from comity.crawler.sharding.shards import CrawlManifest, is_running, manifest_of, parts_of
-from comity.crawler.workers.board import RoundAnswer, RoundRequest
-from comity.crawler.workers.in_folder import AT_ONCE, Neighbours
 from comity.crawler.workers.jobs import Job
 from comity.crawler.workers.processes import files_of
 from comity.crawler.workers.shard import Shard
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, Run, State, Superseded
-from comity.frontier.messages import Neighbour, Parcel, parcels_of, pending
+from comity.frontier.messages import AT_ONCE, Neighbours, Parcel, parcels_of, pending
 from comity.net import ClientSettings
 
 HOSTS = 6
@@ -648,12 +646,16 @@ def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -
         commit(sender, batch)
         commit(sender, Batch(messages=[message(2), message(3)]))  # 2 was sent before
         commit(sender, Batch(messages=[message(3)]))
-        neighbour = Neighbour(path)
-        parcels = neighbour.parcels([1], after=0, most=10)
+        neighbours = Neighbours(paths.__getitem__)
+
+        def waiting(after: int, shard: int = 1) -> list[Parcel]:
+            return [parcel for _, parcel in asyncio.run(neighbours.parcels(shard, {0: after}))]
+
+        parcels = waiting(0)
         assert pending(paths) == {0: 3, 1: 0}
         assert [[each.url[-1] for each in parcel.messages] for parcel in parcels[:2]] == [["1", "2"], ["3"]]
         assert parcels[0].messages[0] == message(1)[1]
-        assert neighbour.parcels([0, 2], after=0, most=10) == []
+        assert waiting(0, shard=2) == []
 
         found = [
             Found(each.url, "b.example", each.depth, each.kind, State.UNASKED, each.hops)
@@ -671,11 +673,11 @@ def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -
         assert pending(paths) == {0: 0, 1: 0}, "what was taken is not pending, though it is not forgotten yet"
 
         commit(sender, Batch(delivered={1: receiver.taken[0]}))
-        assert neighbour.parcels([1], after=0, most=10) == []
+        assert waiting(0) == []
         commit(sender, Batch(messages=[message(4)]))
-        (last,) = neighbour.parcels([1], after=receiver.taken[0], most=10)
+        (last,) = waiting(receiver.taken[0])
         assert last.number > parcels[-1].number
-        neighbour.close()
+        neighbours.close()
     with Frontier(path) as sender:
         assert sender.sent == {1: last.number}
 
@@ -733,20 +735,18 @@ def test_parcels_are_read_of_those_who_say_that_they_sent_some_and_no_more_at_on
         for number in range(2):
             (tmp_path / f"shard-{number:03}").mkdir()
             frontiers.append(stack.enter_context(Frontier(tmp_path / f"shard-{number:03}" / "frontier.sqlite")))
-        neighbours = Neighbours(tmp_path)
+        neighbours = Neighbours(lambda number: tmp_path / f"shard-{number:03}" / "frontier.sqlite")
         stack.callback(neighbours.close)
 
-        def read(after: int, *mail: tuple[int, int]) -> list[int]:
-            answer = RoundAnswer(mail=list(mail))
-            neighbours.parcels(answer, RoundRequest(taken_up={1: {0: after}}))
-            return [parcel.number for sender, parcel in answer.parcels if sender == 0 and parcel.shard == 1]
+        def read(after: Mapping[int, int]) -> list[tuple[int, int]]:
+            return [(sender, parcel.number) for sender, parcel in asyncio.run(neighbours.parcels(1, after))]
 
         for number in range(AT_ONCE + 2):
             with frontiers[0].commit(Batch(messages=[message(number)])):
                 pass
-        assert read(0) == [], "nobody says that there are any"
-        assert read(0, (0, 1)) == list(range(1, AT_ONCE + 1))
-        assert read(AT_ONCE, (0, 1)) == [AT_ONCE + 1, AT_ONCE + 2]
+        assert read({}) == [], "nobody says that there are any"
+        assert read({0: 0}) == [(0, number) for number in range(1, AT_ONCE + 1)]
+        assert read({0: AT_ONCE}) == [(0, AT_ONCE + 1), (0, AT_ONCE + 2)]
 
 
 def test_a_proof_finds_a_host_that_was_asked_by_two_shards(sites: list[Site], tmp_path: Path) -> None:

@@ -271,7 +271,7 @@ def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: st
         with closing(opened):
             crawl, rows, states = opened.crawl(), opened.parts(), {row.now.state for row in opened.rows()}
             facts = {name: opened.state(name) for name in _FACTS}
-            parcels = opened.parcels(range(len(opened.rows())), {}, None)
+            parcels = opened.parcels()
     except Unreachable as error:
         raise StorageError(
             f"{error.args[0]}; it says what of the crawl is committed",

@@ -4,7 +4,7 @@ Where hosts share their pace by address, what depends on an address that is not 
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from comity import urls
@@ -14,7 +14,7 @@ from comity.crawler.run.control import Control
 from comity.crawler.run.facts import Facts
 from comity.crawler.sharding.placement import ShardPlace
 from comity.crawler.sharding.relay import RobotsRelay
-from comity.frontier.messages import TAKEN_CHAIN, Parcel, chained, numbers
+from comity.frontier.messages import TAKEN_CHAIN, Parcel, Post, chained, numbers
 from comity.net.driver import AsyncDriver
 
 MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is taken in
@@ -68,6 +68,19 @@ class Mailbox:
     def taken(self, shard: int) -> int:
         """The last parcel of another shard that was taken up."""
         return self._taken.get(shard, 0)
+
+    async def take_up(self, senders: Collection[int], post: Post) -> bool:
+        """Take up what some other shards have sent, of each in its order; gives whether there may be more to be had.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
+        came = await post.parcels(self._place.number, {sender: self.taken(sender) for sender in senders})
+        put_off = set()
+        for sender, parcel in came:
+            if sender not in put_off and not self.take_in(sender, parcel):
+                put_off.add(sender)
+        return bool(came) and not put_off
 
     def take_in(self, sender: int, parcel: Parcel) -> bool:
         """Take up what another shard sent, if the addresses on which that depends are known; they are looked up.

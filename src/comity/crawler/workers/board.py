@@ -16,7 +16,6 @@ from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.recrawl import FINISHED
 from comity.crawler.progress.snapshot import ShardNow, ShardState
 from comity.crawler.run.limits import Spent
-from comity.frontier.messages import Parcel
 
 LARGEST: Final = 500  # pages granted at once
 LEAST_MEMORY: Final = 4 * 1024 * 1024  # bytes of bodies that a shard may hold
@@ -84,7 +83,6 @@ class RoundAnswer:
         taken: shards that are ours from now on, and their tokens.
         mail: senders and receivers of ours between which parcels wait.
         delivered: by sender of ours and receiver, the parcel taken last.
-        parcels: what waits, with its sender, of each sender the oldest first.
     """
 
     granted: dict[int, int] = field(default_factory=dict)
@@ -95,7 +93,6 @@ class RoundAnswer:
     taken: list[tuple[int, int]] = field(default_factory=list)
     mail: list[tuple[int, int]] = field(default_factory=list)
     delivered: dict[tuple[int, int], int] = field(default_factory=dict)
-    parcels: list[tuple[int, Parcel]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

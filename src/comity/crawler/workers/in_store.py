@@ -25,13 +25,12 @@ from comity.crawler.workers.shard import Shard
 from comity.crawler.workers.store import CrawlStore, one_instant
 from comity.errors import StorageError
 from comity.frontier.postgresql.database import Address, address
-from comity.frontier.postgresql.queue import PostgresFrontier
+from comity.frontier.postgresql.queue import PostgresFrontier, ShardParcels
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import Displaced, Run, Unreachable
 from comity.net import Clock
 
 ASKED: Final = 3  # times that the database is asked for its time
-AT_ONCE: Final = 64  # parcels read in one round
 SAID_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
 
 
@@ -215,10 +214,6 @@ class StoredBoard:
         if look.ended is None and (why := look.why_over(self._settings)) is not None:
             store.end(self._run, why)
         answer = look.answer(leases.holder, asked)
-        if answer.mail:
-            receivers = {receiver for _, receiver in answer.mail}
-            after = {(sender, each): asked.taken_up[each].get(sender, 0) for sender, each in answer.mail}
-            answer.parcels = store.parcels(receivers, after, AT_ONCE)
         if asked.take:
             answer.taken = self._take(look, asked)
         return answer
@@ -275,6 +270,7 @@ class ShardsInStore:
         self._run = Run(job.manifest.crawl, job.manifest.run)
         self._store = CrawlStore(self._address)
         self._thread = ThreadPoolExecutor(1, "comity-store")
+        self.post = ShardParcels(self._store.open, self._thread)
         self._journal_writer = CrawlStore(self._address), ThreadPoolExecutor(1, "comity-journal")
         self._storages: dict[tuple[int, int], LeasedStorage] = {}  # by shard and token
         self._orders: list[Order] = []

@@ -20,6 +20,7 @@ from comity.crawler.workers.board import RoundAnswer, RoundRequest, gives_back, 
 from comity.crawler.workers.jobs import Job, Listen, Say, Watched, Word
 from comity.crawler.workers.shard import Shard
 from comity.errors import ComityError, StorageError
+from comity.frontier.messages import Post
 from comity.frontier.values import Displaced, Unreachable
 
 TICK: Final = 0.2  # seconds between two rounds
@@ -39,6 +40,10 @@ class Shards(Protocol):
     @property
     def where(self) -> str:
         """For people."""
+
+    @property
+    def post(self) -> Post:
+        """What the shards of the crawl have sent to ours."""
 
     async def open(self, watched: Watched) -> None: ...
     async def round(self, asked: RoundRequest) -> RoundAnswer:
@@ -189,15 +194,16 @@ class Member:
                 return
             try:
                 answer = await self._shards.round(self._asking())
+                self._apply(answer)
+                if answer.over:
+                    return
+                await self._take_up(answer.mail)
             except (Unreachable, Displaced) as error:
                 self._in_reach(str(error))
                 pause = min(2 * pause, LONGEST_PAUSE)
             else:
                 pause = TICK
                 self._in_reach(None)
-                self._apply(answer)
-                if answer.over:
-                    return
             await self._pause(pause)
             busy = self._held and all(each.shard.is_at_work for each in self._held.values())
             await asyncio.sleep(TICK if busy else TICK / 10)  # what comes at the same time comes along
@@ -234,14 +240,6 @@ class Member:
     def _apply(self, answer: RoundAnswer) -> None:
         """Act on what the board says."""
         begun = self._begun()
-        not_yet = set()  # senders and receivers: parcels are taken in their order
-        for sender, parcel in answer.parcels:
-            if parcel.shard in begun and (sender, parcel.shard) not in not_yet:
-                mailbox = begun[parcel.shard].shard.mailbox
-                if not mailbox.take_in(sender, parcel):
-                    not_yet.add((sender, parcel.shard))
-        if answer.parcels and not not_yet:
-            self.wake()  # there may be more
         for (sender, receiver), number in answer.delivered.items():
             if sender in begun:
                 begun[sender].shard.mailbox.delivered({receiver: number})
@@ -260,6 +258,16 @@ class Member:
         for number, held in begun.items() if answer.lacking else ():
             if gives_back(held.shard.now(os.getpid()), self._job.settings.concurrency):
                 self._given_back.append((number, held.token, held.shard.give_back()))
+
+    async def _take_up(self, mail: list[tuple[int, int]]) -> None:
+        """Have our shards take up what waits for them, by sender and receiver."""
+        senders: dict[int, list[int]] = {}
+        for sender, receiver in mail:
+            senders.setdefault(receiver, []).append(sender)
+        for receiver, its in senders.items():
+            held = self._begun().get(receiver)
+            if held is not None and await held.shard.mailbox.take_up(its, self._shards.post):
+                self.wake()
 
     def _even_out(self, enough: int) -> None:
         """Let a shard go, one at a time."""

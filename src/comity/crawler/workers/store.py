@@ -6,7 +6,7 @@ nobody need see another's files.
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any, Final
@@ -328,23 +328,10 @@ class CrawlStore:
 
     # Messages, orders
 
-    def parcels(
-        self, receivers: Collection[int], after: Mapping[tuple[int, int], int], most: int | None
-    ) -> list[tuple[int, Parcel]]:
-        """What shards have sent to some and these have not taken up: sender and parcel, of each sender the oldest
-        first.
-
-        Args:
-            after: by sender and receiver, the parcel taken up last.
-        """
+    def parcels(self) -> list[tuple[int, Parcel]]:
+        """All that were sent and are not forgotten: sender and parcel, of each sender the oldest first."""
         with self.open() as db:
-            rows = db.execute(
-                "SELECT parcel.sender, id, parcel.receiver, messages FROM parcel LEFT JOIN "
-                "unnest(%s::int[], %s::int[], %s::bigint[]) AS known (sender, receiver, last) "
-                "ON known.sender = parcel.sender AND known.receiver = parcel.receiver "
-                "WHERE parcel.receiver = ANY(%s) AND id > coalesce(last, 0) ORDER BY id LIMIT %s",
-                ([one for one, _ in after], [other for _, other in after], list(after.values()), list(receivers), most),
-            ).fetchall()
+            rows = db.execute("SELECT sender, id, receiver, messages FROM parcel ORDER BY id").fetchall()
         return [(sender, Parcel(*row)) for sender, *row in rows]
 
     def pending(self) -> dict[int, int]:

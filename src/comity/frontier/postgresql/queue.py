@@ -6,11 +6,13 @@ commit is there, or nothing. A database that has lost commits, because another s
 found out: who has the shard next goes on from what is there, and cuts the files back to it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from typing import Any, Final
 
-from comity.frontier.messages import TAKEN
+from comity.frontier.messages import TAKEN, Parcel
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained
 from comity.frontier.postgresql.seen import Fingerprints
@@ -19,6 +21,7 @@ from comity.frontier.rules import DurableFrontier
 from comity.frontier.store import Row
 from comity.frontier.values import Batch, Displaced
 
+AT_ONCE: Final = 64  # parcels read at a time
 _NULL: Final = r"\N"  # as COPY takes it
 _STATES: Final = ("unasked", "queued", "done", "refused", "failed")
 
@@ -190,6 +193,32 @@ class PostgresFrontier(DurableFrontier):
         """Have nothing wait for the database any longer: from any thread. What is under way raises Unreachable."""
         cut_off(self._db)
         self._reading.abandon()
+
+
+class ShardParcels:
+    """What the shards of a crawl have sent: see messages.Post.
+
+    Args:
+        connection: a block with that by which it is asked.
+        thread: in which that is done, one question at a time.
+    """
+
+    def __init__(self, connection: Callable[[], AbstractContextManager[Any]], thread: Executor) -> None:
+        self._connection = connection
+        self._thread = thread
+
+    async def parcels(self, receiver: int, after: Mapping[int, int]) -> list[tuple[int, Parcel]]:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._read, receiver, after)
+
+    def _read(self, receiver: int, after: Mapping[int, int]) -> list[tuple[int, Parcel]]:
+        with self._connection() as db:
+            rows = db.execute(
+                "SELECT sender, id, receiver, messages FROM parcel "
+                "JOIN unnest(%s::int[], %s::bigint[]) AS known (sender, last) USING (sender) "
+                "WHERE receiver = %s AND id > last ORDER BY id LIMIT %s",
+                (list(after), list(after.values()), receiver, AT_ONCE),
+            ).fetchall()
+        return [(sender, Parcel(*row)) for sender, *row in rows]
 
 
 def _text(value: str) -> str:
