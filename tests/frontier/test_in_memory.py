@@ -2,14 +2,19 @@
 
 import asyncio
 import json
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import pytest
 from in_memory import MemoryStore
 from sites import Site
 
-from comity.crawler import Crawler
+from comity.crawler import Crawler, Stats
 from comity.crawler.places.orders import Orders
+from comity.crawler.run.checkpoint import RUN, Begun
 from comity.crawler.run.given import FolderStorage
+from comity.errors import StorageError
 from comity.frontier import State
 from comity.frontier.rules import DurableFrontier
 from comity.policy import Policy
@@ -24,8 +29,16 @@ class InMemory(FolderStorage):
         super().__init__(folder, Orders(folder))
         self.store = store
 
+    def begun(self) -> Begun:
+        with self.store.view() as view:
+            return Begun.seen_in(view) if view.load_state(RUN) else Begun()
+
     def frontier(self) -> DurableFrontier:
         return self.store.open()
+
+
+def kept(folder: Path) -> list[str]:
+    return [json.loads(line)["url"] for line in (folder / "pages.jsonl").read_bytes().splitlines()]
 
 
 def test_a_crawl_runs_over_a_store_without_sql(site: Site, tmp_path: Path) -> None:
@@ -34,10 +47,27 @@ def test_a_crawl_runs_over_a_store_without_sql(site: Site, tmp_path: Path) -> No
     store = MemoryStore()
     crawl = Crawler([site.url("/0")], tmp_path, policy=POLICY, storage=InMemory(tmp_path, store))
     stats = asyncio.run(crawl.run())
-    urls = [json.loads(line)["url"] for line in (tmp_path / "pages.jsonl").read_bytes().splitlines()]
-    assert sorted(urls) == sorted(site.url(f"/{number}") for number in range(15))
+    assert sorted(kept(tmp_path)) == sorted(site.url(f"/{number}") for number in range(15))
     assert not (tmp_path / "frontier.sqlite").exists()
     with store.view() as view:
         counts = view.counts()
         assert (counts[State.QUEUED], counts[State.FAILED]) == (0, stats.failed)
         assert sum(counts.values()) == stats.found
+
+
+def test_a_crawl_over_a_store_without_sql_is_continued_and_refreshed(site: Site, tmp_path: Path) -> None:
+    for number in range(15):
+        site.set(f"/{number}", f'<a href="/{2 * number + 1}">1</a><a href="/{2 * number + 2}">2</a>')
+    storage = InMemory(tmp_path, MemoryStore())
+
+    def crawl(*seeds: str, **how: Any) -> Stats:
+        return asyncio.run(Crawler(seeds, tmp_path, storage=storage, **how).run())
+
+    with pytest.raises(StorageError, match="give the URLs to start one from"):
+        crawl()
+    assert crawl(site.url("/0"), policy=POLICY, settings={"max_pages": 4}).pages == 4
+    assert crawl().pages == 4, "the limit is what it was"
+    assert crawl(settings={"max_pages": None}).pages == 15
+    assert Counter(kept(tmp_path)) == Counter(site.url(f"/{number}") for number in range(15))
+    assert storage.begun().policy == POLICY
+    assert crawl(refresh=True).unchanged == 15

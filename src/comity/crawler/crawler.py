@@ -43,12 +43,13 @@ class Crawler:
         sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
             with, JSON Lines if it is new.
         policy: None for what the crawl was begun with, the default policy if it is new.
-        begun: what was read of the folder already; None: it is read now.
+        begun: what was read of the crawl already; None: it is read now.
         pace_with: a client on the event loop that the crawl runs on; to each host, both keep one pace together.
         on_page: told of each page once it is committed.
         on_record: told of each failure and refusal, by channel and record, once it is committed.
         on_begin: told when nothing refuses the crawl any more.
-        storage, membership: for a shard of a larger crawl (see workers/).
+        storage: where it keeps what it has to know; None: in the folder.
+        membership: for a shard of a larger crawl (see workers/).
         settings: the settings, or a mapping of some. A resumed crawl keeps its earlier ones, field by
             field, except those given now: what a mapping names, or what differs from the default in a CrawlSettings.
             So `{"max_pages": None}` lifts a limit. Patterns in `exclude` add to those before; `()` lifts them.
@@ -91,7 +92,8 @@ class Crawler:
             check_type("settings", settings, CrawlSettings)
         check_type("client_settings", client_settings, ClientSettings)
         self.folder = Path(folder)
-        self._begun_with = begun or Begun.at(self.folder)
+        storage = storage or FolderStorage(self.folder, Orders(self.folder))
+        self._begun_with = begun or storage.begun()
         self.policy = policy or self._begun_with.policy or Policy()
         self.settings = settings_in_force(settings, self._begun_with.settings, refresh=refresh)
         self.end = End()
@@ -113,7 +115,7 @@ class Crawler:
                 sent=membership.on_sent if membership else None,
             ),
             pace_with=None if pace_with is None else pace_with._session,
-            storage=storage or FolderStorage(self.folder, Orders(self.folder)),
+            storage=storage,
             membership=membership,
         )
         self.control = Control(self._given.clock)
@@ -206,7 +208,7 @@ class Crawler:
                 Browser(self.settings.render_browser)
             if given.client_settings.nameservers:
                 dns_library()
-            if not (self.folder / "frontier.sqlite").exists():
+            if not self._begun_with.is_there and not (self.folder / "frontier.sqlite").exists():
                 check_free(self.folder, DEFAULT if sink is None else sink.name, LEDGER)
             make_folder(self.folder)
             with (

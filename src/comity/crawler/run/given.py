@@ -14,6 +14,7 @@ from comity.crawler.output.records import CrawledPage
 from comity.crawler.places.orders import Order, Orders
 from comity.crawler.plugins import Plugins
 from comity.crawler.progress.telemetry import Telemetry
+from comity.crawler.run.checkpoint import Begun
 from comity.crawler.run.waits import WaitJournal, WaitJournalFile
 from comity.crawler.sharding.placement import ShardPlace
 from comity.crawler.sinks.runner import SinkRunner
@@ -43,6 +44,9 @@ class CrawlStorage(Protocol):
 
     keeps_clock: bool
 
+    def begun(self) -> Begun:
+        """With what the crawl was begun that it keeps: asked once, before a run."""
+
     def frontier(self) -> DurableFrontier:
         """Opens it."""
 
@@ -65,6 +69,9 @@ class FolderStorage:
     def __init__(self, folder: Path, orders: Orders) -> None:
         self._folder = folder
         self.orders = orders
+
+    def begun(self) -> Begun:
+        return Begun.at(self._folder)
 
     def frontier(self) -> DurableFrontier:
         return Frontier(self._folder / "frontier.sqlite")

@@ -15,6 +15,7 @@ from typing import Any, Final
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.places.orders import Order
 from comity.crawler.progress.snapshot import ShardState
+from comity.crawler.run.checkpoint import Begun
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.run.waits import WaitJournal
 from comity.crawler.sharding.shards import part
@@ -167,6 +168,9 @@ class LeasedStorage:
         self._lease = shard, token
         self._leases = leases
         self._journal_writer = journal_writer
+
+    def begun(self) -> Begun:
+        return Begun()  # with what, says the manifest
 
     def frontier(self) -> DurableFrontier:
         self.opened = PostgresFrontier(self._where, *self._lease, patience=self._leases.seconds)

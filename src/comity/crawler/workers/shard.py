@@ -9,7 +9,6 @@ from pathlib import Path
 
 from comity.crawler.crawler import Crawler
 from comity.crawler.progress.snapshot import HostState, ShardNow, ShardState
-from comity.crawler.run.checkpoint import Begun
 from comity.crawler.run.given import CrawlStorage, Membership
 from comity.crawler.run.limits import Spent
 from comity.crawler.run.run import End, Run
@@ -57,7 +56,7 @@ class Shard:
         on_sent: Callable[[], None] = lambda: None,
     ) -> None:
         manifest, own = job.manifest, own or job.folder / part(place.number)
-        begun = Begun.at(own)
+        begun = storage.begun()
         self.place = place
         self._clock = clock or Clock()
         self.crawler = Crawler(
