@@ -15,7 +15,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from comity.cli.commands.crawl import INTERPRETED
+from comity.cli.crawling import INTERPRETED
 
 ROOT = Path(__file__).parents[1]
 ONE = ("_utf8",)  # a module that compiles in seconds

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from comity.cli.commands.crawl import _folder
+from comity.cli.crawling import _folder
 from comity.cli.process import on_signal
 from comity.crawler.places.orders import Orders, give
 from comity.crawler.rendering.browser import _temporary

@@ -7,8 +7,8 @@ from typing import Any
 from clocks import FakeClock
 
 from comity.crawler.progress.stats import UNREACHABLE
-from comity.crawler.run.checkpoint import UnreachableHosts
 from comity.crawler.run.facts import Facts
+from comity.crawler.run.unreachable import UnreachableHosts
 from comity.frontier import Batch, Frontier
 
 HOSTS = 2_000

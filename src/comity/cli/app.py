@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from comity._compiled import imported
+from comity._compiled import engine, imported
 from comity.cli import commands
 from comity.cli.exits import Exit, code_of
 from comity.cli.terminal import STDOUT, complain, take_streams, warned
@@ -37,7 +37,6 @@ SECTIONS: Final = (
 def _print_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
         import comity
-        from comity._compiled import engine
 
         click.echo(f"comity {comity.__version__} ({engine()}, Python {sys.version.split()[0]})")
         context.exit()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from comity import urls
 from comity.cli import input_files
 from comity.errors import RobotsUnreachable
 from comity.robots import Robots, parse
@@ -54,7 +55,7 @@ def _of_file(target: str, configuration: "Configuration") -> Source:
 
 
 def _of_site(target: str, configuration: "Configuration") -> Source:
-    from comity import urls  # late: files need no network
+
     from comity.client import Client
 
     policy = configuration.policy.with_changes(mode="respect")

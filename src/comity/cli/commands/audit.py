@@ -17,6 +17,7 @@ from comity import urls
 from comity._extras import need
 from comity._ray import joined
 from comity.bulk import part_files, runners, sources, summary
+from comity.bulk.captures import Captures
 from comity.bulk.report import bars, page
 from comity.bulk.survey import AGENTS, Survey, survey
 from comity.cli.exits import Exit
@@ -214,8 +215,6 @@ def survey_plots(found: Survey) -> list[str]:
 
 def _changes(table: Any, agents: Sequence[str], *, as_json: bool) -> Exit:
     """What each agent gained or lost between the captures of an origin, by meaning, with the lines."""
-    from comity.bulk.captures import Captures
-
     captures, told = Captures(table), 0
     wanted = {agent.lower() for agent in agents} | {"*"}
     for origin, number in captures.numbers.items():

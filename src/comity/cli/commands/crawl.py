@@ -1,17 +1,10 @@
-"""`comity crawl`: makes a crawl or goes on with one, shows how it goes, sums up."""
+"""`comity crawl`: the options with which a crawl is made, or gone on with (crawling.py)."""
 
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from comity.cli.exits import Exit
-from comity.cli.input_files import urls_in
 from comity.cli.options import (
     AGENT,
     ALLOW_ADDRESS,
@@ -25,34 +18,14 @@ from comity.cli.options import (
     PURPOSE,
     argument,
     command,
-    loaded,
     option,
     option_for,
     together,
 )
-from comity.cli.terminal import complain, say, unwaited
+from comity.cli.terminal import unwaited
 from comity.crawler.crawl_settings import limits
 from comity.crawler.sinks.formats import FORMATS
-from comity.errors import ComityError, InvalidSetting, StorageError
-from comity.fields import SettingField
-from comity.urls import host as host_of
-from comity.urls import normalise
 
-if TYPE_CHECKING:
-    from comity.configuration import Configuration
-    from comity.crawler.run.checkpoint import Begun
-    from comity.crawler.workers.joined import AnyCrawl
-    from comity.crawler.workers.processes import Start
-    from comity.demo import DemoSite
-    from comity.net import ClientSettings
-
-_LEASE: Final = SettingField(name="--lease", hint=float, unit="seconds")
-INTERPRETED: Final = (
-    "modules are interpreted, which costs several times the CPU: comity was installed without a C compiler, or from "
-    "the wheel that pip kept of such a time (with one: pip cache remove comity && "
-    "pip install --force-reinstall --no-deps comity; COMITY_NO_EXTENSIONS=1 hides this line)"
-)
-DEMO_DELAY: Final = 0.2  # seconds; the demo site is ours
 _PARTS: Final = click.IntRange(1, 256)
 _LIMITS: Final = together(
     *map(option_for, limits()),
@@ -88,83 +61,6 @@ _WATCHING: Final = together(
     ),
     option_for("telemetry", is_flag=True, help="Send traces and metrics to OpenTelemetry."),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlOptions:
-    """What was typed, but for the settings."""
-
-    url: tuple[str, ...]
-    folder: Path | None
-    form: str | None
-    compress: str | None
-    urls: Path | None
-    sink: str | None
-    source: str | None
-    resume: bool
-    refresh: bool
-    demo: bool
-    report: Path | None
-    join: bool
-    store: str | None
-    lease: str | None
-    engine: str
-    address: str | None
-    workers: int
-    shards: int | None
-    expander: str | None
-    schema: Path | None
-    quiet: bool
-    verbose: int
-    log: Path | None
-    metrics: str | None
-    dashboard: int | None
-    ok_if_some_failed: bool
-    as_json: bool
-
-    def __post_init__(self) -> None:
-        """See that they go together."""
-        if self.sink is not None and self.form is not None:
-            raise click.UsageError("--format and --sink exclude each other")
-        if self.compress is not None and (self.sink is not None or self.form not in (None, "jsonl")):
-            raise click.UsageError("--compress packs JSON Lines: leave out --sink, and any other --format than jsonl")
-        if self.schema is not None and self.expander is not None:
-            raise click.UsageError("--schema and --expander exclude each other")
-        if self.resume and self.refresh:
-            raise click.UsageError("--resume and --refresh exclude each other")
-        if self.store is None and (self.join or self.lease is not None):
-            raise click.UsageError("--join and --lease are about a crawl in PostgreSQL: add --store URL")
-        if self.store is not None and self.source is not None:
-            raise click.UsageError("--source is not possible with --store")
-        if self.join and self.again:
-            raise click.UsageError("--join excludes --resume and --refresh: it takes part in what one of them begins")
-        if self.address is not None and self.engine != "ray":
-            raise InvalidSetting("--address names a Ray cluster: add --engine ray")
-        if self.demo and (self.url or self.urls or self.again):
-            raise InvalidSetting(
-                "--demo starts its own web site and cannot be combined with a URL, --resume or --refresh"
-            )
-
-    @property
-    def again(self) -> str | None:
-        """The option that goes on with a crawl."""
-        return "--resume" if self.resume else "--refresh" if self.refresh else None
-
-    @property
-    def written_by(self) -> str | None:
-        """The format or plug-in of the output."""
-        packed = {"gzip": "jsonl.gz", "zstd": "jsonl.zst"}  # as --format may say it too
-        return self.sink or (self.form if self.compress is None else packed[self.compress])
-
-    @property
-    def expanded_by(self) -> str | None:
-        """The plug-in that makes records of pages."""
-        if self.schema is None:
-            return self.expander
-        from comity.cli.input_files import read
-        from comity.crawler.plugins import SchemaExpander
-
-        return SchemaExpander(read(self.schema).decode("utf-8-sig", "replace")).name
 
 
 @command("Fetch and crawl")
@@ -217,183 +113,6 @@ def crawl(**given: Any) -> Exit:
     A SIZE is in bytes, or like 50MB; a TIME in seconds, or like 10m. Exit code 0: done, 2: some pages failed (see
     --ok-if-some-failed), 3: nothing could be reached, retry later, 130: stopped by Ctrl-C.
     """
-    typed = CrawlOptions(**{name: given.pop(name) for name in CrawlOptions.__dataclass_fields__})
-    expander = typed.expanded_by
-    configuration = loaded(**given)
-    seeds = [*map(normalise, typed.url), *(urls_in(typed.urls) if typed.urls is not None else ())]
-    from rich.console import Console
+    from comity.cli.crawling import crawled  # late: who wants help needs none of it
 
-    from comity._compiled import lacks_compiled
-    from comity.cli import process
-    from comity.cli.logs import logging_to
-    from comity.cli.summary import sum_up
-    from comity.crawler.plugins import look_in
-
-    console = Console(stderr=True)
-    try:
-        look_in(Path.cwd())  # plug-ins are found where the command is run
-    except OSError as error:
-        raise StorageError(f"the current folder cannot be used: {error.strerror}", hint="change to one") from error
-    with ExitStack() as stack:
-        crawler, client_settings = _crawler(typed, expander, configuration, seeds, stack)
-        folder, report, quiet = crawler.folder, typed.report, typed.quiet
-        if report is not None:
-            _check_writable(report, folder)
-        shown_on = console if typed.verbose else None
-        stack.enter_context(logging_to(typed.log, shown_on, level=process.level_of(typed.verbose)))
-        if typed.metrics is not None:
-            from comity.cli.metrics import serving
-
-            served = stack.enter_context(serving(crawler, typed.metrics))
-            if not quiet:
-                complain(f"metrics at {served}")
-        if typed.dashboard is not None:
-            from comity.web.serving import dashboard as shown
-
-            where = typed.store or str(folder)
-            page = stack.enter_context(shown(where, typed.dashboard, crawler.policy, client_settings))
-            complain(f"dashboard at {page}")
-        if lacks_compiled() and not quiet:
-            complain(INTERPRETED)
-        stats = process.run(crawler, None if typed.as_json or quiet else console)
-    some_may_fail = typed.ok_if_some_failed
-    code = sum_up(crawler, stats, as_json=typed.as_json, resumable=not typed.demo, ok_if_some_failed=some_may_fail)
-    if report is not None:
-        from comity.audit.report import write
-
-        for words in write(folder, report, store=typed.store):
-            complain(words)
-        if typed.as_json:
-            complain(f"report in {report}")
-        else:
-            say(f"{'report in':20}{'':>12}  {report}")
-    return code
-
-
-def _crawler(
-    typed: CrawlOptions, expander: str | None, configuration: "Configuration", seeds: list[str], stack: ExitStack
-) -> "tuple[AnyCrawl, ClientSettings]":
-    """The crawl that the options speak of, new or begun, and the settings of its client; what it needs is open as long
-    as the stack."""
-    from comity.cli.resuming import as_begun, settled_before, told_anew
-    from comity.crawler import Crawler
-    from comity.crawler.run.checkpoint import Begun
-    from comity.crawler.sharding.shards import is_sharded, manifest_of, shards_for
-    from comity.crawler.workers.joined import LEASE, JoinedCrawl, begun_in
-    from comity.crawler.workers.sharded import ShardedCrawl
-    from comity.crawler.workers.supervisor import COMMAND
-
-    policy, settings, client_settings = configuration.policy, configuration.crawl, configuration.client
-    folder, store, again, join, shards = typed.folder, typed.store, typed.again, typed.join, typed.shards
-    if client_settings.connections < settings.concurrency:
-        client_settings = replace(client_settings, connections=settings.concurrency)
-    if typed.demo:
-        site = stack.enter_context(_demo())
-        seeds = [normalise(seed) for seed in site.seeds]
-        policy = policy.with_changes(allow_addresses=(*policy.allow_addresses, "127.0.0.0/8"))
-        if configuration.settings["min_interval"].origin == "default":
-            policy = policy.with_changes(min_interval=DEMO_DELAY)
-        client_settings = replace(client_settings, resolve=site.resolve)
-    if join and (settled := settled_before(configuration, typed.lease)):
-        raise InvalidSetting(f"--join takes part in a crawl as it was begun: leave out {', '.join(settled)}")
-    begun = Begun.at(folder) if store is None and folder is not None else Begun()
-    if not seeds and not again and not join and typed.source is None and not begun.is_there:
-        raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
-    goes_on = limits = ""
-    folder = _own_folder(folder, seeds) if store is not None else _folder(folder, seeds, again, begun)
-    how: dict[str, Any] = {"settings": settings}
-    if again:
-        if store is not None:
-            begun = begun_in(store)
-        policy, goes_on = as_begun(begun.policy, configuration)
-        how["settings"], limits = told_anew(begun.settings, configuration)
-    if typed.engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
-        shards = shards_for(typed.workers)  # one worker is placed as several are
-    how |= {"policy": policy, "client_settings": client_settings, "refresh": typed.refresh}
-    how |= {"sink": typed.written_by, "expander": expander, "on_begin": partial(_told, goes_on, limits)}
-    if store is None and not is_sharded(folder, typed.workers, shards):
-        return Crawler(seeds, folder, source=typed.source, begun=begun, **how), client_settings
-    command = (*COMMAND, *("-v",) * typed.verbose, *(() if typed.log is None else ("--log", str(typed.log))))
-    how |= {"shards": shards, "workers": typed.workers, "command": command}
-    if typed.engine == "ray":
-        on_ray = _on_ray(typed.address, typed.workers, typed.verbose, typed.log, anywhere=store is not None)
-        how["start"] = stack.enter_context(on_ray)
-    if store is not None:
-        lease = LEASE if typed.lease is None else _LEASE.checked(_LEASE.read(typed.lease))
-        how |= {"join": join, "resume": typed.resume, "lease": lease, "on_word": complain}
-        return JoinedCrawl(seeds, folder, store, **how), client_settings
-    if typed.source is not None:
-        raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
-    return ShardedCrawl(seeds, folder, **how), client_settings
-
-
-@contextmanager
-def _demo() -> Iterator["DemoSite"]:
-    """The demo site, served on loopback."""
-    from comity.demo import serve
-
-    with ExitStack() as stack:
-        try:
-            site = stack.enter_context(serve())
-        except OSError as error:
-            what = error.strerror or error
-            raise ComityError(f"--demo: its web site cannot be served on this machine: {what}") from error
-        yield site
-
-
-@contextmanager
-def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None, *, anywhere: bool) -> Iterator["Start"]:
-    """What starts workers as actors of Ray, which is joined meanwhile."""
-    from comity._ray import joined
-    from comity.cli.process import prepare
-    from comity.crawler.workers.on_ray import placing
-
-    log = None if log is None else log.absolute()
-    with joined("--engine ray", address, processors=workers, logs=verbose > 0) as ray:
-        yield placing(ray, prepare=partial(prepare, Path.cwd(), verbose, log), anywhere=anywhere)
-
-
-def _told(*lines: str) -> None:
-    for line in filter(None, lines):
-        complain(line)
-
-
-def _own_folder(folder: Path | None, seeds: list[str]) -> Path:
-    """Where this machine keeps its parts of a crawl that lies in PostgreSQL."""
-    from comity.crawler.run.checkpoint import Begun
-    from comity.crawler.sharding.shards import stored_in
-
-    if folder is not None and stored_in(folder) is None and Begun.at(folder).is_there:
-        raise StorageError(f"{folder} already contains a crawl of its own", hint="choose another folder with -o")
-    return folder or _folder(None, seeds, None, Begun())
-
-
-def _folder(folder: Path | None, seeds: list[str], again: str | None, begun: "Begun") -> Path:
-    """Where the crawl lies; `again` is the option that goes on with one, if it was given, `begun` what lies there."""
-    if folder is None:
-        if again:
-            raise InvalidSetting(f"{again} needs the folder of the crawl: -o DIR")
-        host = host_of(seeds[0]).strip("[]").replace(":", "-") + "-" if seeds else ""  # Windows allows no colon
-        return Path(f"crawl-{host}{time.strftime('%Y%m%d-%H%M%S')}")
-    if begun.is_there and not again:
-        raise StorageError(
-            f"{folder} already contains a crawl", hint="add --resume to continue it, --refresh to see what changed"
-        )
-    if again and not begun.is_there:
-        raise StorageError(
-            f"no crawl in {folder} to {again.removeprefix('--')}", hint=f"leave out {again} to start one"
-        )
-    return folder
-
-
-def _check_writable(file: Path, folder: Path) -> None:
-    """See before the crawl whether a file can be written after it; in the crawl's own folder it can."""
-    from comity.frontier.durable import writing_to
-
-    if file.parent == folder and not file.is_dir():
-        return
-    before = file.exists()
-    with writing_to(file, "name another --report FILE"):
-        file.open("ab").close()
-        if not before:
-            file.unlink()
+    return crawled(given)

@@ -34,6 +34,7 @@ from comity.errors import InputError, InvalidSetting, StorageError
 from comity.frontier import Run
 from comity.frontier.database import open_finished
 from comity.frontier.messages import SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN, Mail, Parcel, astray
+from comity.frontier.values import Unreachable
 
 FRONTIER: Final = "frontier.sqlite"
 FINISHED: Final = "finished"  # see recrawl.FINISHED
@@ -261,7 +262,6 @@ def store_of(held: StoreMark, store: str | None = None) -> str:
 def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: str | None) -> WrittenCrawl:
     from comity.crawler.workers.store import CrawlStore
     from comity.frontier.postgresql.database import address
-    from comity.frontier.values import Unreachable
 
     if alone := [str(folder) for folder in folders if folder not in held]:
         raise InputError(f"{', '.join(alone)}: no part of a crawl in a store lies there", hint="leave it out")

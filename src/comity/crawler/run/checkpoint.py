@@ -1,25 +1,20 @@
-"""What goes from one run of a crawl to the next: policy, settings, sites that could not be reached.
+"""What goes from one run of a crawl to the next: policy and settings.
 
 A later run keeps to the policy and the settings that the crawl was begun with, unless it is told otherwise; where scope
 or policy change, what the old ones decided about the queue is decided again. What a machine can bear (requests at once,
 the browser) is no part of that: each run says it for itself.
-
-RFC 9309, 2.3.1.4: a robots.txt that cannot be reached is so for now. A site is asked again once its failure's life is
-over, in this run if that lasts so long, or else in a later one; no run waits for it.
 """
 
 import dataclasses
-import heapq
 import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.progress.stats import UNREACHABLE
-from comity.crawler.run.facts import Facts
 from comity.crawler.sharding.shards import CrawlManifest, manifest_of, run_in
 from comity.errors import InvalidSetting
 from comity.fields import settings_of
@@ -28,10 +23,6 @@ from comity.frontier.committed import FrontierView
 from comity.frontier.rules import DurableFrontier
 from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
-
-if TYPE_CHECKING:  # what reads a finished crawl needs no network
-    from comity.crawler.run.book import Book
-    from comity.net import Clock
 
 POLICY: Final = "policy"
 _PACE: Final = frozenset(
@@ -230,80 +221,3 @@ def judge_again(frontier: DurableFrontier, settings: CrawlSettings, policy: Poli
 
 def _as_json(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-class UnreachableHosts:
-    """The sites that are left alone, host by host.
-
-    Args:
-        longest: seconds that a failure is remembered at most, whatever was done to the wall clock.
-        facts: what the crawl remembers, and `saved` what it does of these, by name.
-    """
-
-    def __init__(self, book: "Book", clock: "Clock", longest: float, facts: Facts, saved: Mapping[str, Any]) -> None:
-        self._book = book
-        self._facts = facts
-        self._clock = clock
-        self._longest = longest
-        self._counts: dict[str, int] = {}  # URLs by host
-        self._until: dict[str, dict[str, float]] = {}  # by host and origin
-        self._why: dict[str, str] = {}  # the last failure of each host, in words
-        self._due: list[tuple[float, str]] = []  # a heap; a host whose time was put off stands in it more than once
-        now, wall = clock.monotonic(), clock.wall()
-        for name, (count, times, why) in saved.items():
-            host = name.removeprefix(UNREACHABLE)
-            self._counts[host], self._why[host] = count, why
-            self._until[host] = {origin: now + min(until - wall, longest) for origin, until in times.items()}
-            if any(until - wall > longest for until in times.values()):
-                self._remember(host)  # a time that was too far off must not be so for the next run again
-            heapq.heappush(self._due, (_last(self._until[host]), host))
-
-    def __bool__(self) -> bool:
-        return bool(self._until)
-
-    def holds(self, host: str, origin: str) -> bool:
-        """Whether an origin's robots.txt may not be asked for yet."""
-        return self._until.get(host, {}).get(origin, -math.inf) > self._clock.monotonic()
-
-    def why(self, host: str | None = None) -> str | None:
-        """What failed at a host, in words; of no host in particular, what failed at one that still rests."""
-        return next(iter(self._why.values()), None) if host is None else self._why.get(host)
-
-    def postpone(self, host: str, origin: str, why: str, until: float | None = None) -> None:
-        """A URL has to wait; `until`: when its robots.txt may be asked for again, None where `holds` knows it."""
-        self._why[host] = why
-        if until is not None:
-            now = self._clock.monotonic()
-            times = self._until.setdefault(host, {})
-            times[origin] = min(max(until, now), now + self._longest)
-            heapq.heappush(self._due, (_last(times), host))
-        self._counts[host] = self._counts.get(host, 0) + 1
-        self._remember(host)
-
-    def resume_due(self) -> float | None:
-        """Have URLs come up again whose time has come. Gives the seconds until that of the next, None if there is none.
-
-        A host's come up together, once all of its origins may be asked.
-        """
-        now = self._clock.monotonic()
-        while self._due:
-            at, host = self._due[0]
-            if host in self._until and _last(self._until[host]) == at:
-                if at > now:
-                    return at - now
-                del self._until[host]
-                self._why.pop(host, None)
-                self._remember(host)
-                self._book.resumed(host, self._counts.pop(host, 0))
-            heapq.heappop(self._due)
-        return None
-
-    def _remember(self, host: str) -> None:
-        """Have a later run know of a host, if it waits."""
-        to_wall, times = self._clock.wall() - self._clock.monotonic(), self._until.get(host)
-        until = None if times is None else {origin: at + to_wall for origin, at in times.items()}
-        self._facts.put(UNREACHABLE + host, None if until is None else [self._counts[host], until, self._why[host]])
-
-
-def _last(times: dict[str, float]) -> float:
-    return max(times.values())

@@ -16,7 +16,6 @@ from comity.crawler.finding.admission import URLFilter
 from comity.crawler.finding.recrawl import RefreshRun
 from comity.crawler.output.records import HTML
 from comity.crawler.run.book import Book
-from comity.crawler.run.checkpoint import UnreachableHosts
 from comity.crawler.run.hosts import Host
 from comity.crawler.run.limits import Quota
 from comity.crawler.run.memory import BodyOctets
@@ -37,6 +36,7 @@ from comity.crawler.run.outcomes import (
     Unwanted,
 )
 from comity.crawler.run.reading import Reader
+from comity.crawler.run.unreachable import UnreachableHosts
 from comity.crawler.sinks import OURS
 from comity.errors import (
     AddressBlocked,

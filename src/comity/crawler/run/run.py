@@ -18,7 +18,7 @@ from comity.crawler.places.orders import Order
 from comity.crawler.progress.snapshot import ShardState
 from comity.crawler.progress.stats import UNREACHABLE, StatsCollector
 from comity.crawler.run.book import Book
-from comity.crawler.run.checkpoint import RUN, UnreachableHosts, judge_again, run_of
+from comity.crawler.run.checkpoint import RUN, judge_again, run_of
 from comity.crawler.run.commits import EVERY, Commits
 from comity.crawler.run.control import Control
 from comity.crawler.run.facts import Facts
@@ -30,6 +30,7 @@ from comity.crawler.run.memory import Memory
 from comity.crawler.run.reading import Reader
 from comity.crawler.run.scheduler import SLOW, Scheduler
 from comity.crawler.run.turns import Turns
+from comity.crawler.run.unreachable import UnreachableHosts
 from comity.crawler.run.waits import Waits
 from comity.crawler.sharding.mailbox import Mailbox
 from comity.crawler.sharding.placement import ShardPlace

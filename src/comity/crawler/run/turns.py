@@ -10,11 +10,11 @@ from comity import urls
 from comity.crawler.finding.discovery import Discovery
 from comity.crawler.progress.stats import StatsCollector
 from comity.crawler.run.book import Book
-from comity.crawler.run.checkpoint import UnreachableHosts
 from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.hosts import Host
 from comity.crawler.run.memory import Memory
 from comity.crawler.run.outcomes import Again, Known, Outcome, PutOff, Refused, Retried, Unwanted
+from comity.crawler.run.unreachable import UnreachableHosts
 from comity.errors import CircuitOpen, OutOfHours, Postponed
 from comity.frontier import Entry
 
