@@ -28,8 +28,8 @@ from comity.crawler.run import checkpoint
 from comity.crawler.run.checkpoint import Begun
 from comity.crawler.sharding.shards import is_sharded, manifest_of, shards_for, stored_in
 from comity.crawler.workers.joined import LEASE, AnyCrawl, JoinedCrawl, begun_in
+from comity.crawler.workers.processes import COMMAND
 from comity.crawler.workers.sharded import ShardedCrawl
-from comity.crawler.workers.supervisor import COMMAND
 from comity.errors import ComityError, InvalidSetting, StorageError
 from comity.fields import SettingField
 from comity.frontier.durable import writing_to

@@ -30,12 +30,13 @@ from comity.crawler.sharding.placement import shard_of
 from comity.crawler.sharding.shards import CrawlManifest, placed_by, stored_in
 from comity.crawler.workers import leases
 from comity.crawler.workers.board import Look, RoundRequest, Row
-from comity.crawler.workers.in_store import StoreClock, StoredBoard
+from comity.crawler.workers.in_store import StoredBoard
 from comity.crawler.workers.jobs import Job
 from comity.crawler.workers.leases import Leases
 from comity.crawler.workers.member import Member, worker_of
 from comity.crawler.workers.output_folder import cut_back, leave_folder, take_folder
 from comity.crawler.workers.store import CrawlStore
+from comity.crawler.workers.store_clock import StoreClock
 from comity.errors import Postponed, StorageError
 from comity.frontier import Batch, EntryKind, Found, State
 from comity.frontier.postgresql import database

@@ -28,12 +28,12 @@ from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.run.checkpoint import settings_to_dict
 from comity.crawler.sharding.shards import LOST, CrawlManifest
 from comity.crawler.workers import leases
-from comity.crawler.workers.in_store import StoreClock
 from comity.crawler.workers.jobs import Job
 from comity.crawler.workers.leases import Leases, number_of
 from comity.crawler.workers.member import Member, worker_of
 from comity.crawler.workers.output_folder import cut_back, take_folder
 from comity.crawler.workers.store import CrawlStore
+from comity.crawler.workers.store_clock import StoreClock
 from comity.errors import StorageError
 from comity.frontier import Batch, EntryKind, Found, Message, State
 from comity.frontier.postgresql import database

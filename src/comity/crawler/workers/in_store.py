@@ -4,9 +4,8 @@ says which shards are its own. Nothing is asked of a site and nothing is kept on
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,172 +14,21 @@ from typing import Any, Final
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.places.orders import Order
 from comity.crawler.progress.snapshot import ShardState
-from comity.crawler.run.checkpoint import Begun
 from comity.crawler.run.scheduler import Scheduler
-from comity.crawler.run.waits import WaitJournal
 from comity.crawler.sharding.shards import part
 from comity.crawler.workers.board import Look, RoundAnswer, RoundRequest
 from comity.crawler.workers.jobs import Job, Watched, Word
+from comity.crawler.workers.leased_storage import LeasedStorage
 from comity.crawler.workers.leases import LeaseKeeper, Leases, number_of
 from comity.crawler.workers.shard import Shard
 from comity.crawler.workers.store import CrawlStore, one_instant
+from comity.crawler.workers.store_clock import StoreClock
 from comity.errors import StorageError
-from comity.frontier.postgresql.database import Address, address
-from comity.frontier.postgresql.queue import PostgresFrontier, ShardParcels
-from comity.frontier.rules import DurableFrontier
+from comity.frontier.postgresql.database import address
+from comity.frontier.postgresql.queue import ShardParcels
 from comity.frontier.values import Displaced, Run, Unreachable
-from comity.net import Clock
 
-ASKED: Final = 3  # times that the database is asked for its time
 SAID_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
-
-
-class StoreClock(Clock):
-    """Wall time as the database has it, so that what one machine writes down another can wait for, and all ledgers
-    of a crawl have one time. It runs on the monotonic clock from when the database was asked, so two processes' clocks
-    differ by what its answers took.
-
-    Attributes:
-        within: seconds by which it may have been wrong when it was made.
-
-    Args:
-        at: the database's time, Unix, just now.
-        asked: when it was asked for it, by the monotonic clock; None: now.
-    """
-
-    def __init__(self, at: float, asked: float | None = None) -> None:
-        now = time.monotonic()
-        self.within = 0.0 if asked is None else (now - asked) / 2
-        self._offset = at - now + self.within
-
-    @classmethod
-    def of(cls, store: CrawlStore) -> "StoreClock":
-        """The clock of a store, by the quickest of some answers. Blocks; its connection should be there already."""
-        clocks = []
-        for _ in range(ASKED):
-            asked = time.monotonic()
-            clocks.append(cls(store.crawl().at, asked))
-        return min(clocks, key=lambda clock: clock.within)
-
-    def wall(self) -> float:
-        return time.monotonic() + self._offset
-
-    def walls(self) -> tuple[float, ...]:
-        """The database's clock, and this machine's: a wait is over once it is by both."""
-        return self.wall(), time.time()
-
-
-class StoredOrders:
-    """Orders as they come out of the store; used like Orders."""
-
-    def __init__(self, so_far: Sequence[Order]) -> None:
-        self._waiting = deque(so_far)
-        self.came = self._waiting.append
-
-    def new(self) -> Iterator[Order]:
-        """What came since the last call."""
-        while self._waiting:
-            yield self._waiting.popleft()
-
-
-class WaitJournalRows:
-    """What was heard of a shard's hosts, kept in the database: whoever has the shard next may be another machine.
-
-    The crawl's own thread does not wait for it; a line is there some milliseconds after it was added.
-    """
-
-    def __init__(self, store: CrawlStore, writer: ThreadPoolExecutor, shard: int, token: int) -> None:
-        self._store = store
-        self._writer = writer
-        self._shard = shard
-        self._token = token
-        self._trouble: BaseException | None = None
-
-    def add(self, line: bytes) -> None:
-        self._run(
-            "INSERT INTO heard_{0} (shard, line) SELECT {0}, %s "
-            "WHERE EXISTS (SELECT 1 FROM fence WHERE shard = {0} AND token = {1})",
-            line.decode("ascii").rstrip("\n"),
-        )
-
-    def check(self) -> None:
-        if self._trouble is not None:
-            raise self._trouble
-
-    def clear(self) -> None:
-        self._run("DELETE FROM heard_{0} WHERE EXISTS (SELECT 1 FROM fence WHERE shard = {0} AND token = {1})")
-
-    def lines(self) -> list[bytes]:
-        def read() -> list[bytes]:
-            with self._store.open() as db:
-                rows = db.execute(f"SELECT line FROM heard_{self._shard} ORDER BY id").fetchall()
-            return [line.encode("ascii", "replace") for (line,) in rows]
-
-        return self._writer.submit(read).result()
-
-    def close(self) -> None:
-        """The connection is for all shards of this process."""
-
-    def _run(self, statement: str, *values: str) -> None:
-        def run() -> None:
-            try:
-                self._execute(statement, values)
-            except Unreachable:  # once more, over a new connection: what a site asked for is not to be forgotten
-                self._execute(statement, values)
-
-        with suppress(RuntimeError):  # the process ends
-            self._writer.submit(run).add_done_callback(self._done)
-
-    def _execute(self, statement: str, values: Sequence[str]) -> None:
-        with self._store.open() as db:
-            db.execute(statement.format(self._shard, self._token), values)
-
-    def _done(self, future: "Future[None]") -> None:
-        if not future.cancelled():
-            self._trouble = self._trouble or future.exception()
-
-
-class LeasedStorage:
-    """A shard that keeps all in the store, but for its output, for as long as its lease.
-
-    Attributes:
-        orders: what the operator orders, as it comes out of the store.
-        opened: the frontier, once it is.
-
-    Args:
-        journal_writer: a connection for delays that no commit has remembered yet, and the thread that uses it.
-    """
-
-    keeps_clock = False  # who has the shard next counts the intervals by its own clock, which differs from ours
-
-    def __init__(
-        self,
-        where: Address,
-        shard: int,
-        token: int,
-        leases: Leases,
-        journal_writer: tuple[CrawlStore, ThreadPoolExecutor],
-        orders: Sequence[Order],
-    ) -> None:
-        self.orders = StoredOrders(orders)
-        self.opened: PostgresFrontier | None = None
-        self._where = where
-        self._lease = shard, token
-        self._leases = leases
-        self._journal_writer = journal_writer
-
-    def begun(self) -> Begun:
-        return Begun()  # with what, says the manifest
-
-    def frontier(self) -> DurableFrontier:
-        self.opened = PostgresFrontier(self._where, *self._lease, patience=self._leases.seconds)
-        return self.opened
-
-    def journal(self) -> WaitJournal:
-        return WaitJournalRows(*self._journal_writer, *self._lease)
-
-    def is_ours(self) -> bool:
-        return self._leases.holds(*self._lease)
 
 
 class StoredBoard:

@@ -27,11 +27,12 @@ from comity.crawler.sharding.shards import CrawlManifest, checked, shards_for
 from comity.crawler.workers.board import Row
 from comity.crawler.workers.jobs import Job, Word, name_of_process
 from comity.crawler.workers.output_folder import check_free, cut_back, mark_of
-from comity.crawler.workers.processes import Start, WorkerProcess, children
+from comity.crawler.workers.processes import COMMAND, Start, WorkerProcess, children
+from comity.crawler.workers.settled import Settled, settled
 from comity.crawler.workers.shard import ShardEnd
 from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.workers.shared import STALLED, SharedCrawl
 from comity.crawler.workers.store import LONG, CrawlStore
-from comity.crawler.workers.supervisor import COMMAND, STALLED, Settled, SharedCrawl, settled
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.postgresql.database import address, make, see_that_it_will_do
 from comity.frontier.postgresql.view import ShardTables
@@ -95,8 +96,8 @@ class _OrdersRead:
     ended_at: float = math.inf
 
 
-class StoreBoard:
-    """See supervisor.BoardKept.
+class StoreCoordination:
+    """See shared.Coordination.
 
     Args:
         url: of the store, as typed.
@@ -143,7 +144,7 @@ class StoreBoard:
         self._orders = _OrdersRead()
 
     def check(self, connections: int) -> None:
-        """As of BoardKept, here and below. The store is looked at when the crawl begins."""
+        """As of Coordination, here and below. The store is looked at when the crawl begins."""
 
     @asynccontextmanager
     async def begun(self) -> AsyncIterator[None]:
@@ -324,8 +325,10 @@ class JoinedCrawl(SharedCrawl):
             expander=expander,
             refresh=refresh,
         )
-        board = StoreBoard(place, store, opened, holds, how=how, run=run, lease=lease, workers=workers, on_word=on_word)
-        super().__init__(board, client_settings, workers, start or children(command), stalled, on_begin)
+        coordination = StoreCoordination(
+            place, store, opened, holds, how=how, run=run, lease=lease, workers=workers, on_word=on_word
+        )
+        super().__init__(coordination, client_settings, workers, start or children(command), stalled, on_begin)
 
 
 def begun_in(store: str) -> Begun:

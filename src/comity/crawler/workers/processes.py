@@ -13,6 +13,9 @@ from comity.crawler.workers.jobs import Job, Word
 from comity.crawler.workers.pipe import pack
 from comity.errors import InvalidSetting
 
+# What lies in the current folder is not run, and what this process leaves alone a worker does too.
+_FLAGS: Final = ("-P", *["-E"] * sys.flags.ignore_environment, *["-s"] * sys.flags.no_user_site)
+COMMAND: Final = (sys.executable, *_FLAGS, "-m", "comity", "worker")
 STARTING: Final = 10  # times as long as it may say nothing later it may take to begin
 FOR_SHARD: Final = 16  # files that a shard has open: database and journal, lock, ledger, waits, output
 FOR_DATABASE: Final = 3  # those that reading another's database takes

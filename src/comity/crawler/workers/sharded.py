@@ -22,9 +22,10 @@ from comity.crawler.run.limits import Spent
 from comity.crawler.sharding.shards import checked, manifest_of, part, run_in, shards_for
 from comity.crawler.workers.board import Board, RoundRequest
 from comity.crawler.workers.jobs import Job, Word
-from comity.crawler.workers.processes import Start, WorkerProcess, check_files, children
+from comity.crawler.workers.processes import COMMAND, Start, WorkerProcess, check_files, children
+from comity.crawler.workers.settled import Settled, settled
 from comity.crawler.workers.shard import ShardEnd
-from comity.crawler.workers.supervisor import COMMAND, STALLED, Settled, SharedCrawl, settled
+from comity.crawler.workers.shared import STALLED, SharedCrawl
 from comity.errors import StorageError
 from comity.frontier import Run, State, View, has_begun
 from comity.frontier.messages import pending
@@ -32,8 +33,8 @@ from comity.net import ClientSettings
 from comity.policy import Policy
 
 
-class FolderBoard:
-    """See supervisor.BoardKept.
+class FolderCoordination:
+    """See shared.Coordination.
 
     Args:
         workers: how many processes there are.
@@ -57,7 +58,7 @@ class FolderBoard:
         self._orders = Orders(folder)
 
     def check(self, connections: int) -> None:
-        """As of BoardKept, here and below."""
+        """As of Coordination, here and below."""
         check_files(-(-self._manifest.shards // self._count), self._manifest.shards, connections)
 
     @asynccontextmanager
@@ -220,5 +221,5 @@ class ShardedCrawl(SharedCrawl):
             refresh=refresh,
         )
         workers = min(checked("workers", workers), holds.manifest.shards)
-        board = FolderBoard(place, holds, workers, refresh=refresh)
-        super().__init__(board, client_settings, workers, start or children(command), stalled, on_begin)
+        coordination = FolderCoordination(place, holds, workers, refresh=refresh)
+        super().__init__(coordination, client_settings, workers, start or children(command), stalled, on_begin)

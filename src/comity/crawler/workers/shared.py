@@ -1,100 +1,37 @@
 """A crawl by several processes of one machine: they are started, and again when they die; told to stop; killed when
-they are silent for too long; and none is left. Who has which shard says the board that it is given (BoardKept).
+they are silent for too long; and none is left. Who has which shard says the Coordination that it is given.
 """
 
 import asyncio
-import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, closing, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from comity import urls
-from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.plugins import Plugins
 from comity.crawler.progress.snapshot import ShardNow, Snapshot, merged
 from comity.crawler.progress.stats import Pace, Stats, summed
 from comity.crawler.progress.webhook import Webhook
-from comity.crawler.run.checkpoint import Begun, settings_in_force, settings_to_dict
 from comity.crawler.run.run import End
-from comity.crawler.sharding.shards import LOCK, CrawlManifest, checked, placed_by
-from comity.crawler.sinks.runner import DEFAULT, named
+from comity.crawler.sharding.shards import LOCK
+from comity.crawler.sinks.runner import named
 from comity.crawler.workers.jobs import Job, Word, name_of_process
 from comity.crawler.workers.processes import Start, WorkerProcess
+from comity.crawler.workers.settled import Settled
 from comity.crawler.workers.shard import ShardEnd
-from comity.errors import InvalidSetting, StorageError
+from comity.errors import StorageError
 from comity.frontier.database import explained, lock
 from comity.frontier.durable import make_folder
 from comity.net import ClientSettings
-from comity.policy import Policy
-from comity.policy.policy import policy_to_dict
 
 STALLED: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
 MOST_DEATHS: Final = 5  # of one worker that kept no page in between
-# What lies in the current folder is not run, and what this process leaves alone a worker does too.
-_FLAGS: Final = ("-P", *["-E"] * sys.flags.ignore_environment, *["-s"] * sys.flags.no_user_site)
-COMMAND: Final = (sys.executable, *_FLAGS, "-m", "comity", "worker")
 LOOK_EVERY: Final = 0.5  # seconds
 
 
-@dataclass(slots=True)
-class Settled:
-    """What holds for the run of a crawl of several shards that begins."""
-
-    manifest: CrawlManifest
-    policy: Policy
-    settings: CrawlSettings
-
-
-def settled(
-    before: CrawlManifest | None,
-    seeds: Iterable[str],
-    *,
-    shards: int | None,
-    fallback: int,
-    policy: Policy | None,
-    settings: CrawlSettings | Mapping[str, Any] | None,
-    sink: str | None,
-    expander: str | None,
-    refresh: bool,
-) -> Settled:
-    """What holds for a crawl of several shards in the run that begins.
-
-    Args:
-        before: what held for it so far; None where it is new.
-        fallback: how many shards a new one has where nobody says it.
-        Others as of ShardedCrawl.
-
-    Raises:
-        InvalidURL, InvalidSetting
-        StorageError: it is written in another format.
-    """
-    begun = Begun() if before is None else Begun.of(before)
-    policy = policy or begun.policy or Policy()
-    its = settings_in_force(settings, begun.settings, refresh=refresh)
-    if its.render:
-        raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl with --shards 1")
-    by = placed_by(policy.pace_by)
-    manifest = before or CrawlManifest(checked("shards", shards or fallback, least=2), by, sink=sink or DEFAULT)
-    if shards is not None and shards != manifest.shards:
-        raise InvalidSetting(f"shards: the crawl was begun with {manifest.shards}, which cannot be changed")
-    if sink is not None and sink != manifest.sink:
-        raise StorageError(
-            f"the crawl is written as {manifest.sink}, not as {sink}",
-            hint=f"continue with {manifest.sink}, or choose another folder",
-        )
-    if by != manifest.by:
-        raise InvalidSetting("pace_by: it says what the shards' hosts are, so it stays what it was")
-    given = [urls.normalise(seed) for seed in seeds]
-    manifest.seeds = list(dict.fromkeys((*manifest.seeds, *given)))
-    manifest.expander = expander or manifest.expander
-    manifest.policy, manifest.settings = policy_to_dict(policy), settings_to_dict(its)
-    return Settled(manifest, policy, its)
-
-
-class BoardKept(Protocol):
+class Coordination(Protocol):
     """Where it is kept who has which shard, and how all stand: in a folder (sharded.py), or a store (joined.py).
 
     Attributes:
@@ -151,7 +88,7 @@ class SharedCrawl:
     """One crawl by several processes. It is used like a Crawler.
 
     Args:
-        board: who has which shard.
+        coordination: who has which shard.
         workers: how many processes.
         start: what starts one.
         stalled: seconds of silence after which a worker is killed and started again.
@@ -163,16 +100,17 @@ class SharedCrawl:
 
     def __init__(
         self,
-        board: BoardKept,
+        coordination: Coordination,
         client_settings: ClientSettings | None,
         workers: int,
         start: Start,
         stalled: float,
         on_begin: Callable[[], None] | None,
     ) -> None:
-        self.folder, self.policy, self.settings = board.folder, board.settled.policy, board.settled.settings
+        settled = coordination.settled
+        self.folder, self.policy, self.settings = coordination.folder, settled.policy, settled.settings
         self.end = End()
-        self._board = board
+        self._coordination = coordination
         self._on_begin = on_begin
         self._client_settings = client_settings or ClientSettings()
         self._stalled = stalled
@@ -194,17 +132,17 @@ class SharedCrawl:
     @property
     def format(self) -> str:
         """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`."""
-        return self._board.settled.manifest.sink
+        return self._coordination.settled.manifest.sink
 
     @property
     def refreshes(self) -> bool:
         """Whether this is a refresh, or goes on with one."""
-        return self._board.settled.manifest.refresh > 0
+        return self._coordination.settled.manifest.refresh > 0
 
     @property
     def stats(self) -> Stats:
         """Counts over all runs, shards and machines."""
-        return summed(now.stats for now in self._board.now.values())
+        return summed(now.stats for now in self._coordination.now.values())
 
     def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
         """How the crawl stands: from any thread. Of hosts it shows this machine's, as of a second ago or less."""
@@ -217,7 +155,7 @@ class SharedCrawl:
             stats=self.stats,
             seconds=now - self._pace.started,
             pages_per_second=self._pace.per_second(now, self.stats.pages),
-            shards=tuple(self._board.now.copy().values()),
+            shards=tuple(self._coordination.now.copy().values()),
             most_hosts=hosts,
             most_rules=rules,
         )
@@ -239,24 +177,25 @@ class SharedCrawl:
         return self.stats
 
     async def _crawl(self) -> None:
-        manifest = self._board.settled.manifest
+        manifest = self._coordination.settled.manifest
         named(manifest.sink)  # what lacks is said before anything is written
         Plugins(None, manifest.expander)
-        self._board.check(self._of_each(self._client_settings.connections))
+        self._coordination.check(self._of_each(self._client_settings.connections))
         make_folder(self.folder)
         with explained(self.folder / LOCK):
             held = lock(self.folder / LOCK)
         with closing(held):
-            async with self._board.begun():
-                self._pace.earlier = self._board.earlier
+            async with self._coordination.begun():
+                self._pace.earlier = self._coordination.earlier
                 if self._on_begin is not None:
                     self._on_begin()
-                if any(now.state != "ended" for now in self._board.now.values()):  # else what lies here is tidied up
+                stands = self._coordination.now.values()
+                if any(now.state != "ended" for now in stands):  # else what lies here is tidied up
                     await self._work()
                 if self._error is not None:
                     raise self._error
-                left, unasked = await self._board.sum_up(self._ends, stopped=self._stopping)
-                self._stopping = self._stopping and not self._board.ended
+                left, unasked = await self._coordination.sum_up(self._ends, stopped=self._stopping)
+                self._stopping = self._stopping and not self._coordination.ended
                 self.end = self._ended(left, unasked)
 
     def _of_each(self, most: int) -> int:
@@ -294,7 +233,7 @@ class SharedCrawl:
             if (self._stopping or self._error is not None) and not told_stop:
                 told_stop = True
                 self._tell_begun(("stop",))
-            if self._error is not None or self._board.has_enough(stopping=self._stopping):
+            if self._error is not None or self._coordination.has_enough(stopping=self._stopping):
                 for worker in self._processes:
                     worker.dismiss()
             if now - looked >= LOOK_EVERY:
@@ -311,9 +250,9 @@ class SharedCrawl:
     async def _died(self, worker: WorkerProcess) -> None:
         """A worker is dead: whoever has its shards next goes on as after a crash."""
         assert worker.process is not None
-        worker.died(sum(now.records for now in self._board.now.values()))
+        worker.died(sum(now.records for now in self._coordination.now.values()))
         if worker.deaths >= MOST_DEATHS:
-            go_on = self._board.go_on
+            go_on = self._coordination.go_on
             self._error = StorageError(
                 f"worker {worker.number} died {worker.deaths} times without keeping a page "
                 f"(exit code {worker.process.returncode})",
@@ -321,7 +260,7 @@ class SharedCrawl:
             )
             return
         self._pictures.pop(worker.number, None)
-        self._board.lost(worker)
+        self._coordination.lost(worker)
         await worker.start(self._job(worker))
 
     def _heard(self, worker: WorkerProcess, word: Word) -> None:
@@ -340,7 +279,7 @@ class SharedCrawl:
                 self._error = self._error or error
                 self._wake.set()
             case _:
-                self._board.heard(worker, word)
+                self._coordination.heard(worker, word)
 
     def _tell_begun(self, word: Word) -> None:
         for worker in self._processes:
@@ -350,19 +289,19 @@ class SharedCrawl:
     def _job(self, worker: WorkerProcess) -> Job:
         settings = replace(self.settings, concurrency=-(-self.settings.concurrency // len(self._processes)))
         client = replace(self._client_settings, connections=self._of_each(self._client_settings.connections))
-        name, manifest = name_of_process(worker.number), self._board.settled.manifest
-        return self._board.job(worker, Job(self.folder, name, manifest, self.policy, settings, client))
+        name, manifest = name_of_process(worker.number), self._coordination.settled.manifest
+        return self._coordination.job(worker, Job(self.folder, name, manifest, self.policy, settings, client))
 
     def _look(self) -> None:
         try:
-            if self._board.look(sum(each.is_waiting for each in self._processes)):
+            if self._coordination.look(sum(each.is_waiting for each in self._processes)):
                 self.stop()
         except StorageError as error:
             self._error = self._error or error
 
     def _ended(self, left: int, unasked: int) -> End:
         """How the crawl ended, by what its shards said at their end."""
-        ends, limit = [each.end for each in self._ends.values()], self._board.limit_reached
+        ends, limit = [each.end for each in self._ends.values()], self._coordination.limit_reached
         put_off = None if limit or self.stopped else next((end.put_off for end in ends if end.put_off), None)
         return End(
             trouble=next((end.trouble for end in ends if end.trouble), None),
