@@ -26,9 +26,8 @@ from comity.cli.terminal import complain, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
 
 if TYPE_CHECKING:
-    from comity.configuration import Configuration
     from comity.retrieve import Retrieved
-    from comity.retrieve.schemas import Schema
+    from comity.retrieve.schemas import Schema, Selected
 
 
 @command("Fetch and crawl")
@@ -83,13 +82,16 @@ def fetch(
 
     if pieces and not as_json:
         raise click.UsageError("--with adds to --json")
+    if schema is not None and (as_json or strategy == "force"):
+        given = "--json" if as_json else "--strategy force"
+        raise click.UsageError(f"--schema prints the records of the page itself; leave out {given}")
     configuration = loaded(**options)
-    if schema is not None:
-        return _records(url, Schema(read(schema).decode("utf-8-sig", "replace")), configuration)
+    selecting = None if schema is None else _Selecting(Schema(read(schema).decode("utf-8-sig", "replace")))
 
     async def retrieved() -> "Retrieved":
+        how: Any = "disabled" if selecting else strategy  # what llms.txt offers has no elements to select
         async with AsyncClient(configuration.policy, configuration.client) as client:
-            return await retrieve(client, url, strategy=strategy, content=content)
+            return await retrieve(client, url, strategy=how, content=content, extractor=selecting)
 
     try:
         result = asyncio.run(retrieved())
@@ -101,6 +103,9 @@ def fetch(
     except BadStatus as error:
         complain(str(error))
         return Exit.NOT_READY if is_temporary(error.status) else Exit.FATAL
+    if selecting is not None and selecting.found is None:
+        complain(f"{result.url} is {result.media_type}: a schema selects from HTML")
+        return Exit.FATAL
     walled = result.kind != "page" and not result.markdown
     text = json.dumps(result.to_dict(pieces, max_tokens), indent=2) + "\n" if as_json else result.markdown
     if output is not None:
@@ -108,35 +113,37 @@ def fetch(
             output.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
     elif as_json:
         click.echo(text, nl=False)
+    elif selecting is not None:
+        _print(text)
     elif not walled:
         _print(text if text.endswith("\n") else text + "\n")
+    if selecting is not None:
+        for line in (*_warnings(result), *_hidden(result)):
+            complain(line)
+        return selecting.end(result.url)
     if not as_json:
         for line in _notes(result):
             complain(line)
     return Exit.FATAL if walled else Exit.DONE
 
 
-def _records(url: str, schema: "Schema", configuration: "Configuration") -> Exit:
-    """Print a line of JSON for each record of a page; exit code 2: it does not fit the schema."""
-    from comity.client import Client
-    from comity.signals import encodings
+class _Selecting:
+    """An extractor that answers the records of a page, a line of JSON each."""
 
-    with Client(configuration.policy, configuration.client) as client:
-        try:
-            answer = client.get(url)
-        except RobotsDisallowed as error:
-            complain(str(error))
-            return Exit.PARTLY
-    if not answer.ok:
-        complain(f"{url} answered with HTTP status {answer.status}")
-        return Exit.FATAL
-    encoding = encodings.detect(answer.body, answer.headers.get("Content-Type"))
-    found = schema.read(encodings.to_utf8(answer.body, encoding).decode("utf-8", "replace"), answer.url)
-    for record in found.records:
-        click.echo(json.dumps(record, ensure_ascii=False))
-    if found.misfit is not None:
-        complain(f"{url} does not fit the schema: {found.misfit}")
-    return Exit.DONE if found.misfit is None else Exit.PARTLY
+    def __init__(self, schema: "Schema") -> None:
+        self._schema = schema
+        self.found: Selected | None = None
+
+    def __call__(self, html: str, url: str) -> str:
+        self.found = self._schema.read(html, url)
+        return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in self.found.records)
+
+    def end(self, url: str) -> Exit:
+        """Say how the page does not fit; the exit code of that."""
+        if self.found is None or self.found.misfit is None:
+            return Exit.DONE
+        complain(f"{url} does not fit the schema: {self.found.misfit}")
+        return Exit.PARTLY
 
 
 def _print(text: str) -> None:
@@ -158,12 +165,21 @@ def _notes(result: "Retrieved") -> list[str]:
         what = "an empty page" if result.kind == "empty" else f"no page, but a {result.kind.replace('_', ' ')}"
         notes.append(f"{what}: {result.reason}")
     notes += [f"quality: {reason.message}" for reason in result.quality.reasons]
-    notes += [f"warning: {warning.message}" for warning in result.warnings]
+    notes += _warnings(result)
     if result.left_out:
         parts = ", ".join(f"{each.place} {each.words}" for each in result.left_out)
         notes.append(f"left out (number of words): {parts}; use --content all to keep them")
-    notes += [
-        f"hidden text{'' if each.kept else ', left out'}: {each.message} «{each.excerpt}»"
+    return [*notes, *_hidden(result)]
+
+
+def _warnings(result: "Retrieved") -> list[str]:
+    return [f"warning: {warning.message}" for warning in result.warnings]
+
+
+def _hidden(result: "Retrieved") -> list[str]:
+    own = result.evidence.conversion == "extractor"  # it may have kept what we would have left out
+    notes = [
+        f"hidden text{'' if each.kept or own else ', left out'}: {each.message} «{each.excerpt}»"
         for each in result.hidden[:10]
     ]
     if len(result.hidden) > 10:

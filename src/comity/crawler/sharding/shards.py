@@ -219,8 +219,8 @@ def _see_that_it_is_whole(folder: Path, marked: Path) -> None:
     if (stored := stored_in(marked)) is not None:
         raise InputError(
             f"{folder} holds one machine's part of the crawl in {stored.store}, and is not a crawl by itself",
-            hint="comity prove, report, why, pages and frontier read the folder of the machine; "
-            "comity crawl --store URL --join takes part in the crawl",
+            hint="to continue it, give --store URL too, with --resume, or with --join where others work on it; "
+            "comity prove, report, why, pages and frontier read the folder as it is",
         )
 
 
