@@ -436,6 +436,53 @@ def test_pages_that_a_worker_told_of_and_did_not_commit_do_not_keep_it_alive(tmp
         asyncio.run(crawl.run())
 
 
+DEADLY = """
+import os
+
+from comity.crawler import Expanded
+
+class Deadly:
+    def expand(self, response):
+        if response.url.endswith("/deadly"):
+            os._exit(1)
+        return Expanded()
+"""
+
+
+def test_a_page_that_kills_each_worker_that_fetches_it_ends_the_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who comes next begins a run in the ledger, and another worker keeps pages: neither is its progress."""
+    (tmp_path / "deadly.py").write_text(DEADLY, encoding="ascii")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    here, there = (
+        next(f"127.0.0.{n}" for n in range(1, 9) if shard_of(f"127.0.0.{n}", 2) == shard) for shard in (0, 1)
+    )
+    with Site(here) as deadly, Site(there) as other:
+        deadly.link("/", "/deadly")
+        deadly.link("/deadly")
+        for number in range(2000):
+            other.link(f"/{number}", f"/{number + 1}")
+        crawl = ShardedCrawl(
+            [deadly.url("/"), other.url("/0")],
+            tmp_path / "out",
+            shards=2,
+            workers=2,
+            policy=QUICK.with_changes(min_interval=0.05),
+            settings={"sitemaps": False, "scope": "any"},
+            expander="deadly:Deadly",
+        )
+
+        async def run() -> None:
+            async with asyncio.timeout(HANGS):
+                await crawl.run()
+
+        with pytest.raises(StorageError, match=r"worker [01] died 5 times without keeping a page \(exit code 1\)"):
+            asyncio.run(run())
+    assert 1 < crawl.stats.pages < 2000
+
+
 def test_a_plug_in_that_is_not_there_leaves_nothing_behind(tmp_path: Path) -> None:
     for kind in ("sink", "expander"):
         crawl = ShardedCrawl(["http://127.0.0.1/"], tmp_path / "out", policy=QUICK, **{kind: "not_there:X"})  # type: ignore[arg-type]

@@ -85,7 +85,7 @@ class ShardNow:
         sent, taken: the last parcel for each other shard, and of each, as committed.
         spent: taken of the limits, over all runs.
         stats: its counts over all runs.
-        records: of its ledger, as committed.
+        records, kept: of its ledger, and pages over all runs, as committed.
     """
 
     number: int
@@ -101,6 +101,7 @@ class ShardNow:
     spent: Spent = field(default_factory=Spent)
     stats: Stats = field(default_factory=Stats)
     records: int = 0
+    kept: int = 0
 
     @property
     def rests(self) -> bool:

@@ -55,6 +55,7 @@ class Commits:
 
     Attributes:
         records: of the ledger, that are committed.
+        pages: the same, over all runs.
 
     Args:
         state: gives what is to be saved with a commit, by name.
@@ -87,7 +88,7 @@ class Commits:
         self._under_way: asyncio.Task[None] | None = None
         self._next = given.clock.monotonic() + EVERY
         self._sent = opened.frontier.sent
-        self.records = 0
+        self.records = self.pages = 0
 
     @property
     def under_way(self) -> bool:
@@ -144,7 +145,7 @@ class Commits:
         done = await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._opened.writer, work))
         self._book.committed(done.new, done.trapped, done.refusals)
         self._collector.committed(done.seconds)
-        self.records = done.records
+        self.records, self.pages = done.records, stats.pages
         self._facts.committed()
         self._waits.committed()
         resumed = done.unsaved.batch.resumed

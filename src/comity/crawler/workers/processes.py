@@ -4,7 +4,7 @@ import asyncio
 import pickle
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Protocol
@@ -24,7 +24,13 @@ LONG_AGO: Final = 600.0  # seconds that a worker lived after which its earlier d
 
 
 class Running(Protocol):
-    """A worker that was started, wherever it runs."""
+    """A worker that was started, wherever it runs.
+
+    Attributes:
+        pid: of its process; None before it has a place to run.
+    """
+
+    pid: int | None
 
     @property
     def returncode(self) -> int | None:
@@ -58,7 +64,7 @@ class Child:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
-        self.pid = process.pid
+        self.pid: int | None = process.pid
         self.kill, self.wait = process.kill, process.wait
 
     @classmethod
@@ -134,7 +140,7 @@ class WorkerProcess:
         self._listening: asyncio.Task[None] | None = None
         self._started = 0.0
         self._silent = 0.0  # seconds
-        self._pages = 0  # kept when it died last
+        self._before: Mapping[int, int] = {}  # pages kept when it was started, by shard
 
     @property
     def is_waiting(self) -> bool:
@@ -147,8 +153,13 @@ class WorkerProcess:
         dead = self.process is not None and self.process.returncode is not None
         return dead and (self._listening is None or self._listening.done())
 
-    async def start(self, job: Job) -> None:
-        """Start it, or another in its place; the one before is dead."""
+    async def start(self, job: Job, kept: Mapping[int, int]) -> None:
+        """Start it, or another in its place; the one before is dead.
+
+        Args:
+            kept: by shard the pages that are committed, over all runs.
+        """
+        self._before = kept
         self.process, self.name = await self._start(job), job.name
         self.begun = self.ended = False
         self._silent, self._started = 0.0, time.monotonic()
@@ -173,11 +184,11 @@ class WorkerProcess:
             self._silent = 0.0
             self.kill()
 
-    def died(self, pages: int) -> None:
-        """It died before its end. `pages`: committed by its shards, over all runs."""
-        in_vain = pages <= self._pages and time.monotonic() - self._started < LONG_AGO
-        self.deaths = self.deaths + 1 if in_vain else 1
-        self._pages = pages
+    def died(self, kept: Mapping[int, int]) -> None:
+        """It died before its end. `kept`: as of `start`, of the shards that it had."""
+        is_late = time.monotonic() - self._started >= LONG_AGO
+        kept_some = is_late or any(pages > self._before.get(shard, 0) for shard, pages in kept.items())
+        self.deaths = 1 if kept_some else self.deaths + 1
 
     def kill(self) -> None:
         """End it at once."""

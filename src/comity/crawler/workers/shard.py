@@ -125,6 +125,7 @@ class Shard:
             Spent(*spent.listed(now)),
             self.crawler.stats,
             run.commits.records,
+            run.commits.pages,
         )
 
     def result(self, worker: int) -> ShardEnd:

@@ -207,7 +207,7 @@ class SharedCrawl:
         """Have the processes work until all have ended. Whatever happens, none is left."""
         try:
             for worker in self._processes:
-                await worker.start(self._job(worker))
+                await self._start(worker)
             await self._watch_workers()
         finally:
             for worker in self._processes:
@@ -250,7 +250,8 @@ class SharedCrawl:
     async def _died(self, worker: WorkerProcess) -> None:
         """A worker is dead: whoever has its shards next goes on as after a crash."""
         assert worker.process is not None
-        worker.died(sum(now.records for now in self._coordination.now.values()))
+        stands = self._coordination.now.values()
+        worker.died({now.number: now.kept for now in stands if now.worker == worker.process.pid})
         if worker.deaths >= MOST_DEATHS:
             go_on = self._coordination.go_on
             self._error = StorageError(
@@ -261,7 +262,11 @@ class SharedCrawl:
             return
         self._pictures.pop(worker.number, None)
         self._coordination.lost(worker)
-        await worker.start(self._job(worker))
+        await self._start(worker)
+
+    async def _start(self, worker: WorkerProcess) -> None:
+        kept = {now.number: now.kept for now in self._coordination.now.values()}
+        await worker.start(self._job(worker), kept)
 
     def _heard(self, worker: WorkerProcess, word: Word) -> None:
         match word:
