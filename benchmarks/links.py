@@ -114,7 +114,7 @@ def report(pages: list[bytes], compared: bool = True) -> None:
     print(f"  of which reading tags: {seconds(tags, pages) * 1e6:.0f} us")
     print(f"  of which character set: {seconds(lambda body: encodings.detect(body, None), pages) * 1e6:.0f} us")
     base = urls.Base(URL)
-    hrefs = [attributes["href"] for _, attributes in tags(pages[0]) if "href" in attributes]
+    hrefs = [said for _, said in tags(pages[0]) if isinstance(said, str)]
     joined = seconds(lambda _: [base.join(href) for href in hrefs], pages)
     print(f"  of which joining {len(hrefs)} references: {joined * 1e6:.0f} us")
     for name, peer in peers().items():

@@ -1,6 +1,7 @@
-"""UTF-8 as bytes: is it well-formed, and the same as a JSON string. A page need not become a `str` to be written.
+"""What is written of each page: UTF-8 as bytes, whether it is well-formed and as a JSON string, so that a page need not
+become a `str`; and which values every writer of JSON writes alike.
 
-Compiled, each is one pass over the bytes; interpreted, the standard library does it. The answers are the same.
+Compiled, each is one pass; interpreted, the standard library does what is about bytes. The answers are the same.
 """
 
 from __future__ import annotations
@@ -22,6 +23,22 @@ _LONG = cython.declare(cython.Py_ssize_t, 32 * 1024)  # bytes for which it is wo
 SLACK = cython.declare(cython.Py_ssize_t, 16)  # bytes beyond the text: up to eight are written at a time
 _LOWEST_FIRST = sys.byteorder == "little"  # eight bytes are looked at as one number
 _encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def by_any_writer(values: object) -> bool:
+    """Whether every writer of JSON writes some values alike: texts, whole numbers, truth values and nulls, and of
+    fractions those that need no exponent; not what holds others."""
+    value: object
+    number: cython.double
+    for value in values:
+        kind = type(value)
+        if kind is float:
+            number = value
+            if number != 0 and not (1e-4 <= number < 1e16):
+                return False
+        elif not (value is None or kind is str or kind is int or kind is bool or isinstance(value, str)):
+            return False
+    return True
 
 
 def is_utf8(data: bytes) -> bool:
@@ -66,15 +83,16 @@ def _well_formed(data: cython.p_const_uchar, size: cython.Py_ssize_t) -> cython.
     first: cython.uchar
     low: cython.uchar
     high: cython.uchar
-    block: cython.ulonglong = 0
-    ones: cython.ulonglong = 0x01010101
-    ones |= ones << 32
+    every: cython.uchar
+    i: cython.Py_ssize_t
     while at < size:
-        while at + 8 <= size:
-            memcpy(cython.address(block), data + at, 8)
-            if block & (ones * 0x80):
+        while at + 64 <= size:
+            every = 0
+            for i in range(64):  # which a compiler makes a few instructions of
+                every |= data[at + i]
+            if every >= 0x80:
                 break
-            at += 8
+            at += 64
         while at < size and data[at] < 0x80:
             at += 1
         if at >= size:

@@ -9,11 +9,11 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, make_dataclass
 from functools import cache
 from inspect import cleandoc, getsource
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from comity.errors import InvalidSetting
 
@@ -28,6 +28,27 @@ _BYTES: Final = {
 _UNITS: Final = {"seconds": _SECONDS, "bytes": _BYTES}
 MOST_SECONDS: Final = 1e12
 _AMOUNT: Final = r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*"
+
+
+T = TypeVar("T")
+
+
+def made(kind: type[T], *values: Any) -> T:
+    """An object of a frozen dataclass with slots, in a fifth of the time: to make one takes a call for each field, so
+    that one of the same slots which is not frozen is made instead, and becomes it.
+
+    Args:
+        values: of all its fields, in their order.
+    """
+    found: T = _thawed(kind)(*values)  # type: ignore[arg-type]  # a class can be hashed
+    found.__class__ = kind
+    return found
+
+
+@cache
+def _thawed(kind: Any) -> Any:
+    names = [each.name for each in dataclasses.fields(kind)]
+    return make_dataclass(kind.__name__, names, bases=kind.__bases__, slots=True, eq=False, repr=False)
 
 
 class WrongType(ValueError):

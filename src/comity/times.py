@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 
+@lru_cache(4096)  # the time of a robots.txt is written with each decision
 def iso(unix: float | None) -> str | None:
     """A Unix time in seconds as text; None, or a time that no calendar has, gives None."""
     if unix is None:
@@ -15,7 +16,7 @@ def iso(unix: float | None) -> str | None:
         return None
 
 
-@lru_cache(4096)  # a crawl writes many times of the same few seconds
+@lru_cache(4096)  # and many times of the same few seconds
 def _second(unix: int) -> str:
     return datetime.fromtimestamp(unix, UTC).isoformat(timespec="seconds")[:19]
 
@@ -39,6 +40,7 @@ def lasting(seconds: float) -> str:
     return f"{seconds / 86_400:,.0f} days" if seconds < 1e9 else f"{seconds / 31_556_952:,.4g} years"
 
 
+@lru_cache(4096)
 def read(text: str) -> float:
     """The Unix time in seconds that a text names.
 

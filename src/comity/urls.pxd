@@ -6,3 +6,15 @@ cdef extern from "Python.h":
 
 cdef Py_ssize_t authority_end(const char* text, Py_ssize_t size) noexcept nogil
 cdef Py_ssize_t path_end(const char* text, Py_ssize_t size, Py_ssize_t i) noexcept nogil
+
+cdef class Base:
+    cdef readonly str url
+    cdef bint _plain
+    cdef str _normal
+    cdef Py_ssize_t _root
+    cdef str _origin
+    cdef str _directory
+    cdef str _path
+
+    cpdef str join(self, str reference)
+    cdef str _relative(self, str reference)

@@ -120,14 +120,6 @@ def join(base, reference):
 class Base:
     """What the references of one page are resolved against: the page's URL or its `<base href>`."""
 
-    url = cython.declare(str, visibility="readonly")
-    _plain: cython.bint
-    _normal: str
-    _root: cython.Py_ssize_t
-    _origin: str
-    _directory: str
-    _path: str
-
     def __init__(self, url) -> None:
         self.url = _scalars(_exact(url))
         normal: str | None = None
@@ -145,8 +137,7 @@ class Base:
             self._path = normal if query < 0 else normal[:query]
             self._directory = self._path[: self._path.rfind("/") + 1]
 
-    @cython.ccall
-    def join(self, reference: str) -> str | None:
+    def join(self, reference):
         """As the function of this name."""
         found: str | None = None
         size: cython.Py_ssize_t = len(reference)
@@ -179,8 +170,7 @@ class Base:
                 return None
         return found if found is not None else _judged(reference, self.url)
 
-    @cython.cfunc
-    def _relative(self, reference: str) -> str | None:
+    def _relative(self, reference):
         """For a path without leading slash: `x.html`, `./x.html`, `../../x.html`; None where it is not plain."""
         directory: str = self._directory
         start: cython.Py_ssize_t = 0

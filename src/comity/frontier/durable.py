@@ -149,9 +149,10 @@ class AppendedFile:
 
     def add(self, data: bytes) -> None:
         """Append with the next flush. Much is handed to the system before; it counts only once it is flushed."""
+        size = len(data)
         self._parts.append(data)
-        self._held += len(data)
-        self.pending += len(data)
+        self._held += size
+        self.pending += size
         if self._held >= MOST_HELD:
             with explained_files(self.path.parent):
                 self._write()

@@ -16,7 +16,7 @@ from typing import Any
 from comity.frontier.database import explained, lock, open_for_reading, open_for_writing
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.seen import Seen
-from comity.frontier.store import Row
+from comity.frontier.store import Row, quick
 from comity.frontier.tables import URL, FrontierTables
 from comity.frontier.values import Batch
 
@@ -145,7 +145,7 @@ class SqliteStore(FrontierTables):
             self._tell(_STATED, batch.stated)
 
     def _tell(self, statement: str, values: Any) -> None:
-        self._db.execute(statement, (json.dumps(values, separators=(",", ":")),))
+        self._db.execute(statement, (quick(values),))
 
     def begin_refresh(self) -> int:
         self._db.execute("CREATE UNIQUE INDEX IF NOT EXISTS visited ON visit (url)")
@@ -167,8 +167,7 @@ class SqliteStore(FrontierTables):
         self._db.executemany("DELETE FROM parcel WHERE shard = ? AND id <= ?", delivered.items())
 
     def keep(self, facts: Mapping[str, str]) -> None:
-        values = json.dumps(facts)
-        self._db.execute("INSERT OR REPLACE INTO run SELECT key, value FROM json_each(?)", (values,))
+        self._tell("INSERT OR REPLACE INTO run SELECT key, value FROM json_each(?)", facts)
 
     def drop(self, names: list[str]) -> None:
         self._db.execute("DELETE FROM run WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(names),))

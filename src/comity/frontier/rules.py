@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 from comity.frontier import messages
 from comity.frontier.committed import CommittedFrontier
 from comity.frontier.later import Inside, Judged, StateChanges, Visits, judge
-from comity.frontier.store import LATER, POLICY, USAGE, Committed, Row, Store, rank, split
+from comity.frontier.store import LATER, POLICY, USAGE, Committed, Row, Store, quick, rank, split
 from comity.frontier.values import Batch, Entry, EntryKind, Found, State
 
 NEXT_ID: Final = "next_id"
@@ -274,6 +274,9 @@ class DurableFrontier(CommittedFrontier):
         }
 
     def _save(self, state: Mapping[str, Any]) -> None:
-        self._store.keep({key: json.dumps(value) for key, value in state.items() if value is not None})
+        kept = {key: value for key, value in state.items() if value is not None}
+        self._store.keep(  # texts and counts, of which there are some for each page, need no encoder made for them
+            {key: quick(value) if type(value) in (str, int) else json.dumps(value) for key, value in kept.items()}
+        )
         if gone := [key for key, value in state.items() if value is None]:
             self._store.drop(gone)

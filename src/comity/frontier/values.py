@@ -24,6 +24,11 @@ class EntryKind(IntEnum):
     SITEMAP = 1
 
 
+for _enum in (State, EntryKind):  # Python 3.11 looks for a member by two calls each time; 3.12 has it stand there
+    for _member in _enum:
+        type.__setattr__(_enum, _member.name, _member)
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A URL in the queue. `id` is permanent: no later URL of the crawl gets the same."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from comity import times
 from comity.errors import InvalidSetting
+from comity.fields import made
 from comity.policy.decision import RECOMMENDATION, Decision, RuleCited, Source, Verdict
 from comity.policy.policy import Policy
 from comity.policy.presets import DAY
@@ -134,7 +135,7 @@ class OriginPolicy:
             assert self._robots is not None
             allowed, decider, why = self._answer(self._robots, url)
             if decider is not None:
-                rule = RuleCited(decider.line, cut(decider.text))
+                rule = made(RuleCited, decider.line, cut(decider.text))
             blocked = not allowed
             explicit = decider is not None and decider.pattern != ""
             verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")
@@ -148,7 +149,8 @@ class OriginPolicy:
             why += self._note
         if blocked and policy.mode == "report_only":
             why += "; not blocked, because the mode is report_only"
-        return Decision(
+        return made(
+            Decision,
             url,
             policy.agent,
             verdict,

@@ -10,13 +10,21 @@ try:
 except ModuleNotFoundError:
     from comity import _cython as cython
 
+from comity.fields import made
 from comity.signals import encodings
 from comity.signals._page import UNFOLLOWED, Alternate, LicenseLink, Link, Page, Refresh
 from comity.signals._tags import MAX_TAGS, marked, tags
 from comity.signals.link_header import parse_link_headers, relation_types
 from comity.signals.refresh import declared
-from comity.urls import Base
 from comity.usage.statements import MAX_LICENCES
+
+if cython.compiled:
+    from cython.cimports.comity.urls import Base
+    from cython.cimports.cpython.ref import Py_INCREF
+    from cython.cimports.cpython.tuple import PyTuple_SET_ITEM
+    from cython.cimports.cpython.type import PyType_GenericAlloc
+else:
+    from comity.urls import Base
 
 MAX_URL_LENGTH = 8192  # RFC 9110, 4.1 asks for 8,000 at least
 MAX_LINKS = 20_000
@@ -25,7 +33,6 @@ MAX_TOTAL_LENGTH = 16_000_000  # of all URLs of a page: a long base makes each o
 _FOLLOWED = frozenset(("next", "prev", "previous"))
 _RSL = "application/rsl+xml"
 _SPACE = "\t\n\f\r "
-_new: Any = tuple.__new__  # makes a Link of a pair in a third of the time that Link takes
 
 
 @cython.final
@@ -49,12 +56,12 @@ class Reader:
     withheld: cython.Py_ssize_t
     truncated: bool
     room: cython.Py_ssize_t
-    _join: Any
+    _against: Base
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.base = url
-        self._join = Base(url).join
+        self._against = Base(url)
         self.encoding = "utf-8"
         self.links = {}
         self.metas = []
@@ -74,8 +81,9 @@ class Reader:
     def read_html(self, body: bytes, content_type: str | None) -> None:
         self.encoding = encodings.detect(body, content_type)
         text: bytes = encodings.to_utf8(body, self.encoding)
-        found: list[tuple[str, dict[str, str]]] = tags(text)
+        found: list[tuple[str, Any]] = tags(text)
         name: str
+        said: Any
         attributes: dict[str, str]
         # Few pages have these: they are read once more. A plus sign is found at once where there is none.
         if ("#marked", {}) in found[-2:] or (b"+" in text and b"rsl+xml" in text):
@@ -85,17 +93,21 @@ class Reader:
                 elif _essence(attributes.get("type", "")) == _RSL and len(self.rsl) < MAX_LICENCES:
                     self.rsl.append(attributes["text"])
         href: str | None
-        for name, attributes in found:
-            if name == "base" and "href" in attributes:
-                self._set_base(attributes["href"])
+        for name, said in found:
+            if type(said) is dict and name == "base" and "href" in said:
+                self._set_base(said["href"])
                 break
-        self._join = Base(self.base).join
+        self._against = Base(self.base)
         self.truncated = len(found) >= MAX_TAGS
         count: cython.Py_ssize_t
-        for count, (name, attributes) in enumerate(found):
+        for count, (name, said) in enumerate(found):
             if count % _AT_A_STRETCH == 0:
                 with cython.nogil:
                     pass  # compiled code would keep other threads waiting to its end
+            if type(said) is str:  # of an `a` that has nothing else
+                self._link(said, None)
+                continue
+            attributes = said
             if name == "a" or name == "area":
                 href = attributes.get("href")
                 if href is None:
@@ -126,7 +138,7 @@ class Reader:
         # RFC 8288, 3.2: a header's references are resolved against the URL fetched, whatever <base> says.
         if not link_headers:
             return
-        self._join = Base(self.url).join
+        self._against = Base(self.url)
         for link in parse_link_headers(link_headers):
             # A link with an anchor is about something other than this page.
             if not link.parameters.get("anchor"):
@@ -134,29 +146,30 @@ class Reader:
 
     @cython.ccall
     def page(self) -> Page:
-        return Page(
-            url=self.url,
-            links=tuple([_new(Link, item) for item in self.links.items()]),
-            base=self.base,
-            canonical=self.canonical,
-            title=self.title or None,
-            language=self.language,
-            metas=tuple(self.metas),
-            alternates=tuple(self.alternates),
-            encoding=self.encoding,
-            license_links=tuple(self.licenses),
-            truncated=self.truncated,
-            refresh=self.refresh,
-            rsl=tuple(self.rsl),
-            withheld=self.withheld,
-            heading=self.heading,
+        return made(
+            Page,
+            self.url,
+            tuple([_link_of(url, rel) for url, rel in self.links.items()]),
+            self.base,
+            self.canonical,
+            self.title or None,
+            self.language,
+            tuple(self.metas),
+            tuple(self.alternates),
+            self.encoding,
+            tuple(self.licenses),
+            self.truncated,
+            self.refresh,
+            tuple(self.rsl),
+            self.withheld,
+            self.heading,
         )
 
     @cython.ccall
     def read_refresh(self, header: str) -> None:
         """The header `Refresh`, which counts before the page's own, resolved against the URL fetched (HTML standard,
         7.4.2.3.4)."""
-        self._join = Base(self.url).join
+        self._against = Base(self.url)
         self._refresh(header)
 
     @cython.cfunc
@@ -175,7 +188,7 @@ class Reader:
 
         A base that is not http or https does not count either: nothing relative to it could be fetched.
         """
-        base = self._join(href)
+        base: str | None = self._against.join(href)
         if base is not None and len(base) <= MAX_URL_LENGTH:
             self.base = base
 
@@ -184,7 +197,7 @@ class Reader:
         if self.encoding != "utf-8" and not reference.isascii():
             path, mark, query = reference.partition("?")
             reference = path + mark + encodings.query_encoded(query, self.encoding)
-        url: str | None = self._join(reference)
+        url: str | None = self._against.join(reference)
         if url is None:
             return None
         if len(url) > MAX_URL_LENGTH or len(url) > self.room:
@@ -241,6 +254,18 @@ class Reader:
             url = self._resolve(reference)
             if url is not None:
                 self._license(url, tokens, attributes.get("type", ""))
+
+
+@cython.cfunc
+def _link_of(url: str, rel: tuple) -> object:
+    if not cython.compiled:
+        return Link(url, rel)
+    link: object = PyType_GenericAlloc(Link, 2)  # a page has dozens, and to call Link takes ten times as long
+    Py_INCREF(url)
+    PyTuple_SET_ITEM(link, 0, url)
+    Py_INCREF(rel)
+    PyTuple_SET_ITEM(link, 1, rel)
+    return link
 
 
 def _essence(media_type: str) -> str:

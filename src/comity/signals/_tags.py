@@ -77,7 +77,7 @@ HEADING = cython.declare(cython.Py_ssize_t, 300)
 """Octets from the first heading on that are given."""
 
 
-def tags(text: bytes) -> list[tuple[str, dict[str, str]]]:
+def tags(text: bytes) -> list[tuple[str, str | dict[str, str]]]:
     """The a, area, link, iframe, frame, meta, base, html and title start tags of a page, in order.
 
     Reading stops after MAX_TAGS of them.
@@ -86,10 +86,11 @@ def tags(text: bytes) -> list[tuple[str, dict[str, str]]]:
         text: the page in UTF-8.
 
     Returns:
-        Pairs of name and attributes, of which only those a crawler reads are kept (see _ATTRIBUTES); a `title` has its
-        content as the attribute `text`, and `xlink:href` is kept inside SVG only. What is in a `template` is left out,
-        and of SVG and MathML everything but `a`. At the end there may be `#marked`, where `marked` may find something
-        else than scripts, and `#h1` with the page from its first heading on, HEADING octets, as `text`.
+        Pairs of name and attributes, of which only those a crawler reads are kept (see _ATTRIBUTES); of an `a` with no
+        other than `href` that alone, as a text. A `title` has its content as the attribute `text`, and `xlink:href` is
+        kept inside SVG only. What is in a `template` is left out, and of SVG and MathML everything but `a`. At the end
+        there may be `#marked`, where `marked` may find something else than scripts, and `#h1` with the page from its
+        first heading on, HEADING octets, as `text`.
     """
     return _Tokenizer(text).all_tags()
 
@@ -194,6 +195,8 @@ class _Tokenizer:
     _marked: cython.bint  # whether scripts and what is marked are wanted, and no other tags
     _may_be_marked: cython.bint  # whether an attribute may be data-nosnippet
     _heading: cython.Py_ssize_t  # where the first h1 begins; -1 where there is none
+    _href: str | None  # of an `a` that has no other attribute so far
+    _kept: dict | None  # the attributes of another tag
 
     def __init__(self, text: bytes, marked: bool = False) -> None:
         self._marked = marked
@@ -210,6 +213,8 @@ class _Tokenizer:
         self._noscript = False
         self._may_be_marked = False
         self._heading = -1
+        self._href = None
+        self._kept = None
 
     @cython.ccall
     def all_tags(self) -> list:
@@ -341,7 +346,8 @@ class _Tokenizer:
         end: cython.Py_ssize_t = self._name_end(start)
         name: bytes = b""
         kind: cython.int = 0
-        if end - start == 1 and self._data[start] | 32 == 97:  # a: most of what matters
+        is_a: cython.bint = end - start == 1 and self._data[start] | 32 == 97  # most of what matters
+        if is_a:
             name = b"a"
             kind = _WANTED
         elif end - start == 2 and self._heading < 0 and self._data[start] | 32 == 104 and self._data[end - 1] == 49:
@@ -349,11 +355,15 @@ class _Tokenizer:
         elif self._open or self._marked or _may_matter(self._data[start], end - start):
             name = self._lowered(start, end)
             kind = _KINDS.get(name, 0)
-        attributes: dict | None = None
-        if (kind & _WANTED or self._marked) and self._templates == 0 and self._pieces is None:
-            attributes = {}
-        if not self._attributes(end, attributes):
+        wanted: cython.bint = (kind & _WANTED or self._marked) and self._templates == 0 and self._pieces is None
+        self._href = None
+        self._kept = None
+        if not self._attributes(end, wanted):
             return
+        if is_a and wanted and self._href is not None and not (self._open or self._marked):
+            self._found.append(("a", self._href))
+            return
+        attributes: dict | None = self._all_kept() if wanted else None
         if self._open and self._foreign_start(name):
             if attributes is not None and name == b"a" and not self._marked:
                 if "xlink:href" in attributes and not self._in_svg():
@@ -402,7 +412,7 @@ class _Tokenizer:
             self._skip_past(b">", start)
             return
         end: cython.Py_ssize_t = self._name_end(start)
-        if not self._attributes(end, None):
+        if not self._attributes(end, False):
             return
         if self._noscript and self._text[start:end].lower() == b"noscript":
             self._noscript = False
@@ -410,7 +420,7 @@ class _Tokenizer:
             self._element_end(self._lowered(start, end))
 
     @cython.cfunc
-    def _attributes(self, i: cython.Py_ssize_t, wanted: dict | None) -> cython.bint:
+    def _attributes(self, i: cython.Py_ssize_t, wanted: cython.bint) -> cython.bint:
         """Read the attributes from `i` on; False where the page ends inside the tag, which then is none."""
         data: cython.p_const_uchar = self._data
         size: cython.Py_ssize_t = self._size
@@ -468,15 +478,22 @@ class _Tokenizer:
                     value_end = i
             if end - start == 14 and data[start] | 32 == 100:  # d
                 self._may_be_marked = True
-            if wanted is not None:
-                self._keep(wanted, start, end, value, value_end)
+            if wanted:
+                self._keep(start, end, value, value_end)
         self._at = size
         return False
 
     @cython.cfunc
+    def _all_kept(self) -> dict:
+        """The attributes of the tag that was read, as a dictionary."""
+        if self._kept is None:
+            self._kept = {} if self._href is None else {"href": self._href}
+            self._href = None
+        return self._kept
+
+    @cython.cfunc
     def _keep(
         self,
-        wanted: dict,
         start: cython.Py_ssize_t,
         end: cython.Py_ssize_t,
         value: cython.Py_ssize_t,
@@ -486,7 +503,7 @@ class _Tokenizer:
         # href src rel name content lang type hreflang xlink:href http-equiv: most others differ in length.
         size: cython.Py_ssize_t = end - start
         if size == 14 and self._marked and self._lowered(start, end) == b"data-nosnippet":
-            wanted["data-nosnippet"] = ""
+            self._all_kept()["data-nosnippet"] = ""
         if size < 3 or size > 10 or size == 5 or size == 6 or size == 9:
             return
         name: str | None
@@ -497,15 +514,23 @@ class _Tokenizer:
             if data[i] | 32 not in (104, 115, 114, 110, 99, 108, 116, 120):  # h s r n c l t x
                 return
             name = _ATTRIBUTES.get(self._lowered(start, end))
-        if name is None or name in wanted:
-            return
-        for i in range(value, value_end):
+        if name == "href" and self._kept is None:
+            if self._href is None:
+                self._href = self._value(value, value_end)
+        elif name is not None and name not in self._all_kept():
+            self._kept[name] = self._value(value, value_end)
+
+    @cython.cfunc
+    def _value(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> str:
+        """What an attribute says."""
+        data: cython.p_const_uchar = self._data
+        i: cython.Py_ssize_t
+        for i in range(start, end):
             if data[i] == 38 or data[i] == 13 or data[i] == 0:  # & \r \0
-                octets: bytes = data[value:value_end]
+                octets: bytes = data[start:end]
                 octets = octets.replace(b"\0", b"\xef\xbf\xbd").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-                wanted[name] = unescape(octets.decode("utf-8", "replace"), True)
-                return
-        wanted[name] = data[value:value_end].decode("utf-8", "replace")
+                return unescape(octets.decode("utf-8", "replace"), True)
+        return data[start:end].decode("utf-8", "replace")
 
     @cython.cfunc
     def _closes(self, i: cython.Py_ssize_t, name: bytes) -> cython.bint:
@@ -522,7 +547,7 @@ class _Tokenizer:
         i: cython.Py_ssize_t = self._text.find(b"</", self._at)
         while i >= 0:
             if self._closes(i + 2, name):
-                self._attributes(i + 2 + len(name), None)
+                self._attributes(i + 2 + len(name), False)
                 return i
             i = self._text.find(b"</", i + 2)
         self._at = self._size
@@ -546,7 +571,7 @@ class _Tokenizer:
             if code == 60:  # <
                 if i + 1 < self._size and data[i + 1] == 47 and self._closes(i + 2, b"script"):
                     if not doubly:
-                        self._attributes(i + 8, None)
+                        self._attributes(i + 8, False)
                         return
                     doubly = False
                 elif escaped and not doubly and self._closes(i + 1, b"script"):

@@ -17,6 +17,7 @@ from comity.signals.content_type import extract
 
 PRESCAN_BYTES = 1024
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
+_MARKS = tuple(mark for mark, _ in _BOMS)
 _CODECS = {
     "big5": "big5hkscs",
     "euc-kr": "cp949",
@@ -60,9 +61,8 @@ def detect(body: bytes, content_type: str | None = None, *, markup: bool = True)
     Args:
         markup: whether the body is HTML or XML, which may name its encoding itself.
     """
-    for mark, name in _BOMS:
-        if body.startswith(mark):
-            return name
+    if body.startswith(_MARKS):
+        return next(name for mark, name in _BOMS if body.startswith(mark))
     stated = _from_header(content_type) if content_type else None
     if stated is None and markup:
         stated = prescan(body[:PRESCAN_BYTES])
@@ -93,10 +93,9 @@ def to_utf8(body: bytes, encoding: str) -> bytes:
     Args:
         encoding: by the standard's name or Python's.
     """
-    for mark, name in _BOMS:
-        if name == encoding and body.startswith(mark):
-            body = body[len(mark) :]
-            break
+    if body.startswith(_MARKS):
+        mark = next((mark for mark, name in _BOMS if name == encoding and body.startswith(mark)), b"")
+        body = body[len(mark) :]
     if encoding == "utf-8":
         return body if is_utf8(body) else body.decode("utf-8", "replace").encode("utf-8")
     known = webencodings.lookup(encoding)

@@ -19,4 +19,7 @@ _EACH_HAS: Final = ("no", "404", "n't", "n\u2019t", "cant", "unable")  # one of 
 def gone(text: str) -> re.Match[str] | None:
     """Where a title or heading says so; whether the page has other content is not looked at."""
     lower = text.lower()
-    return _GONE.search(text) if any(word in lower for word in _EACH_HAS) else None
+    for word in _EACH_HAS:
+        if word in lower:
+            return _GONE.search(text)
+    return None

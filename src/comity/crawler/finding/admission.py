@@ -9,6 +9,7 @@ It asks what is known already and sends no request: where robots.txt was not rea
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from comity import urls
@@ -30,6 +31,8 @@ from comity.signals.links import Page
 from comity.signals.robots_meta import RobotsMeta
 
 FEEDS: Final = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
+_URL_OF: Final = attrgetter("url")
+_REL_OF: Final = attrgetter("rel")
 _BEGINNING: Final = 65_536  # bytes of a document that tell what it is
 WELL_KNOWN: Final = ("/sitemap.xml", "/sitemap_index.xml")
 """Where a sitemap is looked for, one after the other, when robots.txt names none."""
@@ -69,13 +72,13 @@ def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[Discovered
 
 def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> tuple[list[str], list[str]]:
     """The links that a page lets be followed, all of them where the operator says so, and those that it does not."""
-    found = [link.url for link in page.links]
-    if follow_nofollow:
+    found = list(map(_URL_OF, page.links))
+    if follow_nofollow or not (meta.nofollow or any(map(_REL_OF, page.links))):
         return found, []
     if meta.nofollow:
         return [], found
-    unfollowed = [link.url for link in page.links if link.rel and link.nofollow]
-    return [link.url for link in page.links if not link.nofollow] if unfollowed else found, unfollowed
+    unfollowed = [link.url for link in page.links if link.nofollow]
+    return [link.url for link in page.links if not link.nofollow], unfollowed
 
 
 def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:

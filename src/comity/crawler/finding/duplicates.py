@@ -239,7 +239,7 @@ def _content(sha256: str) -> str:
 
 
 def _page(url: str) -> str:
-    return f"page {hashlib.sha256(url.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
+    return f"page {hashlib.blake2b(url.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}"
 
 
 def _octets(fingerprints: "array[int]") -> bytes:

@@ -1,6 +1,7 @@
 """URLs met lately, in bounded memory: those that a frontier need not be asked about again."""
 
 from collections.abc import Iterable
+from itertools import filterfalse
 
 
 class MetLately:
@@ -20,8 +21,7 @@ class MetLately:
 
     def unmet(self, found: Iterable[str]) -> list[str]:
         """Those that were not met lately."""
-        met = self._met
-        return [url for url in found if url not in met]
+        return list(filterfalse(self._met.__contains__, found))
 
     def meet(self, url: str) -> bool:
         """Whether a URL was met lately; from now on it was."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 from comity import times
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.errors import StorageError
+from comity.fields import made
 from comity.frontier import Entry, EntryKind, Visit, Visits
 from comity.frontier.rules import DurableFrontier
 from comity.net import Response
@@ -75,7 +76,7 @@ def visited(response: Response, *, depth: int, found_on: str | None = None) -> V
     """What is to be known of a page that is kept, should it be asked for again."""
     headers, fetched = response.headers, times.to_milliseconds(response.fetched_at)
     etag, modified = _validator(headers.get("ETag")), _validator(headers.get("Last-Modified"))
-    return Visit(response.url, depth, response.sha256, fetched, fetched, etag, modified, found_on)
+    return made(Visit, response.url, depth, response.sha256, fetched, fetched, etag, modified, found_on, None)
 
 
 def confirmed(before: Visit, response: Response | None) -> Visit:

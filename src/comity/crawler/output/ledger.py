@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from comity import times, urls
+from comity._utf8 import by_any_writer
 from comity.crawler.output.records import evidence
 from comity.crawler.places.orders import Order
 from comity.frontier import Run
@@ -40,34 +41,20 @@ except ImportError:
     orjson = None  # type: ignore[assignment]
 
 LedgerRecord = dict[str, Any]
-_PLAIN = frozenset((str, urls.Url, int, bool, type(None)))
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
 
 def canonical(record: Mapping[str, Any]) -> bytes:
     """The bytes of a record that its hash is made of: JSON with sorted keys, no spaces, ASCII only."""
-    if orjson is not None and _is_plain(record):
+    if orjson is not None and by_any_writer(record.values()):  # orjson takes a tenth of the time
         try:
             data = orjson.dumps(record, option=orjson.OPT_SORT_KEYS)
         except TypeError:  # surrogates, numbers beyond 64 bits
             pass
         else:
-            if data.isascii() and b"\x7f" not in data:  # else the standard library escapes what orjson does not
+            if data.isascii() and data.find(b"\x7f") < 0:  # else the standard library escapes what orjson does not
                 return data
     return _canonical(record).encode("ascii")
-
-
-def _is_plain(record: Mapping[str, Any]) -> bool:
-    """Whether orjson, which takes a tenth of the time, writes the values as the standard library does: those that hold
-    no others, and of fractions those that need no exponent."""
-    for value in record.values():
-        kind = type(value)
-        if kind is float:
-            if not 1e-4 <= value < 1e16 and value != 0:
-                return False
-        elif kind not in _PLAIN:
-            return False
-    return True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -325,10 +312,18 @@ class Ledger:
 
 
 def _refusal(record: Mapping[str, Any], at: float) -> LedgerRecord:
-    brief = record["decision"]
-    found = {name: brief[name] for name in ("verdict", "line", "rule", "robots_sha256", "robots_at")}
-    found["robots_at"] = None if brief["robots_at"] is None else times.read(brief["robots_at"])
-    return {"kind": "refusal", "at": at, "url": record["url"], "host": urls.host(record["url"]), **found}
+    brief, url = record["decision"], record["url"]
+    return {
+        "kind": "refusal",
+        "at": at,
+        "url": url,
+        "host": urls.host(url),
+        "verdict": brief["verdict"],
+        "line": brief["line"],
+        "rule": brief["rule"],
+        "robots_sha256": brief["robots_sha256"],
+        "robots_at": None if brief["robots_at"] is None else times.read(brief["robots_at"]),
+    }
 
 
 def _location(location: str | None) -> LedgerRecord:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.retrieve.extraction import ExtractedPage
 
 HTML: Final = ("text/html", "application/xhtml+xml")
+NO_META: Final = RobotsMeta()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ def read_meta(response: "Response", read: Page | None, *, agent: str) -> RobotsM
     """The directives for robots in a response's headers and metas."""
     tags = response.header_values("X-Robots-Tag")
     metas = read.metas if read is not None else ()
-    return read_robots_meta(tags, metas, agent=agent) if tags or metas else RobotsMeta()
+    return read_robots_meta(tags, metas, agent=agent) if tags or metas else NO_META
 
 
 def may_say_not_found(read: Page) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-SIZE: Final = 1 << 23  # bits
+SIZE: Final = 1 << 24  # bits
 
 
 class Names:
@@ -13,16 +13,17 @@ class Names:
         self._bits = bytearray(SIZE // 8)
 
     def add(self, name: str) -> None:
-        number = hash(name)
-        for place in (number % SIZE, (number >> 20) % SIZE, (number >> 40) % SIZE):
-            self._bits[place >> 3] |= 1 << (place & 7)
+        number, bits = hash(name), self._bits
+        bits[number % SIZE >> 3] |= 1 << (number & 7)
+        number >>= 24
+        bits[number % SIZE >> 3] |= 1 << (number & 7)
 
     def __contains__(self, name: str) -> bool:
         number, bits = hash(name), self._bits
-        for place in (number % SIZE, (number >> 20) % SIZE, (number >> 40) % SIZE):
-            if not bits[place >> 3] >> (place & 7) & 1:
-                return False  # most are not there, and the first place says so
-        return True
+        if not bits[number % SIZE >> 3] >> (number & 7) & 1:  # most are not there, and the first place says so
+            return False
+        number >>= 24
+        return bool(bits[number % SIZE >> 3] >> (number & 7) & 1)
 
 
 class Facts:

@@ -28,7 +28,6 @@ from comity.usage.statements import Usage
 
 Written = tuple[Channel, dict[str, Any], Response | RobotsResult | None]
 """A record for a channel of the output, and the answer that it is about."""
-NO_META: Final = RobotsMeta()
 LEFT: Final = (*GONE, *recrawl.MOVED)
 
 
@@ -133,7 +132,7 @@ class PageRead(Outcome):
     """
 
     named: Page | None = None
-    meta: RobotsMeta = NO_META
+    meta: RobotsMeta = records.NO_META
 
 
 @dataclass(slots=True, kw_only=True)

@@ -138,10 +138,11 @@ class JsonLines:
                 self._files[channel] = self._file(path, lengths.get(channel, 0))
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
-        if channel not in self._files:
-            self._files[channel] = self._file(self._folder / f"{channel}{self.suffix}", 0)
+        file = self._files.get(channel)
+        if file is None:
+            file = self._files[channel] = self._file(self._folder / f"{channel}{self.suffix}", 0)
         data = line(record, channel)
-        self._files[channel].add(data)
+        file.add(data)
         self.pending += len(data)
 
     def flush(self, *, final: bool) -> dict[str, int]:
@@ -178,7 +179,9 @@ def line(record: Mapping[str, Any], channel: Channel) -> bytes:
     A `body` may be a text in UTF-8, as bytes: it is then the last field.
     """
     if isinstance(body := record.get("body"), bytes):
-        head = line({name: value for name, value in record.items() if name != "body"}, channel)
+        rest = dict(record)
+        del rest["body"]
+        head = line(rest, channel)
         if head.isascii() and b"\\ud" in head:  # perhaps surrogates: then all of the line is escaped
             return line({**record, "body": body.decode("utf-8", "replace")}, channel)
         return json_string(body, head[:-2] + b',"body":', b"}\n")
