@@ -46,7 +46,7 @@ _SENTENCES: Final[dict[HidingKind, str]] = {
     "same_colour": "Text has the colour of its background.",
     "off_screen": "Text is placed off the screen.",
     "clipped": "Text is clipped to nothing.",
-    "instructing_comment": "An HTML comment addresses a language model.",
+    "instructing_comment": "A comment addresses a language model.",
     "zero_width": "The text holds characters of no width.",
     "bidi_control": "The text holds characters that change the order in which text is shown.",
     "tag_characters": "The text holds invisible tag characters or runs of variation selectors.",

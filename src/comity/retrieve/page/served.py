@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -112,7 +113,7 @@ def seen(markdown: str, url: str = "") -> Seen:
             found, visible = _visible(tree, pieces)
         finally:
             tree.take_apart()
-    said = (markdown[piece.start : piece.end].removeprefix("<!--") for piece in pieces if piece.kind == "comment")
+    said = (words for piece in pieces for words in _unshown(piece.kind, markdown[piece.start : piece.end]))
     found = [*hidden.in_text(markdown), *hidden.in_comments(said), *found]
     before = True
     for number, piece in enumerate(pieces):
@@ -125,6 +126,17 @@ def seen(markdown: str, url: str = "") -> Seen:
         before = shown
     text = _written(markdown, pieces, visible, removed)
     return Seen(text, tuple(replace(each, kept=True) for each in found), +removed)
+
+
+def _unshown(kind: str, text: str) -> Iterator[str]:
+    """What no renderer shows of a piece: comments, and definitions and titles of links, which are written as comments
+    too (`[//]: # (...)`).
+    """
+    if kind == "comment":
+        yield text.removeprefix("<!--")
+    elif kind == "text" and "]" in text:
+        yield from (match[0] for match in _DEFINITION.finditer(text))
+        yield from (match[0] for match in _LINK_TITLE.finditer(text))
 
 
 def _marked(markdown: str, pieces: list[_Piece]) -> str:
