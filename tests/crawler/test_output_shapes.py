@@ -21,7 +21,17 @@ from comity.crawler.sinks.runner import FORMATS, make
 PAGE = (Path(__file__).parents[2] / "docs" / "output.md").read_text(encoding="utf-8")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z")
 
-OF_MARKDOWN = {"author", "date", "language", "licences", "heading_ids", "markdown", "problem", "file_sha256"}
+OF_MARKDOWN = {
+    "author",
+    "date",
+    "language",
+    "licences",
+    "hidden_text",
+    "heading_ids",
+    "markdown",
+    "problem",
+    "file_sha256",
+}
 
 JsonObject = dict[str, Any]
 

@@ -16,7 +16,18 @@ from comity.retrieve.documents import read_body
 from comity.retrieve.extraction import ExtractedPage
 
 read_back = read_files
-FRONT: Final = ("url", "title", "author", "date", "language", "licences", "usage", "fetched_at", "sha256")
+FRONT: Final = (
+    "url",
+    "title",
+    "author",
+    "date",
+    "language",
+    "licences",
+    "usage",
+    "hidden_text",
+    "fetched_at",
+    "sha256",
+)
 
 
 class MarkdownFiles(Files):
@@ -57,6 +68,7 @@ def as_markdown(record: Mapping[str, Any], body: bytes | None = None) -> tuple[d
         "date": said.date.value if said is not None and said.date is not None else None,
         "language": said.language.value if said is not None and said.language is not None else None,
         "licences": [licence for *_, licence in read.licences] if read is not None else [],
+        "hidden_text": sorted({each.kind for each in read.hidden if each.kept}) if read is not None else [],
         "markdown": read.markdown if read is not None else None,
         "heading_ids": read.heading_ids if read is not None else (),
         "problem": problem,
