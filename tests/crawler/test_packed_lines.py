@@ -9,9 +9,9 @@ from outputs import READERS
 from sites import Site
 
 from comity.crawler.output.stored import read_lines
-from comity.crawler.sinks.packed import GzipLines, PackedFile, ZstdLines
+from comity.crawler.sinks.packed import PackedFile, gzip_lines, gzip_packer, zstd_lines
 
-PACKED = {"gzip": (GzipLines, ".jsonl.gz"), "zstd": (ZstdLines, ".jsonl.zst")}
+PACKED = {"gzip": (gzip_lines, ".jsonl.gz"), "zstd": (zstd_lines, ".jsonl.zst")}
 each = pytest.mark.parametrize("way", PACKED)
 
 
@@ -47,7 +47,7 @@ def test_what_a_crash_left_behind_a_commit_is_cut_off_and_what_was_committed_is_
 
 
 def test_any_gzip_reads_what_many_commits_wrote(tmp_path: Path) -> None:
-    file = PackedFile(tmp_path / "lines.gz", 0, GzipLines()._packer())
+    file = PackedFile(tmp_path / "lines.gz", 0, gzip_packer)
     for number in range(5):
         file.add(b"%d\n" % number)
         file.flush()

@@ -18,11 +18,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from comity._utf8 import json_string
@@ -106,6 +106,9 @@ _escaped = json.JSONEncoder(separators=(",", ":")).encode
 _ON_DEMAND: tuple[Channel, ...] = ("unwanted", "records", "changes", "links")
 
 
+SUFFIX: Final = ".jsonl"
+
+
 class Appended(Protocol):
     """What JsonLines needs of a file: AppendedFile says what each member does."""
 
@@ -119,12 +122,18 @@ class Appended(Protocol):
 
 
 class JsonLines:
-    """One file for each channel; the marker is the length of each."""
+    """One file for each channel; the marker is the length of each.
+
+    Args:
+        suffix: of the files' names.
+        opened: opens a file, cut back to what was committed of it, to append to it.
+    """
 
     in_utf8 = True
-    suffix: ClassVar[str] = ".jsonl"
 
-    def __init__(self) -> None:
+    def __init__(self, suffix: str = SUFFIX, opened: Callable[[Path, int], Appended] = AppendedFile) -> None:
+        self._suffix = suffix
+        self._opened = opened
         self._files: dict[Channel, Appended] = {}
         self._folder = Path()
         self.pending = 0
@@ -133,14 +142,14 @@ class JsonLines:
         lengths: dict[str, int] = committed or {}
         self._folder = folder
         for channel in CHANNELS:
-            path = folder / f"{channel}{self.suffix}"
+            path = folder / f"{channel}{self._suffix}"
             if channel not in _ON_DEMAND or lengths.get(channel) or path.exists():
-                self._files[channel] = self._file(path, lengths.get(channel, 0))
+                self._files[channel] = self._opened(path, lengths.get(channel, 0))
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         file = self._files.get(channel)
         if file is None:
-            file = self._files[channel] = self._file(self._folder / f"{channel}{self.suffix}", 0)
+            file = self._files[channel] = self._opened(self._folder / f"{channel}{self._suffix}", 0)
         data = line(record, channel)
         file.add(data)
         self.pending += len(data)
@@ -154,15 +163,12 @@ class JsonLines:
         for file in self._files.values():
             file.close()
 
-    def _file(self, path: Path, committed: int) -> Appended:
-        return AppendedFile(path, committed)
-
 
 def read_jsonl(
     folder: Path,
     committed: Mapping[str, int] | None = None,
     *,
-    suffix: str = JsonLines.suffix,
+    suffix: str = SUFFIX,
     naming: Sequence[bytes] = (),
 ) -> Iterator[StoredRecord]:
     """What lies in the files, up to what was committed where that is said; `naming` as of `read_lines`."""

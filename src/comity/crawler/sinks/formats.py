@@ -9,7 +9,7 @@ class Format:
     """A sink of ours.
 
     Attributes:
-        module, member: where its class is, imported late.
+        module, member: where its class is, or what makes it, imported late.
         where: which file holds the records of channel `{}`, in words.
         owns: patterns of all files and folders that it writes, cuts back or removes.
         reader: the function of the module that reads it back; `by_line`: whether it can pass over lines unread.
@@ -25,9 +25,9 @@ class Format:
 
 FORMATS: Final = {
     "jsonl": Format("comity.crawler.sinks.files", "JsonLines", "{}.jsonl", ("{}.jsonl",), "read_jsonl", True),
-    "jsonl.gz": Format("comity.crawler.sinks.packed", "GzipLines", "{}.jsonl.gz", ("{}.jsonl.gz",), "read_gzip", True),
+    "jsonl.gz": Format("comity.crawler.sinks.packed", "gzip_lines", "{}.jsonl.gz", ("{}.jsonl.gz",), "read_gzip", True),
     "jsonl.zst": Format(
-        "comity.crawler.sinks.packed", "ZstdLines", "{}.jsonl.zst", ("{}.jsonl.zst",), "read_zstd", True
+        "comity.crawler.sinks.packed", "zstd_lines", "{}.jsonl.zst", ("{}.jsonl.zst",), "read_zstd", True
     ),
     "warc": Format("comity.crawler.sinks.warc", "Warc", "crawl-*.warc.gz", ("crawl-*.warc.gz", "crawl-*.cdxj*")),
     "wacz": Format(

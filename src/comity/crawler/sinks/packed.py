@@ -6,13 +6,12 @@ last commit may stand at the end, cut off anywhere, until the crawl is resumed.
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, Final
 
 from comity._extras import need
-from comity.crawler.output.stored import StoredRecord
 from comity.crawler.sinks.files import JsonLines, read_jsonl
 from comity.frontier.durable import AppendedFile
 
@@ -26,15 +25,21 @@ except ImportError:  # not installed, or none for this processor
     LEVEL = 4
 ZSTD_LEVEL = 1  # half the time of 3, a tenth more bytes
 
+gzip_packer: Final = partial(_deflating.compressobj, LEVEL, _deflating.DEFLATED, zlib.MAX_WBITS + 16)
+
 
 def gzipped(data: bytes | memoryview) -> bytes:
     """The data as one member of gzip."""
-    packing = _deflating.compressobj(LEVEL, _deflating.DEFLATED, zlib.MAX_WBITS + 16)
+    packing = gzip_packer()
     return bytes(packing.compress(data) + packing.flush())
 
 
 class PackedFile:
-    """An AppendedFile that packs what it is given; `pending` counts bytes as they were given."""
+    """An AppendedFile that packs what it is given; `pending` counts bytes as they were given.
+
+    Args:
+        packer: makes what packs one member, or frame, after the other.
+    """
 
     def __init__(self, path: Path, committed: int, packer: Callable[[], Any]) -> None:
         self._file = AppendedFile(path, committed)
@@ -68,55 +73,26 @@ class PackedFile:
         self._file.close()
 
 
-class _Packed(JsonLines):
-    def _file(self, path: Path, committed: int) -> PackedFile:
-        return PackedFile(path, committed, self._packer())
-
-    def _packer(self) -> Callable[[], Any]:
-        """What makes the packer of one member of one file after another."""
-        raise NotImplementedError
+GZIP: Final = ".jsonl.gz"
+ZSTD: Final = ".jsonl.zst"
+read_gzip: Final = partial(read_jsonl, suffix=GZIP)
+read_zstd: Final = partial(read_jsonl, suffix=ZSTD)
 
 
-class GzipLines(_Packed):
-    """The marker is the length of each file."""
-
-    suffix: ClassVar[str] = ".jsonl.gz"
-
-    def _packer(self) -> Callable[[], Any]:
-        return partial(_deflating.compressobj, LEVEL, _deflating.DEFLATED, zlib.MAX_WBITS + 16)
+def gzip_lines() -> JsonLines:
+    """The sink that packs by gzip."""
+    return JsonLines(GZIP, partial(PackedFile, packer=gzip_packer))
 
 
-class ZstdLines(_Packed):
-    """The marker is the length of each file.
+def zstd_lines() -> JsonLines:
+    """The sink that packs by Zstandard.
 
     Raises:
         MissingExtra: zstandard is not installed.
     """
+    zstandard = need("zstandard", "zstd", "--compress zstd")
 
-    suffix: ClassVar[str] = ".jsonl.zst"
+    def opened(path: Path, committed: int) -> PackedFile:  # a compressor makes one frame at a time
+        return PackedFile(path, committed, zstandard.ZstdCompressor(level=ZSTD_LEVEL).compressobj)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._zstandard = need("zstandard", "zstd", "--compress zstd")
-
-    def _packer(self) -> Callable[[], Any]:
-        packer: Callable[[], Any] = self._zstandard.ZstdCompressor(level=ZSTD_LEVEL).compressobj  # one at a time
-        return packer
-
-
-def read_gzip(
-    folder: Path, committed: Mapping[str, int] | None = None, *, naming: Sequence[bytes] = ()
-) -> Iterator[StoredRecord]:
-    """What lies in the files."""
-    return read_jsonl(folder, committed, suffix=GzipLines.suffix, naming=naming)
-
-
-def read_zstd(
-    folder: Path, committed: Mapping[str, int] | None = None, *, naming: Sequence[bytes] = ()
-) -> Iterator[StoredRecord]:
-    """What lies in the files.
-
-    Raises:
-        MissingExtra: zstandard is not installed.
-    """
-    return read_jsonl(folder, committed, suffix=ZstdLines.suffix, naming=naming)
+    return JsonLines(ZSTD, opened)

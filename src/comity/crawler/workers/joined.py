@@ -69,8 +69,8 @@ class _Told:
         if bool(self._away) != before:
             self._tell(text if not self._away else f"{text}; no requests until it is back")
 
-    def lost(self, number: int) -> None:
-        """A process died."""
+    def died(self, number: int) -> None:
+        """A process is dead."""
         self._away.discard(number)
 
     def placed(self, machine: str) -> None:
@@ -219,8 +219,8 @@ class StoreCoordination:
             case ("placed", machine):
                 self._told.placed(machine)
 
-    def lost(self, worker: WorkerProcess) -> None:
-        self._told.lost(worker.number)
+    def died(self, worker: WorkerProcess) -> None:
+        self._told.died(worker.number)
 
     def has_enough(self, *, stopping: bool) -> bool:
         return stopping or all(now.state == "ended" for now in self.now.values())

@@ -140,7 +140,7 @@ class FolderCoordination:
                 self._board.let_go(worker.name, number, token, state, now)
                 self._see_all()
 
-    def lost(self, worker: WorkerProcess) -> None:
+    def died(self, worker: WorkerProcess) -> None:
         self._board.gone(worker.name)
         self._see_all()
 

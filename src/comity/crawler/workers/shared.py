@@ -63,8 +63,8 @@ class Coordination(Protocol):
     def heard(self, worker: WorkerProcess, word: Word) -> None:
         """A worker says something."""
 
-    def lost(self, worker: WorkerProcess) -> None:
-        """A worker that died is about to be started again."""
+    def died(self, worker: WorkerProcess) -> None:
+        """A worker is dead, and about to be started again: others may have its shards."""
 
     def has_enough(self, *, stopping: bool) -> bool:
         """Whether the crawl can end without the workers that have no place to run yet."""
@@ -261,7 +261,7 @@ class SharedCrawl:
             )
             return
         self._pictures.pop(worker.number, None)
-        self._coordination.lost(worker)
+        self._coordination.died(worker)
         await self._start(worker)
 
     async def _start(self, worker: WorkerProcess) -> None:
