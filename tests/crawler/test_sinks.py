@@ -105,7 +105,8 @@ SMALL: dict[str, dict[str, int]] = {
 
 def small(form: str) -> Sink:
     """A sink whose files roll early."""
-    return type(make(form))(**SMALL.get(form, {}))
+    sink = make(form)
+    return type(sink)(**SMALL[form]) if form in SMALL else sink
 
 
 @every_format
