@@ -584,12 +584,20 @@ def test_a_crawl_killed_in_its_first_moment_is_begun_anew(site: Site, tmp_path: 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no shell that closes a stream")
-@pytest.mark.parametrize("words", ["settings >&-", "lint - <&-", "check http://127.0.0.1/ --robots /dev/null >&- 2>&-"])
+@pytest.mark.parametrize("words", ["settings >&- <&-", "check http://127.0.0.1/ --robots /dev/null >&- 2>&-"])
 def test_a_standard_stream_that_is_closed_is_one_that_nobody_reads(words: str) -> None:
     command = f"{shlex.quote(sys.executable)} -m comity {words}"
     answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=HANGS, check=False)
     assert answer.returncode == 0, answer
     assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no shell that closes a stream")
+def test_a_standard_input_that_is_closed_is_no_empty_robots_txt() -> None:
+    command = f"{shlex.quote(sys.executable)} -m comity check /private --robots - <&-"
+    answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=HANGS, check=False)
+    assert (answer.returncode, answer.stdout) == (66, "")
+    assert "standard input cannot be read" in answer.stderr
 
 
 def test_a_letter_that_the_locale_lacks_is_written_by_its_number(tmp_path: Path) -> None:

@@ -164,13 +164,15 @@ def is_read(stream: TextIO) -> bool:
 
 def take_streams() -> None:
     """See that there are three standard streams, that standard output takes any text, whatever the locale, and that an
-    error of it can be told from others.
+    error of it can be told from others. What is read from a standard input that is closed is an error, and not an empty
+    file, which would allow everything.
     """
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:  # closed by who started us (`>&-`): what is opened next would take its number
             with suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_RDWR), number)
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+                os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+            file = number if mode == "r" else os.devnull
+            setattr(sys, name, open(file, mode, encoding="utf-8", closefd=file != number))  # noqa: PTH123, SIM115
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
     old = sys.stdout
