@@ -172,7 +172,7 @@ def take_streams() -> None:
             with suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), number)
             file = number if mode == "r" else os.devnull
-            setattr(sys, name, open(file, mode, encoding="utf-8", closefd=file != number))  # noqa: PTH123, SIM115
+            setattr(sys, name, open(file, mode, encoding="utf-8", closefd=file != number))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
     old = sys.stdout
