@@ -26,7 +26,7 @@ from sklearn.model_selection import GroupKFold
 
 import comity.retrieve
 from comity.errors import ExtractionFailed
-from comity.retrieve.content import blocks, features
+from comity.retrieve.content import blocks, facts, features
 from comity.retrieve.page import hidden, tree
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
@@ -86,7 +86,7 @@ def examples(folder: Path) -> list[Example]:
         cut = blocks.cut(page, hidden.in_page(page)[1])
         words = [WORD.findall(block.text.lower()) for block in cut]
         truth = WORD.findall(row["content"].lower())
-        rows = features.measure(cut, page, url) if cut else None
+        rows = features.measure(cut, facts.Facts(page), url) if cut else None
         found.append(example(row, words, truth, rows, labels(words, truth)))
     return found
 

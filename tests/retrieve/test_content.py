@@ -124,6 +124,9 @@ def test_headlines_of_other_stories_below_an_article_are_not_part_of_it() -> Non
         ("ประภาคารส่องสว่างทุกคืนเพื่อนำทางเรือ", 6, 10),
         ("Двенадцать слов", 2, 2),
         ("lamp 灯塔", 2, 2),
+        ("हिन्दी में तीन", 3, 3),
+        ("שָׁלוֹם עֲלֵיכֶם", 2, 2),
+        ("Donau\xaddampf\xadschiff", 1, 1),
     ],
 )
 def test_words_are_counted_in_scripts_without_spaces_too(text: str, least: int, most: int) -> None:
@@ -311,3 +314,51 @@ def test_many_linked_images_before_a_text_cost_no_more_than_their_number() -> No
     images = '<a href="/x"><img src="/x.png" alt="x"></a> ' * 400
     html = f"<h1>Lamps</h1><p>{images}end of the row</p><p>{'The keeper lights the lamp each night. ' * 20}</p>"
     assert read(html, "https://example.com/", seconds=5).markdown.count("x.png") == 400
+
+
+STORY = "".join(
+    f"<p>On night {number} the keeper climbs two hundred steps with oil and matches, and lights the lamp, because the "
+    "ships that pass the island in winter have nothing else to go by when clouds hide the moon.</p>"
+    for number in range(9)
+)
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        '<div id="comments"><h3>3 thoughts</h3><ol class="commentlist">{}</ol></div>',
+        '<section class="kommentare"><h3>Leserbriefe</h3>{}</section>',
+        '<div class="box x1"><div id="sf_comment_list">{}</div></div>',
+        '<div class="x9"><div itemprop="comment" itemscope itemtype="https://schema.org/Comment">{}</div></div>',
+    ],
+)
+def test_what_readers_say_below_an_article_is_not_part_of_it(shell: str) -> None:
+    remarks = "".join(
+        f"<li class='c{number}'><b>Reader {number}</b><p>I was there in {1950 + number} when my uncle still rowed the "
+        "oil across, and what nobody writes is how cold the stairs were, and how he sang on all of them.</p></li>"
+        for number in range(6)
+    )
+    html = f"<title>Lamps</title><article><h1>Lamps</h1>{STORY}{shell.format(remarks)}</article>"
+    page = read(html, "https://example.com/lamps")
+    assert page.markdown.count("On night") == 9
+    assert "my uncle" not in page.markdown
+    assert "comments" in {each.place for each in page.left_out}
+    thread = '<script type="application/ld+json">{"@type": "DiscussionForumPosting"}</script>'
+    assert "my uncle" in read(thread + html, "https://example.com/lamps").markdown
+
+
+def test_the_text_of_an_article_that_the_page_states_tells_what_belongs_to_it() -> None:
+    remark = "The editors of this paper are members of the harbour's council and have said so before."
+    after = f"<p>{remark}</p><p>{remark.replace('council', 'club')}</p>"
+    quote = "<div class=x><p>Steps: two hundred, and none of them dry in winter.</p></div>"
+    html = f"<title>Lamps</title><div><h1>Lamps</h1>{STORY}{quote}{STORY.replace('night', 'day')}{after}</div>"
+    assert remark in read(html, "https://example.com/lamps").markdown
+    text = re.sub("<[^>]+>", " ", STORY + quote + STORY.replace("night", "day"))
+    data = json.dumps({"@type": "NewsArticle", "articleBody": text})
+    written = read(f"<script type=application/ld+json>{data}</script>{html}", "https://example.com/lamps").markdown
+    assert "editors" not in written
+    assert "none of them dry" in written
+    excerpt = json.dumps({"@type": "NewsArticle", "articleBody": text[: len(text) // 2]})
+    written = read(f"<script type=application/ld+json>{excerpt}</script>{html}", "https://example.com/lamps").markdown
+    assert "On day 8" in written
+    assert "editors" in written

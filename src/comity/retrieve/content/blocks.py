@@ -49,15 +49,20 @@ WORDS_OF_NAMES: Final = {
     "foot": r"foot|copyright|legal|colophon|bottom",
     "head": r"header|masthead|topbar|top-bar|toolbar|logo|brand",
     "side": r"side|aside|\brail\b|widget|secondary",
-    "related": r"relat|recommend|similar|\bmore\b|also|popular|trending|latest|recent|upsell|cross|next|prev|read-next",
+    "related": r"relat|recom|similar|\bmore\b|also|popular|trending|latest|recent|upsell|cross|next|prev|relac|verwandt"
+    r"|hnlich|empfehl|\bmehr\b|weitere|correl|gerelat|teaser|taboola|outbrain",
     "slides": r"carousel|slider|swiper|slick|gallery|thumb",
-    "comment": r"comment|disqus|respond",
-    "share": r"shar(?:e|ing)|social|follow|facebook|twitter",
-    "promotion": r"promo|\bads?\b|advert|sponsor|newsletter|subscri|sign-?up|\bcta\b|banner|donat|offer|mailing",
+    "comment": r"comment|disqus|\brespond\b|komment|coment|yorum|reactie",
+    "share": r"shar(?:e|ing)|social|follow|facebook|twitter|teilen|partag|compart|condivid|whatsapp|\bsns\b",
+    "promotion": r"promo|\bads?\b|advert|sponsor|newsletter|subscri|sign-?up|\bcta\b|banner|donat|offer|mailing|abonn"
+    r"|suscri|inscri|anzeige|werbung|publici|reklam|paywall",
     "consent": r"cookie|consent|gdpr|modal|popup|pop-up|overlay|lightbox|drawer|offcanvas|tooltip|toast|notice|alert",
-    "meta": r"meta|byline|author|\bdate|time|\btags?\b|categor|posted|publish|avatar|profile|user|\bbio\b",
-    "form": r"log-?in|search|form|filter|facet|\bsort|cart|checkout|account|quantity|button|btn|input|wishlist|compare",
-    "content": r"content|article|\bpost\b|post-(?:body|content)|entry|story|body|markdown|prose|rich-?text|wysiwyg|rte",
+    "meta": r"meta|byline|author|\bdate|time|\btags?\b|categor|posted|publish|avatar|profile|user|\bbio\b"
+    r"|\bautor|auteur|fecha|datum",
+    "form": r"log-?in|search|suche|recherch|busca|form|filter|facet|\bsort|cart|checkout|account|quantity|button|btn"
+    r"|input|wishlist|compare",
+    "content": r"content|article|\bpost\b|entry|story|body|markdown|prose|rich-?text|wysiwyg|rte"
+    r"|arti[kg]|articu|articol|contenu|contenid|conteud|inhalt|noticia",
     "text": r"text|paragraph|copy|editor|block",
     "product": r"product|\bpdp|sku|variant|shipping|stock|price",
     "description": r"desc|detail|spec|feature|attribute|summary|about|overview",
@@ -65,24 +70,32 @@ WORDS_OF_NAMES: Final = {
     "list": r"card|item|tile|grid|list|result|row|col(?:umn)?\b|feed|archive|loop",
     "review": r"review|rating|testimonial|star",
     "faq": r"faq|accordion|collaps|toggle|expand|panel",
-    "title": r"hero|title|headline|heading|intro|lead|subtitle|dek",
-    "caption": r"caption|figure|credit|image|photo|media|video|embed",
+    "title": r"hero|title|headline|heading|intro|lead|subtitle|dek|tit[uo]l|titre|\btitel",
+    "caption": r"caption|figure|credit|image|photo|media|video|embed|\bfoto|\bbild",
     "hidden": r"hidden|hide|sr-only|screen-reader|visually|invisible|offscreen|mobile|print",
 }
 _NAMES: Final = {name: re.compile(words) for name, words in WORDS_OF_NAMES.items()}
 NAME_BITS: Final = {name: 1 << number for number, name in enumerate(WORDS_OF_NAMES)}
-_WORD: Final = re.compile(r"\w+")
+_MARKS_OF_LETTERS: Final = "\xad\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u200c\u200d"
+"""Vowels and accents that no letter is (of Hebrew, Arabic, the scripts of India), and joiners: no word ends there."""
+_WORD: Final = re.compile(rf"\w[\w{_MARKS_OF_LETTERS}]*")
 _SENTENCE: Final = re.compile(r"[.!?…؟۔][\"'”’)\]»]*(?:\s|$)|[。！？｡।။។]")
 _IDEOGRAPHS: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_WORD_OR_IDEOGRAPH: Final = re.compile(
+    rf"{_IDEOGRAPHS.pattern}|[^\W{_IDEOGRAPHS.pattern[1:-1]}](?:(?!{_IDEOGRAPHS.pattern})[\w{_MARKS_OF_LETTERS}])*"
+)
 _UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 """Thai, Lao, Burmese and Khmer, which write no space between words either."""
 _OF_SCRIPT: Final = (5, 2)
 """Tenths of a word that a character of these counts for: Chinese and Japanese words have two, Thai ones five."""
-_OF_SENTENCE: Final = 60
-"""Characters of Thai, which has no full stop, that count as a sentence."""
+_OF_SENTENCE: Final = 120
+"""Tenths of words of such scripts that are a sentence, whatever ends it: Thai has no full stop, and Chinese may do
+without at the end of a line."""
 _TOKEN: Final = re.compile(r"[a-z]{2,24}")
 _TOKENS = cython.declare(dict, {})
 _MOST_TOKENS: Final = 20_000
+_STATED: Final = ("itemprop", "data-testid", "data-component")
+"""Attributes that name what stands in an element, as classes do."""
 _MOST_NAMES: Final = 500
 """Characters of a class and an id that are read."""
 
@@ -141,6 +154,17 @@ class _Cutter:
 
 @cython.cfunc
 def _names(cutter: _Cutter, attributes: dict[str, str]) -> cython.Py_ssize_t:
+    said: cython.Py_ssize_t = 0
+    stated: str | None
+    for key in _STATED:
+        stated = attributes.get(key)
+        if stated is not None:
+            said |= _named(cutter, stated)
+    return said | _styled(cutter, attributes)
+
+
+@cython.cfunc
+def _styled(cutter: _Cutter, attributes: dict[str, str]) -> cython.Py_ssize_t:
     classes: str | None = attributes.get("class")
     identity: str | None = attributes.get("id")
     if classes is None:
@@ -321,8 +345,8 @@ def _words(text: str) -> cython.Py_ssize_t:
         elif _is_of_word(char):
             count += not inside
             inside = True
-        else:
-            inside = False
+        elif inside:
+            inside = _goes_on(char)
     return count + (tenths + 9) // 10
 
 
@@ -331,6 +355,17 @@ def _words(text: str) -> cython.Py_ssize_t:
 def _is_of_word(char: cython.Py_UCS4) -> cython.bint:
     """As `\\w`, faster."""
     return char.isalnum() if char > "z" else char >= "a" or "A" <= char <= "Z" or "0" <= char <= "9" or char == "_"
+
+
+@cython.cfunc
+@cython.inline
+def _goes_on(char: cython.Py_UCS4) -> cython.bint:
+    """Whether a word does not end at a character that is none of its letters."""
+    if char < 0x300:
+        return char == 0xAD
+    if char < 0x900:
+        return char <= 0x36F or 0x591 <= char <= 0x5C7 or 0x64B <= char <= 0x65F
+    return (char <= 0xDFF and char != 0x964 and char != 0x965) or char == 0x200C or char == 0x200D
 
 
 @cython.cfunc
@@ -349,11 +384,12 @@ def _tenths_of(char: cython.Py_UCS4) -> cython.Py_ssize_t:
 def sentences_in(text: str) -> cython.Py_ssize_t:
     """How many sentences end in a text: at a stop, and what closes after it, before white space or the end."""
     if not cython.compiled:
-        return len(_SENTENCE.findall(text)) + len(_UNSPACED.findall(text)) // _OF_SENTENCE
+        tenths = _OF_SCRIPT[0] * len(_IDEOGRAPHS.findall(text)) + _OF_SCRIPT[1] * len(_UNSPACED.findall(text))
+        return max(len(_SENTENCE.findall(text)), tenths // _OF_SENTENCE)
     size: cython.Py_ssize_t = len(text)
     at: cython.Py_ssize_t = 0
     count: cython.Py_ssize_t = 0
-    unspaced: cython.Py_ssize_t = 0
+    tenths: cython.Py_ssize_t = 0
     char: cython.Py_UCS4
     while at < size:
         char = char_at(text, at)
@@ -365,9 +401,21 @@ def sentences_in(text: str) -> cython.Py_ssize_t:
                 at += 1
             if at == size or char_at(text, at).isspace():
                 count += 1
-        if char >= 0xE00 and _tenths_of(char) == 2:
-            unspaced += 1
-    return count + unspaced // _OF_SENTENCE
+        if char >= 0xE00:
+            tenths += _tenths_of(char)
+    return max(count, tenths // _OF_SENTENCE)
+
+
+def words_in(text: str) -> list[str]:
+    """The words of a text; of Chinese and Japanese, the characters."""
+    return _WORD_OR_IDEOGRAPH.findall(text)
+
+
+@cython.cfunc
+@cython.inline
+def _is_inside(char: cython.Py_UCS4) -> cython.bint:
+    """Whether a word that began before goes on with a character."""
+    return (_is_of_word(char) and _tenths_of(char) != 5) or _goes_on(char)
 
 
 @cython.cfunc
@@ -376,7 +424,7 @@ def sentences_in(text: str) -> cython.Py_ssize_t:
 def share_of(text: str, known: set, firsts: cython.ulonglong) -> cython.double:  # type: ignore[type-arg]
     """Of a text's words, the share that are known; `firsts`: a bit for each letter that known words begin with."""
     if not cython.compiled:
-        words = _WORD.findall(text)
+        words = words_in(text)
         return sum(word in known for word in words) / len(words) if words else 0.0
     size: cython.Py_ssize_t = len(text)
     at: cython.Py_ssize_t = 0
@@ -388,8 +436,10 @@ def share_of(text: str, known: set, firsts: cython.ulonglong) -> cython.double: 
             at += 1
             continue
         start = at
-        while at < size and _is_of_word(char_at(text, at)):
-            at += 1
+        at += 1
+        if _tenths_of(char_at(text, start)) != 5:
+            while at < size and _is_inside(char_at(text, at)):
+                at += 1
         count += 1
         if (firsts >> (cython.cast(cython.int, char_at(text, start)) & 63)) & 1:
             found += text[start:at] in known

@@ -11,11 +11,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from html import unescape
 from importlib.resources import files
 from typing import Any, Final, Literal
 
 from comity.retrieve.content._forest import Forest
 from comity.retrieve.content.blocks import LANDMARK_BITS, NAME_BITS, SURROUNDINGS, Block, tell
+from comity.retrieve.content.facts import Facts
 from comity.retrieve.content.features import measure
 from comity.retrieve.markdown.footnotes import Footnotes
 from comity.retrieve.page.tree import HEADINGS, Node, Tree
@@ -63,6 +65,12 @@ _PROSE: Final = 15
 """Words of a paragraph."""
 _ARTICLE: Final = 250
 """Words of prose in one element that make it the body of an article."""
+_LIKELY: Final = 0.3
+_SURE: Final = 0.7
+_MOST: Final = 0.8
+_FAR: Final = 2_000
+"""Letters of an article's text between two of its blocks."""
+_TAG: Final = re.compile(r"<[^<>]*>")
 _TEASERS: Final = 3
 _TEASER: Final = 90
 """Words of a teaser beside its headline."""
@@ -104,15 +112,20 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str, notes: Footnotes | Non
     if sum(block.words for block in blocks) <= FEW_WORDS or len(blocks) > MAX_BLOCKS:
         _by_landmarks(blocks)
     else:
-        for block, chance in zip(blocks, _forest().chances(measure(blocks, tree, url).numbers), strict=True):
+        facts = Facts(tree)
+        for block, chance in zip(blocks, _forest().chances(measure(blocks, facts, url).numbers), strict=True):
             block.chance = chance
         _repeat_data(blocks)
+        if not facts.is_thread(url):
+            _doubt_comments(blocks)
         sure = _most_agreement(blocks)
         if _is_manual(tree):
             _keep_main(blocks)
         _keep_headings(blocks)
         _drop_copies(blocks)
         _drop_teasers(blocks)
+        if facts.body:
+            _keep_stated(blocks, facts.body)
     if notes is not None:
         notes.keep(blocks)
     tell(blocks)
@@ -182,6 +195,56 @@ def _holds(block: Block, around: str, name: str) -> bool:
                     return True
                 stack.append(child)
     return False
+
+
+def _doubt_comments(blocks: Sequence[Block]) -> None:
+    """Below an article, what names call comments is no content, unless it is as sure as the article is."""
+    article = words = 0
+    chances = 0.0
+    comments = []
+    for block in blocks:
+        prose = _is_prose(block)
+        if block.names & NAME_BITS["comment"]:
+            if article:
+                comments.append(block)
+            if article and prose:
+                words += block.words
+                chances += block.chance * block.words
+        elif prose and block.chance >= _LIKELY:
+            article += block.words
+    if article >= _ARTICLE and chances < _SURE * words:
+        for block in comments:
+            block.chance = 0.0
+
+
+def _is_prose(block: Block) -> bool:
+    return block.words >= _PROSE and block.links < 0.3 * len(block.text)
+
+
+def _keep_stated(blocks: Sequence[Block], body: str) -> None:
+    """Where the page's data hold the text of its article, that is content, and nothing below it."""
+    stated = _letters(_TAG.sub(" ", unescape(body)))
+    inside = []
+    at = words = found = 0
+    for number, block in enumerate(blocks):
+        letters = _letters(block.text) if block.words >= _HEADLINE else ""
+        place = stated.find(letters, at, at + len(letters) + _FAR) if letters else -1
+        if place >= 0:
+            inside.append(number)
+            at = place + len(letters)
+            found += len(letters)
+            words += block.words
+    kept = sum(block.words for block in blocks if block.kept)
+    if words < _ARTICLE or found < _MOST * len(stated) or words < _MOST * kept:
+        return  # the text is not on the page, or is an excerpt of it
+    for number in inside:
+        blocks[number].kept = True
+    for block in blocks[inside[-1] + 1 :]:
+        block.kept = False
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 def _most_agreement(blocks: Sequence[Block]) -> float:
@@ -285,12 +348,7 @@ def _drop_teasers(blocks: Sequence[Block]) -> None:
     """
     prose: dict[Node, int] = {}
     for block in blocks:
-        if (
-            block.kept
-            and block.words >= _PROSE
-            and block.links < 0.3 * len(block.text)
-            and block.node.parent is not None
-        ):
+        if block.kept and _is_prose(block) and block.node.parent is not None:
             prose[block.node.parent] = prose.get(block.node.parent, 0) + block.words
     if not prose:
         return

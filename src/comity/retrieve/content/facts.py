@@ -4,10 +4,13 @@ all of its blocks (comity.retrieve.content.features).
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
+from comity.retrieve.content.blocks import words_in
 from comity.retrieve.page.tree import Tree
 
 _KINDS: Final = (
@@ -22,8 +25,23 @@ _OF_URL: Final = (
     re.compile(r"/(?:docs?|documentation|guide|reference|manual|api|learn|tutorial|help|support|kb)s?\b|^docs?\."),
     re.compile(r"/(?:categor(?:y|ies)|collection|tag|c|archive|search|browse|list|directory|topics?)s?\b"),
 )
-_WORD: Final = re.compile(r"\w+")
 _MOST_DATA: Final = 200_000
+_BODY: Final = '"articleBody"'
+_THREADS: Final = ("DiscussionForumPosting", "QAPage")
+_STRINGS: Final = json.JSONDecoder(strict=False)
+
+
+def _bodies(data: str) -> Iterator[str]:
+    at = data.find(_BODY)
+    while at >= 0:
+        at = data.find('"', at + len(_BODY))
+        try:
+            value, at = _STRINGS.raw_decode(data, max(at, 0))
+        except ValueError:
+            return
+        if isinstance(value, str):
+            yield value
+        at = data.find(_BODY, at)
 
 
 class Facts:
@@ -32,6 +50,8 @@ class Facts:
     Attributes:
         title: the words of its title, lower case.
         firsts: the characters that those begin with, as bits: of each the one of its code modulo 64.
+        body: the longest text of an article that its data holds (schema.org's articleBody).
+        threaded: whether it says that it is a discussion, or questions and answers.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -42,7 +62,7 @@ class Facts:
                 metas[name] = node.attributes.get("content", "")[:2000]
         title = tree.first("title")
         words = f"{title.text()[:500] if title is not None else ''} {metas.get('og:title', '')}"
-        self.title = set(_WORD.findall(words.lower()))
+        self.title = set(words_in(words.lower()))
         self.firsts = 0
         for word in self.title:
             self.firsts |= 1 << (ord(word[0]) & 63)
@@ -51,10 +71,17 @@ class Facts:
             for node in tree.named.get("script", ())[:50]
             if "ld+json" in node.attributes.get("type", "").lower()
         )[:_MOST_DATA]
+        self.body = max(_bodies(data), key=len, default="")
+        self.threaded = any(each in data for each in _THREADS)
         kind = metas.get("og:type", "").lower()
         self._counts = [float(min(len(tree.named.get(name, ())), 999)) for name in _COUNTED]
         self._kinds = [float(each in data) for each in _KINDS]
         self._kinds += [float(each in kind) for each in ("article", "product", "website")]
+
+    def is_thread(self, url: str) -> bool:
+        """Whether the page's data or its URL say that people talk there: what names call comments is its content."""
+        parts = urlsplit(url)
+        return self.threaded or _OF_URL[2].search(parts.netloc.lower() + parts.path.lower()) is not None
 
     def numbers(self, url: str) -> list[float]:
         """Of the page as a whole."""

@@ -17,7 +17,7 @@ except ModuleNotFoundError:
 
 from comity.retrieve.content.blocks import LANDMARK_BITS, LANDMARKS, WORDS_OF_NAMES, Block
 from comity.retrieve.content.facts import Facts
-from comity.retrieve.page.tree import Node, Tree
+from comity.retrieve.page.tree import Node
 
 if not cython.compiled:  # compiled, they come from the .pxd file, without Python in between
     from math import log1p
@@ -36,15 +36,32 @@ _UNTOLD: Final = ("ul", "section", "blockquote", "details", "p")
 _UNTOLD_BITS = cython.declare(cython.Py_ssize_t, sum(LANDMARK_BITS[name] for name in _UNTOLD))
 _ABOUT: Final = (  # what a heading says of what is below it
     re.compile(
-        r"\b(?:relat|recommend|also|similar|popular|trending|latest|recent|more|next|other|featured|read|you may)"
+        r"\b(?:relat|recommend|also|similar|popular|trending|latest|recent|more|next|other|featured|read|you may"
+        r"|mehr\b|weitere|auch interess|ähnlich|verwandt|meistgelesen|beliebt|empfehl|neueste|lesen sie|das könnte"
+        r"|lire\b|plus lus|voir aussi|similaires|autres|liés|relacion|te puede|más|también|últim|otr[ao]s"
+        r"|leia\b|mais\b|também|outr[ao]s|leggi|correlat|altr[ei]\b|più|potrebbe|lees\b|meer\b|gerelat|meest"
+        r"|czytaj|zobacz|podobn|polecan|najnowsz|läs\b|mest\b|les også|další|související|читайте|похож|популярн|ещё"
+        r"|еще|также|по теме|рекоменд|друг|последни|ilgili|benzer|diğer|öneril|çok okunan|đọc|liên quan|baca|terkait"
+        r"|اقرأ|المزيد|ذات صلة|الأكثر|مواضيع|עוד|נוספ|מומלצ|संबंधित|यह भी|और पढ़|관련|추천|인기|더보기|많이)"
+        r"|相关|相關|推荐|推薦|热门|熱門|延伸|更多|最新|猜你|関連|おすすめ|人気|ランキング|新着|あわせて|こちらも"
+        r"|เกี่ยวข้อง|แนะนำ|ล่าสุด|ยอดนิยม"
     ),
-    re.compile(r"\b(?:comment|repl|leave|discuss|review|responses?\b|thoughts)"),
     re.compile(
-        r"\b(?:share|follow|subscri|newsletter|sign up|join|contact|about|connect|stay|get in touch|author|tags?\b)"
+        r"\b(?:comment|repl|leave|discuss|review|responses?\b|thoughts|komment|coment|reactie|réacti|réagir|yorum"
+        r"|bình luận|komentar|комментар|комент|обсужд|تعليق|التعليق|תגוב|टिप्पण|댓글|의견)"
+        r"|评论|評論|留言|回复|回覆|コメント|感想|ความคิดเห็น"
+    ),
+    re.compile(
+        r"\b(?:share|follow|subscri|newsletter|sign up|join|contact|about|connect|stay|get in touch|author|tags?\b"
+        r"|teilen|abonn|autor|kontakt|schlagw|partag|suivez|inscri|auteur|compart|suscri|sígue|siga\b|assine|etiquet"
+        r"|condivid|iscri|volg\b|schrijf|udostęp|śledź|zapisz|подел|подпис|автор|теги\b|метк|paylaş|abone|takip"
+        r"|yazar|chia sẻ|bagikan|شارك|تابع|اشترك|שתפו|הירשמו|साझा|공유|구독|기자)"
+        r"|分享|订阅|訂閱|关注|關注|作者|标签|標籤|シェア|フォロー|登録|著者|タグ|แชร์|ติดตาม|ผู้เขียน"
     ),
 )
 _ABOUT_ANY: Final = re.compile("|".join(each.pattern for each in _ABOUT))
-_ENDS: Final = frozenset(".!?…。！？؟।။។")
+_ENDS: Final = frozenset(".!?…。！？．｡؟۔।॥။។።։")
+_CLOSING: Final = frozenset("\"'”’»)]」』）】")
 
 
 class _Entry:
@@ -122,7 +139,7 @@ class _Page:
         " total".split()
     )
 
-    def __init__(self, blocks: Sequence[Block], tree: Tree, url: str) -> None:
+    def __init__(self, blocks: Sequence[Block], facts: Facts, url: str) -> None:
         self.inside: dict[Node, _Entry] = {}
         self.own: list[_Entry] = []
         self.shapes: list[tuple[float, float]] = []
@@ -135,7 +152,6 @@ class _Page:
         self.total = self.characters = self.linked = self.prose = 0
         for number, block in enumerate(blocks):
             _add(self, block, number)
-        facts = Facts(tree)
         self.title = facts.title
         self.firsts = facts.firsts
         self.page = array(
@@ -210,13 +226,13 @@ class _Heading:
         self.about = (0.0, 0.0, 0.0)
 
 
-def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows:
+def measure(blocks: Sequence[Block], facts: Facts, url: str) -> Rows:
     """The numbers of a page's blocks, of which there is at least one."""
     number: cython.Py_ssize_t
     place: cython.Py_ssize_t
     at: cython.Py_ssize_t = 0
     block: Block
-    page = _Page(blocks, tree, url)
+    page = _Page(blocks, facts, url)
     of_page: cython.double[::1] = page.page
     size: cython.Py_ssize_t = len(page.page)
     width: cython.Py_ssize_t = _OF_BLOCK + _NAMES + _LANDMARKS - len(_UNTOLD) + size
@@ -268,7 +284,8 @@ def _write_text(
     row[at] = shape[0]
     row[at + 1] = shape[1]
     row[at + 2] = page.sentences[number]
-    row[at + 3] = 1.0 if text[-1] in _ENDS else 0.5 if text[-1] == ":" else 0.0
+    last = text[-2] if text[-1] in _CLOSING and len(text) > 1 else text[-1]
+    row[at + 3] = 1.0 if last in _ENDS else 0.5 if last in ":：" else 0.0
     row[at + 4] = _OWNERS.get(node.name, 0.0)
     row[at + 5] = _OWNERS.get(node.parent.name, 0.0) if node.parent is not None else -1.0
     row[at + 6] = page.repeated[text]
