@@ -347,6 +347,16 @@ def test_what_readers_say_below_an_article_is_not_part_of_it(shell: str) -> None
     assert "my uncle" in read(thread + html, "https://example.com/lamps").markdown
 
 
+def test_comments_in_code_and_sections_about_comments_are_content() -> None:
+    remark = "light the lamp, then climb down " * 5
+    code = f'<pre><code><span class="hljs-comment"># {remark}</span>\nlamp --on</code></pre>'
+    section = f"<section id=comments><h2>Comments in lamp files</h2><p>{SENTENCE * 3}</p></section>"
+    html = f"<title>Lamps</title><article><h1>Lamps</h1>{STORY}{section}{STORY.replace('night', 'day')}{code}</article>"
+    written = read(html, "https://example.com/lamps").markdown
+    assert "# light the lamp" in written
+    assert "## Comments in lamp files\n\nThe lamp burns" in written
+
+
 def test_the_text_of_an_article_that_the_page_states_tells_what_belongs_to_it() -> None:
     remark = "The editors of this paper are members of the harbour's council and have said so before."
     after = f"<p>{remark}</p><p>{remark.replace('council', 'club')}</p>"

@@ -66,7 +66,7 @@ _PROSE: Final = 15
 _ARTICLE: Final = 250
 """Words of prose in one element that make it the body of an article."""
 _LIKELY: Final = 0.3
-_SURE: Final = 0.7
+_SURE: Final = 0.9
 _MOST: Final = 0.8
 _FAR: Final = 2_000
 """Letters of an article's text between two of its blocks."""
@@ -198,20 +198,25 @@ def _holds(block: Block, around: str, name: str) -> bool:
 
 
 def _doubt_comments(blocks: Sequence[Block]) -> None:
-    """Below an article, what names call comments is no content, unless it is as sure as the article is."""
+    """Below an article, what names call comments is no content, unless it is as sure as the article is. In a thread
+    all is, as are comments in code.
+    """
     article = words = 0
     chances = 0.0
     comments = []
     for block in blocks:
         prose = _is_prose(block)
         if block.names & NAME_BITS["comment"]:
-            if article:
+            if article and not _is_code(block):
                 comments.append(block)
             if article and prose:
                 words += block.words
                 chances += block.chance * block.words
-        elif prose and block.chance >= _LIKELY:
+        elif prose and block.chance >= _LIKELY and not block.names & NAME_BITS["thread"]:
             article += block.words
+            if block.chance >= _SURE:  # the article goes on: that was a section of it
+                words, chances = 0, 0.0
+                comments.clear()
     if article >= _ARTICLE and chances < _SURE * words:
         for block in comments:
             block.chance = 0.0
@@ -418,8 +423,10 @@ def _way_down(node: Node, other: Node) -> list[tuple[str, str]]:
 
 def _is_data(block: Block) -> bool:
     """Whether it stands in code or in a table."""
-    if block.landmarks & LANDMARK_BITS["table"]:
-        return True
+    return bool(block.landmarks & LANDMARK_BITS["table"]) or _is_code(block)
+
+
+def _is_code(block: Block) -> bool:
     node: Node | None = block.node
     while node is not None:
         if node.name == "pre":
