@@ -329,13 +329,14 @@ STORY = "".join(
         '<div id="comments"><h3>3 thoughts</h3><ol class="commentlist">{}</ol></div>',
         '<section class="kommentare"><h3>Leserbriefe</h3>{}</section>',
         '<div class="box x1"><div id="sf_comment_list">{}</div></div>',
-        '<div class="x9"><div itemprop="comment" itemscope itemtype="https://schema.org/Comment">{}</div></div>',
+        '<aside><div itemprop="comment" itemscope itemtype="https://schema.org/Comment">{}</div></aside>',
     ],
 )
 def test_what_readers_say_below_an_article_is_not_part_of_it(shell: str) -> None:
     remarks = "".join(
-        f"<li class='c{number}'><b>Reader {number}</b><p>I was there in {1950 + number} when my uncle still rowed the "
-        "oil across, and what nobody writes is how cold the stairs were, and how he sang on all of them.</p></li>"
+        f"<li class='c{number}'><a href=/u{number}>Reader {number}</a> <a href=#r>Reply</a><p>I was there in "
+        f"{1950 + number} when my uncle still rowed the oil across, and what nobody writes is how cold the stairs were, "
+        "and how he sang on all of them.</p></li>"
         for number in range(6)
     )
     html = f"<title>Lamps</title><article><h1>Lamps</h1>{STORY}{shell.format(remarks)}</article>"

@@ -66,7 +66,7 @@ _PROSE: Final = 15
 _ARTICLE: Final = 250
 """Words of prose in one element that make it the body of an article."""
 _LIKELY: Final = 0.3
-_SURE: Final = 0.9
+_SURE: Final = 0.8
 _MOST: Final = 0.8
 _FAR: Final = 2_000
 """Letters of an article's text between two of its blocks."""
