@@ -335,7 +335,7 @@ STORY = "".join(
 def test_what_readers_say_below_an_article_is_not_part_of_it(shell: str) -> None:
     remarks = "".join(
         f"<li class='c{number}'><a href=/u{number}>Reader {number}</a> <a href=#r>Reply</a><p>I was there in "
-        f"{1950 + number} when my uncle still rowed the oil across, and what nobody writes is how cold the stairs were, "
+        f"{1950 + number} when my uncle still rowed the oil across, and what nobody writes is how cold it was, "
         "and how he sang on all of them.</p></li>"
         for number in range(6)
     )
