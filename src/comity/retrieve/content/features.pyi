@@ -2,7 +2,7 @@ from array import array
 from collections.abc import Sequence
 
 from comity.retrieve.content.blocks import Block
-from comity.retrieve.page.tree import Tree
+from comity.retrieve.content.facts import Facts
 
 CORE: float
 WIDE: float
@@ -13,4 +13,4 @@ class Rows:
     width: int
     def __init__(self, numbers: array[float], width: int) -> None: ...
 
-def measure(blocks: Sequence[Block], tree: Tree, url: str) -> Rows: ...
+def measure(blocks: Sequence[Block], facts: Facts, url: str) -> Rows: ...
