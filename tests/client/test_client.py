@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import time
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -10,7 +11,8 @@ from clocks import FakeClock
 from sites import HANGS, Site
 
 import comity
-from comity import AsyncClient, Client, ClientSettings, Policy
+from comity import AsyncClient, Client, ClientSettings, Policy, crawl
+from comity.errors import InvalidSetting
 
 LOOPBACK = ("127.0.0.0/8",)
 QUICK = Policy(min_interval=0, allow_addresses=LOOPBACK)
@@ -294,3 +296,19 @@ def test_clients_that_share_their_pace_keep_one_to_each_host(site: Site) -> None
     asyncio.run(session())
     assert len(site.seen) == 6
     assert min(site.intervals()) >= 0.1
+
+
+def test_what_cannot_be_sent_of_one_call_is_refused_in_words(site: Site) -> None:
+    with Client(QUICK) as client:
+        wrong: dict[str, Any]
+        for wrong in ({"headers": {"a": 5}}, {"params": {"a": None}}, {"params": {"a": ["b", "c"]}}):
+            with pytest.raises(InvalidSetting, match=f"{next(iter(wrong))}: 'a' is "):
+                client.get(site.url("/"), **wrong)
+        for wrong in ({"headers": 5}, {"headers": [("a", "b")]}, {"params": "a=b"}):
+            with pytest.raises(TypeError, match="expected a mapping of text to text"):
+                client.get(site.url("/"), **wrong)
+        assert site.seen == []
+        assert client.get(site.url("/"), params={"a": 5}).url == site.url("/?a=5")  # type: ignore[dict-item]
+    for seeds in (None, 5):
+        with pytest.raises(TypeError, match="seeds: expected a URL or several"):
+            list(crawl(seeds))  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from comity import urls
 from comity.errors import ComityError, InvalidURL, TooManyRedirects, check_type
 from comity.http_rules import next_hop
-from comity.net.client_settings import SHARED, ClientSettings, checked_headers
+from comity.net.client_settings import SHARED, ClientSettings, checked_headers, checked_params
 from comity.net.clock import Clock
 from comity.net.response import Head, Response
 from comity.net.session import Session
@@ -282,6 +282,8 @@ class AsyncClient:
     def _prepared(self, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Url:
         if headers:
             checked_headers("headers", headers)
+        if params:
+            checked_params(params)
         if params or self.settings.params:
             url, _, fragment = url.partition("#")
             added = urlencode({**self.settings.params, **params})

@@ -328,6 +328,8 @@ def crawl(
     if not isinstance(settings, Mapping):
         check_type("settings", settings, CrawlSettings)
     check_type("client_settings", client_settings, ClientSettings)
+    if not isinstance(seeds, Iterable):
+        raise TypeError(f"seeds: expected a URL or several, not {type(seeds).__name__}")
     start = [addresses.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)]
     if not start and folder is None:
         raise InvalidSetting("seeds: give a start URL, or the folder of a crawl to continue")

@@ -47,13 +47,38 @@ def checked_headers(field: str, headers: Mapping[str, str]) -> None:
 
     Raises:
         InvalidSetting: one cannot.
+        TypeError: they are no mapping.
     """
+    _check_mapping(field, headers)
     for name, value in headers.items():
-        if not (is_field_name(name) and value.isprintable()):
+        if not (isinstance(name, str) and isinstance(value, str) and is_field_name(name) and value.isprintable()):
             raise InvalidSetting(f"{field}: {name!r} is not a header that can be sent")
         if name.lower() in OURS:
             why = "Policy.agent says who sends it" if name.lower() == "user-agent" else "the client writes it itself"
             raise InvalidSetting(f"{field}: {name} cannot be set: {why}")
+
+
+def checked_params(params: Mapping[str, str]) -> None:
+    """Check that query parameters can be written into a URL: numbers too, but nothing that would be sent as Python
+    writes it.
+
+    Raises:
+        InvalidSetting: one cannot.
+        TypeError: they are no mapping.
+    """
+    _check_mapping("params", params)
+    for name, value in params.items():
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            raise InvalidSetting(
+                f"params: {name!r} is {type(value).__name__}, not text or a number",
+                hint="write what holds the name several times into the URL itself",
+            )
+
+
+def _check_mapping(field: str, values: object) -> None:
+    if not isinstance(values, Mapping):
+        kind = type(values).__name__
+        raise TypeError(f'{field}: expected a mapping of text to text, not {kind} (for example: {{"name": "value"}})')
 
 
 def _headers(values: Mapping[str, str]) -> Mapping[str, str]:
