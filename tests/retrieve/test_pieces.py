@@ -132,6 +132,18 @@ def test_words_that_stand_earlier_on_the_page_too_are_not_what_a_chunk_is_found_
     assert words_of(second).endswith("here the second.")
 
 
+def test_a_bullet_is_not_among_the_words_that_a_chunk_is_found_by() -> None:
+    (chunk,) = page("● **Storage:** a hall of oil and wicks, dry in winter.\n").chunks()
+    assert words_of(chunk) == "Storage: a hall of oil and wicks, dry"
+
+
+def test_a_chunk_all_of_whose_words_stand_earlier_on_the_page_has_no_address_that_leads_there() -> None:
+    refrain = "The lamp burns at night.\n"
+    first, _, third = page(f"# One\n\n{refrain}\n# Two\n\nThe keeper sleeps.\n\n# Two\n\n{refrain}").chunks()
+    assert words_of(first) == "The lamp burns at night."
+    assert "#" not in third.url
+
+
 def test_sections_are_a_tree_with_the_ids_that_the_page_links_to() -> None:
     html = """<main><h1>Lamps</h1><p>Of many kinds, and all of them burn.</p>
     <section id="oil"><h2>Oil <a class="headerlink" href="#oil">¶</a></h2><p>Burns slowly, all the night.</p>

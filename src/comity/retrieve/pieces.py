@@ -30,10 +30,11 @@ _WHOLE: Final = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*\)|(`+)[^`]+\1")  # not to 
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n")
 _BREAKS: Final = re.compile(r"\s+|(?<=[、，；,])")
 _MARKERS: Final = re.compile(r"\A(?:[ \t>]|[-+*][ \t]|\d{1,9}[.)][ \t]|\[\^\w+\]:)+")
-# Where Markdown says something else than the page's text: indices, formulas, marks of notes, quotation marks of `q`.
+# Where Markdown says something else than the page's text: indices, formulas, marks of notes, bullets that a
+# style writes, quotation marks of `q`.
 _FENCE: Final = re.compile(r"(`{3,}|~{3,}).*")
 _OTHERWISE: Final = re.compile(
-    "[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎“”•·|»«\ue000-\uf8ff\ufffc]+|[\\^_]\\{[^}]*\\}|\\^\\w|\\[\\^\\w+\\]|\\$+[^$]*\\$+|</?su[bp]>|\\*\\*|~~"
+    "[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎“”•·●○◦▪▫■□►▶‣✓✔|»«\ue000-\uf8ff\ufffc]+|[\\^_]\\{[^}]*\\}|\\^\\w|\\[\\^\\w+\\]|\\$+[^$]*\\$+|</?su[bp]>|\\*\\*|~~"
 )
 _AROUND: Final = re.compile("\\S*\0\\S*")
 _WIDE: Final = re.compile(r"\s{2,}|[^\S ]")  # space that a browser does not take for one space everywhere
@@ -74,7 +75,8 @@ class Chunk:
         text: its Markdown; where a table or code is cut, with the table's head and the fences again.
         path: the headings above it and its own, from the top.
         tokens: of the text.
-        url: the page's with a text fragment that leads a browser to the passage.
+        url: the page's with a text fragment that leads a browser to the passage; without one where all of its words
+            stand earlier on the page too.
         start, end: characters of the page's Markdown that it is; chunks follow each other without a gap.
     """
 
@@ -540,8 +542,6 @@ class _Cutter:
         for _, each in sorted(words, key=lambda pair: pair[0]):
             if chosen := self._only_here(each, start):
                 break
-        if not chosen and words:
-            chosen = min(words, key=lambda pair: pair[0])[1][:_WORDS]
         place = quote(name, safe="") if name else ""
         if not chosen:
             return f"{self._url}#{place}" if place else self._url

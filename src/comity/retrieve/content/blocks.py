@@ -82,7 +82,7 @@ _WORD: Final = re.compile(rf"\w[\w{_MARKS_OF_LETTERS}]*")
 _SENTENCE: Final = re.compile(r"[.!?…؟۔][\"'”’)\]»]*(?:\s|$)|[。！？｡।။។]")
 _IDEOGRAPHS: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _WORD_OR_IDEOGRAPH: Final = re.compile(
-    rf"{_IDEOGRAPHS.pattern}|[^\W{_IDEOGRAPHS.pattern[1:-1]}](?:(?!{_IDEOGRAPHS.pattern})[\w{_MARKS_OF_LETTERS}])*"
+    rf"(?=\w){_IDEOGRAPHS.pattern}|[^\W{_IDEOGRAPHS.pattern[1:-1]}](?:(?!{_IDEOGRAPHS.pattern})[\w{_MARKS_OF_LETTERS}])*"
 )
 _UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 """Thai, Lao, Burmese and Khmer, which write no space between words either."""
