@@ -56,6 +56,27 @@ def test_urls_are_read_from_every_kind_of_file(tmp_path: Path) -> None:
         sources.files(str(tmp_path / "nothing*"))
 
 
+@pytest.mark.parametrize(
+    ("name", "octets", "said"),
+    [
+        ("u.csv", "url\nhttps://a.example/x\n".encode("utf-16"), "is not UTF-8"),
+        ("u.csv", b"url,caf\xe9\nhttps://a.example/x,1\n", "is not UTF-8"),
+        ("u.jsonl", b'{"url": "https://a.example/caf\xe9"}\n', "Invalid UTF8"),
+        ("u.parquet", b"https://a.example/caf\xe9", "Invalid UTF8"),
+    ],
+)
+def test_urls_that_are_no_utf_8_end_the_audit_with_words(tmp_path: Path, name: str, octets: bytes, said: str) -> None:
+    if name == "u.parquet":
+        column = pa.array([octets], pa.binary()).view(pa.string())
+        pq.write_table(pa.table({"url": column}), tmp_path / name)
+    else:
+        (tmp_path / name).write_bytes(octets)
+    done = comity("audit", name, "--robots", str(written(tmp_path)), "--agents", "GPTBot", "-o", "o.csv", cwd=tmp_path)
+    assert done.returncode == 66, done.stderr
+    assert complaint(done).startswith(f"comity: {name} ")
+    assert said in done.stderr
+
+
 def test_robots_files_are_read_from_a_cache_and_from_warc_files(tmp_path: Path) -> None:
     folder = tmp_path / "q#1?a=%20"  # signs that mean something in SQLite's URIs
     folder.mkdir()

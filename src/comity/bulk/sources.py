@@ -122,6 +122,7 @@ def _tables(path: Path, column: str, size: int, groups: tuple[int, ...] | None, 
             source = pq.ParquetFile(path)
             _has(path, column, source.schema_arrow.names)
             for batch in source.iter_batches(size, row_groups=groups, columns=None if whole else [column]):
+                batch[column].validate(full=True)
                 yield pa.Table.from_batches([batch])
         elif path.suffix == ".csv":
             import pyarrow.csv as csv
@@ -135,6 +136,7 @@ def _tables(path: Path, column: str, size: int, groups: tuple[int, ...] | None, 
 
             table = reader_of_json.read_json(path)
             _has(path, column, table.column_names)
+            table[column].validate(full=True)
             number = table.column_names.index(column)
             yield table.set_column(number, column, table[column].cast(pa.string()))
         else:
@@ -150,6 +152,8 @@ def _tables(path: Path, column: str, size: int, groups: tuple[int, ...] | None, 
                 yield pa.table({column: pa.array(rows, pa.string())})
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
+    except UnicodeDecodeError as error:  # in the name of a column
+        raise InputError(f"{path} is not UTF-8", hint="convert it: iconv -f utf-16 -t utf-8") from error
 
 
 def _has(path: Path, column: str, names: list[str]) -> None:
