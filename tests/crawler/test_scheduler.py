@@ -78,7 +78,7 @@ def test_a_shard_that_waits_for_its_first_fetch_comes_before_the_busy_one_beside
         assert other._is_full_beside(1.0, 8)
         host.under_way.append(entry.id)
         busy._fetched(task, host, entry)
-        assert other._control.alarm._event.is_set()
+        assert other._control.alarm._rings
         assert busy._is_full_beside(1.0, 8), "it has its part of two"
         assert not other._is_full_beside(1.0, 8)
         assert not busy._is_full_beside(1.0, 8), "the other one was asked and started nothing"

@@ -178,7 +178,8 @@ class AppendedFile:
 
     def _write(self) -> None:
         parts, self._parts, self._held = self._parts, [], 0
-        for large, run in groupby(parts, lambda part: len(part) >= ALONE):
+        has_large = max(map(len, parts), default=0) >= ALONE
+        for large, run in groupby(parts, lambda part: len(part) >= ALONE) if has_large else ((False, parts),):
             for data in run if large else (b"".join(run),):
                 rest = memoryview(data)
                 while rest:

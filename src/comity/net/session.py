@@ -363,7 +363,7 @@ class Session:
         """Tell who listens of a request that is over, once; not of one that was never sent."""
         if record is None or record.end or self.on_request is None:
             return
-        if not isinstance(error, Postponed | ClientClosed):
+        if error is None or not isinstance(error, Postponed | ClientClosed):
             record.finished(self.clock.monotonic(), body=body, sha256=sha256, error=error)
             self.on_request(record)
 

@@ -86,7 +86,7 @@ class Reader:
         said: Any
         attributes: dict[str, str]
         # Few pages have these: they are read once more. A plus sign is found at once where there is none.
-        if ("#marked", {}) in found[-2:] or (b"+" in text and b"rsl+xml" in text):
+        if ("#marked", {}) in found[-2:] or (text.find(b"+") >= 0 and b"rsl+xml" in text):
             for name, attributes in marked(text):
                 if name == "nosnippet":
                     self.withheld += 1

@@ -291,7 +291,7 @@ class URLFilter:
             state = State.UNASKED  # it will be asked for again
         else:
             state, refusal = State.REFUSED, records.refusal(decision, depth=depth, found_on=found_on)
-            by_policy = decision.by_policy
+            by_policy = refusal["by"] == "policy"
         self._book.found(Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy, found_on=found_on))
 
     def robots_seen(self, result: RobotsResult) -> None:

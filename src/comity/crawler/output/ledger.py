@@ -129,13 +129,14 @@ class Ledger:
 
     def request(self, request: RequestRecord) -> None:
         """A request that is over, whatever came of it."""
-        origin, interval = request.origin, request.interval
+        origin, pace, decision = request.origin, request.key, request.decision
+        interval = request.interval if decision is None else decision.delay
         kept: float | None = None
         if interval is not None:
-            last = self._answered.get(request.key, -math.inf)
+            last = self._answered.get(pace, -math.inf)
             if -math.inf < last <= request.sent:
                 kept = times.to_microseconds(request.sent - last)
-            self._note_answer(request.key, request.end if request.head is None else request.head)
+            self._note_answer(pace, request.end if request.head is None else request.head)
         if origin is not None:
             self._asked[origin] = request.status if request.error is None else None
         body = request.body
@@ -146,7 +147,7 @@ class Ledger:
                 "method": request.method,
                 "url": request.url,
                 "host": urls.host(request.url),
-                "pace": request.key,
+                "pace": pace,
                 "origin": origin,
                 "sent": self._wall(request.sent),
                 "head": None if request.head is None else self._wall(request.head),
@@ -158,7 +159,7 @@ class Ledger:
                 "retry_after": request.retry_after,
                 "interval": interval,
                 "kept": kept,
-                **evidence(request.decision),
+                **evidence(decision),
                 **_location(request.location),
                 **({} if request.signed is None else {"signed": request.signed}),
             }
@@ -286,8 +287,10 @@ class Ledger:
         self._file.add(b'%s,"hash":"%s"}\n' % (data[:-1], self._hash.encode()))
 
     def _note_answer(self, pace: str, at: float) -> None:
-        self._answered[pace] = max(self._answered.get(pace, -math.inf), at)
-        self._answered.move_to_end(pace)
+        answered = self._answered
+        if at >= answered.get(pace, -math.inf):
+            answered[pace] = at
+        answered.move_to_end(pace)
         if len(self._answered) > _MOST_PACES:
             self._answered.popitem(last=False)
 

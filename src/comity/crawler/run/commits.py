@@ -104,7 +104,7 @@ class Commits:
     @property
     def is_held_up(self) -> bool:
         """Whether so much waits to be written that no request may be started."""
-        return max(self._memory.kept, self._opened.sink.pending) >= self._memory.limit
+        return self._memory.kept >= self._memory.limit or self._opened.sink.pending >= self._memory.limit
 
     def due(self) -> float | None:
         """When the next is to begin, if nothing else asks for one; None where there is nothing to commit."""

@@ -13,22 +13,26 @@ class Alarm:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._event = asyncio.Event()
-        self.set = self._event.set
+        self._rings = False
+        self._sleeping: asyncio.Future[None] | None = None
+
+    def set(self) -> None:
+        self._rings = True
+        if self._sleeping is not None:
+            self._sleeping.cancel()
 
     async def sleep(self, seconds: float) -> None:
         """Until something happens, at most `seconds`."""
-        if not self._event.is_set() and seconds > 0:
-            waking = asyncio.ensure_future(self._event.wait())
-            sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
+        if not self._rings and seconds > 0:
+            self._sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
             try:
-                await asyncio.wait((waking, sleeping), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((self._sleeping,))
             finally:
-                waking.cancel()
-                sleeping.cancel()
-        elif not self._event.is_set():
+                self._sleeping.cancel()
+                self._sleeping = None
+        elif not self._rings:
             await asyncio.sleep(0)
-        self._event.clear()
+        self._rings = False
 
 
 class Control:

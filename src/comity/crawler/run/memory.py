@@ -56,7 +56,8 @@ class Memory:
 
     def _add(self, octets: int) -> None:
         self.held += octets
-        self.most_held = max(self.most_held, self.held)
+        if self.held > self.most_held:
+            self.most_held = self.held
 
     def _give_back(self, octets: int) -> None:
         self.held -= octets

@@ -69,6 +69,7 @@ REFILL = 256  # URLs of one host held in memory
 REFILL_PACED = 16  # where there is an interval between two of them
 MOST_URLS = 1 << 16  # of all hosts with an interval, where there are many
 MOST_PARKED = 64  # hosts of one pace that wait for it in memory once half of the places there are taken
+COMES_AGAIN = (Retried, Known, Again)
 SLOW = 2.0  # seconds after which a fetch no longer keeps others from starting
 
 
@@ -102,6 +103,7 @@ class Scheduler:
         self._left: set[str] = set()  # of these paces, those of which others wait in the frontier alone
         self.held_up = self.has_begun = False
         self._settings = given.settings
+        self._most = max(given.settings.concurrency, client.settings.connections)
         self._clock = given.clock
         self._control = control
         self._frontier = frontier
@@ -123,19 +125,18 @@ class Scheduler:
         resting = self._fetcher.resting
         while self._quick and (oldest := next(iter(self._quick.items())))[1] < now - SLOW:
             del self._quick[oldest[0]]
-        most = max(self._settings.concurrency, self._client.settings.connections)
         if len(self.beside) > 1:
-            return self._is_full_beside(now, most)
-        return len(self._quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= most
+            return self._is_full_beside(now)
+        return len(self._quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= self._most
 
-    def _is_full_beside(self, now: float, most: int) -> bool:
+    def _is_full_beside(self, now: float) -> bool:
         """The same where others share what there may be: each that is at work has as large a part."""
         quick = tasks = at_work = 0
         for other in self.beside:
             quick, tasks = quick + len(other._quick), tasks + len(other.tasks)
             at_work += other is self or bool(other.tasks) or other.held_up
         share = -(-self._settings.concurrency // at_work)
-        full = quick >= self._settings.concurrency or tasks >= most or len(self._quick) >= share
+        full = quick >= self._settings.concurrency or tasks >= self._most or len(self._quick) >= share
         # One that has fetches of its own looks again when they end; another one has to be woken.
         ready = self.hosts.next_time()
         self.held_up = full and not self.tasks and ready is not None and ready <= now
@@ -353,7 +354,7 @@ class Scheduler:
             return
         # Only now may the URL be taken again: before, it would have been under way twice.
         outcome = task.result()
-        comes_again = isinstance(outcome, Retried | Known | Again)
+        comes_again = isinstance(outcome, COMES_AGAIN)
         if isinstance(outcome, Retried):
             host.queue.append(outcome.entry)
         elif comes_again and self._refresh is None:

@@ -13,7 +13,7 @@ from comity.crawler.run.book import Book
 from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.hosts import Host
 from comity.crawler.run.memory import Memory
-from comity.crawler.run.outcomes import Again, Known, Outcome, PutOff, Refused, Retried, Unwanted
+from comity.crawler.run.outcomes import Again, Known, Outcome, PageRead, PutOff, Refused, Retried, Unwanted
 from comity.crawler.run.unreachable import UnreachableHosts
 from comity.errors import CircuitOpen, OutOfHours, Postponed
 from comity.frontier import Entry
@@ -66,6 +66,8 @@ class Turns:
         if outcome.answer is not None:
             host.delay, host.failing = outcome.answer.decision.delay, False
         match outcome:
+            case PageRead():
+                pass
             case Known() | Refused():
                 host.delay, origin = outcome.decision.delay, urls.origin(outcome.entry.url)
                 if origin not in host.origins:

@@ -118,6 +118,8 @@ class Waits:
     def after_request(self, pace: str) -> None:
         """A request was answered, or never will be: what came of it for its host is remembered at once if need be."""
         seconds, interval = self._client.driver.gate.throttles.delay_of(pace, self._clock.monotonic())
+        if seconds <= self._least >= interval:
+            return
         committed = min(self._remembered.get(pace, 0.0), self._on_their_way.get(pace, 0.0))
         known = max(self._written_down.get(pace, 0.0), committed, self._least)
         if interval > known or seconds > max(known, interval):
