@@ -75,13 +75,13 @@ def test_a_shard_that_waits_for_its_first_fetch_comes_before_the_busy_one_beside
         task.cancel()
         await asyncio.gather(*busy.tasks, return_exceptions=True)
         other.hosts.push(other.hosts.found("other.example"), 0.0)
-        assert other._is_full_beside(1.0, 8)
+        assert other.is_full(1.0)
         host.under_way.append(entry.id)
         busy._fetched(task, host, entry)
         assert other._control.alarm._rings
-        assert busy._is_full_beside(1.0, 8), "it has its part of two"
-        assert not other._is_full_beside(1.0, 8)
-        assert not busy._is_full_beside(1.0, 8), "the other one was asked and started nothing"
+        assert busy.is_full(1.0), "it has its part of two"
+        assert not other.is_full(1.0)
+        assert not busy.is_full(1.0), "the other one was asked and started nothing"
 
     asyncio.run(turns())
 
