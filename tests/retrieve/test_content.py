@@ -348,6 +348,16 @@ def test_what_readers_say_below_an_article_is_not_part_of_it(shell: str) -> None
     assert "my uncle" in read(thread + html, "https://example.com/lamps").markdown
 
 
+@pytest.mark.parametrize(
+    "data",
+    ['{"a": 1} {"articleBody"', '"articleBody":"' * 9_000, '"articleBody":"\\' * 9_000, '{"articleBody": 3, "b": [["x'],
+    ids=["no value", "nothing but keys", "no end", "no text"],
+)
+def test_data_that_state_the_text_of_an_article_badly_are_read_to_their_end(data: str) -> None:
+    html = f"<script type=application/ld+json>{data}</script><article><h1>Lamps</h1>{STORY}</article>"
+    assert read(html, "https://example.com/lamps", seconds=5).markdown.count("On night") == 9
+
+
 def test_comments_in_code_and_sections_about_comments_are_content() -> None:
     remark = "light the lamp, then climb down " * 5
     code = f'<pre><code><span class="hljs-comment"># {remark}</span>\nlamp --on</code></pre>'

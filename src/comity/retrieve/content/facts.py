@@ -32,16 +32,13 @@ _STRINGS: Final = json.JSONDecoder(strict=False)
 
 
 def _bodies(data: str) -> Iterator[str]:
-    at = data.find(_BODY)
-    while at >= 0:
-        at = data.find('"', at + len(_BODY))
+    at = 0
+    while (key := data.find(_BODY, at)) >= 0 and (at := data.find('"', key + len(_BODY))) >= 0:
         try:
-            value, at = _STRINGS.raw_decode(data, max(at, 0))
+            value, at = _STRINGS.raw_decode(data, at)
         except ValueError:
             return
-        if isinstance(value, str):
-            yield value
-        at = data.find(_BODY, at)
+        yield value
 
 
 class Facts:
