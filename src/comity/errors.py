@@ -148,7 +148,7 @@ class UnwantedType(FetchError):
     its body was not read.
 
     Attributes:
-        status: the HTTP status; None where only the coding was looked at.
+        status: the HTTP status; None for a robots.txt.
         content_type: the media type in lower case, without parameters; empty where none was stated.
     """
 

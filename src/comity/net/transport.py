@@ -207,7 +207,11 @@ class StreamedResponse(Head):
         self._taken = True
         decoder = None
         if self.status not in (204, 304):
-            decoder = decoder_for(self.header_values("Content-Encoding"), self.url, self._settings.max_ratio)
+            try:
+                decoder = decoder_for(self.header_values("Content-Encoding"), self.url, self._settings.max_ratio)
+            except UnwantedType as error:
+                error.status, error.content_type = self.status, self.content_type
+                raise
         if decoder is not None and self._settings.raw:
             self.received = bytearray()
         room = limit
