@@ -1,6 +1,7 @@
 """A crawl's pages as Markdown: written so, in a program, and from a crawl that is there."""
 
 import asyncio
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,19 @@ def test_hidden_text_that_is_left_in_the_markdown_is_named_on_each_way(site: Sit
         page, served = lines(comity("pages", "out", *words, cwd=tmp_path).stdout)
         assert (page["hidden_text"], served["hidden_text"]) == ([], ["hidden_attribute"])
         assert secret not in str(page)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "files", "warc", "sqlite", "markdown"])
+def test_a_picture_sent_as_html_is_kept_whole_and_is_no_page(site: Site, tmp_path: Path, form: str) -> None:
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
+    site.set("/", picture)
+    crawled(site, tmp_path, form)
+    assert comity("pages", "out", "--markdown", cwd=tmp_path).stdout == ""
+    if form != "markdown":  # which keeps no body
+        (page,) = lines(comity("pages", "out", "--bodies", cwd=tmp_path).stdout)
+        assert base64.b64decode(page["body_base64"]) == picture
+    told = comity("prove", "out", cwd=tmp_path)
+    assert told.returncode == 0, told.stdout
 
 
 def test_a_program_has_the_markdown_of_each_page(lamps: Site) -> None:

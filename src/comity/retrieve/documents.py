@@ -25,11 +25,6 @@ _ANY: Final = ("", "text/html", "application/octet-stream", "binary/octet-stream
 _HEADER: Final = 1445
 """Octets of a body that say whether it is text (WHATWG MIME Sniffing, 5.2)."""
 _NO_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
-_BINARY: Final = re.compile(
-    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF....WEBP|PK\x03\x04|\x1f\x8b\x08|BZh|\x7fELF|\0asm|wOF[F2]|ID3|OggS",
-    re.DOTALL,
-)
-"""How pictures, archives, programs and sounds begin: servers send them as HTML (WHATWG MIME Sniffing, 6)."""
 _BOMS: Final = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 
 
@@ -46,7 +41,7 @@ def form_of(body: bytes, content_type: str) -> Form | None:
     if media_type == "application/pdf" or (media_type in _ANY and body[:5] == b"%PDF-"):
         return "pdf" if pdf.available() else None
     form = FORMS.get(media_type)
-    if form == "html" and _BINARY.match(body):
+    if form == "html" and encodings.is_binary(body):
         return None
     if form not in ("text", "markdown") or body.startswith(_BOMS) or "utf-16" in parameters or "utf-32" in parameters:
         return form

@@ -51,6 +51,19 @@ _ATTRIBUTE = re.compile(
 )
 _TAG_END = re.compile(rb"[\t\n\f\r /]*+>")
 
+_BINARY = re.compile(
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF....WEBP|PK\x03\x04|\x1f\x8b\x08|BZh[1-9]1AY&SY|\x7fELF|\0asm"
+    rb"|wOF[F2][\0\x01O]|ID3[\x02-\x04]\0|OggS\0",
+    re.DOTALL,
+)
+
+
+def is_binary(body: bytes) -> bool:
+    """Whether a body begins as a picture, an archive, a program, a font or a sound does, whatever it is served as
+    (WHATWG MIME Sniffing, 6).
+    """
+    return _BINARY.match(body) is not None
+
 
 def detect(body: bytes, content_type: str | None = None, *, markup: bool = True) -> str:
     """The encoding's name as the Encoding standard writes it, lower case: `utf-8`, `windows-1252`, `shift_jis`.

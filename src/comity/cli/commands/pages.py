@@ -67,6 +67,8 @@ def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) 
     read: ExtractedPage | None
     if isinstance(written := record.get("markdown"), str):  # the crawl's output is Markdown
         read = ExtractedPage(written, (), False, url=record["url"], heading_ids=record.get("heading_ids", ()))
+    elif "markdown" in record:
+        return
     else:
         values, read = as_markdown(record)
         record |= values

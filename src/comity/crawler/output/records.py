@@ -193,7 +193,7 @@ def complete(record: dict[str, Any], response: "Response", *, in_utf8: bool = Fa
     """
     if "body" in record:  # that of a rendered page
         pass
-    elif "encoding" in record or response.content_type.startswith(_TEXT):
+    elif ("encoding" in record or response.content_type.startswith(_TEXT)) and not encodings.is_binary(response.body):
         found = record.get("encoding") or encodings.detect(response.body, response.headers.get("Content-Type"))
         encoding = record["encoding"] = encodings.python_codec(found)
         text = encodings.to_utf8(response.body, encoding)
