@@ -358,6 +358,22 @@ def test_data_that_state_the_text_of_an_article_badly_are_read_to_their_end(data
     assert read(html, "https://example.com/lamps", seconds=5).markdown.count("On night") == 9
 
 
+@pytest.mark.parametrize(
+    ("markup", "shown"),
+    [
+        ("<p><a href=/p.pdf>Download PDF</a></p>{story}", "[Download PDF](https://example.com/p.pdf)"),
+        ("{story}<h2>References</h2><ol><li>Smith, 2019<li>Jones, 2020</ol>", "2. Jones, 2020"),
+        ("{story}<p><b>Quellen:</b></p><ul><li><a href=/1>Smith</a></ul>", "- [Smith](https://example.com/1)"),
+        ("{story}<h3>参考文献</h3><ul><li>Smith</ul>", "参考文献"),
+        ("<blockquote>Light is all.<footer>Ann Keeper</footer></blockquote>{story}", "> Ann Keeper"),
+        ("<figure><blockquote>Light.</blockquote><figcaption>Ann Keeper</figcaption></figure>{story}", "Ann Keeper"),
+    ],
+)
+def test_what_belongs_to_an_article_stays_with_it(markup: str, shown: str) -> None:
+    html = f"<nav><a href=/>Home</a></nav><article><h1>Lamps</h1>{STORY}{markup.format(story=STORY)}</article>"
+    assert shown in read(html, "https://example.com/lamps").markdown
+
+
 def test_comments_in_code_and_sections_about_comments_are_content() -> None:
     remark = "light the lamp, then climb down " * 5
     code = f'<pre><code><span class="hljs-comment"># {remark}</span>\nlamp --on</code></pre>'

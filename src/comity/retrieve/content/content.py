@@ -81,6 +81,13 @@ LEAST_COPY: Final = 12
 """Words from which on a part that stood on the page already is left out."""
 _MOST_BEGINNINGS: Final = 8
 _CONTENT: Final = LANDMARK_BITS["main"] | LANDMARK_BITS["article"]
+_SOURCES: Final = frozenset(
+    "sources|references|bibliography|works cited|quellen|quellenangaben|einzelnachweise|literatur|références|"
+    "bibliographie|fuentes|referencias|bibliografía|fonti|bibliografia|referências|bronnen|källor|referenser|kilder|"
+    "lähteet|źródła|przypisy|zdroje|források|kaynaklar|kaynakça|источники|литература|примечания|джерела|"
+    "参考文献|参考资料|參考資料|出典|脚注|참고 문헌|참고문헌|المصادر|المراجع|מקורות".split("|")
+)
+"""What stands above a list of sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +133,7 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str, notes: Footnotes | Non
         _drop_teasers(blocks)
         if facts.body:
             _keep_stated(blocks, facts.body)
+        _keep_sources(blocks)
     if notes is not None:
         notes.keep(blocks)
     tell(blocks)
@@ -246,6 +254,46 @@ def _keep_stated(blocks: Sequence[Block], body: str) -> None:
         blocks[number].kept = True
     for block in blocks[inside[-1] + 1 :]:
         block.kept = False
+
+
+def _keep_sources(blocks: Sequence[Block]) -> None:
+    """A list of sources stays with the article above it, and the name below a quote with the quote."""
+    article = False
+    heading: Block | None = None
+    listed: Node | None = None
+    quote: Node | None = None
+    for block in blocks:
+        inside = _around(block, "ol", "ul") if heading is not None else None
+        if heading is not None and inside is not None and listed in (None, inside):
+            listed = inside
+            heading.kept = block.kept = True
+            continue
+        named = article and block.words <= _HEADLINE and not block.landmarks & _BESIDE
+        heading = block if named and block.text.lower().strip(" :：") in _SOURCES else None
+        listed = None
+        if block.kept:
+            article = article or _is_prose(block)
+            quote = _around(block, "blockquote") if block.landmarks & LANDMARK_BITS["blockquote"] else None
+        elif quote is not None and block.words <= _LONGEST_HEADING:
+            block.kept = quote in (_around(block, "blockquote"), _quote_above(block))
+
+
+def _around(block: Block, *names: str) -> Node | None:
+    """The nearest element of one of these names that holds a block."""
+    node: Node | None = block.node
+    while node is not None and node.name not in names:
+        node = node.parent
+    return node
+
+
+def _quote_above(block: Block) -> Node | None:
+    """The quote that a block is the caption of."""
+    figure = _around(block, "figure") if _around(block, "figcaption") is not None else None
+    return (
+        next((each for each in figure.children if isinstance(each, Node) and each.name == "blockquote"), None)
+        if figure
+        else None
+    )
 
 
 def _letters(text: str) -> str:
