@@ -288,12 +288,9 @@ def _around(block: Block, *names: str) -> Node | None:
 
 def _quote_above(block: Block) -> Node | None:
     """The quote that a block is the caption of."""
-    figure = _around(block, "figure") if _around(block, "figcaption") is not None else None
-    return (
-        next((each for each in figure.children if isinstance(each, Node) and each.name == "blockquote"), None)
-        if figure
-        else None
-    )
+    caption = _around(block, "figcaption")
+    near = caption.parent.children if caption is not None and caption.parent is not None else ()
+    return next((each for each in near if isinstance(each, Node) and each.name == "blockquote"), None)
 
 
 def _letters(text: str) -> str:
