@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import socket
 import sqlite3
 import sys
@@ -44,11 +45,12 @@ def test_urls_are_read_from_every_kind_of_file(tmp_path: Path) -> None:
     pa_csv.write_csv(table, tmp_path / "u.csv")
     (tmp_path / "u.jsonl").write_text("".join(json.dumps({"url": url}) + "\n" for url in URLS), "utf-8")
     (tmp_path / "u.txt").write_text("# why\n\n" + "\n".join(URLS), "utf-8")
-    for name in ("u.parquet", "u.csv", "u.jsonl", "u.txt"):
+    shutil.copy(tmp_path / "u.csv", tmp_path / "CAPITALS.CSV")
+    for name in ("u.parquet", "u.csv", "u.jsonl", "u.txt", "CAPITALS.CSV"):
         found = [batch.to_pylist() for batch in sources.batches(sources.files(str(tmp_path / name)), "url", 3)]
         assert [url for part in found for url in part] == URLS, name
         assert max(map(len, found)) <= 3
-    assert len(sources.files(str(tmp_path))) == 4
+    assert len(sources.files(str(tmp_path))) == 5
     assert len(sources.files(str(tmp_path / "u.*"))) == 4
     with pytest.raises(InputError, match="no column 'link'; it has n, url"):
         list(sources.batches(sources.files(str(tmp_path / "u.csv")), "link", 10))

@@ -33,7 +33,7 @@ def files(given: str, kinds: tuple[str, ...] = KINDS) -> list[Path]:
     """
     path = Path(given)
     if path.is_dir():
-        found = sorted(each for each in path.rglob("*") if each.is_file() and each.suffix in kinds)
+        found = sorted(each for each in path.rglob("*") if each.is_file() and each.suffix.lower() in kinds)
     elif path.exists():
         found = [path]
     else:
@@ -65,7 +65,7 @@ def pieces(given: list[Path], size: int) -> Iterator[Piece]:
     """
     need("pyarrow", EXTRA, "an audit")
     for path in given:
-        if path.suffix != ".parquet":
+        if path.suffix.lower() != ".parquet":
             yield Piece(path)
             continue
         rows, groups = 0, list[int]()
@@ -116,7 +116,7 @@ def _tables(path: Path, column: str, size: int, groups: tuple[int, ...] | None, 
     import pyarrow as pa
 
     try:
-        if path.suffix == ".parquet":
+        if path.suffix.lower() == ".parquet":
             import pyarrow.parquet as pq
 
             source = pq.ParquetFile(path)
@@ -124,14 +124,14 @@ def _tables(path: Path, column: str, size: int, groups: tuple[int, ...] | None, 
             for batch in source.iter_batches(size, row_groups=groups, columns=None if whole else [column]):
                 batch[column].validate(full=True)
                 yield pa.Table.from_batches([batch])
-        elif path.suffix == ".csv":
+        elif path.suffix.lower() == ".csv":
             import pyarrow.csv as csv
 
             with csv.open_csv(path, convert_options=csv.ConvertOptions(column_types={column: pa.string()})) as reader:
                 _has(path, column, reader.schema.names)
                 for batch in reader:
                     yield pa.Table.from_batches([batch])
-        elif path.suffix in (".jsonl", ".json"):
+        elif path.suffix.lower() in (".jsonl", ".json"):
             import pyarrow.json as reader_of_json
 
             table = reader_of_json.read_json(path)
@@ -181,7 +181,7 @@ def robots(given: str, *, siblings: bool = False) -> Any:
         try:
             with each.open("rb") as file:
                 head = file.read(16)
-            if each.suffix == ".parquet":
+            if each.suffix.lower() == ".parquet":
                 import pyarrow.parquet as pq
 
                 tables.append(pq.read_table(each))
