@@ -282,6 +282,76 @@ TABLE = "<table><thead><tr><th>A</th><th>B</th></tr></thead><tbody><tr><td>1</td
             "Hear [audio](https://example.com/a.ogg)",
             '<p>Hear <a href="https://example.com/a.ogg">audio</a></p>',
         ),
+        *(
+            (f"<p>See {player}", f"See [{label}]({target})", f'<p>See <a href="{target}">{label}</a></p>')
+            for player, label, target in (
+                (
+                    "<iframe src=https://www.youtube.com/embed/a1 title=Oil></iframe>",
+                    "Oil",
+                    "https://www.youtube.com/embed/a1",
+                ),
+                (
+                    "<iframe src=about:blank data-src=//player.vimeo.com/video/1></iframe>",
+                    "video",
+                    "https://player.vimeo.com/video/1",
+                ),
+                (
+                    "<iframe src=https://open.spotify.com/embed/track/1></iframe>",
+                    "audio",
+                    "https://open.spotify.com/embed/track/1",
+                ),
+                (
+                    "<lite-youtube videoid=a1 playlabel=Oil><i>Play</i></lite-youtube>",
+                    "Oil",
+                    "https://www.youtube.com/watch?v=a1",
+                ),
+                ("<amp-youtube data-videoid=a1></amp-youtube>", "video", "https://www.youtube.com/watch?v=a1"),
+            )
+        ),
+        *(
+            (f"<p>Oil {html}", f"Oil {written}".strip(), f"<p>Oil {shown}</p>")
+            for html, written, shown in (
+                ("<iframe src=https://ads.example/embed/1></iframe>", "", ""),
+                ("<noscript><img src=https://t.example/tr?id=1></noscript>", "", ""),
+                ("<noscript><img src=/a.gif width=1 height=1 alt=x></noscript>", "", ""),
+                *(
+                    (image, "![A](https://example.com/a.png)", '<img src="https://example.com/a.png" alt=A>')
+                    for image in (
+                        "<amp-img src=/a.png alt=A><noscript><img src=/a.png></noscript></amp-img>",
+                        "<noscript><img src=/a.png alt=A></noscript>",
+                        "<img src=data:image/gif;base64,R0><noscript><img src=/a.png alt=A></noscript>",
+                        "<img data-src=/a.png alt=A><noscript><img src=/a-2.png alt=A></noscript>",
+                        "<noscript><img src=/a-2.png alt=A></noscript><img data-src=/a.png alt=A>",
+                    )
+                ),
+            )
+        ),
+        *(
+            (f"{opener}<div id=f1 {hiding}>Oil burns.</div>", f"{written}Oil burns.", shown)
+            for opener, hiding, written, shown in (
+                (
+                    "<h3><button aria-controls=f1 aria-expanded=false>Why?</button></h3>",
+                    "hidden",
+                    "### Why?\n\n",
+                    "<h3>Why?</h3><p>Oil burns.</p>",
+                ),
+                (
+                    "<h3 data-bs-target=#f1>Why?</h3>",
+                    "style=display:none",
+                    "### Why?\n\n",
+                    "<h3>Why?</h3><p>Oil burns.</p>",
+                ),
+                ("<a data-toggle=tab href=#f1></a>", "style=display:none class=tab-pane", "", "<p>Oil burns.</p>"),
+            )
+        ),
+        ("<button aria-controls=f1>Menu</button><div id=f1 hidden><a href=/x>Oil</a></div>", "Menu", "<p>Menu</p>"),
+        *(
+            (f"{heading}<p>x", "## Oil\n\nx", "<h2>Oil</h2><p>x</p>")
+            for edit in (
+                "<span class=mw-editsection><span>[</span><a href='/w?action=edit&section=1'>edit</a><span>]</span></span>",
+            )
+            for heading in (f"<h2><span>Oil</span>{edit}</h2>", f"<div class=mw-heading><h2>Oil</h2>{edit}</div>")
+        ),
     ],
 )
 def test_what_markup_means_is_written_and_rendered_again(html: str, expected: str, rendered: str) -> None:

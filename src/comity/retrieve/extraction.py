@@ -20,6 +20,7 @@ from comity.retrieve.metadata.metadata import NOTHING, Metadata
 from comity.retrieve.page import hidden
 from comity.retrieve.page.bounds import MAX_ATTRIBUTES, MAX_HTML, MAX_TAGS, bounded
 from comity.retrieve.page.hidden import HiddenText
+from comity.retrieve.page.plain import plain
 from comity.retrieve.page.tree import MAX_DEPTH, Tree, parse
 from comity.retrieve.pieces import Pieces, ids_of_headings
 from comity.signals.link_header import relation_types
@@ -89,6 +90,7 @@ def read(
     tree: Tree | None = None
     try:
         tree = parse(html, url)
+        plain(tree)
         formulas.marked(tree)
         base = _base(tree, url)
         found, removed = hidden.in_page(tree)

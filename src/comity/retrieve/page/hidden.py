@@ -192,6 +192,9 @@ _PANEL: Final = re.compile(
 )
 _POINTERS: Final = frozenset("a button li div span h2 h3 h4 summary label input".split())
 
+_OPENERS: Final = frozenset(("role", "data-toggle", "data-bs-toggle"))
+"""Attributes of a link that opens a part of the page."""
+
 
 def _controlled(tree: Tree) -> set[str]:
     """The ids that tabs and buttons name as what they show."""
@@ -201,7 +204,7 @@ def _controlled(tree: Tree) -> set[str]:
             for name in POINTING.intersection(node.attributes):
                 found.update(node.attributes[name].replace("#", " ").split()[:10])
     for node in tree.all("a"):
-        if "role" in node.attributes and node.attributes.get("href", "")[:1] == "#":
+        if not _OPENERS.isdisjoint(node.attributes) and node.attributes.get("href", "")[:1] == "#":
             found.add(node.attributes["href"][1:])
     return found
 
@@ -211,9 +214,15 @@ def _unfolds(node: Node, controlled: set[str], size: int) -> bool:
     attributes = node.attributes
     if attributes.get("role", "").lower() == "tabpanel":
         return True
-    if size < _LEAST_PANEL:
-        return False
-    return attributes.get("id", "") in controlled - {""} or bool(_PANEL.search(attributes.get("class", "").lower()))
+    if attributes.get("id", "") in controlled - {""}:
+        return size >= _LEAST_PANEL or not _holds_link(node)  # else it is a menu
+    return size >= _LEAST_PANEL and bool(_PANEL.search(attributes.get("class", "").lower()))
+
+
+def _holds_link(node: Node) -> bool:
+    return any(
+        isinstance(child, Node) and (child.name in ("a", "button") or _holds_link(child)) for child in node.children
+    )
 
 
 class _Styles:

@@ -29,6 +29,8 @@ _BLOCKS: Final = frozenset(
     " figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html label legend li main menu nav ol optgroup option p"
     " pre search section select summary table tbody td textarea tfoot th thead tr ul".split()
 )
+_INLINE: Final = frozenset("amp-img amp-anim lite-youtube math-renderer d-math d-cite d-footnote".split())
+"""Elements of pages' own that stand in a sentence."""
 _UNREAD: Final = frozenset(("template", "iframe", "object", "embed", "svg", "canvas", "map"))
 SKIPPED: Final = _UNREAD | {
     "script",
@@ -93,7 +95,7 @@ class Sort:
         self.name = name
         self.element = name[0] != "-"
         self.text = name == "-text"
-        self.apart = name in _BLOCKS or "-" in name
+        self.apart = name in _BLOCKS or ("-" in name and name not in _INLINE)
         self.skipped = name in SKIPPED
         self.unread = name in _UNREAD or name in _VOID
         self.heading = name in HEADINGS

@@ -1,0 +1,98 @@
+"""What pages write in a way of their own becomes the elements that later passes know: players of other sites become
+media, images of AMP and of pages without scripts images; what is there for editors only is skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from comity.retrieve.page.tree import Node, Tree
+
+_PLAYERS: Final = re.compile(
+    r"(?:https?:)?//(?:[\w-]+\.)*"
+    r"(?:(?:youtube|youtube-nocookie|dailymotion|loom|wistia|ted|bilibili|streamable|facebook|peertube)\.(?:com|net)"
+    r"|(?P<audio>open\.spotify\.com|(?:w|api)\.soundcloud\.com|embed\.podcasts\.apple\.com|bandcamp\.com)"
+    r"|player\.vimeo\.com|player\.twitch\.tv|clips\.twitch\.tv)/"
+    r"(?:embed|e/|v/|video|player|tracks|playlist|talks|plugins/video|EmbeddedPlayer|\?|[\w-]+/podcast)",
+    re.IGNORECASE,
+)
+_SOURCES: Final = ("src", "data-src", "data-lazy-src", "data-litespeed-src")
+# Elements that stand for a player, the attribute with the id of what it plays, and where that is.
+_LITE: Final = {
+    "lite-youtube": ("videoid", "https://www.youtube.com/watch?v="),
+    "amp-youtube": ("data-videoid", "https://www.youtube.com/watch?v="),
+    "lite-vimeo": ("videoid", "https://vimeo.com/"),
+    "amp-vimeo": ("data-videoid", "https://vimeo.com/"),
+}
+_ID: Final = re.compile(r"[\w-]{1,40}")
+_FILE: Final = re.compile(r"\.(?:jpe?g|png|webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
+_TOOLS: Final = ("mw-editsection",)
+"""Classes of links that edit the page."""
+
+
+def plain(tree: Tree) -> None:
+    """Have a page's players, images and tools be what later passes know them as."""
+    for node in tree.holding(_TOOLS, ("span", "div")):
+        node.skipped |= not set(_TOOLS).isdisjoint(node.attributes.get("class", "").split())
+    for node in tree.all("iframe", "amp-iframe"):
+        source = next((node.attributes[name] for name in _SOURCES if "//" in node.attributes.get(name, "")), "")
+        if (match := _PLAYERS.match(source.strip())) is not None:
+            _become(node, "audio" if match["audio"] else "video", source)
+    for name, (attribute, place) in _LITE.items():
+        for node in tree.all(name):
+            if _ID.fullmatch(identity := node.attributes.get(attribute, "")):
+                node.attributes.setdefault("title", node.attributes.get("playlabel", ""))
+                _become(node, "video", place + identity)
+    for node in tree.all("amp-img", "amp-anim"):
+        _become(node, "img", node.attributes.get("src", ""))
+    _show_images(tree)
+
+
+def _become(node: Node, name: str, source: str) -> None:
+    node.name = name
+    node.skipped = node.apart = node.blocky = False
+    node.attributes["src"] = source
+    node.children = []
+
+
+def _show_images(tree: Tree) -> None:
+    """The images of pages without scripts, where no other stands for them."""
+    outside: set[int] = set()  # where images stand that scripts show
+    known: set[str] = set()  # and their addresses
+    without: list[tuple[Node, Node]] = []
+    shown: set[Node] = set()
+    if not tree.named.get("noscript"):
+        return
+    for node in tree.all("img", "amp-img"):
+        around = _noscript(node)
+        if around is not None:
+            without.append((node, around))
+            continue
+        stated = [each for name, each in node.attributes.items() if "src" in name and each.strip()[:5] != "data:"]
+        known.update(word for each in stated for word in each.replace(",", " ").split()[:20])
+        if any(stated):
+            outside.add(node.number)
+    for node, around in without:
+        attributes = node.attributes
+        source = attributes.get("src", "").strip()
+        beside = around.number - 1 in outside or node.number + 1 in outside
+        tiny = {attributes.get("width"), attributes.get("height")} & {"0", "1", "0px", "1px"}
+        if beside or tiny or source in known or not (attributes.get("alt") or _FILE.search(source)):
+            continue  # those of one pixel count visits
+        known.add(source)
+        shown.add(around)
+    for around in shown:
+        if not around.text().strip():
+            around.name = "span"
+            around.skipped = False
+
+
+def _noscript(node: Node) -> Node | None:
+    """The element for pages without scripts that is not far around an image."""
+    around = node.parent
+    for _ in range(4):
+        if around is None or (around.name == "noscript" and around.skipped):
+            return around
+        around = around.parent
+    return None
