@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+import unicodedata
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from typing import Any
@@ -78,11 +79,56 @@ def test_a_link_is_not_cut_though_it_is_long() -> None:
     assert any(link in chunk.text for chunk in page(f"Before. {link} After.\n").chunks(40))
 
 
+@pytest.mark.parametrize(
+    "paragraph",
+    [
+        "ตะเกียงน้ำมันให้แสงสว่างตลอดทั้งคืนและผู้ดูแลเติมน้ำมันทุกเย็น" * 30,
+        "油灯整夜燃烧守灯人每天傍晚添油" * 60,
+        "深い谷の灯台は夜通し光る" * 40 + "[灯台](https://example.com/x)" + "深い谷の灯台は夜通し光る" * 40,
+        "e\u0301" * 900,
+        "x" * 3000,
+        r"\*" * 900,
+    ],
+)
+def test_a_paragraph_without_spaces_is_cut_between_characters(paragraph: str) -> None:
+    text = f"Before.\n\n{paragraph}\n\nAfter.\n"
+    chunks = page(text).chunks(100)
+    assert all(chunk.tokens <= 100 for chunk in chunks)
+    assert sum(chunk.tokens >= 75 for chunk in chunks) >= len(chunks) - 2
+    assert all(before.end == after.start for before, after in pairwise(chunks))
+    assert "".join(text[chunk.start : chunk.end] for chunk in chunks) == text
+    for chunk in chunks:
+        assert chunk.text == text[chunk.start : chunk.end].strip()
+        assert not unicodedata.category(chunk.text[0]).startswith("M")
+        assert chunk.text[-1] not in "\\เแโใไ"
+        assert chunk.text.count("[灯台](https://example.com/x)") == chunk.text.count("[")
+        if ":~:text=" in chunk.url:
+            assert words_of(chunk) in "Before." + paragraph.replace("[灯台](https://example.com/x)", "灯台") + "After."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "word " * 300 + "\n\nAfter.\n",
+        "\n\n" + "word " * 300 + "\n",
+        "漢字" * 300 + "\n\n\n# Next\n",
+        "\xa0\n\n# Next\n\nText.\n",
+        "    code\n\n\n" + "    more code\n" * 60 + "\n\n",
+        "\xa0\n",
+        "\n\n\n" + "    more code\n" * 60,
+    ],
+)
+def test_no_chunk_is_empty(text: str) -> None:
+    chunks = page(text).chunks(64)
+    assert [chunk for chunk in chunks if not chunk.text.strip() or not 0 < chunk.tokens <= 64] == []
+    assert "".join(text[chunk.start : chunk.end] for chunk in chunks).strip() == text.strip()
+
+
 @given(st.lists(st.sampled_from([
     "# A heading\n", "\n", "- item one\n", "  - nested item\n", "1. first\n", "> quoted text\n", "```\n", "~~~ x\n",
     "| a | b |\n", "| --- | --- |\n", "| 1 | 2 |\n", "    indented code\n", "A sentence. Another one! A third?\n",
     "[a]: https://example.com\n", "[^1]: A note.\n", "<div>\n", "Title\n", "===\n", "\t- tab\n", "&amp; `code` *x*\n",
-    "\r\n", "\x0b", "漢字だけの文。次の文。\n",
+    "\r\n", "\x0b", "漢字だけの文。次の文。\n", "漢字だけの文" * 20, "ตะเกียงน้ำมัน" * 9, "\xa0\n",
 ]), max_size=60), st.integers(32, 80))  # fmt: skip
 def test_whatever_the_markdown_nothing_is_lost_and_nothing_stands_twice(parts: list[str], most: int) -> None:
     text = "".join(parts)
@@ -90,6 +136,7 @@ def test_whatever_the_markdown_nothing_is_lost_and_nothing_stands_twice(parts: l
     assert all(before.end == after.start for before, after in pairwise(chunks))
     assert "".join(text[chunk.start : chunk.end] for chunk in chunks).strip() == text.strip()
     for chunk in chunks:
+        assert chunk.text.strip()
         assert all(line.strip() in chunk.text for line in text[chunk.start : chunk.end].split("\n"))
     page(text).sections, page(text).links, page(text).images, page(text).tables
 

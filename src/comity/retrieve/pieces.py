@@ -7,11 +7,12 @@ link. A chunk's URL has a text fragment (WICG, URL Fragment Text Directives), by
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final, Literal, Protocol
 from urllib.parse import quote
 
@@ -26,9 +27,12 @@ MAX_TOKENS: Final = 512
 FEWEST_TOKENS: Final = 32
 _LINE: Final = re.compile(r"\r\n?|\n")
 _WORD: Final = re.compile(r"\w+")
-_WHOLE: Final = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*\)|(`+)[^`]+\1")  # not to be cut: links, images, code
+_WHOLE: Final = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*\)|(?<!`)(`++)[^`]++\1")  # not to be cut: links, images, code
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n")
 _BREAKS: Final = re.compile(r"\s+|(?<=[、，；,])")
+_ONWARDS: Final = "\u200d\\เแโใไ"  # characters that belong to the one after them
+_NEAR: Final = 32  # characters within which a better place for a cut is looked for
+_PARTS: Final = 8  # of a chunk at most, that text without breaks is cut into
 _MARKERS: Final = re.compile(r"\A(?:[ \t>]|[-+*][ \t]|\d{1,9}[.)][ \t]|\[\^\w+\]:)+")
 # Where Markdown says something else than the page's text: indices, formulas, marks of notes, bullets that a
 # style writes, quotation marks of `q`.
@@ -156,8 +160,8 @@ class Pieces:
 
     def chunks(self, max_tokens: int = MAX_TOKENS, tokenizer: Tokenizer | None = None) -> tuple[Chunk, ...]:
         """The content in passages for retrieval. Each heading begins one; what is longer than `max_tokens` is cut
-        between blocks, items of lists, rows, lines of code or sentences. A row or a line of code that is longer stays
-        whole.
+        between blocks, items of lists, rows, lines of code, sentences or words, and text without any between
+        characters. A heading, a row, a line of code or a link that is longer stays whole. No chunk is empty.
 
         Args:
             max_tokens: of a chunk, at least FEWEST_TOKENS.
@@ -265,7 +269,9 @@ class _Markdown:
             self._read(state.parse(text, env))
         self._env = env
         blocks = self.top.blocks
-        if not blocks and text.strip():
+        if not text.strip():
+            blocks.clear()
+        elif not blocks:
             blocks.append(_Block("paragraph_open", 0, len(text)))
         for block, after in pairwise(blocks):  # what is no block, a definition of a link say, belongs to the one before
             block.end = after.start
@@ -432,7 +438,9 @@ class _Cutter:
         """Blocks up to the next heading; headings that nothing stands between are together."""
         group: list[_Block] = []
         for block in self._page.top.blocks:
-            if block.kind == "heading_open" and any(each.kind != "heading_open" for each in group):
+            if block.kind == "heading_open" and any(
+                each.kind != "heading_open" and not self._text[each.start : each.end].isspace() for each in group
+            ):
                 yield group
                 group = []
             group.append(block)
@@ -445,12 +453,16 @@ class _Cutter:
             units += self._units(block)
         group: list[_Unit] = []
         size = 0
+        blank = True  # space alone is no chunk: it belongs to what is before it, or to what follows
         for unit in units:
-            size += self._count(self._text[unit[0] : unit[1]])
-            if group and not self._only_headings(group) and self._is_too_long([*group, unit], size):
+            text = self._text[unit[0] : unit[1]]
+            size += self._count(text)
+            may_end = not (blank or text.isspace() or self._only_headings(group))
+            if may_end and self._is_too_long([*group, unit], size):
                 yield self._chunk(group, path, name)
-                group, size = [], self._count(self._text[unit[0] : unit[1]])
+                group, size = [], self._count(text)
             group.append(unit)
+            blank = blank and text.isspace()
         if group:
             yield self._chunk(group, path, name)
 
@@ -511,8 +523,34 @@ class _Cutter:
             breaks = [first + match.end() for match in _BREAKS.finditer(text[first:last])]
             breaks = [at for at in breaks if may_cut(at)]
             for before, after in pairwise([first, *breaks, last]):
-                if before < after:
+                if before < after and self._count(text[before:after]) <= self._most:
                     yield start + before, start + after, "", ""
+                    continue
+                spans = whole[bisect_left(starts, before) : bisect_left(starts, after)]
+                for number, (left, right) in enumerate(pairwise([before, *chain.from_iterable(spans), after])):
+                    if number % 2:
+                        yield start + left, start + right, "", ""
+                    elif left < right:
+                        yield from self._characters(start + left, start + right)
+
+    def _characters(self, start: int, end: int) -> Iterator[_Unit]:
+        """Text in which nothing says where to cut it: halved until its parts are small."""
+        stack = [(start, end)]
+        while stack:
+            first, last = stack.pop()
+            if last - first < 2 or self._count(self._text[first:last]) * _PARTS <= self._most:
+                yield first, last, "", ""
+                continue
+            middle = self._between(first, last)
+            stack += ((middle, last), (first, middle))
+
+    def _between(self, first: int, last: int) -> int:
+        """Where text is cut: in no character of several code points or escape, and if possible in no word or entity."""
+        middle = (first + last) // 2
+        places = sorted(range(middle - _NEAR, middle + _NEAR), key=lambda at: abs(at - middle))
+        possible = [at for at in places if first < at < last and not _is_joined(*self._text[at - 1 : at + 1])]
+        ends = (at for at in possible if not self._text[at - 1 : at + 1].isascii())
+        return next(chain(ends, possible), middle)
 
     def _chunk(self, group: Sequence[_Unit], path: tuple[str, ...], name: str | None) -> Chunk:
         text = self._written(group)
@@ -573,6 +611,10 @@ class _Cutter:
             if number >= len(words):
                 break
         return []
+
+
+def _is_joined(before: str, after: str) -> bool:
+    return before in _ONWARDS or after in "\u200dำຳ" or unicodedata.category(after).startswith("M")
 
 
 def _directive(words: Sequence[str]) -> str:
