@@ -5,21 +5,58 @@ from typing import Final
 
 _GONE: Final = re.compile(
     r"\b404\b|(?:page|content|product|article|item|site|url|resource)(?: you\W+\w+ (?:requested|looking for"
-    r"|were looking for))? (?:was |is |could |can ?|has )?(?:not|n['’]t|no longer)(?: be)? (?:found"
+    r"|were looking for))? (?:was |is |could |can ?|has |is(?=n))?(?:not|n['’]t|no longer)(?: be)? (?:found"
     r"|available|exist|located)"
     r"|not found|(?:can['’]?t|cannot|couldn['’]t|could not|unable to) (?:be |seem to )?(?:find|found|locate)"
     r"|(?:doesn|don)['’]t exist|does not exist|no longer (?:exists|available)|nothing (?:was )?found",
     re.IGNORECASE,
 )
-
-
-_EACH_HAS: Final = ("no", "404", "n't", "n\u2019t", "cant", "unable")  # one of these at least; most texts have none
+# In other languages: a piece of the words, which few texts hold, and the words.
+_ROMANCE: Final = re.compile(
+    r"\bno (?:se (?:ha )?(?:encontrado|encuentra)|(?:fue |ha sido )?encontrad[oa])|\bnon (?:è stat[ao] )?trovat[oa]"
+    r"|\bp[aá]gina[^.]{0,40} no(?:n|) (?:esiste|existe|è disponibile)",
+    re.IGNORECASE,
+)
+_IN_ASCII: Final = {
+    "niet ": r"\bniet gevonden",
+    "nicht": r"\bnicht gefunden|\bexistiert nicht",
+    "znalez": r"\bnie (?:została )?znalezion",
+    "introuv": r"\bintrouvable",
+    "hitta": r"\bhittades inte|\b(?:inte|ej) hitta",
+    "ikke": r"\bikke (?:bli )?(?:fundet|funnet)|\bside[nr]?[^.]{0,40} (?:findes|finnes|eksisterer) ikke",
+    "bestaat": r"\bpagina[^.]{0,40} bestaat niet",
+}
+_IN_OTHERS: Final = _IN_ASCII | {
+    "existe pas": r"page[^.]{0,40} n['’]existe pas",
+    "não": r"\bnão (?:foi )?encontrad[oa]|página[^.]{0,40} não existe",
+    "nalezen": r"\b(?:nebyla )?(?:ne)?nalezena",
+    "bulunamad": r"\bbulunamadı",
+    "löy": r"\bei löy(?:tyny|dy)",
+    "nem tal": r"\bnem található",
+    "găsit": r"\bnu a fost găsit|\bnegăsit",
+    "không t": r"không tìm thấy|không tồn tại",
+    "не ": r"\bне (?:найден|знайден|е намерен)|страница[^.]{0,40} не существует|сторінка[^.]{0,40} не існує",
+    "δεν ": r"\bδεν βρέθηκε|σελίδα[^.]{0,40} δεν υπάρχει",
+    "找": r"找不到|未找到|[没沒]有找到|[无無]法找到",
+    "存在": r"(?:页面|頁面|网页|網頁)[^。]{0,20}不存在|ページ[^。]{0,20}存在しません",
+    "見つか": r"見つかりません|見つからない",
+    "찾을": r"찾을 수 없",
+    "موجود": r"غير موجود",
+    "العثور": r"(?:لم يتم|تعذر) العثور",
+    "נמצא": r"לא נמצא",
+    "ไม่พบ": r"ไม่พบ",
+}
+_SAID: Final = {word: re.compile(said, re.IGNORECASE) for word, said in _IN_OTHERS.items()}
 
 
 def gone(text: str) -> re.Match[str] | None:
     """Where a title or heading says so; whether the page has other content is not looked at."""
     lower = text.lower()
-    for word in _EACH_HAS:
-        if word in lower:
-            return _GONE.search(text)
+    if "no" in lower or "404" in lower or "n't" in lower or "n\u2019t" in lower or "cant" in lower or "unable" in lower:
+        match = _GONE.search(text) or _ROMANCE.search(text)
+        if match:
+            return match
+    for word in _IN_ASCII if text.isascii() else _SAID:
+        if word in lower and (match := _SAID[word].search(text)):
+            return match
     return None
