@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-SIZE: Final = 1 << 24  # bits
+SIZE: Final = 1 << 23  # bits
 
 
 class Names:

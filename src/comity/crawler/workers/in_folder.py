@@ -59,8 +59,7 @@ class ShardsInFolder:
         """It stays ours until this process ends, as it then does."""
 
     async def let_go(self, shard: Shard, token: int, state: ShardState) -> None:
-        now = shard.result(0).now
-        self._say("let go", now.number, token, state, now)
+        self._say("let go", shard.place.number, token, state, shard.now(0))
 
     def heard(self, word: Word) -> None:
         match word:

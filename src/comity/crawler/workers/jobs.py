@@ -64,6 +64,11 @@ def name_of_process(number: int | str) -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{number}:{time.time_ns()}"
 
 
+def is_same(one: str, other: str) -> bool:
+    """Whether two names are of one process, on whichever machine it turned out to run."""
+    return one.partition(":")[2] == other.partition(":")[2]
+
+
 def on_machine(name: str, machine: str) -> str:
     """The name of a process that runs on another machine than the one that starts it."""
     return f"{machine}:{name.partition(':')[2]}"

@@ -8,7 +8,7 @@ import math
 import platform
 import time
 from asyncio import wrap_future
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import asdict, dataclass, replace
@@ -25,7 +25,7 @@ from comity.crawler.run.limits import Spent
 from comity.crawler.sharding.relay import ORDERS_REST
 from comity.crawler.sharding.shards import CrawlManifest, checked, shards_for
 from comity.crawler.workers.board import Row
-from comity.crawler.workers.jobs import Job, Word, name_of_process
+from comity.crawler.workers.jobs import Job, Word, is_same, name_of_process
 from comity.crawler.workers.output_folder import check_free, cut_back, mark_of
 from comity.crawler.workers.processes import COMMAND, Start, WorkerProcess, children
 from comity.crawler.workers.settled import Settled, settled
@@ -137,6 +137,7 @@ class StoreCoordination:
         self._workers = workers
         self._told = _Told(on_word or (lambda text: None), folder, workers)
         self._names: set[str] = set()  # of all processes started
+        self._holders: dict[int, str] = {}  # of shards, as seen last
         self._name = name_of_process("command")
         self._thread = ThreadPoolExecutor(1, "comity-store")  # all that the database is asked
         self._looking: Future[None] | None = None
@@ -219,6 +220,9 @@ class StoreCoordination:
             case ("placed", machine):
                 self._told.placed(machine)
 
+    def shards_of(self, worker: WorkerProcess) -> Collection[int]:
+        return [number for number, holder in self._holders.items() if is_same(holder, worker.name)]
+
     def died(self, worker: WorkerProcess) -> None:
         self._told.died(worker.number)
 
@@ -250,6 +254,8 @@ class StoreCoordination:
     def _see(self, rows: list[Row]) -> None:
         for row in rows:
             self.now[row.number] = row.now
+            if row.holder is not None:
+                self._holders[row.number] = row.holder
 
 
 class JoinedCrawl(SharedCrawl):

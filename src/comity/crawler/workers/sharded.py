@@ -5,7 +5,7 @@ here. A shard goes to another process only when the one that had it is known to 
 """
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import zip_longest
@@ -139,6 +139,9 @@ class FolderCoordination:
             case ("let go", number, token, state, now):
                 self._board.let_go(worker.name, number, token, state, now)
                 self._see_all()
+
+    def shards_of(self, worker: WorkerProcess) -> Collection[int]:
+        return [row.number for row in self._board.look().rows if row.holder == worker.name]
 
     def died(self, worker: WorkerProcess) -> None:
         self._board.gone(worker.name)

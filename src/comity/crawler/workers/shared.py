@@ -4,7 +4,7 @@ they are silent for too long; and none is left. Who has which shard says the Coo
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -62,6 +62,9 @@ class Coordination(Protocol):
 
     def heard(self, worker: WorkerProcess, word: Word) -> None:
         """A worker says something."""
+
+    def shards_of(self, worker: WorkerProcess) -> Collection[int]:
+        """The shards that a worker had when it was seen last."""
 
     def died(self, worker: WorkerProcess) -> None:
         """A worker is dead, and about to be started again: others may have its shards."""
@@ -250,8 +253,8 @@ class SharedCrawl:
     async def _died(self, worker: WorkerProcess) -> None:
         """A worker is dead: whoever has its shards next goes on as after a crash."""
         assert worker.process is not None
-        stands = self._coordination.now.values()
-        worker.died({now.number: now.kept for now in stands if now.worker == worker.process.pid})
+        now = self._coordination.now
+        worker.died({number: now[number].kept for number in self._coordination.shards_of(worker)})
         if worker.deaths >= MOST_DEATHS:
             go_on = self._coordination.go_on
             self._error = StorageError(

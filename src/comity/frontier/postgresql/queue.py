@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from typing import Any, Final
 
-from comity.frontier.messages import TAKEN, Parcel
+from comity.frontier.messages import AT_ONCE, TAKEN, Parcel
 from comity.frontier.postgresql import later
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained
 from comity.frontier.postgresql.seen import Fingerprints
@@ -21,7 +21,6 @@ from comity.frontier.rules import DurableFrontier
 from comity.frontier.store import Row
 from comity.frontier.values import Batch, Displaced
 
-AT_ONCE: Final = 64  # parcels read at a time
 _NULL: Final = r"\N"  # as COPY takes it
 _STATES: Final = ("unasked", "queued", "done", "refused", "failed")
 
@@ -213,9 +212,9 @@ class ShardParcels:
     def _read(self, receiver: int, after: Mapping[int, int]) -> list[tuple[int, Parcel]]:
         with self._connection() as db:
             rows = db.execute(
-                "SELECT sender, id, receiver, messages FROM parcel "
-                "JOIN unnest(%s::int[], %s::bigint[]) AS known (sender, last) USING (sender) "
-                "WHERE receiver = %s AND id > last ORDER BY id LIMIT %s",
+                "SELECT sender, id, receiver, messages FROM unnest(%s::int[], %s::bigint[]) AS known (shard, last) "
+                "CROSS JOIN LATERAL (SELECT * FROM parcel WHERE sender = shard AND receiver = %s AND id > last "
+                "ORDER BY id LIMIT %s) AS next",  # of each some: else one whose parcels are put off keeps all others'
                 (list(after), list(after.values()), receiver, AT_ONCE),
             ).fetchall()
         return [(sender, Parcel(*row)) for sender, *row in rows]
