@@ -11,7 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -28,15 +29,19 @@ from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.run.checkpoint import settings_to_dict
 from comity.crawler.sharding.shards import LOST, CrawlManifest
 from comity.crawler.workers import leases
-from comity.crawler.workers.jobs import Job
+from comity.crawler.workers.jobs import Job, name_of_process, on_machine
+from comity.crawler.workers.joined import JoinedCrawl
 from comity.crawler.workers.leases import Leases, number_of
 from comity.crawler.workers.member import Member, worker_of
 from comity.crawler.workers.output_folder import cut_back, take_folder
+from comity.crawler.workers.processes import WorkerProcess
 from comity.crawler.workers.store import CrawlStore
 from comity.crawler.workers.store_clock import StoreClock
 from comity.errors import StorageError
 from comity.frontier import Batch, EntryKind, Found, Message, State
+from comity.frontier.messages import AT_ONCE
 from comity.frontier.postgresql import database
+from comity.frontier.postgresql.queue import ShardParcels
 from comity.frontier.values import Displaced, Run, Superseded
 from comity.net import ClientSettings
 from comity.policy.policy import policy_to_dict
@@ -365,6 +370,39 @@ def test_no_parcel_is_forgotten_that_a_receiver_has_taken_and_the_database_has_l
         assert looking.parcels() == []
     for each in (sender, receiver):
         each.__exit__(None, None, None)
+
+
+def test_a_shard_that_sends_much_holds_up_no_other(store: PostgresStore) -> None:
+    """What it sent may have to wait for an address, and is read again and again."""
+    with ExitStack() as stack:
+        thread = stack.enter_context(ThreadPoolExecutor(1))
+        db = stack.enter_context(closing(database.connect(store.where)))
+        many, one = (stack.enter_context(store.open(shard=number)) for number in range(2))
+        for sender, number in ((many, AT_ONCE + 2), (one, 1)):
+            for page in range(number):
+                message = Message(f"http://b.example/{page}", 1, EntryKind.PAGE)
+                with sender.commit(Batch(messages=[(2, message)])):
+                    pass
+        found = asyncio.run(ShardParcels(lambda: nullcontext(db), thread).parcels(2, {0: 0, 1: 0}))
+    assert [sender for sender, _ in found] == [0] * AT_ONCE + [1]
+
+
+class _Shell(WorkerProcess):
+    """As much of a worker as its board asks about."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def test_a_worker_that_has_the_number_of_another_machine_s_has_not_its_shards(crawl: Crawl, tmp_path: Path) -> None:
+    joined = JoinedCrawl((), tmp_path / "out", crawl.url, join=True)
+    ours, theirs = name_of_process(0), on_machine(name_of_process(0), "elsewhere")
+    with closing(database.connect(crawl.store.where)) as db:
+        for name, shard in ((ours, 0), (theirs, 1)):
+            assert Leases(crawl.store.where, name, 600.0).take(db, shard) is not None
+    joined._coordination._see(crawl.store.rows())  # type: ignore[attr-defined]
+    assert list(joined._coordination.shards_of(_Shell(ours))) == [0]
+    assert list(joined._coordination.shards_of(_Shell(theirs))) == [1]
 
 
 def test_a_part_that_the_database_has_lost_is_none_of_the_crawl_s(crawl: Crawl, tmp_path: Path) -> None:

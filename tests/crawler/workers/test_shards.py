@@ -31,7 +31,7 @@ from comity.crawler.run.commits import Commits
 from comity.crawler.run.given import FolderStorage
 from comity.crawler.sharding.placement import ShardPlace, shard_of
 from comity.crawler.sharding.shards import CrawlManifest, is_running, manifest_of, parts_of
-from comity.crawler.workers.jobs import Job
+from comity.crawler.workers.jobs import Job, is_same, name_of_process, on_machine
 from comity.crawler.workers.processes import files_of
 from comity.crawler.workers.shard import Shard
 from comity.crawler.workers.sharded import ShardedCrawl
@@ -673,6 +673,19 @@ def test_the_pace_is_told_though_nobody_asks_for_hosts_or_rules(sites: list[Site
         return [*paces, crawler.snapshot(hosts=0, rules=0).pages_per_second]
 
     assert max(asyncio.run(run())) > 0
+
+
+def test_what_a_crawl_took_stays_known_when_its_shards_are_let_go(sites: list[Site], tmp_path: Path) -> None:
+    crawler = ShardedCrawl([site.url("/0") for site in sites], tmp_path / "out", workers=2, policy=QUICK)
+    asyncio.run(crawler.run())
+    assert json.loads((tmp_path / "out" / "crawl.json").read_text("utf-8"))["seconds"] > 0
+
+
+def test_a_worker_is_known_by_its_name_wherever_it_runs() -> None:
+    """Containers give the same numbers to their processes."""
+    name = name_of_process(1)
+    assert is_same(on_machine(name, "elsewhere"), name)
+    assert not is_same(name_of_process(1), name)
 
 
 def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -> None:
