@@ -141,7 +141,6 @@ class StoreCoordination:
         self._name = name_of_process("command")
         self._thread = ThreadPoolExecutor(1, "comity-store")  # all that the database is asked
         self._looking: Future[None] | None = None
-        self._trouble: Superseded | None = None
         self._orders = _OrdersRead()
 
     def check(self, connections: int) -> None:
@@ -188,7 +187,8 @@ class StoreCoordination:
         self.earlier = sum(now.stats.pages for now in self.now.values())
 
     def _sum_up(self) -> tuple[int, int]:
-        self._see_again()  # first: a connection that broke is made anew
+        with suppress(Superseded):
+            self._see_again()  # first: a connection that broke is made anew
         cut_back(self._store, self.folder, self._manifest.sink, self._names)
         self._see(self._store.rows())
         ended, now = self._store.crawl().ended, self.now.values()
@@ -230,15 +230,19 @@ class StoreCoordination:
         return stopping or all(now.state == "ended" for now in self.now.values())
 
     def look(self, waiting: int) -> bool:
-        if self._trouble is not None:
-            raise self._trouble
         if self._looking is None or self._looking.done():
+            if self._looking is not None:
+                self._looking.result()  # raises Superseded, and nothing else
             self._looking = self._thread.submit(self._see_again)
         self._told.waiting(waiting)
         return time.monotonic() >= self._orders.ended_at + ORDERS_REST  # the shards have read and written it down, too
 
     def _see_again(self) -> None:
-        """See how all shards stand; while the database is away, what was seen last stays."""
+        """See how all shards stand; while the database is away, what was seen last stays.
+
+        Raises:
+            Superseded
+        """
         try:
             self._store.here(self._run, self._name, str(self.folder), works=False)
             self._see(self._store.rows())
@@ -246,8 +250,8 @@ class StoreCoordination:
                 self._orders.last = number
                 if order.order == "end":
                     self._orders.ended_at = min(self._orders.ended_at, time.monotonic())
-        except Superseded as error:
-            self._trouble = error
+        except Superseded:
+            raise
         except StorageError:
             pass
 
