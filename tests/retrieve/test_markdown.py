@@ -1,3 +1,4 @@
+# ruff: noqa: E501, ISC004 (pages as they are)
 """A tree as Markdown: nothing of the page is lost on the way, and nothing in its text becomes markup."""
 
 import re
@@ -41,6 +42,31 @@ def html_of(text: str) -> str:
             "<table><tr><td class=linenos><pre>1\n2</pre><td class=code><pre>if a:\n    b</pre></table>",
             "```\nif a:\n    b\n```\n",
         ),
+        (
+            "<div class=highlight><table class=lntable><tr><td class=lntd><pre><code><span class=lnt>1\n</span><span class=lnt>2\n</span>"
+            "</code></pre></td><td class=lntd><pre><code class=language-go data-lang=go>a := 1\n  b\n</code></pre></table></div>",
+            "```go\na := 1\n  b\n```\n",
+        ),
+        (
+            "<table class='highlight'>\n<tr>\n<td class='blob-num' data-line-number=1></td>\n<td class=blob-code>if a:</td></tr>\n"
+            "<tr>\n<td class='blob-num'></td>\n<td class=blob-code></td></tr>\n<tr><td class='blob-num'></td><td class=blob-code>  b</td></tr></table>",
+            "```\nif a:\n\n  b\n```\n",
+        ),
+        (
+            "<table class=crayon-table><tr><td class=crayon-nums><div class=crayon-num>1</div></td><td class=crayon-code>"
+            "<div class=crayon-line>a</div><div class=crayon-line>  b</div></td></tr></table>",
+            "```\na\n  b\n```\n",
+        ),
+        ("<pre><span class=ln>1</span>a := 1</pre>", "```\na := 1\n```\n"),
+        ("<p><code>a<br>\n  b</code></p>", "```\na\nb\n```\n"),
+        ("<p>Use <code>a</code> now", "Use `a` now\n"),
+        (
+            "<p>x<div><div><span>Python</span><button>Copy code</button></div><pre>a</pre></div>",
+            "x\n\n```python\na\n```\n",
+        ),
+        ("<p>x<div><pre class=lang-js>a</pre><button>Copy to clipboard</button></div>", "x\n\n```js\na\n```\n"),
+        ("<p>x<pre>a<button>Copied!</button></pre>", "x\n\n```\na\n```\n"),
+        ("<div><div>app.py</div><pre>a</pre></div>", "app.py\n\n```\na\n```\n"),
         (
             "<table><tr><th>Name<th>Code<tr><td>x<td><pre>if a:\n    b | c</pre></table>",
             "| Name | Code |\n| --- | --- |\n| x | `if a:`<br>`    b \\| c` |\n",

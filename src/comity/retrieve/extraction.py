@@ -14,7 +14,7 @@ from comity.errors import ExtractionFailed
 from comity.retrieve.content import blocks
 from comity.retrieve.content.content import LeftOut, choose, left_out
 from comity.retrieve.content.kinds import PAGE, Judgement, judge
-from comity.retrieve.markdown import footnotes, formulas, markdown
+from comity.retrieve.markdown import code, footnotes, formulas, markdown
 from comity.retrieve.metadata import metadata
 from comity.retrieve.metadata.metadata import NOTHING, Metadata
 from comity.retrieve.page import hidden
@@ -91,6 +91,7 @@ def read(
     try:
         tree = parse(html, url)
         plain(tree)
+        code.marked(tree)
         formulas.marked(tree)
         base = _base(tree, url)
         found, removed = hidden.in_page(tree)

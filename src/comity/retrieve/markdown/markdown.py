@@ -12,6 +12,7 @@ from typing import Final
 from comity import urls
 from comity.errors import ExtractionFailed
 from comity.retrieve.markdown import tables
+from comity.retrieve.markdown.code import NUMBERS, language
 from comity.retrieve.markdown.footnotes import Footnotes
 from comity.retrieve.markdown.inline import (
     BREAK,
@@ -32,14 +33,6 @@ from comity.retrieve.page.tree import Node, Text, Tree, is_block
 _LONGEST_REFERENCE: Final = 8192
 _DEEPEST_INDENT: Final = 24
 _CHECK_EVERY: Final = 256
-_LANGUAGE: Final = re.compile(r"[A-Za-z0-9+#]{1,20}")
-_STATED: Final = re.compile(
-    r"(?:language|lang|highlight-source|highlight|mw-highlight-lang|brush:)-?([A-Za-z0-9+#]{1,20});?"
-)
-_BEFORE: Final = frozenset(("hljs", "brush:", "sourceCode", "prettyprint", "prism", "chroma"))
-_NO_LANGUAGE: Final = frozenset(
-    "default none notranslate plaintext plain text hljs lang-auto auto linenums nohighlight".split()
-)
 # Where an image alone is the button that shares a page, or leads to who publishes it.
 _SHARING: Final = re.compile(
     r"https?://(?:[\w-]+\.)*(?:(?:facebook|twitter|x|linkedin|pinterest|reddit|tumblr|whatsapp|instagram|plus\.google|vk"
@@ -65,7 +58,6 @@ _PLACEHOLDER: Final = re.compile(
 _PLACEHOLDING: Final = "data: blank placeholder spacer pixel transparent loading lazy 1x1".split()
 _BULLET: Final = re.compile(r"(?m)^(?:-|(\d+)\.)(?= )")
 _MOST: Final = 10**9 - 1
-_LINE_NUMBERS: Final = re.compile(r"\b(?:linenos?|line-?numbers?|gutter|blob-num|lineno)\b")
 # What would end a link's destination, percent-encoded.
 _IN_DESTINATION: Final = {ord(char): f"%{ord(char):02X}" for char in " ()<>\n\r\t\\|"}
 _ENDS_DESTINATION: Final = re.compile(r"[ ()<>\n\r\t\\|]")
@@ -383,7 +375,7 @@ class Writer:
         if not code.strip():
             return
         fence = fence_of(code)
-        out.append(("code", f"{fence}{_language(node)}\n{code}\n{fence}"))
+        out.append(("code", f"{fence}{language(node)}\n{code}\n{fence}"))
 
     def _table(self, node: Node, out: list[Block]) -> None:
         tables.write(self, node, out)
@@ -401,7 +393,7 @@ class Writer:
                     parts.append("\n")
                 elif not self.is_left_out(child):
                     self._tick()
-                    if _LINE_NUMBERS.search(child.attributes.get("class", "")) and child.name in ("td", "span", "div"):
+                    if NUMBERS.search(child.attributes.get("class", "")) and child.name in ("td", "span", "div"):
                         continue
                     lines = is_block(child) and child.name not in ("td", "th")
                     if lines and parts and not parts[-1].endswith("\n"):
@@ -544,27 +536,3 @@ def _below(node: Node) -> Iterable[Node]:
             if isinstance(child, Node):
                 yield child
                 stack.append(child)
-
-
-def _language(pre: Node) -> str:
-    """The language that a `pre`, the `code` in it or what stands around them name: `language-python`, `hljs python`,
-    `brush: python`, `data-lang`.
-    """
-    inner = next((child for child in pre.children if isinstance(child, Node) and child.name == "code"), None)
-    around = pre.parent
-    for node in filter(None, (pre, inner, around, around.parent if around is not None else None)):
-        own = node is pre or node is inner
-        for name in ("data-lang", "data-language", "data-code-lang"):
-            if _LANGUAGE.fullmatch(stated := node.attributes.get(name, "")):
-                return stated
-        classes = node.attributes.get("class", "").split()
-        for number, name in enumerate(classes):
-            if (match := _STATED.fullmatch(name)) is not None:
-                language = match[1]
-            elif own and name in _BEFORE and number + 1 < len(classes):
-                language = classes[number + 1].rstrip(";")
-            else:
-                continue
-            if _LANGUAGE.fullmatch(language) and not _STATED.fullmatch(language):
-                return "" if language in _NO_LANGUAGE else language
-    return ""

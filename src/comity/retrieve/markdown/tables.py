@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from comity.retrieve.markdown.code import NUMBERS
 from comity.retrieve.page.tree import Node, Text, is_block
 
 Writer = Any  # that of markdown.py, which calls this module
@@ -16,7 +17,6 @@ _WIDEST_SPAN: Final = 20
 _LONGEST_CELL: Final = 2_000
 _MOST_CODE_LINES: Final = 30
 _NO_CELL: Final = frozenset(("table", "h1", "h2", "h3", "hr", "article", "section", "form"))
-_NUMBERS: Final = re.compile(r"\b(?:linenos?|line-?numbers?|gutter|blob-num|lineno)\b")
 _ENDS: Final = re.compile(r"[ \t]*\n\s*")
 
 
@@ -44,7 +44,7 @@ def write(writer: Writer, table: Node, out: list[tuple[str, str]]) -> None:
     if _is_layout(table, head + rows):
         for row in head + rows:
             for cell in row:
-                if not _NUMBERS.search(cell.attributes.get("class", "")):
+                if not NUMBERS.search(cell.attributes.get("class", "")):
                     writer.container(cell, out)
         return
     lines = _grid(writer, head + rows)
@@ -105,7 +105,7 @@ def _is_layout(table: Node, rows: list[list[Node]]) -> bool:
                     if child.name == "pre":
                         lines += child.text().count("\n")
                     stack.append(child)
-            if size > _LONGEST_CELL or lines > _MOST_CODE_LINES or _NUMBERS.search(cell.attributes.get("class", "")):
+            if size > _LONGEST_CELL or lines > _MOST_CODE_LINES or NUMBERS.search(cell.attributes.get("class", "")):
                 return True
     return False
 
