@@ -40,10 +40,14 @@ def markdown(body: str) -> str:
         f"<mjx-container><svg></svg><mjx-assistive-mml>{ANNOTATED}</mjx-assistive-mml></mjx-container>",
         rf'<span class="math notranslate nohighlight">\({TEX}\)</span>',
         rf'<span class="math inline">\({TEX}\)</span>',
+        f'<span class="math-container">${TEX}$</span>',
+        rf'<span class="arithmatex">\({TEX}\)</span>',
+        f'<span class="kdmath">${TEX}$</span>',
+        f'<math-renderer class="js-inline-math">${TEX}$</math-renderer>',
         f'<span class="mwe-math-element"><span style="display: none">{ANNOTATED}</span><img class="mwe-math-fallback-image-inline" alt="x"></span>',
         f'<img class="math" src="f.png" alt="{TEX}">',
     ],
-    ids="MathML annotation alttext KaTeX MathJax2 MathJax3 Sphinx pandoc Wikipedia image".split(),
+    ids="MathML annotation alttext KaTeX MathJax2 MathJax3 Sphinx pandoc Stack-Exchange MkDocs kramdown GitHub Wikipedia image".split(),
 )
 def test_a_formula_is_written_as_tex_whatever_the_page_writes_it_with(formula: str) -> None:
     assert markdown(f"<p>Let {formula} hold.</p>") == f"Let ${TEX}$ hold."

@@ -63,7 +63,7 @@ def _take_table(table: Node) -> Node | None:
             cell.children = [Text("\n")]
     table.children = [part for part in _elements(table) if part.name != "colgroup"]
     for part in _elements(table):
-        part.children = _elements(part)
+        part.children = [*_elements(part)]
     table.name = "pre"
     for inner in _elements(cells[0][1]):
         if inner.name == "pre" and (said := language(inner)):

@@ -18,7 +18,9 @@ _COMMAND: Final = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}|\\[A-Za-z]+")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 _IMAGE: Final = frozenset(("math", "tex", "latex", "mwe-math-fallback-image-inline", "mwe-math-fallback-image-display"))
 _AROUND: Final = frozenset(("katex", "mwe-math-element", "mjx-container"))
-_CLASSES: Final = ("math", "katex", "mjx-container")
+_STATED: Final = frozenset(("math", "math-container", "arithmatex", "kdmath", "js-display-math", "js-inline-math"))
+"""Classes of elements that hold one formula between its delimiters."""
+_CLASSES: Final = ("math", "arithmatex", "katex", "mjx-container")
 _SPECIAL: Final = str.maketrans({char: f"\\{char}" for char in "%#&_{}"})
 _NAMED: Final = {
     "−": "-", "×": r"\times ", "⋅": r"\cdot ", "·": r"\cdot ", "÷": r"\div ", "±": r"\pm ", "≤": r"\le ", "≥": r"\ge ",
@@ -38,14 +40,14 @@ def marked(tree: Tree) -> None:
         if kind.strip().lower() == "math/tex":
             _become(tree, node, _plain(node), display="display" in mode)
             _drop_renderings(node)
-    for node in (*tree.holding(_CLASSES, ("span", "div")), *tree.all("mjx-container")):
+    for node in (*tree.holding(_CLASSES, ("span", "div", "math-renderer")), *tree.all("mjx-container")):
         classes = node.attributes.get("class", "").split()
         if node.name == "mjx-container" or not _AROUND.isdisjoint(classes):
             if inner := next(_inside(node, "math"), None):
                 around = node.parent.attributes.get("class", "") if node.parent is not None else ""
                 display = "display" in (*inner.attributes.values(), *node.attributes) or "katex-display" in around
                 _become(tree, node, _source(inner, node), display=display or inner.attributes.get("display") == "block")
-        elif "math" in classes and (match := _DELIMITED.fullmatch(_plain(node)[: _LONGEST + 10])):
+        elif not _STATED.isdisjoint(classes) and (match := _DELIMITED.fullmatch(_plain(node)[: _LONGEST + 10])):
             _become(
                 tree, node, next(filter(None, match.groups()), ""), display=match[2] is not None or match[3] is not None
             )
