@@ -81,3 +81,21 @@ def test_the_result_and_the_command_say_that_it_is_no_page(site: Site) -> None:
     answer = comity("fetch", site.url("/wall"), *ALLOW, "-A", "MyBot/1.0", "--strategy", "disabled", "--content", "all")
     assert answer.returncode == 0
     assert "# Log in" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<div id=app>Loading...</div>",
+        "<app-root><p>Please wait…</app-root>",
+        (
+            f"<header><p>{'Home and shop and news and more ' * 9}</header><div id=root>Wird geladen</div>"
+            f"<footer><p>{'Imprint and terms and contact ' * 9}</footer>"
+        ),
+    ],
+)
+def test_an_application_that_is_being_loaded_is_a_shell(body: str) -> None:
+    page = f"<!doctype html><title>App</title>{body}<script src=/app.js></script>"
+    assert read(page, URL).judgement.kind == "javascript_shell"
+    told = page.replace("Loading...", STORY).replace("Please wait…", STORY).replace("Wird geladen", STORY)
+    assert read(told, URL).judgement.kind == "page"

@@ -21,6 +21,8 @@ _FEW_WORDS: Final = 120
 _FEWER_WORDS: Final = 40
 _SHELL_TEXT: Final = 200
 _SHELL_WORDS: Final = 45
+_WAITING_WORDS: Final = 5
+"""Words outside of header and footer that say no more than that the page is being loaded."""
 
 _CHALLENGE_TITLE: Final = re.compile(
     r"just a moment|attention required|checking your browser|are you (?:a )?(?:human|robot)|access (?:to this page )?"
@@ -55,6 +57,11 @@ _CONSENT: Final = re.compile(
 _AGREE: Final = re.compile(r"\b(?:accept|agree|reject|allow|manage|consent)\b", re.IGNORECASE)
 _ROOTS: Final = frozenset(
     ("root", "app", "__next", "__nuxt", "main", "application", "app-root", "react-root", "svelte")
+)
+_WAITS: Final = re.compile(
+    r"(?:loading|please wait|one moment|bitte warten|wird geladen|chargement|veuillez patienter|cargando|caricamento"
+    r"|carregando|aguarde|laden|ładowanie|načítání|загрузка|yükleniyor|読み込み中|加载中|載入中|로딩|[\s.…!,])+",
+    re.IGNORECASE,
 )
 _SCRIPTS: Final = re.compile(
     r"(?:enable|turn on|activate|requires?|without|need)\W+(?:\w+\W+){0,4}java ?script|java ?script\W+(?:\w+\W+){0,5}"
@@ -104,7 +111,7 @@ def judge(tree: Tree, blocks: Sequence[Block], html: str) -> Judgement:
             return Judgement(
                 "javascript_shell", f"It says {_quoted(match[0])} and shows next to nothing without scripts."
             )
-        if not words or (len(text) < _SHELL_TEXT and _has_empty_root(tree)):
+        if not words or ((len(text) < _SHELL_TEXT or content <= _WAITING_WORDS) and _has_empty_root(tree)):
             return Judgement("javascript_shell", "It shows next to nothing without running its scripts.")
     if not words and not any(tree.named.get(name) for name in ("img", "video", "audio", "picture", "svg", "canvas")):
         return Judgement("empty", "There is no text on it.")
@@ -112,10 +119,10 @@ def judge(tree: Tree, blocks: Sequence[Block], html: str) -> Judgement:
 
 
 def _has_empty_root(tree: Tree) -> bool:
-    """Whether an element that programs build their page in stands empty."""
-    return any(
-        node.attributes.get("id", "").lower() in _ROOTS and not node.text().strip() for node in tree.all("div", "main")
-    )
+    """Whether an element that programs build their page in stands empty, or says that they are at it."""
+    roots = (node for node in tree.all("div", "main") if node.attributes.get("id", "").lower() in _ROOTS)
+    texts = (node.text().strip()[:_SHELL_TEXT] for node in (*roots, *tree.all("app-root")))
+    return any(not text or _WAITS.fullmatch(text) for text in texts)
 
 
 def _quoted(text: str) -> str:
