@@ -64,6 +64,43 @@ def test_larger_type_is_a_heading_and_lines_make_paragraphs() -> None:
     assert (said.title.value, said.author.value, said.date.value) == ("Of lamps", "Ada Keeper", "2024-05-17")
 
 
+def test_a_word_that_a_hyphen_divides_is_whole() -> None:
+    lines = ["Oil burns for a consid-", "erable time, and the wicks last.", "A well-known lamp."]
+    page = read_body(made([(10, 50 + 12 * n, words) for n, words in enumerate(lines)]), URL, "application/pdf")
+    assert page is not None
+    assert page.markdown == "Oil burns for a considerable time, and the wicks last. A well-known lamp.\n"
+    lines = [pdf._Line("a con\xadsid\x02", 10.0, 50.0, 0), pdf._Line("erable lamp", 10.0, 50.0, 0)]
+    assert pdf._written(lines, 1)[0] == "a considerable lamp\n"
+
+
+def test_text_that_would_be_markup_is_text() -> None:
+    lines = ["# not a heading *x* and `y` and <b>", "1. of a_b_c [x]\\(y\\)"]
+    page = read_body(
+        made([(10, 50, lines[0]), (10, 100, lines[1]), (10, 150, "Oil."), (16, 200, "C #")]), URL, "application/pdf"
+    )
+    assert page is not None
+    assert page.markdown == (
+        "\\# not a heading \\*x\\* and ‘y‘ and \\<b>\n\n1\\. of a_b_c \\[x\\]\\(y)\n\nOil.\n\n# C \\#\n"
+    )
+
+
+def test_lines_that_begin_with_a_bullet_are_items_of_a_list() -> None:
+    lines = ["We sell:", "- oil of olives, which", "burns slowly", "\\267 wicks", "\\261 gas"]
+    page = read_body(made([(10, 50 + 12 * n, words) for n, words in enumerate(lines)]), URL, "application/pdf")
+    assert page is not None
+    assert page.markdown == "We sell:\n\n- oil of olives, which burns slowly\n- wicks\n- gas\n"
+
+
+def test_the_number_of_a_page_at_its_edge_is_no_text() -> None:
+    body = made(
+        [(10, 50, "The lamp burns all the"), (10, 700, "Page 1 of 2")],
+        [(10, 20, "2/2"), (10, 50, "night. Of 10 lamps"), (10, 62, "1 of 2"), (10, 74, "burns.")],
+    )
+    page = read_body(body, URL, "application/pdf")
+    assert page is not None
+    assert page.markdown == "The lamp burns all the night. Of 10 lamps 1 of 2 burns.\n"
+
+
 def test_a_chunk_leads_to_its_page() -> None:
     page = read_body(TWO, URL, "application/pdf")
     assert page is not None

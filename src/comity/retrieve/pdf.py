@@ -5,6 +5,7 @@ hostile file does ends there. docs/decisions/0037-documents.md says why this lib
 """
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -13,6 +14,7 @@ from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 
 from comity.errors import ExtractionFailed
+from comity.retrieve.markdown.inline import heading_end, line_starts, words_of
 
 MAX_PAGES: Final = 1000
 MAX_TEXT: Final = 4 * 1024 * 1024
@@ -23,7 +25,11 @@ MEMORY: Final = 1536 * 1024 * 1024
 _LARGER: Final = 1.15  # than most of the text: a heading
 _LONGEST_HEADING: Final = 200
 _LEVELS: Final = 4
-_NO_TEXT: Final = "\x02￾\xad"  # hyphens that end a line
+_HYPHENS: Final = "\x02￾"  # what PDFium leaves of a hyphen that ends a line; the next line is then no line of its own
+_NO_TEXT: Final = re.compile(f"[{_HYPHENS}\xad]")
+_BULLET: Final = re.compile(r"[-*•◦▪‣·●○■\uf0b7\uf0a7–—] (?=\S)")
+_NUMBER: Final = re.compile(r"(?:\w+ )?(\d{1,4}) ?(?:/|of|de|di|sur|van|von) ?(\d{1,4})")
+"""A page's number as it stands at its edge."""
 
 
 class PdfText(NamedTuple):
@@ -81,7 +87,9 @@ def _lines(document: Any, raw: Any) -> Iterator[_Line]:
         count = text.count_chars()
         for at in range(count + 1):
             code = raw.FPDFText_GetUnicode(text, at) if at < count else 10
-            if code in (10, 13):
+            if hyphen := chr(code) in _HYPHENS:
+                chars.append(chr(code))
+            if hyphen or code in (10, 13):
                 if words := " ".join("".join(chars).split()):
                     yield _Line(words, sizes.most_common(1)[0][0], top, number)
                 sizes, chars = Counter(), []
@@ -105,19 +113,28 @@ def _written(lines: list[_Line], pages: int) -> tuple[str, list[int], bool]:
     starts: list[int] = []
     length = 0
     before: _Line | None = None
-    for line in lines:
+    in_list = False
+    for line in _without_numbers(lines, pages):
         level = levels.get(line.size, 0) if len(line.text) <= _LONGEST_HEADING else 0
         goes_on = before is not None and before.size == line.size and 0 < before.top - line.top < 1.9 * line.size
         if before is not None and before.page != line.page and not level and before.size == line.size:
             goes_on = parts[-1][-1:] not in ".:!?\n"
-        if goes_on and parts[-1][-1:] in _NO_TEXT:
-            parts[-1] = parts[-1][:-1]
-            length -= 1
-            piece = line.text
+        if not (words := _NO_TEXT.sub("", line.text).strip()):
+            continue
+        is_divided = before is not None and before.text[-1] in _HYPHENS and before.size == line.size
+        goes_on = goes_on or is_divided
+        bullet = None if level or is_divided else _BULLET.match(words)
+        if bullet and bullet[0][0] in "–—" and goes_on and not in_list and parts[-1][-1:] != ":":
+            bullet = None  # a dash within a sentence
+        text = words_of(words[bullet.end() :] if bullet else words)
+        if bullet:
+            piece = ("\n" if in_list and goes_on else "\n\n" * bool(parts)) + f"- {line_starts(text)}"
+        elif goes_on:
+            piece = text if is_divided else f" {text}"
         else:
-            piece = (
-                f" {line.text}" if goes_on else ("\n\n" * bool(parts)) + ("#" * level + " ") * bool(level) + line.text
-            )
+            mark = "#" * level + " " if level else ""
+            piece = "\n\n" * bool(parts) + mark + (heading_end(text) if level else line_starts(text))
+        in_list = bullet is not None or (in_list and goes_on)
         while len(starts) <= line.page:
             starts.append(length)
         parts.append(piece)
@@ -126,7 +143,16 @@ def _written(lines: list[_Line], pages: int) -> tuple[str, list[int], bool]:
             return "".join(parts), starts, True
         before = line
     starts += [length] * (pages - len(starts))
-    return "".join(parts).rstrip(_NO_TEXT) + "\n" * bool(parts), starts, False
+    return "".join(parts) + "\n" * bool(parts), starts, False
+
+
+def _without_numbers(lines: list[_Line], pages: int) -> Iterator[_Line]:
+    """The lines but those that begin or end a page and say only its number, as in "Page 1 of 2"."""
+    for at, line in enumerate(lines):
+        is_edge = any(not 0 <= beside < len(lines) or lines[beside].page != line.page for beside in (at - 1, at + 1))
+        number = _NUMBER.fullmatch(line.text) if is_edge and pages > 1 else None
+        if number is None or (int(number[1]), int(number[2])) != (line.page + 1, pages):
+            yield line
 
 
 def _answer(body: bytes) -> dict[str, Any]:
