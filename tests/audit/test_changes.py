@@ -13,7 +13,8 @@ def page(words: str, menu: str) -> str:
 
 
 def test_a_refresh_that_changed_content_is_told_from_one_that_changed_the_shell(site: Site, tmp_path: Path) -> None:
-    site.link("/", "/a", "/b", "/c")
+    site.link("/", "/a", "/b", "/c", "/d")
+    site.set("/d", b"\x78\x9c\x01\x00" * 9, content_type="application/octet-stream")
     for path in ("/a", "/b", "/c"):
         site.set(path, page("Oil burns slowly, and it burns long.", "Home"))
     words = ("-o", "out", "--delay", "0", *ALLOW)
@@ -21,11 +22,13 @@ def test_a_refresh_that_changed_content_is_told_from_one_that_changed_the_shell(
     assert comity("changes", "out", cwd=tmp_path).stdout == ""
     site.set("/a", page("Oil burns slowly, all through the night.", "Home"))
     site.set("/b", page("Oil burns slowly, and it burns long.", "Home and garden"))
+    site.set("/d", b"\x78\x9c\x02\x00" * 9, content_type="application/octet-stream")
     assert comity("crawl", "--refresh", *words, cwd=tmp_path).returncode == 0
     told = comity("changes", "out", cwd=tmp_path).stdout
     assert f"{site.url('/a')}  content changed (refresh 1)" in told
     assert "-Oil burns slowly, and it burns long.\n+Oil burns slowly, all through the night." in told
     assert f"{site.url('/b')}  only the shell changed (refresh 1)" in told
+    assert f"{site.url('/d')}  content changed (refresh 1)" in told
     assert site.url("/c") not in told
     found = {
         each["url"]: each

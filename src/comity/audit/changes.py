@@ -21,7 +21,8 @@ class PageChange:
 
     Attributes:
         refresh: the number of the refresh.
-        content: whether its main content changed, and not only the shell around it.
+        content: whether its main content changed, and not only the shell around it; what has no text changed as a
+            whole.
         content_sha256, previous_content_sha256: of the Markdown, then and before.
         difference: of the two Markdowns, as `diff -u` has it; empty where only the shell changed.
     """
@@ -62,4 +63,4 @@ def changes(crawl: WrittenCrawl) -> Iterator[PageChange]:
 def _change(url: str, refresh: int, then: str, now: str) -> PageChange:
     names = ("before", f"refresh {refresh}")
     lines = unified_diff(then.splitlines(), now.splitlines(), *names, lineterm="") if then != now else ()
-    return PageChange(url, refresh, then != now, sha256(now), sha256(then), "\n".join(lines))
+    return PageChange(url, refresh, then != now or not now, sha256(now), sha256(then), "\n".join(lines))
