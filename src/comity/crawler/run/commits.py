@@ -55,7 +55,7 @@ class Commits:
 
     Attributes:
         records: of the ledger, that are committed.
-        pages: the same, over all runs.
+        pages: over all runs, that are committed.
 
     Args:
         state: gives what is to be saved with a commit, by name.

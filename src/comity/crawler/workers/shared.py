@@ -1,5 +1,5 @@
-"""A crawl by several processes of one machine: they are started, and again when they die; told to stop; killed when
-they are silent for too long; and none is left. Who has which shard says the Coordination that it is given.
+"""A crawl by several processes, of this machine or by Ray: they are started, and again when they die; told to stop;
+killed when they are silent for too long; and none is left. Who has which shard says the Coordination that it is given.
 """
 
 import asyncio
@@ -36,6 +36,7 @@ class Coordination(Protocol):
 
     Attributes:
         go_on: the option by which such a crawl goes on.
+        settled: what the crawl covers, and by which settings.
         folder: of this machine's part of the output.
         now: how all shards stand, by number.
         earlier: pages of earlier runs.
