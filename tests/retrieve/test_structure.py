@@ -28,6 +28,23 @@ def markdown(body: str) -> str:
     return read(f"<!doctype html><title>T</title><body>{body}", URL).markdown.strip()
 
 
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (r"<div class=math>\[a=1\]</div><div class=math>\[b=2\]</div>", "$$a=1$$ $$b=2$$"),
+        (r'<div class=math><span class="eqno">(1)<a href="#e">¶</a></span>\[a_1 * b\]</div>', r"$$a_1 * b \tag{1}$$"),
+        (
+            "<p>We divide<sup><a href='#r1'>1</a>,<a href='#r2'>2</a></sup> it.</p><section role=doc-endnotes>"
+            "<ol><li id=r1>One.<li id=r2>Two.</ol></section>",
+            "We divide[^1],[^2] it.\n\n[^1]: One.\n\n[^2]: Two.",
+        ),
+    ],
+    ids=["formulas in a row", "a numbered formula", "notes in a row"],
+)
+def test_what_stands_in_a_row_stays_apart(body: str, shown: str) -> None:
+    assert markdown(body) == shown
+
+
 # covers: W14
 @pytest.mark.parametrize(
     "formula",

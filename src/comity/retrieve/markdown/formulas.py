@@ -15,6 +15,7 @@ from comity.retrieve.page.tree import Node, Text, Tree
 _LONGEST: Final = 4_000
 _DELIMITED: Final = re.compile(r"\s*(?:\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$|\$(.*)\$)\s*", re.DOTALL)
 _COMMAND: Final = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}|\\[A-Za-z]+")
+_NUMBER: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.]*")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 _IMAGE: Final = frozenset(("math", "tex", "latex", "mwe-math-fallback-image-inline", "mwe-math-fallback-image-display"))
 _AROUND: Final = frozenset(("katex", "mwe-math-element", "mjx-container"))
@@ -47,10 +48,14 @@ def marked(tree: Tree) -> None:
                 around = node.parent.attributes.get("class", "") if node.parent is not None else ""
                 display = "display" in (*inner.attributes.values(), *node.attributes) or "katex-display" in around
                 _become(tree, node, _source(inner, node), display=display or inner.attributes.get("display") == "block")
-        elif not _STATED.isdisjoint(classes) and (match := _DELIMITED.fullmatch(_plain(node)[: _LONGEST + 10])):
-            _become(
-                tree, node, next(filter(None, match.groups()), ""), display=match[2] is not None or match[3] is not None
-            )
+        elif not _STATED.isdisjoint(classes):
+            number = next((each for each in _inside(node, "span") if each.attributes.get("class") == "eqno"), None)
+            shown = _plain(node, without=number)
+            if match := _DELIMITED.fullmatch(shown[: _LONGEST + 10]):
+                tex = next(filter(None, match.groups()), "")
+                if number is not None and (digits := _NUMBER.search(_plain(number))):
+                    tex = rf"{tex} \tag{{{digits[0]}}}"
+                _become(tree, node, tex, display=match[2] is not None or match[3] is not None)
     for node in [*tree.named.get("math", ())]:
         if node.skipped:
             _become(tree, node, _source(node, node), display=node.attributes.get("display") == "block")
@@ -126,8 +131,11 @@ def _inside(node: Node, name: str) -> Iterator[Node]:
             yield from _inside(child, name)
 
 
-def _plain(node: Node) -> str:
-    return "".join(child.text if isinstance(child, Text) else _plain(child) for child in node.children)
+def _plain(node: Node, without: Node | None = None) -> str:
+    return "".join(
+        child.text if isinstance(child, Text) else "" if child is without else _plain(child, without)
+        for child in node.children
+    )
 
 
 def _tex(node: Node) -> str:

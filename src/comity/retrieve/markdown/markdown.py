@@ -43,7 +43,7 @@ _SHARING: Final = re.compile(
 _LINKED_IMAGES: Final = re.compile(r"(?:(?:(?:[-*]|\d+[.)]) +)?\[!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)\]\([^()]*\)\s*)+")
 _UNSEEN: Final = re.compile("[\\s\\u200b-\\u200f\\u2060\\ufeff\\ue000-\\uf8ff]+")
 """What a reader does not see, and glyphs of icon fonts."""
-_NOTE_MARK: Final = re.compile(r"\s*(?:\\\[|\()?(\[\^\d+\])(?:\\\]|\))?\s*")
+_NOTE_MARK: Final = re.compile(r"\s*(?:\\\[|\()?(\[\^\d+\](?:\s*[,;–-]\s*\[\^\d+\])*)(?:\\\]|\))?\s*")
 _NOTE_LABEL: Final = re.compile(r"^(?:[.:)]|\\\[\d*\\?\]|\d{1,3}\\?[.):]?|\^|\*|†|‡)(?:\s+|$)")
 _PERMALINKS: Final = frozenset(("¶", "#", "§", "\N{LINK SYMBOL}"))  # beside a heading, for people to copy
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
@@ -199,7 +199,8 @@ class Writer:
         elif name == "a":
             self._anchor(node, run, inside)
         elif name == "math":
-            run.append(self._formula(node))
+            formula = self._formula(node)
+            run.append(f" {formula}" if run and run[-1].endswith("$") else formula)
         elif name in ("sup", "sub"):
             inner = self._inner(node, inside)
             note = _NOTE_MARK.fullmatch(inner)
