@@ -89,6 +89,29 @@ def test_the_author_is_a_name(head: str, body: str, author: str, source: str) ->
     assert (found.value, found.source) == (author, source)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "3 hours ago",
+        "5 min read",
+        "Last week",
+        "03/05/2021",
+        "3. mai",
+        "Publié",
+        "Updated:",
+        "By the time the ship came",
+    ],
+)
+def test_what_stands_in_a_byline_beside_names_is_no_name(words: str) -> None:
+    assert metadata("", f'<p class="byline">{words}</p>').author is None
+
+
+def test_when_it_was_published_is_no_part_of_a_name_in_other_languages() -> None:
+    found = metadata("", '<p class="byline">Par Ada Keeper publié le 3 mai 2021</p>').author
+    assert found is not None
+    assert found.value == "Ada Keeper"
+
+
 @pytest.mark.parametrize("nobody", ["admin", "https://example.com/ada", "editor", "ada@example.com", "Dec.", "Updated"])
 def test_an_account_or_an_address_is_no_author(nobody: str) -> None:
     assert metadata(f'<meta name="author" content="{nobody}">').author is None

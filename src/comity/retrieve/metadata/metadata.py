@@ -59,10 +59,17 @@ _BY_NAME: Final = re.compile(
 )
 _BY_BEGINS: Final = re.compile(r"written|posted|authored|by|von|par|por|di|door|av|af|aut", re.IGNORECASE)
 _BY_END: Final = re.compile(
-    r"\s*(?:[|•·–—].*|[\s,]+(?:-\s*)?(?:updated|published|posted|last\s|on\s|at\s|in\s|am\s+\d|le\s+\d|el\s+\d|\d"
+    r"\s*(?:[|•·–—].*|[\s,]+(?:-\s*)?(?:updated|published|posted|publiée?\b|publicado|pubblicato|veröffentlicht|last\s|on\s|at\s|in\s|am\s+\d|le\s+\d|el\s+\d|\d"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
     r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?\s+\d).*)$",
     re.IGNORECASE,
+)
+# What stands in bylines beside names, or in their place: how long ago, how long to read, labels, sentences.
+_NO_NAME: Final = re.compile(
+    r"^\d|\bago$|\bmin(?:ute)?s?\.?(?: read)?$|^(?:the|an?|this|it)\s"
+    r"|^(?:[Yy]esterday|[Tt]oday|[Ll]ast (?:week|month|year))"
+    r"|^(?:[Uu]pdated|[Pp]ublished|[Pp]osted|[Pp]ubli(?:é|cado|cato|ée)|[Pp]ubblicato|[Mm]is à jour|[Aa]ctualizado"
+    r"|[Aa]ggiornato|[Aa]ktualisiert|[Vv]eröffentlicht|[Gg]epubliceerd|[Oo]publikowano|[Оо]публиковано)\W*$"
 )
 _TIMES: Final = re.compile("-.*(?:time|date)|(?:time|date).*-")  # elements of a site's own
 _BESIDE: Final = {"nav", "aside", "footer"}
@@ -216,7 +223,7 @@ def _authors(tree: Tree, metas: dict[str, str], found: list[Object], hidden: set
             yield Field(names, "meta")
     for node in _marked(tree, hidden):
         names = _names([_BY_END.sub("", _BY.sub("", plain(shown(node, hidden))))])
-        if names and len(names) <= 60 and len(names.split()) <= 6:
+        if names and len(names) <= 60 and len(names.split()) <= 6 and not _NO_NAME.search(names):
             yield Field(names, "markup")
     for node in tree.all("p", "span", "div", "small", "em", "i", "address", "h4", "h5", "h6", "li", "td"):
         if len(node.children) <= 6 and not node.blocky and node not in hidden and _BY_BEGINS.match(_beginning(node)):
