@@ -58,13 +58,27 @@ def _run(serving: Coroutine[Any, Any, None]) -> None:
 
     async def told() -> None:
         task = asyncio.ensure_future(serving)
+        ended = False
+
+        def end() -> None:
+            nonlocal ended
+            ended = True
+            task.cancel()
+
         if threading.current_thread() is threading.main_thread():
             for name in ("SIGTERM", "SIGHUP", "SIGINT"):
                 if hasattr(signal, name):
                     with suppress(NotImplementedError):  # Windows
-                        asyncio.get_running_loop().add_signal_handler(getattr(signal, name), task.cancel)
-        with suppress(asyncio.CancelledError):
+                        asyncio.get_running_loop().add_signal_handler(getattr(signal, name), end)
+        try:
             await task
+        except asyncio.CancelledError:
+            pass
+        except ExceptionGroup as errors:
+            from anyio import BrokenResourceError
+
+            if not ended or errors.split(BrokenResourceError)[1] is not None:
+                raise  # else the SDK was about to hand on a message when it was told to end
 
     asyncio.run(told())
 
