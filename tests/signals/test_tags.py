@@ -29,7 +29,7 @@ def found(text: bytes) -> list[Found]:
     return [
         (name, tuple(sorted(({"href": said} if isinstance(said, str) else said).items())))
         for name, said in tags(text)
-        if name not in ("html", "title", "#h1", "#marked")
+        if name not in ("html", "title", "nosnippet", "script", "#h1")
     ]
 
 
@@ -79,12 +79,15 @@ def titles(text: bytes) -> list[str]:
             [("#h1", "<H1 class=x>Not <b>found</b></h1><h1>2</h1>")],
         ),
         (b"<h1>" + 200 * "ü".encode(), [("#h1", "<h1>" + 148 * "ü")]),
-        (b"<div data-nosnippet>", [("#marked", "")]),
-        (b"<div>data-nosnippet</div>", []),
+        (b"<div data-nosnippet><p DATA-NOSNIPPET><Span Data-NoSnippet=1>", [("nosnippet", ""), ("nosnippet", "")]),
+        (b"<div>data-nosnippet</div><template><div data-nosnippet></template>", []),
+        (b"<script type=Application/RSL+xml><rsl/></script>", [("script", "<rsl/>")]),
+        (b"<script type=text/javascript>1</script><link type=application/rsl+xml>", []),
     ],
 )
-def test_what_is_looked_at_again_is_noted_on_the_way(html: bytes, noted: list[tuple[str, str]]) -> None:
-    assert [(name, dict(said).get("text", "")) for name, said in tags(html) if name.startswith("#")] == noted
+def test_what_few_pages_have_is_noted_on_the_way(html: bytes, noted: list[tuple[str, str]]) -> None:
+    few = ("nosnippet", "script", "#h1")
+    assert [(name, dict(said).get("text", "")) for name, said in tags(html) if name in few] == noted
 
 
 @pytest.mark.skipif(not DOCUMENTATION.exists(), reason="Python's documentation is not installed (python3.11-doc)")

@@ -13,7 +13,7 @@ except ModuleNotFoundError:
 from comity.fields import made
 from comity.signals import encodings
 from comity.signals._page import UNFOLLOWED, Alternate, LicenseLink, Link, Page, Refresh
-from comity.signals._tags import MAX_TAGS, marked, tags
+from comity.signals._tags import MAX_TAGS, tags
 from comity.signals.link_header import parse_link_headers, relation_types
 from comity.signals.refresh import declared
 from comity.usage.statements import MAX_LICENCES
@@ -80,18 +80,10 @@ class Reader:
     @cython.ccall
     def read_html(self, body: bytes, content_type: str | None) -> None:
         self.encoding = encodings.detect(body, content_type)
-        text: bytes = encodings.to_utf8(body, self.encoding)
-        found: list[tuple[str, Any]] = tags(text)
+        found: list[tuple[str, Any]] = tags(encodings.to_utf8(body, self.encoding))
         name: str
         said: Any
         attributes: dict[str, str]
-        # Few pages have these: they are read once more. A plus sign is found at once where there is none.
-        if ("#marked", {}) in found[-2:] or (text.find(b"+") >= 0 and b"rsl+xml" in text):
-            for name, attributes in marked(text):
-                if name == "nosnippet":
-                    self.withheld += 1
-                elif _essence(attributes.get("type", "")) == _RSL and len(self.rsl) < MAX_LICENCES:
-                    self.rsl.append(attributes["text"])
         href: str | None
         for name, said in found:
             if type(said) is dict and name == "base" and "href" in said:
@@ -128,6 +120,11 @@ class Reader:
             elif name == "title":
                 if self.title is None:
                     self.title = " ".join(attributes["text"].split())
+            elif name == "nosnippet":
+                self.withheld += 1
+            elif name == "script":
+                if _essence(attributes["type"]) == _RSL and len(self.rsl) < MAX_LICENCES:
+                    self.rsl.append(attributes["text"])
             elif name == "#h1":
                 self.heading = attributes["text"]
             elif name == "html" and self.language is None and "lang" in attributes:

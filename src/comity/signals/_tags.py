@@ -87,22 +87,12 @@ def tags(text: bytes) -> list[tuple[str, str | dict[str, str]]]:
 
     Returns:
         Pairs of name and attributes, of which only those a crawler reads are kept (see _ATTRIBUTES); of an `a` with no
-        other than `href` that alone, as a text. A `title` has its content as the attribute `text`, and `xlink:href` is
-        kept inside SVG only. What is in a `template` is left out, and of SVG and MathML everything but `a`. At the end
-        there may be `#marked`, where `marked` may find something else than scripts, and `#h1` with the page from its
-        first heading on, HEADING octets, as `text`.
+        other than `href` that alone, as a text. A `title` has its content as the attribute `text`, as has a `script`,
+        which is given only where its `type` may be RSL's; `xlink:href` is kept inside SVG only. A span, div or section
+        with `data-nosnippet` is `nosnippet`. What is in a `template` is left out, and of SVG and MathML everything but
+        `a`. At the end there may be `#h1` with the page from its first heading on, HEADING octets, as `text`.
     """
     return _Tokenizer(text).all_tags()
-
-
-def marked(text: bytes) -> list[tuple[str, dict[str, str]]]:
-    """What few pages have, in order: the `script` tags, with their `type` and their content as the attribute `text`,
-    and the span, div and section tags that have `data-nosnippet`, as `nosnippet`.
-
-    Args:
-        text: the page in UTF-8.
-    """
-    return _Tokenizer(text, True).run()
 
 
 def text(page: bytes, most: int) -> str:
@@ -176,6 +166,18 @@ def _may_matter(code: cython.int, size: cython.Py_ssize_t) -> cython.bint:
     return 6 <= size <= 9
 
 
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _may_be_rsl(data: cython.p_const_uchar, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
+    """False for most media types other than `application/rsl+xml`."""
+    i: cython.Py_ssize_t
+    for i in range(start + 2, end):
+        if data[i] == 43 and data[i - 1] | 32 == 108 and data[i - 2] | 32 == 115:  # sl+
+            return True
+    return False
+
+
 @cython.final
 @cython.cclass
 class _Tokenizer:
@@ -192,14 +194,13 @@ class _Tokenizer:
     _pieces: list | None  # where the text is wanted, and not the tags: what there is of it
     _room: cython.Py_ssize_t  # for octets of text
     _noscript: cython.bint
-    _marked: cython.bint  # whether scripts and what is marked are wanted, and no other tags
-    _may_be_marked: cython.bint  # whether an attribute may be data-nosnippet
+    _withheld: cython.bint  # whether the tag has data-nosnippet
+    _rsl: str | None  # its type, where that may be RSL's
     _heading: cython.Py_ssize_t  # where the first h1 begins; -1 where there is none
     _href: str | None  # of an `a` that has no other attribute so far
     _kept: dict | None  # the attributes of another tag
 
-    def __init__(self, text: bytes, marked: bool = False) -> None:
-        self._marked = marked
+    def __init__(self, text: bytes) -> None:
         self._text = text
         self._data = text
         self._size = len(text)
@@ -211,7 +212,8 @@ class _Tokenizer:
         self._pieces = None
         self._room = 0
         self._noscript = False
-        self._may_be_marked = False
+        self._withheld = False
+        self._rsl = None
         self._heading = -1
         self._href = None
         self._kept = None
@@ -220,8 +222,6 @@ class _Tokenizer:
     def all_tags(self) -> list:
         """As `tags` gives them."""
         found: list = self.run()
-        if self._may_be_marked or len(found) >= _MOST:
-            found.append(("#marked", {}))
         if self._heading >= 0:
             heading: bytes = self._text[self._heading : self._heading + HEADING]
             found.append(("#h1", {"text": heading.decode("utf-8", "replace")}))
@@ -352,35 +352,29 @@ class _Tokenizer:
             kind = _WANTED
         elif end - start == 2 and self._heading < 0 and self._data[start] | 32 == 104 and self._data[end - 1] == 49:
             self._heading = start - 1
-        elif self._open or self._marked or _may_matter(self._data[start], end - start):
+        elif self._open or _may_matter(self._data[start], end - start):
             name = self._lowered(start, end)
             kind = _KINDS.get(name, 0)
-        wanted: cython.bint = (kind & _WANTED or self._marked) and self._templates == 0 and self._pieces is None
+        taken: cython.bint = self._templates == 0 and self._pieces is None
+        wanted: cython.bint = kind & _WANTED and taken
         self._href = None
         self._kept = None
+        self._withheld = False
+        self._rsl = None
         if not self._attributes(end, wanted):
             return
-        if is_a and wanted and self._href is not None and not (self._open or self._marked):
+        if is_a and wanted and self._href is not None and not self._open:
             self._found.append(("a", self._href))
             return
         attributes: dict | None = self._all_kept() if wanted else None
         if self._open and self._foreign_start(name):
-            if attributes is not None and name == b"a" and not self._marked:
+            if attributes is not None and name == b"a":
                 if "xlink:href" in attributes and not self._in_svg():
                     del attributes["xlink:href"]
                 self._found.append(("a", attributes))
             return
-        if attributes is not None and self._marked:
-            if "data-nosnippet" in attributes and name in (b"span", b"div", b"section"):
-                self._found.append(("nosnippet", {}))
-            if kind & _SCRIPT:
-                start = self._at
-                self._script_end()
-                end = self._text.rfind(b"<", start, self._at)
-                content: bytes = self._text[start : self._at if end < 0 else end]
-                self._found.append(("script", {**attributes, "text": content.decode("utf-8", "replace")}))
-                return
-            attributes = None
+        if self._withheld and taken and self._lowered(start, end) in (b"span", b"div", b"section"):
+            self._found.append(("nosnippet", {}))
         if kind == 0:
             if self._pieces is not None and name == b"noscript":
                 self._noscript = True
@@ -391,11 +385,16 @@ class _Tokenizer:
         if kind & _RAW_TEXT:
             start = self._at
             end = self._raw_text_end(name)
-            if kind & _TITLE and self._templates == 0 and self._pieces is None and not self._marked:
+            if kind & _TITLE and taken:
                 title = self._text[start:end].replace(b"\0", b"\xef\xbf\xbd").decode("utf-8", "replace")
                 self._found.append(("title", {"text": unescape(title, False)}))
         elif kind & _SCRIPT:
+            start = self._at
             self._script_end()
+            if self._rsl is not None and taken:
+                end = self._text.rfind(b"<", start, self._at)
+                content: bytes = self._text[start : self._at if end < 0 else end]
+                self._found.append(("script", {"type": self._rsl, "text": content.decode("utf-8", "replace")}))
         elif kind & _PLAINTEXT:
             self._at = self._size
         elif kind & _TEMPLATE:
@@ -476,8 +475,11 @@ class _Tokenizer:
                             break
                         i += 1
                     value_end = i
-            if end - start == 14 and data[start] | 32 == 100:  # d
-                self._may_be_marked = True
+            if end - start == 14 and data[start] | 32 == 100 and self._lowered(start, end) == b"data-nosnippet":
+                self._withheld = True
+            elif end - start == 4 and self._rsl is None and _may_be_rsl(data, value, value_end):
+                if self._lowered(start, end) == b"type":
+                    self._rsl = self._value(value, value_end)
             if wanted:
                 self._keep(start, end, value, value_end)
         self._at = size
@@ -502,8 +504,6 @@ class _Tokenizer:
         data: cython.p_const_uchar = self._data
         # href src rel name content lang type hreflang xlink:href http-equiv: most others differ in length.
         size: cython.Py_ssize_t = end - start
-        if size == 14 and self._marked and self._lowered(start, end) == b"data-nosnippet":
-            self._all_kept()["data-nosnippet"] = ""
         if size < 3 or size > 10 or size == 5 or size == 6 or size == 9:
             return
         name: str | None
