@@ -172,7 +172,7 @@ def _may_matter(code: cython.int, size: cython.Py_ssize_t) -> cython.bint:
 def _may_be_rsl(data: cython.p_const_uchar, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
     """False for most media types other than `application/rsl+xml`."""
     i: cython.Py_ssize_t
-    for i in range(start + 2, end):
+    for i in range(start + 2, end):  # noqa: SIM110 - a loop is compiled to one
         if data[i] == 43 and data[i - 1] | 32 == 108 and data[i - 2] | 32 == 115:  # sl+
             return True
     return False
@@ -477,9 +477,13 @@ class _Tokenizer:
                     value_end = i
             if end - start == 14 and data[start] | 32 == 100 and self._lowered(start, end) == b"data-nosnippet":
                 self._withheld = True
-            elif end - start == 4 and self._rsl is None and _may_be_rsl(data, value, value_end):
-                if self._lowered(start, end) == b"type":
-                    self._rsl = self._value(value, value_end)
+            elif (
+                end - start == 4
+                and self._rsl is None
+                and _may_be_rsl(data, value, value_end)
+                and self._lowered(start, end) == b"type"
+            ):
+                self._rsl = self._value(value, value_end)
             if wanted:
                 self._keep(start, end, value, value_end)
         self._at = size

@@ -143,20 +143,22 @@ class Discovery:
         stretch = Stretch(self._line)
         links, unfollowed = admission.links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
         if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
-            await self._each(links, self._filter.too_deep, stretch)
+            await self._each(links, self._filter.too_deep, stretch, MANY)
         else:
             for candidate in admission.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds):
                 self._filter.candidate(candidate, found_on=entry.url)
                 await self._pause(stretch)
             await self._each(links, partial(self._filter.links, depth=entry.depth + 1, found_on=entry.url), stretch)
-        await self._each(unfollowed, self._filter.unfollowed, stretch)
+        await self._each(unfollowed, self._filter.unfollowed, stretch, MANY)
 
-    async def _each(self, links: list[str], take: Callable[[Iterable[str]], None], stretch: Stretch) -> None:
-        """Do something with the links that were not met lately, some at a time."""
+    async def _each(
+        self, links: list[str], take: Callable[[Iterable[str]], None], stretch: Stretch, at_once: int = FEW
+    ) -> None:
+        """Do something with the links that were not met lately, so many at once."""
         for start in range(0, len(links), MANY):
             unmet = self._filter.unmet(links[start : start + MANY])  # of most pages next to none
-            for first in range(0, len(unmet), FEW):
-                take(unmet[first : first + FEW])
+            for first in range(0, len(unmet), at_once):
+                take(unmet[first : first + at_once])
                 if stretch.is_over():
                     await self._pause(stretch)
             if stretch.is_over():
