@@ -102,11 +102,11 @@ class Blows:
         self.recovery: list[float] = []  # seconds from a worker's death until its successor has begun
 
     async def befall(self) -> None:
-        while not any(worker.begun for worker in self.crawl._processes):
+        while not any(worker.begun for worker in self.crawl.processes):
             await asyncio.sleep(0.05)
         for blow in range(BLOWS):
             await asyncio.sleep(self.rng.uniform(*PAUSE))
-            worker = self.rng.choice(self.crawl._processes)
+            worker = self.rng.choice(self.crawl.processes)
             process = worker.process
             if process is None or process.returncode is not None or not worker.begun:
                 continue

@@ -112,7 +112,7 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
         task = asyncio.ensure_future(crawler.run())
         while not begun[0] and not task.done():
             await asyncio.sleep(0.02)
-            if crawler.stats.found and all(each.begun for each in getattr(crawler, "_processes", ())):
+            if crawler.stats.found and all(each.begun for each in getattr(crawler, "processes", ())):
                 begun[:] = time.perf_counter(), used_by(os.getpid()) + sum(map(used_by, children()))
                 pages[0] = crawler.stats.pages
         await task

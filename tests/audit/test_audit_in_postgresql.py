@@ -64,7 +64,7 @@ class Crawl:
         name = f"{folder.name}:{time.monotonic_ns()}"
         run = self.store.crawl().run
         manifest = replace(self.manifest, crawl=run.crawl, run=run.number)
-        job = Job(folder, name, manifest, self.policy, self.settings, ClientSettings(), self.url)
+        job = Job(folder, name, manifest, self.policy, self.settings, ClientSettings(), self.url, 600.0)
         return worker_of(job, lambda *_: None)
 
     def remove(self) -> None:

@@ -145,7 +145,8 @@ def test_a_shard_that_is_killed_while_it_asks_or_is_asked_delays_the_answer_and_
             if len(times) == 1:
                 while not taken(tmp_path):  # its parcel is forgotten from then on
                     await asyncio.sleep(0.05)
-                os.kill(crawl._coordination.now[killed].worker, signal.SIGKILL)
+                assert crawl.running is not None
+                os.kill(crawl.running.coordination.now[killed].worker, signal.SIGKILL)
             return web.Response(text="User-agent: *\nDisallow: /private/\n")
 
         one.set("/robots.txt", status=301, headers={"Location": other.url("/theirs.txt")})

@@ -200,22 +200,17 @@ class _Walk:
         self._policy: Policy | None = None
         self._within: float | None = None  # seconds by which the clock of the part before may have been wrong
         self._time = -math.inf
-        self._ledger: Path
-        self._proof: Proof
-        self._asked: LedgerRequests
-        self._part_of: int | None = None  # the run that the part at hand belongs to
         self.sink: str | None = None  # as the ledger says
         self.wrote: JsonObject | None = None  # how many records the output has, as the last seal says
         self.sealed = False
 
     def walk(self, part: Part, proof: Proof, asked: LedgerRequests) -> None:
         """Go through a part's ledger."""
-        self._ledger, self._proof, self._asked, self._part_of = part.ledger, proof, asked, part.run
         self.wrote, self.sealed = None, False
         self._evidence.cached = 0
         before = len(self._hosts)
         for line in chain.records(part, proof):
-            for what in self._check(line):
+            for what in self._check(line, part, proof, asked):
                 proof.add(FILE, line.number, what)
         for number, what in self._evidence.never_explained():
             proof.add(FILE, number, what)
@@ -226,12 +221,12 @@ class _Walk:
         self._evidence = evidence.DecisionProof()
         return self
 
-    def _check(self, line: JsonLine) -> list[str]:
+    def _check(self, line: JsonLine, part: Part, proof: Proof, asked: LedgerRequests) -> list[str]:
         number, record = line.number, line.record
         kind = record["kind"]
         self.sealed = kind == "seal"
         if kind == "run":
-            return self._begin(record)
+            return self._begin(record, part, proof)
         problems: list[str] = []
         at = record["end"] if kind == "request" else record["at"]
         if at < self._time - TOLERANCE:
@@ -242,10 +237,10 @@ class _Walk:
         if self._policy is None or kind == "seal":  # without a policy nothing can be judged; that was said
             return problems
         if kind == "robots":
-            self._proof.robots += 1
-            self._asked.add(number, record)
-            problems.extend(self._evidence.arrived(line, self._ledger, self._policy))
-            self._proof.cached = self._evidence.cached
+            proof.robots += 1
+            asked.add(number, record)
+            problems.extend(self._evidence.arrived(line, part.ledger, self._policy))
+            proof.cached = self._evidence.cached
             return problems
         if kind == "order":
             if (wrong := self._paces.orders.add(record)) is not None:
@@ -258,22 +253,22 @@ class _Walk:
             problems.extend(self._evidence.asked({**record, "sent": record["at"], "verdict": None}))
             return problems
         if kind == "unsent":
-            self._asked.add(number, record)
+            asked.add(number, record)
             return problems
         problems.extend(_wrong_address(record))
         if problems and record["url"] != "" and not urls.is_http(record["url"]):
             return problems
         if kind == "refusal":
-            self._proof.refusals += 1
-            problems.extend(self._judge(number, record, self._policy, must=False))
-            self._asked.add(number, record)
+            proof.refusals += 1
+            problems.extend(self._judge(number, record, self._policy, proof, must=False))
+            asked.add(number, record)
             return problems
         if kind == "copy":
-            self._proof.copies += 1
-            problems.extend(self._judge(number, record, self._policy, must=True))
-            self._asked.add(number, record)
+            proof.copies += 1
+            problems.extend(self._judge(number, record, self._policy, proof, must=True))
+            asked.add(number, record)
             return problems
-        self._proof.requests += 1
+        proof.requests += 1
         self._hosts.add(record["host"])
         if (place := self._place) is not None:
             owner = shard_of(record["pace" if place.by == "address" else "host"], place.count, place.by)
@@ -289,8 +284,8 @@ class _Walk:
                 problems.extend(self._evidence.asked(record))
             problems.extend(_wrong_robots_interval(record, self._policy))
         else:
-            problems.extend(self._judge(number, record, self._policy, must=True))
-            self._asked.add(number, record)
+            problems.extend(self._judge(number, record, self._policy, proof, must=True))
+            asked.add(number, record)
         problems.extend(self._paces.check(number, record, self._policy))
         return problems
 
@@ -302,12 +297,12 @@ class _Walk:
         host = urls.host(f"{origin}/")
         return host != record["host"] and (self._place.by == "address" or self._place.elsewhere(host) is not None)
 
-    def _begin(self, record: JsonObject) -> list[str]:
+    def _begin(self, record: JsonObject, part: Part, proof: Proof) -> list[str]:
         problems = list(self._runs.wrong(record, self.run))
-        if self._part_of not in (None, record["run"]):
-            problems.append(f"it is of run {record['run']}, and the part was begun in run {self._part_of}")
+        if part.run not in (None, record["run"]):
+            problems.append(f"it is of run {record['run']}, and the part was begun in run {part.run}")
         self.run = max(record["run"], self.run)
-        self._proof.runs = self.run
+        proof.runs = self.run
         within = record.get("clock_within", 0.0)
         if not 0 <= within <= _MOST_WITHIN:
             problems.append(f"its clock cannot have been wrong by {within:g} s")
@@ -324,7 +319,7 @@ class _Walk:
             self._policy = None
             return [*problems, f"its policy cannot be read, so nothing in this run can be judged: {error}"]
         if self._policy.mode != "respect":
-            self._proof.unenforced[self.run] = self._policy.mode
+            proof.unenforced[self.run] = self._policy.mode
         if self._policy.agent != record["agent"]:
             problems.append("its agent differs from the agent of its policy")
         if sink is not None and sink != self.sink:
@@ -337,12 +332,12 @@ class _Walk:
             return ["it says that fewer records were written than the seal before it says"]
         return []
 
-    def _judge(self, number: int, record: JsonObject, policy: Policy, *, must: bool) -> list[str]:
+    def _judge(self, number: int, record: JsonObject, policy: Policy, proof: Proof, *, must: bool) -> list[str]:
         decision, problems = self._evidence.decided(number, record, urls.origin(record["url"]), policy)
         if decision is None:
             return problems
         if must and policy.mode != "respect" and decision.recommendation == "not_recommended":
-            self._proof.disallowed += 1
+            proof.disallowed += 1
         if decision.may_fetch is not must:
             problems.append(f"it was {'fetched' if must else 'refused'}, and the decision is otherwise: {decision.why}")
         if record["kind"] == "request" and record["interval"] != decision.delay:

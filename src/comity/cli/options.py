@@ -3,6 +3,7 @@ together. Those of settings come from their table.
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_origin
 
@@ -107,16 +108,16 @@ class _SettingOption(click.Option):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         from comity.configuration import every_setting, words_of_setting
 
-        field = every_setting()[str(self.name)]
+        field, shown = every_setting()[str(self.name)], copy(self)
         if self.metavar is None and not self.is_flag:
-            self.metavar = {int: "N", float: "N"}.get(field.hint, "NAME")
-            self.metavar = {"seconds": "TIME", "bytes": "SIZE"}.get(field.unit, self.metavar)
+            kind = {int: "N", float: "N"}.get(field.hint, "NAME")
+            shown.metavar = {"seconds": "TIME", "bytes": "SIZE"}.get(field.unit, kind)
         if self.help is None:
             words = words_of_setting(field.name).partition(". ")[0].removesuffix(".")
             words = words.replace("`none`", "'none'").replace("`", "")
             default = "" if self.is_flag or not field.default else f"  [{field.written(field.default)}]"
-            self.help = f"{words[0].upper()}{words[1:]}.{default}" if words else default
-        return super().get_help_record(ctx)
+            shown.help = f"{words[0].upper()}{words[1:]}.{default}" if words else default
+        return click.Option.get_help_record(shown, ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """The values that a setting may have, for a shell that completes them."""

@@ -4,7 +4,13 @@ import time
 
 
 class Clock:
-    """The machine's clocks: `monotonic` for waiting, `wall` (Unix time) for evidence. Tests hand in another one."""
+    """The machine's clocks: `monotonic` for waiting, `wall` (Unix time) for evidence. Tests hand in another one.
+
+    Attributes:
+        within: seconds by which `wall` may differ from the clock that it follows; None where it follows none.
+    """
+
+    within: float | None = None
 
     monotonic = staticmethod(time.monotonic)  # asked a dozen times a request
     wall = staticmethod(time.time)

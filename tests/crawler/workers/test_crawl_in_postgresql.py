@@ -89,7 +89,7 @@ class Crawl:
 
         manifest = replace(self.manifest, crawl=self.run.crawl, run=self.run.number)
         its_name = f"{name}:{time.monotonic_ns()}"
-        job = Job(folder, its_name, manifest, self.policy, self.settings, ClientSettings(), self.url)
+        job = Job(folder, its_name, manifest, self.policy, self.settings, ClientSettings(), self.url, self.lease)
         return worker_of(job, say)
 
     def said(self, word: str) -> list[Any]:

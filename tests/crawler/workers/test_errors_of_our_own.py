@@ -22,6 +22,7 @@ from comity.crawler import Crawler
 from comity.crawler.places.orders import FILE
 from comity.crawler.run.facts import Names
 from comity.crawler.workers import member
+from comity.crawler.workers import store as stores
 from comity.crawler.workers.store import CrawlStore, one_instant
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
@@ -62,7 +63,7 @@ def test_no_page_fails_where_connections_that_read_are_ended_again_and_again(
     postgres: Server, sites: list[Site], tmp_path: Path
 ) -> None:
     crawl = Crawl(postgres, [site.url("/0") for site in sites])
-    crawl.begin(policy=QUICK.with_changes(min_interval=0.05))
+    crawl.begin(policy=QUICK.with_changes(min_interval=0.2))
     ended = []
 
     def end_readers(over: threading.Event) -> None:
@@ -118,20 +119,20 @@ def test_orders_that_cannot_be_read_are_not_taken_for_none(site: Site, tmp_path:
 
 
 def test_a_worker_that_begins_while_the_database_is_away_waits_for_it(
-    postgres: Server, sites: list[Site], tmp_path: Path
+    postgres: Server, sites: list[Site], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crawl = Crawl(postgres, [site.url("/0") for site in sites])
     crawl.begin()
-    url, crawl.url = crawl.url, postgres.url(crawl.store.where.name, port=1)
+    away = database.address(postgres.url(crawl.store.where.name, port=1))
+    connect = stores.connect
+    monkeypatch.setattr(stores, "connect", lambda _, **options: connect(away, **options))
 
     async def work() -> None:
-        beginning = crawl.member("one", tmp_path / "one")
-        working = asyncio.ensure_future(beginning.run(lambda _: None))
+        working = asyncio.ensure_future(crawl.member("one", tmp_path / "one").run(lambda _: None))
         await until(lambda: crawl.said("one word") or working.done())
         assert not working.done(), working.exception()
         assert "cannot be reached" in crawl.said("one word")[0][0]
-        shards: Any = beginning._shards
-        shards._address = shards._store.where = shards._journal_writer[0].where = database.address(url)
+        monkeypatch.undo()
         await working
 
     asyncio.run(work())

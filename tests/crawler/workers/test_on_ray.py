@@ -129,7 +129,7 @@ def test_actors_that_are_killed_or_stand_still_are_replaced_and_nothing_is_lost_
             for enough, blow in ((15, signal.SIGKILL), (40, signal.SIGSTOP)):
                 while sum(len(site.seen) for site in sites) < enough:
                     await asyncio.sleep(0.01)
-                worker = crawl._processes[len(struck)]
+                worker = crawl.processes[len(struck)]
                 assert isinstance(worker.process, Placed)
                 assert worker.process.pid is not None
                 os.kill(worker.process.pid, blow)

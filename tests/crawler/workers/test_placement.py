@@ -94,7 +94,9 @@ def test_what_was_settled_outlives_the_process_that_settled_it(sites: dict[str, 
 
     async def run() -> None:
         task = asyncio.ensure_future(running.run())
-        for worker in running._processes:
+        while not running.processes:
+            await asyncio.sleep(0.01)
+        for worker in running.processes:
             while not running.stats.pages or not worker.begun:
                 assert not task.done()
                 await asyncio.sleep(0.01)

@@ -78,7 +78,9 @@ class Crawl:
     def member(self, run: Run, folder: Path) -> Member:
         manifest = replace(self.manifest, crawl=run.crawl, run=run.number)
         name = f"m:{time.monotonic_ns()}"
-        return worker_of(Job(folder, name, manifest, QUICK, self.settings, ClientSettings(), self.url), lambda *_: None)
+        return worker_of(
+            Job(folder, name, manifest, QUICK, self.settings, ClientSettings(), self.url, self.lease), lambda *_: None
+        )
 
     async def works(self, run: Run, folder: Path) -> None:
         """A worker, from its beginning to its end."""
@@ -395,14 +397,17 @@ class _Shell(WorkerProcess):
 
 
 def test_a_worker_that_has_the_number_of_another_machine_s_has_not_its_shards(crawl: Crawl, tmp_path: Path) -> None:
-    joined = JoinedCrawl((), tmp_path / "out", crawl.url, join=True)
+    joined = JoinedCrawl((), tmp_path, crawl.url, join=True)
     ours, theirs = name_of_process(0), on_machine(name_of_process(0), "elsewhere")
     with closing(database.connect(crawl.store.where)) as db:
         for name, shard in ((ours, 0), (theirs, 1)):
             assert Leases(crawl.store.where, name, 600.0).take(db, shard) is not None
-    joined._coordination._see(crawl.store.rows())  # type: ignore[attr-defined]
-    assert list(joined._coordination.shards_of(_Shell(ours))) == [0]
-    assert list(joined._coordination.shards_of(_Shell(theirs))) == [1]
+
+    async def had() -> list[list[int]]:
+        async with joined._begin() as coordination:
+            return [list(coordination.shards_of(_Shell(name))) for name in (ours, theirs)]
+
+    assert asyncio.run(had()) == [[0], [1]]
 
 
 def test_a_part_that_the_database_has_lost_is_none_of_the_crawl_s(crawl: Crawl, tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_workers_that_are_killed_are_started_again_and_nothing_is_lost(sites: li
             for enough in (15, 40, 70):
                 while sum(len(site.seen) for site in sites) < enough:
                     await asyncio.sleep(0.01)
-                process = crawl._processes[len(killed) % 2].process
+                process = crawl.processes[len(killed) % 2].process
                 if process is not None and process.returncode is None:
                     process.kill()
                     killed.append(process.pid)
@@ -602,7 +602,7 @@ def test_hosts_keep_their_interval_where_the_clock_of_one_worker_is_ahead(sites:
         for number, enough in enumerate((20, 50)):
             while sum(len(site.seen) for site in sites) < enough and not running.done():
                 await asyncio.sleep(0.01)
-            if (process := crawl._processes[number].process) is not None and process.returncode is None:
+            if (process := crawl.processes[number].process) is not None and process.returncode is None:
                 process.kill()  # who comes next has another clock
         await running
 

@@ -111,7 +111,7 @@ class Ledger:
     def begin(self, policy: Policy, seeds: Sequence[str], sink: str, run: Run) -> None:
         """The record that heads a run, the first and each that resumes it. `sink`: the name of the output's."""
         self._policy = policy
-        within = getattr(self._clock, "within", None)  # of a clock that goes as that of a database
+        within = self._clock.within
         self._add(
             {
                 "kind": "run",

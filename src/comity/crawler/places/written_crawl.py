@@ -256,7 +256,7 @@ def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> W
 
 def store_of(held: StoreMark, store: str | None = None) -> str:
     """The address of the store in which a folder's crawl lies."""
-    return store or held.url or held.store
+    return store or held.url
 
 
 def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: str | None) -> WrittenCrawl:

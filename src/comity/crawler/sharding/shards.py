@@ -108,7 +108,7 @@ class StoreMark:
 
     store: str
     crawl: str
-    url: str = ""
+    url: str
 
     def write(self, folder: Path) -> None:
         """Mark a folder.
@@ -126,7 +126,10 @@ def stored_in(folder: Path) -> StoreMark | None:
         StorageError: what says so cannot be read.
     """
     kept = _read(folder / STORE)
-    return None if kept is None else StoreMark(str(kept.get("store")), str(kept.get("crawl")), str(kept.get("url", "")))
+    try:
+        return None if kept is None else StoreMark(*(str(kept[name]) for name in ("store", "crawl", "url")))
+    except KeyError as error:
+        raise _damaged(folder / STORE) from error
 
 
 def _write(path: Path, values: dict[str, Any]) -> None:
@@ -181,6 +184,11 @@ def _damaged(path: Path) -> StorageError:
 def part(number: int) -> str:
     """The name of a shard's folder."""
     return f"shard-{number:03}"
+
+
+def database_of(folder: Path, number: int) -> Path:
+    """Where a shard of the crawl in a folder keeps its frontier."""
+    return folder / part(number) / "frontier.sqlite"
 
 
 def run_in(folder: Path) -> Run | None:

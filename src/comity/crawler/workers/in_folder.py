@@ -7,13 +7,14 @@ A worker ends at once when the process above is gone: then nobody says any more 
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from comity.crawler.places.orders import Orders
 from comity.crawler.progress.snapshot import ShardState
 from comity.crawler.run.given import FolderStorage
 from comity.crawler.run.scheduler import Scheduler
-from comity.crawler.sharding.shards import part
+from comity.crawler.sharding.shards import database_of, part
 from comity.crawler.workers.board import RoundAnswer, RoundRequest
 from comity.crawler.workers.jobs import Job, Say, Watched, Word
 from comity.crawler.workers.shard import Shard
@@ -27,16 +28,13 @@ class ShardsInFolder:
         say: tells the process above.
     """
 
-    def __init__(self, job: Job, say: Say) -> None:
+    def __init__(self, job: Job, say: Say, worker: Watched) -> None:
         self.where = str(job.folder)
         self._job = job
         self._say = say
-        self.post = Neighbours(lambda number: job.folder / part(number) / "frontier.sqlite")
+        self._worker = worker
+        self.post = Neighbours(partial(database_of, job.folder))
         self._answers: deque[asyncio.Future[RoundAnswer]] = deque()
-        self._news: Callable[[], None] = lambda: None
-
-    async def open(self, watched: Watched) -> None:
-        self._news = watched.wake
 
     async def round(self, asked: RoundRequest) -> RoundAnswer:
         told: asyncio.Future[RoundAnswer] = asyncio.get_running_loop().create_future()
@@ -68,7 +66,7 @@ class ShardsInFolder:
                 if not told.done():
                     told.set_result(answer)
             case ("news",):
-                self._news()
+                self._worker.wake()
 
     async def close(self) -> None:
         self.post.close()

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -101,73 +100,44 @@ class StoredBoard:
         return []
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """What there is once the store was reached."""
-
-    leases: Leases
-    board: StoredBoard
-    keeper: LeaseKeeper
-    clock: StoreClock
-
-
 class ShardsInStore:
     """See member.Shards."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, worker: Watched) -> None:
         assert job.store is not None
         self._job = job
-        self._address = address(job.store)
-        self.where = str(self._address)
-        self._run = Run(job.manifest.crawl, job.manifest.run)
-        self._store = CrawlStore(self._address)
+        self._address = where = address(job.store)
+        self.where = str(where)
+        self._store = CrawlStore(where)
         self._thread = ThreadPoolExecutor(1, "comity-store")
         self.post = ShardParcels(self._store.open, self._thread)
-        self._journal_writer = CrawlStore(self._address), ThreadPoolExecutor(1, "comity-journal")
+        self._journal_writer = CrawlStore(where), ThreadPoolExecutor(1, "comity-journal")
         self._storages: dict[tuple[int, int], LeasedStorage] = {}  # by shard and token
         self._orders: list[Order] = []
         self._order = 0  # the last one read
-        self._open: _Opened | None = None
-
-    @property
-    def _opened(self) -> _Opened:
-        assert self._open is not None
-        return self._open
-
-    async def open(self, watched: Watched) -> None:
-        job, loop = self._job, asyncio.get_running_loop()
-        stored = await self._in_thread(self._store.crawl)
-        clock = await self._in_thread(StoreClock.of, self._store)
-        folder = str(job.folder.absolute())
-        leases = Leases(
-            self._address,
-            job.name,
-            stored.lease,
-            run=self._run,
-            part=lambda shard, token: (folder, part_of(shard, token)),
+        run, folder = Run(job.manifest.crawl, job.manifest.run), str(job.folder.absolute())
+        self._leases = Leases(
+            where, job.name, job.lease, run=run, part=lambda shard, token: (folder, part_of(shard, token))
         )
+        self._board = StoredBoard(self._store, self._leases, job.settings, run, folder)
+        self._keeper = LeaseKeeper(self._leases, where, self._lost, worker.works)
 
-        def over(shard: int, token: int) -> None:  # in another thread: the loop may wait for the database just now
-            storage = self._storages.get((shard, token))
-            if storage is not None:
-                if storage.opened is not None:
-                    storage.opened.abandon()
-                loop.call_soon_threadsafe(watched.lost, shard, token)
-
-        board = StoredBoard(self._store, leases, job.settings, self._run, folder)
-        keeper = LeaseKeeper(leases, self._address, over, watched.works)
-        keeper.start()
-        self._open = _Opened(leases, board, keeper, clock)
+    def _lost(self, shard: int, token: int) -> None:  # in another thread: the loop may wait for the database just now
+        if (storage := self._storages.get((shard, token))) is not None:
+            storage.abandon()
 
     async def round(self, asked: RoundRequest) -> RoundAnswer:
-        leases, board = self._opened.leases, self._opened.board
         try:
-            answer: RoundAnswer = await self._in_thread(board.round, asked)
+            answer: RoundAnswer = await self._in_thread(self._board.round, asked)
+            for number, token in answer.taken:
+                clock = await self._in_thread(StoreClock.of, self._store)
+                self._storages = {lease: storage for lease, storage in self._storages.items() if lease[0] != number}
+                self._storages[number, token] = self._storage(number, token, clock)
             orders: list[tuple[int, Order]] = await self._in_thread(self._store.orders, self._order)
         except (Unreachable, Displaced):
-            board.forget()
-            for number in leases.tokens.keys() - asked.busy:
-                leases.forget(number)  # taken, and then the connection broke: it is taken once more
+            self._board.forget()
+            for number in self._leases.tokens.keys() - asked.busy:
+                self._leases.forget(number)  # taken, and then the connection broke: it is taken once more
             raise
         for number, order in orders:
             self._order = number
@@ -178,24 +148,25 @@ class ShardsInStore:
                 storage.orders.came(order)
         return answer
 
+    def _storage(self, number: int, token: int, clock: StoreClock) -> LeasedStorage:
+        manifest, leases = self._job.manifest, self._leases
+        return LeasedStorage(self._address, manifest, number, token, leases, clock, self._journal_writer, self._orders)
+
     def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
-        job, clock = self._job, self._opened.clock
-        self._storages = {lease: storage for lease, storage in self._storages.items() if lease[0] != number}
-        storage = LeasedStorage(self._address, number, token, self._opened.leases, self._journal_writer, self._orders)
-        self._storages[number, token] = storage
+        if self._keeper.ident is None:
+            self._keeper.start()
+        job, storage = self._job, self._storages[number, token]
         place, own = job.manifest.place(number), job.folder / part_of(number, token)
-        return Shard(job, place, storage, own=own, clock=clock, beside=beside, on_sent=sent)
+        return Shard(job, place, storage, own=own, clock=storage.clock, beside=beside, on_sent=sent)
 
     def holds(self, number: int, token: int) -> bool:
-        return self._opened.leases.holds(number, token)
+        return self._leases.holds(number, token)
 
     def progress(self, number: int, token: int) -> Any:
-        storage = self._storages.get((number, token))
-        opened = None if storage is None else storage.opened
-        return None if opened is None else (opened.totals, opened.sent, opened.taken)
+        return self._storages[number, token].progress
 
     def forget(self, number: int) -> None:
-        self._opened.leases.forget(number)
+        self._leases.forget(number)
 
     async def let_go(self, shard: Shard, token: int, state: ShardState) -> None:
         number, now = shard.place.number, shard.now(0)
@@ -203,7 +174,7 @@ class ShardsInStore:
         def let_go() -> None:
             self._store.say({number: (token, now)}, state)
             with self._store.open() as db:
-                self._opened.leases.release(db, [number], state)
+                self._leases.release(db, [number], state)
 
         await self._in_thread(let_go)
 
@@ -211,16 +182,15 @@ class ShardsInStore:
         """It says nothing about shards."""
 
     async def close(self) -> None:
-        if self._open is not None:
-            self._open.keeper.close()
-            with suppress(StorageError):
-                await self._in_thread(self._leave, self._open.leases)
+        self._keeper.close()
+        with suppress(StorageError):
+            await self._in_thread(self._leave)
         self._thread.shutdown(wait=False)
         self._journal_writer[1].shutdown(wait=False)
 
-    def _leave(self, leases: Leases) -> None:
+    def _leave(self) -> None:
         with self._store.open() as db:
-            leases.leave(db)
+            self._leases.leave(db)
         self._store.gone(self._job.name)
         self._store.close()
 

@@ -33,6 +33,7 @@ class Job:
         name: of the worker; no other has it.
         manifest: with the crawl and the run that it belongs to.
         store: the address of the store where the crawl lies, as typed; None for one in a folder.
+        lease: of a shard in that store, seconds.
         orders: how many there were when this command began: bytes of their file, or the number of the last one.
     """
 
@@ -43,17 +44,15 @@ class Job:
     settings: CrawlSettings
     client_settings: ClientSettings
     store: str | None = None
+    lease: float = 0.0
     orders: int = 0
 
 
 class Watched(Protocol):
-    """What where the shards lie asks of a worker and tells it, from any thread."""
+    """A worker as where its shards lie sees it."""
 
     def works(self) -> bool:
-        """Whether the loop that all work is done on goes round."""
-
-    def lost(self, number: int, token: int) -> None:
-        """A shard is ours no more."""
+        """Whether the loop that all work is done on goes round: from any thread."""
 
     def wake(self) -> None:
         """A round is worth while."""

@@ -9,7 +9,7 @@ import platform
 import time
 from asyncio import wrap_future
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -97,10 +97,11 @@ class _OrdersRead:
 
 
 class StoreCoordination:
-    """See shared.Coordination.
+    """See shared.Coordination. Made, the run has begun in the store. All here blocks but what SharedRun calls.
 
     Args:
         url: of the store, as typed.
+        thread: in which this is made, and all that the database is asked.
         how: `begin`, `join`, `resume` or `refresh`.
         run: the one that was the last so far; None where there is none.
         workers: how many processes there are.
@@ -115,6 +116,7 @@ class StoreCoordination:
         url: str,
         store: CrawlStore,
         settled: Settled,
+        thread: Executor,
         *,
         how: str,
         run: Run | None,
@@ -122,85 +124,62 @@ class StoreCoordination:
         workers: int,
         on_word: Callable[[str], None] | None,
     ) -> None:
-        self.folder = folder
-        self.settled = settled
-        self.now = {number: ShardNow(number) for number in range(settled.manifest.shards)}
-        self.earlier = 0
+        manifest, pages = settled.manifest, settled.settings.max_pages
+        self.name = name_of_process("command")
+        command = self.name, str(folder)
+        ours = None if how == "begin" else mark_of(store)
+        check_free(folder, ours)
+        with store.open() as db:
+            see_that_it_will_do(db, store.where, manifest.shards, workers)
+            if how == "begin":
+                make(db, store.where, manifest.shards, asdict(manifest), lease=lease, pages=pages, command=command)
+        (ours or mark_of(store)).write(folder)
+        if how == "refresh":
+            manifest.refresh += 1
+            save = partial(recrawl.begun, manifest.refresh)
+            run = store.go_on(asdict(manifest), pages, after=run, command=command, forget=recrawl.FORGOTTEN, save=save)
+        elif how == "resume":
+            run = store.go_on(asdict(manifest), pages, after=run, command=command)
+        crawl = store.crawl()
+        cut_back(store, folder, manifest.sink)
+        before = max((number for number, _ in store.orders()), default=0)
+        self.now = {number: ShardNow(number) for number in range(manifest.shards)}
         self.limit_reached: str | None = None
         self.ended = False
-        self._manifest = settled.manifest
+        self._folder = folder
         self._url = url
         self._store = store
-        self._how = how
-        self._run = run or Run("", 0)  # the one that begins is known once there is a crawl
-        self._lease = lease
-        self._workers = workers
+        self._settled = settled
+        self._thread = thread
+        self._run = run or crawl.run
+        self._lease = crawl.lease
         self._told = _Told(on_word or (lambda text: None), folder, workers)
         self._names: set[str] = set()  # of all processes started
         self._holders: dict[int, str] = {}  # of shards, as seen last
-        self._name = name_of_process("command")
-        self._thread = ThreadPoolExecutor(1, "comity-store")  # all that the database is asked
         self._looking: Future[None] | None = None
-        self._orders = _OrdersRead()
-
-    def check(self, connections: int) -> None:
-        """As of Coordination, here and below. The store is looked at when the crawl begins."""
-
-    @asynccontextmanager
-    async def begun(self) -> AsyncIterator[None]:
-        with closing(self._store), self._thread:
-            await wrap_future(self._thread.submit(self._begin))
-            try:
-                yield
-            finally:
-                with suppress(StorageError):
-                    await wrap_future(self._thread.submit(self._store.gone, self._name))
+        self._orders = _OrdersRead(before, before)
+        self._see(store.rows())
+        self.earlier = sum(now.stats.pages for now in self.now.values())
 
     async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
+        """As of Coordination, here and below."""
         return await wrap_future(self._thread.submit(self._sum_up))
-
-    def _begin(self) -> None:
-        shards = self._manifest.shards
-        ours = None if self._how == "begin" else mark_of(self._store)
-        check_free(self.folder, ours)
-        manifest, pages = asdict(self._manifest), self.settled.settings.max_pages
-        command = self._name, str(self.folder)
-        with self._store.open() as db:
-            see_that_it_will_do(db, self._store.where, shards, self._workers)
-            if self._how == "begin":
-                make(db, self._store.where, shards, manifest, lease=self._lease, pages=pages, command=command)
-        (ours or mark_of(self._store)).write(self.folder)
-        if self._how == "refresh":
-            self._manifest.refresh += 1
-            save = partial(recrawl.begun, self._manifest.refresh)
-            manifest = asdict(self._manifest)
-            self._run = self._store.go_on(
-                manifest, pages, after=self._run, command=command, forget=recrawl.FORGOTTEN, save=save
-            )
-        elif self._how == "begin":
-            self._run = self._store.crawl().run
-        elif self._how == "resume":
-            self._run = self._store.go_on(manifest, pages, after=self._run, command=command)
-        cut_back(self._store, self.folder, self._manifest.sink)
-        self._orders.before = self._orders.last = max((number for number, _ in self._store.orders()), default=0)
-        self._see(self._store.rows())
-        self.earlier = sum(now.stats.pages for now in self.now.values())
 
     def _sum_up(self) -> tuple[int, int]:
         with suppress(Superseded):
             self._see_again()  # first: a connection that broke is made anew
-        cut_back(self._store, self.folder, self._manifest.sink, self._names)
+        cut_back(self._store, self._folder, self._settled.manifest.sink, self._names)
         self._see(self._store.rows())
         ended, now = self._store.crawl().ended, self.now.values()
         self.ended = ended is not None and all(each.state == "ended" for each in now)
         self.limit_reached = None if ended in (None, recrawl.FINISHED) else ended
         if self.limit_reached is None and any(each.state == "pages" for each in now):
             kept = Spent(pages=sum(each.spent.pages for each in now))
-            self.limit_reached = self.settled.settings.budget.used_up(kept, 0.0)
+            self.limit_reached = self._settled.settings.budget.used_up(kept, 0.0)
         with self._store.open() as db:
             (waiting,) = db.execute("SELECT coalesce(sum(unasked + queued), 0) FROM host").fetchone()
         left = max(int(waiting) - sum(each.stats.postponed for each in now), 0) + sum(self._store.pending().values())
-        return left, self._unasked() if self._manifest.refresh else 0
+        return left, self._unasked() if self._settled.manifest.refresh else 0
 
     def _unasked(self) -> int:
         """Pages known from before the refresh under way that wait still."""
@@ -210,8 +189,8 @@ class StoreCoordination:
 
     def job(self, worker: WorkerProcess, job: Job) -> Job:
         self._names.add(job.name)
-        manifest = replace(self._manifest, crawl=self._run.crawl, run=self._run.number)
-        return replace(job, manifest=manifest, store=self._url, orders=self._orders.before)
+        manifest = replace(self._settled.manifest, crawl=self._run.crawl, run=self._run.number)
+        return replace(job, manifest=manifest, store=self._url, lease=self._lease, orders=self._orders.before)
 
     def heard(self, worker: WorkerProcess, word: Word) -> None:
         match word:
@@ -244,7 +223,7 @@ class StoreCoordination:
             Superseded
         """
         try:
-            self._store.here(self._run, self._name, str(self.folder), works=False)
+            self._store.here(self._run, self.name, str(self._folder), works=False)
             self._see(self._store.rows())
             for number, order in self._store.orders(self._orders.last):
                 self._orders.last = number
@@ -260,6 +239,24 @@ class StoreCoordination:
             self.now[row.number] = row.now
             if row.holder is not None:
                 self._holders[row.number] = row.holder
+
+
+@asynccontextmanager
+async def coordinated(
+    begin: Callable[[Executor], StoreCoordination], store: CrawlStore
+) -> AsyncIterator[StoreCoordination]:
+    """A block in which this machine takes part in a crawl in a store.
+
+    Args:
+        begin: makes the coordination, in the thread that it is given.
+    """
+    with closing(store), ThreadPoolExecutor(1, "comity-store") as thread:
+        coordination = await wrap_future(thread.submit(begin, thread))
+        try:
+            yield coordination
+        finally:
+            with suppress(StorageError):
+                await wrap_future(thread.submit(store.gone, coordination.name))
 
 
 class JoinedCrawl(SharedCrawl):
@@ -335,10 +332,9 @@ class JoinedCrawl(SharedCrawl):
             expander=expander,
             refresh=refresh,
         )
-        coordination = StoreCoordination(
-            place, store, opened, holds, how=how, run=run, lease=lease, workers=workers, on_word=on_word
-        )
-        super().__init__(coordination, client_settings, workers, start or children(command), stalled, on_begin)
+        given: dict[str, Any] = {"how": how, "run": run, "lease": lease, "workers": workers, "on_word": on_word}
+        begin = partial(coordinated, partial(StoreCoordination, place, store, opened, holds, **given), opened)
+        super().__init__(place, holds, begin, client_settings, workers, start or children(command), stalled, on_begin)
 
 
 def begun_in(store: str) -> Begun:

@@ -4,12 +4,15 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 from comity.crawler.places.orders import Order
 from comity.crawler.run.checkpoint import Begun
 from comity.crawler.run.waits import WaitJournal
+from comity.crawler.sharding.shards import CrawlManifest
 from comity.crawler.workers.leases import Leases
 from comity.crawler.workers.store import CrawlStore
+from comity.crawler.workers.store_clock import StoreClock
 from comity.frontier.postgresql.database import Address
 from comity.frontier.postgresql.queue import PostgresFrontier
 from comity.frontier.rules import DurableFrontier
@@ -91,9 +94,10 @@ class LeasedStorage:
 
     Attributes:
         orders: what the operator orders, as it comes out of the store.
-        opened: the frontier, once it is.
+        clock: the store's.
 
     Args:
+        manifest: of the crawl, with what it was begun.
         journal_writer: a connection for delays that no commit has remembered yet, and the thread that uses it.
     """
 
@@ -102,25 +106,39 @@ class LeasedStorage:
     def __init__(
         self,
         where: Address,
+        manifest: CrawlManifest,
         shard: int,
         token: int,
         leases: Leases,
+        clock: StoreClock,
         journal_writer: tuple[CrawlStore, ThreadPoolExecutor],
         orders: Sequence[Order],
     ) -> None:
         self.orders = StoredOrders(orders)
-        self.opened: PostgresFrontier | None = None
+        self.clock = clock
+        self._begun = Begun.of(manifest)
+        self._opened: PostgresFrontier | None = None
         self._where = where
         self._lease = shard, token
         self._leases = leases
         self._journal_writer = journal_writer
 
+    @property
+    def progress(self) -> Any:
+        """What differs once anything more is committed; None before the frontier is open."""
+        return None if (opened := self._opened) is None else (opened.totals, opened.sent, opened.taken)
+
+    def abandon(self) -> None:
+        """The lease is over: from any thread."""
+        if self._opened is not None:
+            self._opened.abandon()
+
     def begun(self) -> Begun:
-        return Begun()  # with what, says the manifest
+        return self._begun
 
     def frontier(self) -> DurableFrontier:
-        self.opened = PostgresFrontier(self._where, *self._lease, patience=self._leases.seconds)
-        return self.opened
+        self._opened = PostgresFrontier(self._where, *self._lease, patience=self._leases.seconds)
+        return self._opened
 
     def journal(self) -> WaitJournal:
         return WaitJournalRows(*self._journal_writer, *self._lease)

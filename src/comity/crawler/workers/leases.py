@@ -258,7 +258,8 @@ class LeaseKeeper(threading.Thread):
     def close(self) -> None:
         """End the thread. What is held stays so until it is let go or its time is over."""
         self._over.set()
-        self.join()
+        if self.ident is not None:  # else it has not begun
+            self.join()
 
     def run(self) -> None:
         pause = 0.0

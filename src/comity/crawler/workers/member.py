@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol
 
 from comity.crawler.progress.snapshot import ShardState
@@ -45,7 +46,6 @@ class Shards(Protocol):
     def post(self) -> Post:
         """What the shards of the crawl have sent to ours."""
 
-    async def open(self, watched: Watched) -> None: ...
     async def round(self, asked: RoundRequest) -> RoundAnswer:
         """Say and ask; Displaced where a shard is not ours any more."""
 
@@ -105,10 +105,10 @@ def worker_of(job: Job, say: Say) -> "Member":
     if job.store is None:
         from comity.crawler.workers.in_folder import ShardsInFolder
 
-        return Member(job, say, ShardsInFolder(job, say))
+        return Member(job, say, partial(ShardsInFolder, job, say))
     from comity.crawler.workers.in_store import ShardsInStore
 
-    return Member(job, say, ShardsInStore(job))
+    return Member(job, say, partial(ShardsInStore, job))
 
 
 class Member:
@@ -116,12 +116,12 @@ class Member:
 
     Args:
         say: tells the process that started this one.
+        shards: makes what knows where its shards lie.
     """
 
-    def __init__(self, job: Job, say: Say, shards: Shards) -> None:
+    def __init__(self, job: Job, say: Say, shards: Callable[[Watched], Shards]) -> None:
         self._job = job
         self._say = say
-        self._shards = shards
         self._held: dict[int, _Held] = {}
         self._beside: list[Scheduler] = []  # of these shards
         self._given_back: list[tuple[int, int, int]] = []
@@ -132,6 +132,7 @@ class Member:
         self.wake = self._wake.set
         self._error: ComityError | None = None
         self._trouble: str | None = None
+        self._shards = shards(self)
 
     async def run(self, listen: Listen) -> None:
         """Work until the crawl is over, or this process is to stop.
@@ -143,8 +144,7 @@ class Member:
         listen(self._told)
         beating = asyncio.ensure_future(self._beat())
         try:
-            if await self._open():
-                await self._run_rounds()
+            await self._run_rounds()
         finally:
             for held in self._held.values():
                 held.cancel()
@@ -155,23 +155,13 @@ class Member:
             raise self._error
         self._say("ended")
 
-    async def _open(self) -> bool:
-        """Whether all is there; not where this process is to stop before."""
-        pause = TICK
-        while not self._stopping:
-            try:
-                await self._shards.open(self)
-            except Unreachable as error:
-                self._in_reach(str(error))
-                pause = min(2 * pause, LONGEST_PAUSE)
-                await self._pause(pause)
-            else:
-                return True
-        return False
-
     async def _beat(self) -> None:
         while True:
             self._beat_at = time.monotonic()
+            for number, held in self._held.items():
+                if not self._shards.holds(number, held.token) and not held.task.done():
+                    self._shards.forget(number)
+                    held.cancel()
             await asyncio.sleep(TICK)
 
     def works(self) -> bool:
@@ -290,13 +280,6 @@ class Member:
         task = asyncio.ensure_future(shard.run())
         task.add_done_callback(lambda _: self.wake())
         self._held[number] = _Held(shard, token, task)
-
-    def lost(self, number: int, token: int) -> None:
-        held = self._held.get(number)
-        if held is not None and held.token == token and not self._shards.holds(number, token):
-            self._shards.forget(number)
-            held.cancel()
-            self.wake()
 
     async def _collect_ended(self) -> None:
         """See to the shards that have come to their end, whatever it was."""

@@ -45,11 +45,11 @@ class Actor:
         if prepare is not None:
             prepare()
         self._said: list[Word] = []
-        self._early_words: list[Word] = []
-        self._on_word: Callable[[Word], None] | None = None
+        self._heard: asyncio.Queue[Word] = asyncio.Queue()
         self._new = asyncio.Event()
         self._over = False
         self._asked = time.monotonic()
+        self._tasks: list[asyncio.Task[None]] = []  # while it works
 
     async def place(self) -> tuple[int, str]:
         """Its process, and its machine."""
@@ -57,7 +57,7 @@ class Actor:
 
     async def work(self, job: Job, machine: str) -> None:
         """Do a job to its end. `machine`: where the process above is."""
-        watching = asyncio.ensure_future(self._watch())
+        self._tasks.append(asyncio.ensure_future(self._watch()))
         try:
             if job.store is not None and machine != platform.node():
                 await self._work_here(job)
@@ -66,7 +66,8 @@ class Actor:
         except ComityError as error:
             self._say("failed", error)
         finally:
-            watching.cancel()
+            for task in self._tasks:
+                task.cancel()
             self._over = True
             self._new.set()
 
@@ -94,20 +95,19 @@ class Actor:
 
     async def hear(self, words: list[Word]) -> None:
         """Be told something."""
-        if self._on_word is None:
-            self._early_words += words
-        else:
-            for word in words:
-                self._on_word(word)
+        for word in words:
+            self._heard.put_nowait(word)
 
     def _say(self, *word: Any) -> None:
         self._said.append(word)
         self._new.set()
 
     def _listen(self, on_word: Callable[[Word], None]) -> None:
-        early_words, self._early_words, self._on_word = self._early_words, [], on_word
-        for word in early_words:
-            on_word(word)
+        async def hear() -> None:
+            while True:
+                on_word(await self._heard.get())
+
+        self._tasks.append(asyncio.ensure_future(hear()))
 
     async def _watch(self) -> None:
         """End with the process above, where Ray does not see to that: nobody says any more who has which shard."""

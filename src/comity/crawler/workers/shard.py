@@ -68,7 +68,7 @@ class Shard:
             clock=self._clock,
             sink=manifest.sink,
             expander=manifest.expander,
-            refresh=job.store is None and manifest.refresh > begun.refresh,
+            refresh=manifest.refresh > begun.refresh,
             begun=begun,
             storage=storage,
             membership=Membership(place, [] if beside is None else beside, on_sent),

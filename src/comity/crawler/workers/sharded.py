@@ -5,8 +5,8 @@ here. A shard goes to another process only when the one that had it is known to 
 """
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -19,7 +19,7 @@ from comity.crawler.places.status import remove_status, write_status
 from comity.crawler.places.written_crawl import displaced, written_crawl
 from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.run.limits import Spent
-from comity.crawler.sharding.shards import checked, manifest_of, part, run_in, shards_for
+from comity.crawler.sharding.shards import checked, database_of, manifest_of, run_in, shards_for
 from comity.crawler.workers.board import Board, RoundRequest
 from comity.crawler.workers.jobs import Job, Word
 from comity.crawler.workers.processes import COMMAND, Start, WorkerProcess, check_files, children
@@ -34,70 +34,58 @@ from comity.policy import Policy
 
 
 class FolderCoordination:
-    """See shared.Coordination.
+    """See shared.Coordination. Made, it has settled what holds for this run, and written that down.
 
     Args:
         workers: how many processes there are.
         refresh: whether the run begins a refresh.
+
+    Raises:
+        StorageError: another command was here meanwhile; or files are not those that were written last.
     """
 
     go_on = "--resume"
 
     def __init__(self, folder: Path, settled: Settled, workers: int, *, refresh: bool) -> None:
-        self.folder = folder
-        self.settled = settled
-        self.now = {number: ShardNow(number) for number in range(settled.manifest.shards)}
-        self.earlier = 0
-        self.limit_reached: str | None = None
-        self.ended = False
-        self._manifest = settled.manifest
-        self._begins_refresh = refresh
-        self._count = workers
-        self._workers: dict[int, WorkerProcess] = {}
-        self._board = self._new_board({number: Spent() for number in self.now})
-        self._orders = Orders(folder)
-
-    def check(self, connections: int) -> None:
-        """As of Coordination, here and below."""
-        check_files(-(-self._manifest.shards // self._count), self._manifest.shards, connections)
-
-    @asynccontextmanager
-    async def begun(self) -> AsyncIterator[None]:
-        self._begin()
-        yield
-
-    def _begin(self) -> None:
-        """Settle what holds for this run, and write it down before a worker is started."""
-        manifest = self._manifest
-        if (run_in(self.folder) or Run("", 0)) != Run(manifest.crawl, manifest.run):
-            raise StorageError(f"{self.folder} was crawled by another command meanwhile", hint="run it again")
+        manifest, settings = settled.manifest, settled.settings
+        if (run_in(folder) or Run("", 0)) != Run(manifest.crawl, manifest.run):
+            raise StorageError(f"{folder} was crawled by another command meanwhile", hint="run it again")
         if manifest.run:
-            written = written_crawl(self.folder)
+            written = written_crawl(folder)
             for what in displaced(written):
-                raise StorageError(f"{self.folder}: {what}", hint="put back what was written last, then run it again")
+                raise StorageError(f"{folder}: {what}", hint="put back what was written last, then run it again")
             manifest.records = list(written.records)
         manifest.crawl, manifest.run = manifest.crawl or secrets.token_hex(8), manifest.run + 1
-        if self._begins_refresh:
-            for number in range(manifest.shards):
-                with View(self._database(number)) as view:
+        databases = {number: database_of(folder, number) for number in range(manifest.shards)}
+        if refresh:
+            for path in databases.values():
+                with View(path) as view:
                     if view.load_state(ENDED) != FINISHED or manifest.ended != FINISHED:
                         raise StorageError(
-                            f"the crawl in {self.folder} is not finished", hint="finish it first, with --resume"
+                            f"the crawl in {folder} is not finished", hint="finish it first, with --resume"
                         )
             manifest.refresh += 1
             manifest.seconds = 0.0
-        spent = {number: self._spent(number) for number in range(manifest.shards)}
+        spent = {number: _spent(path, manifest.refresh) for number, path in databases.items()}
         manifest.seconds = max(manifest.seconds, *(each.seconds for each in spent.values()))
-        self.earlier = sum(each.pages for each in spent.values())
-        self._board = self._new_board(spent)
         manifest.ended = None
-        manifest.write(self.folder)
+        manifest.write(folder)
+        self.now = {number: ShardNow(number) for number in spent}
+        self.earlier = sum(each.pages for each in spent.values())
+        self.limit_reached: str | None = None
+        self.ended = False
+        self._folder = folder
+        self._manifest = manifest
+        self._databases = databases
+        self._workers: dict[int, WorkerProcess] = {}
+        self._board = Board(settings, workers, settings.max_pages, spent, manifest.seconds)
+        self._orders = Orders(folder)
 
     async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
         manifest = self._manifest
         manifest.seconds = self._board.look().seconds
         self.now |= {number: end.now for number, end in ends.items()}
-        begun = {number: path for number in self.now if has_begun(path := self._database(number))}
+        begun = {number: path for number, path in self._databases.items() if has_begun(path)}
         waiting = 0
         for path in begun.values():
             with View(path) as view:
@@ -108,24 +96,9 @@ class FolderCoordination:
         manifest.ended = "stopped" if stopped else FINISHED
         records = [self.now[number].records for number in range(manifest.shards)]
         manifest.records = [max(each) for each in zip_longest(manifest.records, records, fillvalue=0)]
-        manifest.write(self.folder)
-        remove_status(self.folder, begun.values())
+        manifest.write(self._folder)
+        remove_status(self._folder, begun.values())
         return left, sum(each.end.unasked for each in ends.values())
-
-    def _new_board(self, spent: Mapping[int, Spent]) -> Board:
-        settings = self.settled.settings
-        return Board(settings, self._count, settings.max_pages, spent, self._manifest.seconds)
-
-    def _spent(self, number: int) -> Spent:
-        """What a shard has taken of the limits as it committed last; no process works it."""
-        if (view := View.begun(self._database(number))) is None:
-            return Spent()
-        with view:
-            refreshed, values = (view.load_state("refresh") or {"number": 0})["number"], view.load_state("spent")
-        return Spent(*values) if values and refreshed == self._manifest.refresh else Spent()
-
-    def _database(self, number: int) -> Path:
-        return self.folder / part(number) / "frontier.sqlite"
 
     def job(self, worker: WorkerProcess, job: Job) -> Job:
         self._workers[worker.number] = worker
@@ -151,7 +124,7 @@ class FolderCoordination:
         return False
 
     def look(self, waiting: int) -> bool:
-        write_status(self.folder, self.now.values())  # for `comity frontier`
+        write_status(self._folder, self.now.values())  # for `comity frontier`
         return any(order.order == "end" for order in self._orders.new())
 
     def _see(self, asked: RoundRequest) -> None:
@@ -174,6 +147,15 @@ class FolderCoordination:
         self.now = {row.number: row.now for row in look.rows}
         if look.ended not in (None, FINISHED):
             self.limit_reached = look.ended
+
+
+def _spent(database: Path, refresh: int) -> Spent:
+    """What a shard has taken of the limits of a crawl or refresh as it committed last; no process works it."""
+    if (view := View.begun(database)) is None:
+        return Spent()
+    with view:
+        refreshed, values = (view.load_state("refresh") or {"number": 0})["number"], view.load_state("spent")
+    return Spent(*values) if values and refreshed == refresh else Spent()
 
 
 class ShardedCrawl(SharedCrawl):
@@ -223,6 +205,11 @@ class ShardedCrawl(SharedCrawl):
             expander=expander,
             refresh=refresh,
         )
-        workers = min(checked("workers", workers), holds.manifest.shards)
-        coordination = FolderCoordination(place, holds, workers, refresh=refresh)
-        super().__init__(coordination, client_settings, workers, start or children(command), stalled, on_begin)
+        count = holds.manifest.shards
+        workers = min(checked("workers", workers), count)
+
+        def begin() -> AbstractAsyncContextManager[FolderCoordination]:
+            return nullcontext(FolderCoordination(place, holds, workers, refresh=refresh))
+
+        super().__init__(place, holds, begin, client_settings, workers, start or children(command), stalled, on_begin)
+        check_files(-(-count // workers), count, self.connections)

@@ -4,7 +4,7 @@ killed when they are silent for too long; and none is left. Who has which shard 
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -32,12 +32,10 @@ LOOK_EVERY: Final = 0.5  # seconds
 
 
 class Coordination(Protocol):
-    """Where it is kept who has which shard, and how all stand: in a folder (sharded.py), or a store (joined.py).
+    """Who has which shard of a crawl that has begun, and how all stand: in a folder (sharded.py) or store (joined.py).
 
     Attributes:
         go_on: the option by which such a crawl goes on.
-        settled: what the crawl covers, and by which settings.
-        folder: of this machine's part of the output.
         now: how all shards stand, by number.
         earlier: pages of earlier runs.
         limit_reached: because of which limit the crawl ends, in words.
@@ -45,18 +43,10 @@ class Coordination(Protocol):
     """
 
     go_on: str
-    folder: Path
-    settled: Settled
     now: dict[int, ShardNow]
     earlier: int
     limit_reached: str | None
     ended: bool
-
-    def check(self, connections: int) -> None:
-        """See, before anything is written, that the crawl can be worked, by workers with so many connections."""
-
-    def begun(self) -> AbstractAsyncContextManager[None]:
-        """A block in which the crawl is worked."""
 
     def job(self, worker: WorkerProcess, job: Job) -> Job:
         """What a process that is to be started is to do, with what only the board knows."""
@@ -88,11 +78,16 @@ class Coordination(Protocol):
         for."""
 
 
+Begin = Callable[[], AbstractAsyncContextManager[Coordination]]
+"""Begins the crawl, or goes on with it, or joins it: a block in which it is worked."""
+
+
 class SharedCrawl:
     """One crawl by several processes. It is used like a Crawler.
 
     Args:
-        coordination: who has which shard.
+        folder: of this machine's part of the output.
+        settled: what the crawl covers, and by which settings.
         workers: how many processes.
         start: what starts one.
         stalled: seconds of silence after which a worker is killed and started again.
@@ -100,74 +95,81 @@ class SharedCrawl:
 
     Attributes:
         end: how the last run ended.
+        running: the run that was begun last; None before.
     """
 
     def __init__(
         self,
-        coordination: Coordination,
+        folder: Path,
+        settled: Settled,
+        begin: Begin,
         client_settings: ClientSettings | None,
         workers: int,
         start: Start,
         stalled: float,
         on_begin: Callable[[], None] | None,
     ) -> None:
-        settled = coordination.settled
-        self.folder, self.policy, self.settings = coordination.folder, settled.policy, settled.settings
+        self.folder, self.policy, self.settings = folder, settled.policy, settled.settings
         self.end = End()
-        self._coordination = coordination
+        self.running: SharedRun | None = None
+        self._settled = settled
+        self._begin = begin
         self._on_begin = on_begin
         self._client_settings = client_settings or ClientSettings()
+        self._count = workers
+        self._start = start
         self._stalled = stalled
-        self._wake = asyncio.Event()
-        self._processes = [WorkerProcess(number, start, self._heard, self._wake.set) for number in range(workers)]
-        self._pictures: dict[int, dict[int, Snapshot]] = {}  # by worker and shard
-        self._shown: tuple[int, int] | None = None  # hosts and rules that a picture is to have; None: nobody has asked
-        self._ends: dict[int, ShardEnd] = {}  # by shard, how it ended last
-        self._stopping = False
-        self._error: Exception | None = None
+        self._stop = asyncio.Event()
         self._pace = Pace(time.monotonic())
         self._webhook = None if self.settings.webhook is None else Webhook(self.settings.webhook, self.policy)
 
     @property
     def stopped(self) -> bool:
         """Whether `stop` was called on this machine: URLs may be waiting for a later run, or others may go on."""
-        return self._stopping
+        return self._stop.is_set()
 
     @property
     def format(self) -> str:
         """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`."""
-        return self._coordination.settled.manifest.sink
+        return self._settled.manifest.sink
 
     @property
     def refreshes(self) -> bool:
         """Whether this is a refresh, or goes on with one."""
-        return self._coordination.settled.manifest.refresh > 0
+        return self._settled.manifest.refresh > 0
+
+    @property
+    def processes(self) -> Sequence[WorkerProcess]:
+        """Those of the run that was begun last."""
+        return () if self.running is None else self.running.processes
+
+    @property
+    def connections(self) -> int:
+        """Of each process: as many as its requests at least."""
+        return max(-(-self.settings.concurrency // self._count), -(-self._client_settings.connections // self._count))
 
     @property
     def stats(self) -> Stats:
         """Counts over all runs, shards and machines."""
-        return summed(now.stats for now in self._coordination.now.values())
+        return Stats() if self.running is None else self.running.stats
 
     def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
         """How the crawl stands: from any thread. Of hosts it shows this machine's, as of a second ago or less."""
-        most = self._shown or (0, 0)  # several may ask: a display, and who scrapes metrics
-        self._shown = max(hosts, most[0]), max(rules, most[1])
-        now = time.monotonic()
+        run, now = self.running, time.monotonic()
         return merged(
-            [each for pictures in self._pictures.copy().values() for each in pictures.values()],
-            phase="stopping" if self._stopping else "running",
+            [] if run is None else run.pictures(hosts, rules),
+            phase="stopping" if self.stopped else "running",
             stats=self.stats,
             seconds=now - self._pace.started,
             pages_per_second=self._pace.per_second(now, self.stats.pages),
-            shards=tuple(self._coordination.now.copy().values()),
+            shards=() if run is None else tuple(run.coordination.now.copy().values()),
             most_hosts=hosts,
             most_rules=rules,
         )
 
     def stop(self) -> None:
         """Start nothing new on this machine; what is under way is finished and written."""
-        self._stopping = True
-        self._wake.set()
+        self._stop.set()
 
     async def run(self) -> Stats:
         """Crawl until nothing is left in any shard, a limit is reached, `stop` was called, or the crawl is over.
@@ -181,43 +183,112 @@ class SharedCrawl:
         return self.stats
 
     async def _crawl(self) -> None:
-        manifest = self._coordination.settled.manifest
+        manifest = self._settled.manifest
         named(manifest.sink)  # what lacks is said before anything is written
         Plugins(None, manifest.expander)
-        self._coordination.check(self._of_each(self._client_settings.connections))
         make_folder(self.folder)
         with explained(self.folder / LOCK):
             held = lock(self.folder / LOCK)
         with closing(held):
-            async with self._coordination.begun():
-                self._pace.earlier = self._coordination.earlier
+            async with self._begin() as coordination:
+                self._pace.earlier = coordination.earlier
                 if self._on_begin is not None:
                     self._on_begin()
-                stands = self._coordination.now.values()
-                if any(now.state != "ended" for now in stands):  # else what lies here is tidied up
-                    await self._work()
-                if self._error is not None:
-                    raise self._error
-                left, unasked = await self._coordination.sum_up(self._ends, stopped=self._stopping)
-                self._stopping = self._stopping and not self._coordination.ended
-                self.end = self._ended(left, unasked)
+                run = SharedRun(
+                    coordination, self._job, self._count, self._start, self._stalled, self._stop, self._pace
+                )
+                self.running = run
+                if any(now.state != "ended" for now in coordination.now.values()):  # else what lies here is tidied up
+                    await run.work()
+                self.end = await run.ended()
+                if coordination.ended:
+                    self._stop.clear()
 
-    def _of_each(self, most: int) -> int:
-        """Of so many, those of one process: as many as its requests at least."""
-        count = len(self._processes)
-        return max(-(-self.settings.concurrency // count), -(-most // count))
+    def _job(self, name: str) -> Job:
+        """What any of the processes is to do."""
+        settings = replace(self.settings, concurrency=-(-self.settings.concurrency // self._count))
+        client = replace(self._client_settings, connections=self.connections)
+        return Job(self.folder, name, self._settled.manifest, self.policy, settings, client)
 
-    async def _work(self) -> None:
+
+class SharedRun:
+    """One run of a shared crawl: its processes on this machine, as they are started, watched and told.
+
+    Args:
+        coordination: who has which shard.
+        job: by a process's name what it is to do.
+        workers, start, stalled: as of SharedCrawl.
+        stop: set once the processes are to stop, by whomever.
+        pace: told how many pages are kept.
+    """
+
+    def __init__(
+        self,
+        coordination: Coordination,
+        job: Callable[[str], Job],
+        workers: int,
+        start: Start,
+        stalled: float,
+        stop: asyncio.Event,
+        pace: Pace,
+    ) -> None:
+        self.coordination = coordination
+        self._job = job
+        self._stalled = stalled
+        self._stop = stop
+        self._pace = pace
+        self._wake = asyncio.Event()
+        self.processes = [WorkerProcess(number, start, self._heard, self._wake.set) for number in range(workers)]
+        self._pictures: dict[int, dict[int, Snapshot]] = {}  # by worker and shard
+        self._shown: tuple[int, int] | None = None  # hosts and rules that a picture is to have; None: nobody has asked
+        self._ends: dict[int, ShardEnd] = {}  # by shard, how it ended last
+        self._error: Exception | None = None
+
+    @property
+    def stats(self) -> Stats:
+        """Counts over all runs, shards and machines."""
+        return summed(now.stats for now in self.coordination.now.values())
+
+    def pictures(self, hosts: int, rules: int) -> list[Snapshot]:
+        """How this machine's shards stand; from now on with so many hosts and rules at least."""
+        most = self._shown or (0, 0)  # several may ask: a display, and who scrapes metrics
+        self._shown = max(hosts, most[0]), max(rules, most[1])
+        return [each for pictures in self._pictures.copy().values() for each in pictures.values()]
+
+    async def work(self) -> None:
         """Have the processes work until all have ended. Whatever happens, none is left."""
         try:
-            for worker in self._processes:
+            for worker in self.processes:
                 await self._start(worker)
             await self._watch_workers()
         finally:
-            for worker in self._processes:
+            for worker in self.processes:
                 worker.kill()
-            for worker in self._processes:
+            for worker in self.processes:
                 await worker.wait()
+
+    async def ended(self) -> End:
+        """How the crawl ended, by what its shards said at their end.
+
+        Raises:
+            ComityError: what ended it for good.
+        """
+        if self._error is not None:
+            raise self._error
+        stopped = self._stop.is_set()
+        left, unasked = await self.coordination.sum_up(self._ends, stopped=stopped)
+        ends, limit = [each.end for each in self._ends.values()], self.coordination.limit_reached
+        goes_on = stopped and not self.coordination.ended
+        put_off = None if limit or goes_on else next((end.put_off for end in ends if end.put_off), None)
+        return End(
+            trouble=next((end.trouble for end in ends if end.trouble), None),
+            passing=all(end.passing for end in ends),
+            refusal=next((end.refusal for end in ends if end.refusal), None),
+            limit_reached=limit or put_off,
+            put_off=put_off,
+            left=left,
+            unasked=unasked,
+        )
 
     async def _watch_workers(self) -> None:
         """Look after the workers until all have ended, or one failed and the others came to their end."""
@@ -226,19 +297,20 @@ class SharedCrawl:
         looked = 0.0
         while True:
             now = time.monotonic()
-            for worker in self._processes:
+            for worker in self.processes:
                 if not worker.is_dead:
                     worker.watch(min(now - last, 1.0), self._stalled)
                 elif not worker.ended and self._error is None:
                     await self._died(worker)
             last = now
-            if all(worker.is_dead and (worker.ended or self._error is not None) for worker in self._processes):
+            if all(worker.is_dead and (worker.ended or self._error is not None) for worker in self.processes):
                 return
-            if (self._stopping or self._error is not None) and not told_stop:
+            stopping = self._stop.is_set()
+            if (stopping or self._error is not None) and not told_stop:
                 told_stop = True
                 self._tell_begun(("stop",))
-            if self._error is not None or self._coordination.has_enough(stopping=self._stopping):
-                for worker in self._processes:
+            if self._error is not None or self.coordination.has_enough(stopping=stopping):
+                for worker in self.processes:
                     worker.dismiss()
             if now - looked >= LOOK_EVERY:
                 looked = now
@@ -254,29 +326,29 @@ class SharedCrawl:
     async def _died(self, worker: WorkerProcess) -> None:
         """A worker is dead: whoever has its shards next goes on as after a crash."""
         assert worker.process is not None
-        now = self._coordination.now
-        worker.died({number: now[number].kept for number in self._coordination.shards_of(worker)})
+        now = self.coordination.now
+        worker.died({number: now[number].kept for number in self.coordination.shards_of(worker)})
         if worker.deaths >= MOST_DEATHS:
-            go_on = self._coordination.go_on
             self._error = StorageError(
                 f"worker {worker.number} died {worker.deaths} times without keeping a page "
                 f"(exit code {worker.process.returncode})",
-                hint=f"what was written is safe; see what it says on standard error, then continue with {go_on}",
+                hint="what was written is safe; see what it says on standard error, then continue with "
+                f"{self.coordination.go_on}",
             )
             return
         self._pictures.pop(worker.number, None)
-        self._coordination.died(worker)
+        self.coordination.died(worker)
         await self._start(worker)
 
     async def _start(self, worker: WorkerProcess) -> None:
-        kept = {now.number: now.kept for now in self._coordination.now.values()}
-        await worker.start(self._job(worker), kept)
+        kept = {now.number: now.kept for now in self.coordination.now.values()}
+        await worker.start(self.coordination.job(worker, self._job(name_of_process(worker.number))), kept)
 
     def _heard(self, worker: WorkerProcess, word: Word) -> None:
         match word:
             case ("begun",):
                 worker.begun = True
-                if self._stopping or self._error is not None:
+                if self._stop.is_set() or self._error is not None:
                     worker.say(("stop",))
             case ("pictures", pictures):
                 self._pictures[worker.number] = pictures
@@ -288,36 +360,16 @@ class SharedCrawl:
                 self._error = self._error or error
                 self._wake.set()
             case _:
-                self._coordination.heard(worker, word)
+                self.coordination.heard(worker, word)
 
     def _tell_begun(self, word: Word) -> None:
-        for worker in self._processes:
+        for worker in self.processes:
             if worker.begun:
                 worker.say(word)
 
-    def _job(self, worker: WorkerProcess) -> Job:
-        settings = replace(self.settings, concurrency=-(-self.settings.concurrency // len(self._processes)))
-        client = replace(self._client_settings, connections=self._of_each(self._client_settings.connections))
-        name, manifest = name_of_process(worker.number), self._coordination.settled.manifest
-        return self._coordination.job(worker, Job(self.folder, name, manifest, self.policy, settings, client))
-
     def _look(self) -> None:
         try:
-            if self._coordination.look(sum(each.is_waiting for each in self._processes)):
-                self.stop()
+            if self.coordination.look(sum(each.is_waiting for each in self.processes)):
+                self._stop.set()
         except StorageError as error:
             self._error = self._error or error
-
-    def _ended(self, left: int, unasked: int) -> End:
-        """How the crawl ended, by what its shards said at their end."""
-        ends, limit = [each.end for each in self._ends.values()], self._coordination.limit_reached
-        put_off = None if limit or self.stopped else next((end.put_off for end in ends if end.put_off), None)
-        return End(
-            trouble=next((end.trouble for end in ends if end.trouble), None),
-            passing=all(end.passing for end in ends),
-            refusal=next((end.refusal for end in ends if end.refusal), None),
-            limit_reached=limit or put_off,
-            put_off=put_off,
-            left=left,
-            unasked=unasked,
-        )

@@ -14,9 +14,6 @@ class StoreClock(Clock):
     of a crawl have one time. It runs on the monotonic clock from when the database was asked, so two processes' clocks
     differ by what its answers took.
 
-    Attributes:
-        within: seconds by which it may have been wrong when it was made.
-
     Args:
         at: the database's time, Unix, just now.
         asked: when it was asked for it, by the monotonic clock; None: now.
@@ -24,7 +21,7 @@ class StoreClock(Clock):
 
     def __init__(self, at: float, asked: float | None = None) -> None:
         now = time.monotonic()
-        self.within = 0.0 if asked is None else (now - asked) / 2
+        self.within: float = 0.0 if asked is None else (now - asked) / 2
         self._offset = at - now + self.within
 
     @classmethod
