@@ -311,7 +311,7 @@ class URLFilter:
 
     def clean(self, url: str) -> str:
         """A URL without what only tracks or names a session; the same object where there is nothing to take."""
-        if not self._settings.clean_urls:
+        if not self._settings.clean_urls or not ("?" in url or ";" in url or "(" in url):
             return url
         if not self._canonicalizers:
             return _PLAIN.clean(url)
