@@ -10,7 +10,7 @@ from comity import CrawlSettings
 from comity.crawler.finding.recrawl import FINISHED
 from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.run.limits import Spent
-from comity.crawler.workers.board import Board, Look, RoundRequest, Row
+from comity.crawler.workers.board import Board, Look, RoundRequest, Row, shared_out
 
 
 def board(shards: int, members: int, most: int | None = None) -> Board:
@@ -101,3 +101,21 @@ def test_nothing_is_over_while_pages_of_the_limit_are_on_their_way(wanted: bool,
     assert (Look(rows, 1, 0, None, 0.0).why_over(settings) is not None) is over
     assert Look([replace(row, granted=6) for row in rows], 1, 0, None, 0.0).why_over(settings) is None, "not told yet"
     assert Look(rows, 1, 0, None, 7.0).why_over(CrawlSettings(max_seconds=7.0)) == "the limit of 7 seconds is reached"
+
+
+def test_a_worker_takes_again_what_it_has_not_heard_that_it_has() -> None:
+    """The connection broke while it took a shard: it is its own on the board, and nobody works it."""
+    look = Look([Row(0, holder="a"), Row(1, holder="b"), Row(2), Row(3)], 2, None, None, 0.0)
+    asked = RoundRequest(busy=frozenset({3}))
+    assert [row.number for row in look.to_take("a", asked, set())] == [0, 2]
+    assert [row.number for row in look.to_take("a", asked, {0})] == [2]
+
+
+@pytest.mark.parametrize(
+    ("pool", "granted", "kept", "then"),
+    [(10, 5, 2, (13, 2)), (10, 5, None, (8, 7)), (1, 0, None, (0, 1)), (0, 4, None, (0, 4))],
+)
+def test_what_a_shard_is_granted_leaves_the_pool(
+    pool: int, granted: int, kept: int | None, then: tuple[int, int]
+) -> None:
+    assert shared_out(pool, granted, 2, kept) == then

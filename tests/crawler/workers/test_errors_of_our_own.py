@@ -229,7 +229,7 @@ def test_pages_that_are_given_back_while_a_process_looks_are_not_lost_to_the_lim
         db.execute("UPDATE crawl SET pool = 5")
         with one_instant(store):
             pool = store.crawl().pool
-            other.give_back(0, 1, 2)
+            other.share(0, 1, 2)
             assert (pool, store.rows()[0].granted) == (5, 5)
         assert (store.crawl().pool, store.rows()[0].granted) == (8, 2)
         database.drop(db, store.where)

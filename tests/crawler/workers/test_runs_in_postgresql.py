@@ -153,7 +153,7 @@ def test_no_lease_of_an_earlier_run_keeps_anything(crawl: Crawl) -> None:
         with pytest.raises(Superseded):
             old.take(db, 1)
         crawl.store.say({0: (token, ShardNow(0, state="working"))})
-        assert crawl.store.grant(0, token) is None
+        assert crawl.store.share(0, token) is None
     (row, *_) = crawl.store.rows()
     assert (row.now.state, row.holder) == ("down", None)
 

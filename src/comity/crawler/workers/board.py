@@ -8,7 +8,7 @@ back, when another asks; what one had whose worker died is granted to who has th
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -68,6 +68,11 @@ class RoundRequest:
     taken_up: dict[int, Mapping[int, int]] = field(default_factory=dict)
     busy: frozenset[int] = frozenset()
     take: bool = True
+
+    @property
+    def shares(self) -> list[tuple[int, int, int | None]]:
+        """Shards and tokens of those whose part of the limit is to change: as of `shared_out`."""
+        return [*self.given_back, *((number, token, None) for number, token in self.needy)]
 
 
 @dataclass(slots=True)
@@ -163,6 +168,15 @@ class Look:
         }
         return told
 
+    def to_take(self, holder: str, asked: RoundRequest, held: Collection[int]) -> list[Row]:
+        """The shards that a worker may take: nobody's, or its own where it has not heard that it has them.
+
+        Args:
+            held: those that it has.
+        """
+        free = [row for row in self.rows if row.holder in (None, holder) and row.now.state != "ended"]
+        return [row for row in free if row.number not in asked.busy and row.number not in held][: self.room(len(held))]
+
     def room(self, held: int) -> int:
         """How many shards more a worker may take that has some: up to its share, and one more than others once each of
         them has its share. Else who lets one go would take it again before another does.
@@ -183,12 +197,6 @@ class Look:
         uneven = all(row.holder for row in self.rows) and self._served(share) < self.members
         return share if uneven else None
 
-    def free(self, asked: RoundRequest) -> list[Row]:
-        """The shards that a worker might take."""
-        return [
-            row for row in self.rows if row.holder is None and row.now.state != "ended" and row.number not in asked.busy
-        ]
-
 
 def few(concurrency: int) -> int:
     """Pages that a shard at work may keep beyond those under way, under which it is granted more."""
@@ -208,9 +216,29 @@ def gives_back(now: ShardNow, concurrency: int) -> bool:
     return now.spare > 0 and (now.state in ("resting", "robots") or now.spare > 2 * few(concurrency))
 
 
-def part_of_pool(pool: int, shards: int) -> int:
-    """Pages that are granted at once to one that needs some."""
-    return max(1, min(pool // (2 * shards), LARGEST))
+def shared_out(pool: int, granted: int, shards: int, kept: int | None) -> tuple[int, int]:
+    """The pool, and the pages that a shard may keep, once its part of the limit has changed.
+
+    Args:
+        kept: of one that gives back, how many it may keep from now on; None: it needs more, and is granted a part of
+            the pool.
+    """
+    more = min(pool, max(1, min(pool // (2 * shards), LARGEST))) if kept is None else kept - granted
+    return pool - more, granted + more
+
+
+def seconds_of(rows: Iterable[Row], since: Mapping[int, float], earlier: float) -> float:
+    """Seconds that a crawl took: as long as the shard that ran longest in this run, and what earlier ones took.
+
+    Args:
+        since: by shard the seconds that it had run when this run began.
+    """
+    return earlier + max(max(row.now.spent.seconds - since.get(row.number, 0.0), 0.0) for row in rows)
+
+
+def urls_left(waiting: int, stands: Iterable[ShardNow], pending: Mapping[int, int]) -> int:
+    """URLs that are left: those that wait, without what was put off and is counted, and those between shards."""
+    return max(waiting - sum(now.stats.postponed for now in stands), 0) + sum(pending.values())
 
 
 def left_alone(now: ShardNow) -> ShardNow:
@@ -247,15 +275,11 @@ class Board:
         for number, (token, now) in asked.stands.items():
             if self._is(holder, number, token):
                 self._set(number, now=now)
-        for number, token, granted in asked.given_back:
+        for number, token, kept in asked.shares:
             if self._is(holder, number, token) and self._pool is not None:
-                self._pool += (self._rows[number].granted or 0) - granted
+                before = self._rows[number].granted or 0
+                self._pool, granted = shared_out(self._pool, before, len(self._rows), kept)
                 self._set(number, granted=granted)
-        for number, token in asked.needy:
-            if self._is(holder, number, token) and self._pool:
-                pages = part_of_pool(self._pool, len(self._rows))
-                self._pool -= pages
-                self._set(number, granted=(self._rows[number].granted or 0) + pages)
         look = self.look()
         self._ended = self._ended or look.why_over(self._settings)
         answer = replace(look, ended=self._ended).answer(holder, asked)
@@ -265,8 +289,8 @@ class Board:
 
     def look(self) -> Look:
         """All shards as they stand."""
-        ran = max(max(row.now.spent.seconds - self._since[row.number], 0.0) for row in self._rows.values())
-        return Look(list(self._rows.values()), self._members, self._pool, self._ended, self._earlier + ran)
+        rows = list(self._rows.values())
+        return Look(rows, self._members, self._pool, self._ended, seconds_of(rows, self._since, self._earlier))
 
     def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:
         """A worker has done with a shard."""
@@ -284,9 +308,9 @@ class Board:
         return {self._rows[number].holder for number in numbers}
 
     def _take(self, look: Look, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
-        held = sum(row.holder == holder for row in look.rows)
+        held = {row.number for row in look.rows if row.holder == holder}
         taken = []
-        for row in look.free(asked)[: look.room(held)]:
+        for row in look.to_take(holder, asked, held):
             self._set(row.number, holder=holder, token=row.token + 1, now=replace(row.now, state="starting"))
             taken.append((row.number, row.token + 1))
         return taken

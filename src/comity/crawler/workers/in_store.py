@@ -15,7 +15,7 @@ from comity.crawler.places.orders import Order
 from comity.crawler.progress.snapshot import ShardState
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.sharding.shards import part
-from comity.crawler.workers.board import Look, RoundAnswer, RoundRequest
+from comity.crawler.workers.board import Look, RoundAnswer, RoundRequest, seconds_of
 from comity.crawler.workers.jobs import Job, Watched, Word
 from comity.crawler.workers.leased_storage import LeasedStorage
 from comity.crawler.workers.leases import LeaseKeeper, Leases, number_of
@@ -55,13 +55,11 @@ class StoredBoard:
         store, leases = self._store, self._leases
         members = store.here(self._run, leases.holder, self._folder)
         self._say(asked)
-        for shard, token, granted in asked.given_back:
-            store.give_back(shard, token, granted)
-        for shard, token in asked.needy:
-            store.grant(shard, token)
+        for shard, token, kept in asked.shares:
+            store.share(shard, token, kept)
         with one_instant(store):  # pages of the limit are on their way between the two
             crawl, rows = store.crawl(), store.rows()
-        look = Look(rows, members, crawl.pool, crawl.ended, max(row.now.spent.seconds for row in rows))
+        look = Look(rows, members, crawl.pool, crawl.ended, seconds_of(rows, {}, 0.0))
         if look.ended is None and (why := look.why_over(self._settings)) is not None:
             store.end(self._run, why)
         answer = look.answer(leases.holder, asked)
@@ -87,12 +85,7 @@ class StoredBoard:
     def _take(self, look: Look, asked: RoundRequest) -> list[tuple[int, int]]:
         """Have one more shard, where one is free and it is our turn."""
         leases = self._leases
-        for row in look.rows:
-            free = row.holder in (None, leases.holder) and row.now.state != "ended"
-            if not free or row.number in asked.busy or row.number in leases.tokens:
-                continue
-            if not look.room(len(leases.tokens)):
-                break
+        for row in look.to_take(leases.holder, asked, leases.tokens):
             with self._store.open() as db:
                 token = leases.take(db, row.number, None if row.holder else (row.token, row.renewal))
             if token is not None:

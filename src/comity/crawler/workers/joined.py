@@ -24,7 +24,7 @@ from comity.crawler.run.checkpoint import Begun
 from comity.crawler.run.limits import Spent
 from comity.crawler.sharding.relay import ORDERS_REST
 from comity.crawler.sharding.shards import CrawlManifest, checked, shards_for
-from comity.crawler.workers.board import Row
+from comity.crawler.workers.board import Row, urls_left
 from comity.crawler.workers.jobs import Job, Word, is_same, name_of_process
 from comity.crawler.workers.output_folder import check_free, cut_back, mark_of
 from comity.crawler.workers.processes import COMMAND, Start, WorkerProcess, children
@@ -178,7 +178,7 @@ class StoreCoordination:
             self.limit_reached = self._settled.settings.budget.used_up(kept, 0.0)
         with self._store.open() as db:
             (waiting,) = db.execute("SELECT coalesce(sum(unasked + queued), 0) FROM host").fetchone()
-        left = max(int(waiting) - sum(each.stats.postponed for each in now), 0) + sum(self._store.pending().values())
+        left = urls_left(int(waiting), now, self._store.pending())
         return left, self._unasked() if self._settled.manifest.refresh else 0
 
     def _unasked(self) -> int:

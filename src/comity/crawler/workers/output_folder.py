@@ -9,6 +9,7 @@ from typing import Final
 
 from comity.crawler.sharding.shards import LOCK, LOST, StoreMark, is_part, manifest_of, stored_in
 from comity.crawler.sinks.runner import LEDGER, make
+from comity.crawler.workers.jobs import is_same
 from comity.crawler.workers.store import CrawlStore, PartRow
 from comity.errors import StorageError
 from comity.frontier import has_begun
@@ -48,7 +49,7 @@ def cut_back(store: CrawlStore, folder: Path, form: str, dead: Collection[str] =
                     path.rename(path.with_name(f"{LOST}{path.name}"))
     for part in parts:
         holder = held.get((part.shard, part.token))
-        written = holder is not None and not any(same_process(holder, name) for name in dead)
+        written = holder is not None and not any(is_same(holder, name) for name in dead)
         if written or part.folder != where:
             continue
         if (path := folder / part.name).is_dir():
@@ -58,11 +59,6 @@ def cut_back(store: CrawlStore, folder: Path, form: str, dead: Collection[str] =
                 f"{path} is missing, and {part.ledger['count']:,} records of its ledger are committed",
                 hint="put it back; comity prove names all that is missing",
             )
-
-
-def same_process(one: str, other: str) -> bool:
-    """Whether two names are those of one process, wherever it was placed (see `name_of_process`)."""
-    return one.partition(":")[2] == other.partition(":")[2]
 
 
 def mark_of(store: CrawlStore) -> StoreMark:

@@ -20,7 +20,7 @@ from comity.crawler.places.written_crawl import displaced, written_crawl
 from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.run.limits import Spent
 from comity.crawler.sharding.shards import checked, database_of, manifest_of, run_in, shards_for
-from comity.crawler.workers.board import Board, RoundRequest
+from comity.crawler.workers.board import Board, RoundRequest, urls_left
 from comity.crawler.workers.jobs import Job, Word
 from comity.crawler.workers.processes import COMMAND, Start, WorkerProcess, check_files, children
 from comity.crawler.workers.settled import Settled, settled
@@ -91,8 +91,7 @@ class FolderCoordination:
             with View(path) as view:
                 counts = view.counts()
                 waiting += counts[State.UNASKED] + counts[State.QUEUED]
-        postponed = sum(now.stats.postponed for now in self.now.values())
-        left = max(waiting - postponed, 0) + sum(pending(begun).values())
+        left = urls_left(waiting, self.now.values(), pending(begun))
         manifest.ended = "stopped" if stopped else FINISHED
         records = [self.now[number].records for number in range(manifest.shards)]
         manifest.records = [max(each) for each in zip_longest(manifest.records, records, fillvalue=0)]

@@ -15,7 +15,7 @@ from comity.crawler.places.orders import Order
 from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.progress.stats import Stats
 from comity.crawler.run.limits import Spent
-from comity.crawler.workers.board import Row, left_alone, part_of_pool
+from comity.crawler.workers.board import Row, left_alone, shared_out
 from comity.crawler.workers.leases import NEXT_TOKEN, StandsStill, now, see_run
 from comity.errors import InputError, StorageError
 from comity.frontier.messages import TAKEN, Parcel, numbers
@@ -261,33 +261,22 @@ class CrawlStore:
                     ),
                 )
 
-    def grant(self, shard: int, token: int) -> int | None:
-        """Grant a shard more pages, a part of those that are left; gives how many it may keep then."""
+    def share(self, shard: int, token: int, kept: int | None = None) -> int | None:
+        """Grant a shard more pages, or take back what it does not need: see `board.shared_out`. Gives how many it may
+        keep then; None where there is no limit, or the shard is another's."""
         with self.open() as db, db.transaction():
-            (pool,) = db.execute("SELECT pool FROM crawl FOR NO KEY UPDATE").fetchone()
-            if not pool:
-                return None
-            pages = part_of_pool(pool, *db.execute("SELECT count(*) FROM shard").fetchone())
-            row = db.execute(
-                "UPDATE shard SET granted = granted + %s WHERE number = %s AND token = %s RETURNING granted",
-                (pages, shard, token),
+            pool, shards = db.execute(
+                "SELECT pool, (SELECT count(*) FROM shard) FROM crawl FOR NO KEY UPDATE"
             ).fetchone()
-            if row is None:
-                return None
-            db.execute("UPDATE crawl SET pool = pool - %s", (pages,))
-        return int(row[0])
-
-    def give_back(self, shard: int, token: int, granted: int) -> None:
-        """A shard keeps no more pages than that from now on: the rest is free for others."""
-        with self.open() as db, db.transaction():
-            db.execute("SELECT 1 FROM crawl FOR NO KEY UPDATE")
             row = db.execute(
-                "UPDATE shard SET granted = %s FROM shard AS before WHERE shard.number = %s AND shard.token = %s "
-                "AND before.number = shard.number RETURNING before.granted - %s",
-                (granted, shard, token, granted),
+                "SELECT granted FROM shard WHERE number = %s AND token = %s FOR UPDATE", (shard, token)
             ).fetchone()
-            if row is not None:
-                db.execute("UPDATE crawl SET pool = pool + %s", (row[0],))
+            if pool is None or row is None:
+                return None
+            pool, granted = shared_out(pool, row[0], shards, kept)
+            db.execute("UPDATE shard SET granted = %s WHERE number = %s", (granted, shard))
+            db.execute("UPDATE crawl SET pool = %s", (pool,))
+        return granted
 
     # Parts of the output
 
