@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 import runpy
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from examples import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
+import comity
 from comity import InvalidURL, urls
 
 pytestmark = pytest.mark.both_forms
@@ -100,6 +102,37 @@ def test_the_dot_that_ends_a_host_name_makes_no_other_server(url: str, normal: s
     assert urls.join("http://other.example/", url) == normal
     assert urls.host(url) == urls.host(normal)
     assert urls.Base(url).join("/a") == urls.join(normal, "/a")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://me:s3cret@[::1/",
+        "http://me:s3cret@h%st/",
+        "ftp://me:s3cret@h.example/",
+        "http:/me:s3cret@h%st/",
+        "http://me:p/s3cret@h.example/",  # a slash that should have been %2F
+        "http://me:p@s3cret@h%st/",
+    ],
+)
+def test_the_error_about_a_url_that_is_none_shows_no_password(url: str) -> None:
+    with pytest.raises(InvalidURL) as caught:
+        urls.normalise(url)
+    assert "s3cret" not in f"{caught.value} {caught.value.url}"
+    assert "***@" in str(caught.value)
+
+
+def test_the_error_about_a_question_shows_no_password_either() -> None:
+    with pytest.raises(InvalidURL, match=re.escape("'see http://***@h.example/'")) as caught:
+        comity.parse("").allowed("see http://me:s3cret@h.example/", "MyBot")
+    assert "s3cret" not in str(caught.value.url)
+
+
+def test_an_at_sign_that_stands_in_a_path_conceals_nothing() -> None:
+    with pytest.raises(InvalidURL, match=re.escape("'http://h%st/@me/a' has no valid host")):
+        urls.normalise("http://h%st/@me/a")
+    with pytest.raises(InvalidURL, match=re.escape("'ftp://h.example:21/@me'")):
+        urls.normalise("ftp://h.example:21/@me")
 
 
 CHECK = Path(__file__).parents[1] / "benchmarks" / "urls.py"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from ada_url import join_url, normalize_url
 
-from comity.errors import InvalidURL
+from comity.errors import InvalidURL, without_userinfo
 
 try:
     import cython
@@ -448,4 +448,4 @@ def _invalid(url: str) -> InvalidURL:
         what = f"{text!r} is not http or https"
     else:
         what = f"{text!r} has no valid host or port"
-    return InvalidURL(what, url=url, hint=hint)
+    return InvalidURL(without_userinfo(what), url=without_userinfo(url), hint=hint)

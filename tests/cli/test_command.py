@@ -635,3 +635,40 @@ def test_an_empty_word_is_not_the_folder_the_command_runs_in(words: tuple[str, .
     assert answer.returncode == 64
     assert "an empty text" in answer.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("prove", "postgresql://me:s3cret@h.example/x?crawl=a"),
+        ("worker", "postgresql://me:s3cret@h.example/x?crawl=a"),
+        ("changes", "out", "http://me:s3cret@h.example/"),
+        ("test", "http://me:s3cret@h.example/robots.txt"),
+        ("fetch", "ftp://me:s3cret@h.example/"),
+    ],
+)
+def test_no_complaint_shows_a_password_of_a_url(words: tuple[str, ...], tmp_path: Path) -> None:
+    said = complaint(comity(*words, cwd=tmp_path))
+    assert "s3cret" not in said
+    assert "***@h.example" in said
+
+
+def test_check_and_explain_say_that_a_robots_txt_was_cut(site: Site, tmp_path: Path) -> None:  # RFC 9309, 2.5
+    long = "User-agent: *\n" + "Disallow: /x\n" * 50_000
+    site.set("/robots.txt", long + "Disallow: /late\n")
+    said = f"of {len(long) + 16:,} bytes, only the first 512,000 were read (RFC 9309, 2.5)"
+    answer = comity("check", site.url("/late"), site.url("/later"), *ALLOW)
+    assert complaint(answer) == f"comity: {site.url('/robots.txt')}: {said}"
+    assert comity("check", site.url("/late"), "--json", *ALLOW).stderr.count(said) == 1
+    assert f"  read      {said}\n" in comity("explain", site.url("/late"), *ALLOW).stdout
+    assert json.loads(comity("explain", site.url("/late"), "--json", *ALLOW).stdout)[0]["cut"] == said
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /late\n")
+    whole = comity("explain", "/late", "--robots", "robots.txt", "--json", cwd=tmp_path)
+    assert json.loads(whole.stdout)[0]["cut"] is None
+
+
+def test_explain_shows_a_byte_that_is_not_utf_8_in_one_form(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /raw%EF%BF%BD\n")
+    answer = comity("explain", "/raw\udcff", "--robots", "robots.txt", cwd=tmp_path)
+    assert "disallows /raw%EF%BF%BD\n" in answer.stdout
+    assert "  compared  /raw%EF%BF%BD\n" in answer.stdout

@@ -12,7 +12,7 @@ import pytest
 from sites import HANGS, Site, endless
 
 import comity
-from comity import AsyncClient, Client, ClientSettings, Policy
+from comity import AsyncClient, Client, ClientSettings, ComityError, Policy
 from comity.net.session import ClientClosed
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -52,6 +52,10 @@ def test_a_client_needs_no_block_and_is_closed_by_hand(site: Site) -> None:
     client.close()
     with pytest.raises(RuntimeError, match="closed"):
         client.get(site.url("/a"))
+    with pytest.raises(ComityError, match="closed"):
+        client.get(site.url("/a"))
+    with pytest.raises(ComityError, match="closed"):
+        next(client.get_many([site.url("/a")]))
 
     async def use() -> None:
         client = AsyncClient(QUICK)

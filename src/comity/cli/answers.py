@@ -34,7 +34,9 @@ def answers(
     A site is asked once, by the name of the first agent.
     """
     with _results(policies[0], settings, robots) as result_of:
-        for target in targets:
+        for given in targets:
+            # An argument's byte that is not UTF-8 comes as a lone surrogate: U+FFFD in all that is said of it.
+            target = given.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             path = target if robots is not None and target.startswith("/") and not target.startswith("//") else ""
             try:
                 url = urls.normalise(f"{_ANY}{path}" if path else target)
@@ -45,6 +47,14 @@ def answers(
             for policy in policies:
                 decision = decide(policy, url, result)
                 yield replace(decision, url=path) if path else decision, result, policy
+
+
+def cut(result: RobotsResult | None) -> str:
+    """How much of a robots.txt was read, in words; empty where all of it was."""
+    if result is None or result.robots is None or not result.robots.truncated:
+        return ""
+    size = f"{'more than ' if result.left_out else ''}{len(result.body):,}"
+    return f"of {size} bytes, only the first 512,000 were read (RFC 9309, 2.5)"
 
 
 @contextmanager

@@ -18,6 +18,8 @@ from typing import Any, Final, TextIO
 
 import click
 
+from comity.errors import without_userinfo
+
 STDOUT: Final = "standard output"  # as the file of an error of it
 INSTEAD: Final = "\N{REPLACEMENT CHARACTER}"
 MOST_WAITING: Final = 64 * 1024  # octets that wait to be read before more is dropped
@@ -56,8 +58,8 @@ def tell(text: str) -> None:
 
 
 def complain(message: str) -> None:
-    """One line on standard error that begins with the command's name."""
-    click.echo(f"comity: {safe(' '.join(message.split()))}", err=True)
+    """One line on standard error that begins with the command's name; passwords in URLs are concealed."""
+    click.echo(f"comity: {safe(without_userinfo(' '.join(message.split())))}", err=True)
 
 
 class _Stdout(io.FileIO):

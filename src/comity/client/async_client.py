@@ -18,7 +18,7 @@ from comity.http_rules import next_hop
 from comity.net.client_settings import SHARED, ClientSettings, checked_headers, checked_params
 from comity.net.clock import Clock
 from comity.net.response import Head, Response
-from comity.net.session import Session
+from comity.net.session import ClientClosed, Session
 from comity.net.transport import StreamedResponse
 from comity.net.turns import NO_HEADERS
 from comity.policy import Decision, Policy, RobotsResult
@@ -242,9 +242,11 @@ class AsyncClient:
                 url = queue.popleft()
                 try:
                     await arrived.put((url, await self.get(url, headers=headers)))
+                except ClientClosed as error:  # no failure of a URL's: the caller is to have it
+                    await arrived.put(error)
                 except ComityError as error:
                     await arrived.put((url, error))
-                except Exception as error:  # no failure of a URL's: the caller is to have it
+                except Exception as error:
                     await arrived.put(error)
 
         async def work() -> None:

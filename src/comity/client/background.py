@@ -53,7 +53,7 @@ class Background:
         try:
             return future.result()
         except CancelledError:
-            raise RuntimeError("the client was closed during the call") from None
+            raise ClientClosed("the client was closed during the call") from None
         except BaseException:
             future.cancel()  # the caller was interrupted: leave nothing running
             raise

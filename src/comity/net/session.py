@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from comity.errors import AddressBlocked, FetchError, Postponed, Timeout, TooLarge, UnwantedType
+from comity.errors import AddressBlocked, ComityError, FetchError, Postponed, Timeout, TooLarge, UnwantedType
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End
 from comity.gate.steps import Body, refusal
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 TAKEN_UP: Final = 16 * 1024  # bytes that take as long to unpack as a robots.txt takes to be taken up
 
 
-class ClientClosed(RuntimeError):
+class ClientClosed(ComityError, RuntimeError):
     """Nothing is sent any more."""
 
-    def __init__(self) -> None:
-        super().__init__("the client is closed; to open it again, use the client as a context manager")
+    def __init__(self, message: str = "the client is closed; to open it again, use the client as a context manager"):
+        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

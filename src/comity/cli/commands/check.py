@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from comity.cells import cell
-from comity.cli.answers import Answer, answers, exit_code, policies_of
+from comity.cli.answers import Answer, answers, cut, exit_code, policies_of
 from comity.cli.exits import Exit
 from comity.cli.input_files import lines_in
 from comity.cli.options import FILE, JUDGING, argument, command, option
@@ -54,9 +54,14 @@ def check(
         table = csv.writer(sys.stdout, lineterminator="\n")
         table.writerow((*_COLUMNS, *policies[0].purposes))
     judged: list[str] = []
+    told: set[str] = set()
     width = max(len(policy.agent) for policy in policies)
     for each in answers(targets, policies, client, robots):
         row = _row(each)
+        result = None if isinstance(each, InvalidURL) else each[1]
+        if result is not None and (words := cut(result)) and result.url not in told:
+            told.add(result.url)
+            complain(f"{result.url}: {words}")
         judged.append(row["answer"])
         if as_json:
             print(json.dumps(row), flush=True)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from comity.cli.answers import Answer, answers, exit_code, policies_of
+from comity.cli.answers import Answer, answers, cut, exit_code, policies_of
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, JUDGING, argument, command
 from comity.cli.terminal import complain, say, show_json
@@ -34,7 +34,7 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
         elif not as_json:
             if number:
                 say("")
-            for line in _story(each[0], _match_of(each)):
+            for line in _story(each, _match_of(each)):
                 say(line)
     return exit_code(["error" if isinstance(each, InvalidURL) else each[0].answer for each in judged])
 
@@ -50,7 +50,7 @@ def _match_of(each: tuple[Decision, RobotsResult | None, Policy]) -> "Match | No
 def _as_json(each: Answer) -> dict[str, Any]:
     if isinstance(each, InvalidURL):
         return {"url": each.url, "error": str(each)}
-    return {**each[0].to_dict(), **_match(_match_of(each))}
+    return {**each[0].to_dict(), **_match(_match_of(each)), "cut": cut(each[1]) or None}
 
 
 def _match(match: "Match | None") -> dict[str, Any]:
@@ -63,7 +63,8 @@ def _match(match: "Match | None") -> dict[str, Any]:
     }
 
 
-def _story(decision: Decision, match: "Match | None") -> list[str]:
+def _story(each: tuple[Decision, RobotsResult | None, Policy], match: "Match | None") -> list[str]:
+    decision = each[0]
     lines = [
         f"{decision.url}",
         f"  {decision.answer} for {decision.agent}: {decision.why}",
@@ -71,6 +72,8 @@ def _story(decision: Decision, match: "Match | None") -> list[str]:
     if decision.source is not None:
         status = f" (HTTP {decision.source.status})" if decision.source.url.startswith("http") else ""
         lines.append(f"  source    {decision.source.url}{status}")
+    if words := cut(each[1]):
+        lines.append(f"  read      {words}")
     if match is not None:
         lines.append(f"  compared  {match.path}")
         if match.group is not None:

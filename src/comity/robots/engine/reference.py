@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Final, Literal
 
-from comity.errors import InvalidSetting, InvalidURL
+from comity.errors import InvalidSetting, InvalidURL, without_userinfo
 from comity.fields import check, setting, size
 from comity.robots.agents import AgentMatch, Chooser, GroupChoice
 from comity.robots.directives import ALLOW, LABELS, PREFIXES, RULES, SITEMAP, USER_AGENT
@@ -490,4 +490,6 @@ def unanswerable(url: object, agent: object) -> Exception:
         hint = "the agent looks like one: the URL comes first, then the agent"
     else:
         hint = "write it whole, such as https://example.com/page, or as a path that begins with '/'"
-    return InvalidURL(f"url: {shown} is neither a URL nor a path", url=url, hint=hint)
+    return InvalidURL(
+        without_userinfo(f"url: {shown} is neither a URL nor a path"), url=without_userinfo(url), hint=hint
+    )
