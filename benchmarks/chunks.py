@@ -28,10 +28,10 @@ _SHOWN = """() => {
   while (walker.nextNode()) {
     const range = document.createRange(); range.selectNodeContents(walker.currentNode);
     for (const box of range.getClientRects())
-      if (box.bottom > 0 && box.top < innerHeight) { seen.push(walker.currentNode.data); break; }
+      if (box.bottom > -_NEAR && box.top < innerHeight + _NEAR) { seen.push(walker.currentNode.data); break; }
   }
   return [scrollY, seen.join(" ")];
-}"""
+}""".replace("_NEAR", "300")  # pixels that images may move a page by after it was scrolled
 
 
 def letters(text: str) -> str:
@@ -70,7 +70,7 @@ def is_found(tab: Page, url: str) -> bool:
     place, _, words = url.partition(":~:text=")
     tab.goto("about:blank")
     tab.goto(f"{place.partition('#')[0]}#:~:text={words}", wait_until="load")
-    for _ in range(20):
+    for _ in range(100):
         scrolled, shown = tab.evaluate(_SHOWN)
         if scrolled > _ABOVE / 2 and letters(unquote(words)) in letters(shown):
             return True

@@ -28,6 +28,7 @@ OF_MARKDOWN = {
     "licences",
     "hidden_text",
     "heading_ids",
+    "folded",
     "markdown",
     "problem",
     "file_sha256",

@@ -179,6 +179,41 @@ def test_words_that_stand_earlier_on_the_page_too_are_not_what_a_chunk_is_found_
     assert words_of(second).endswith("here the second.")
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        '<button aria-controls="more">More</button><div id="more" hidden>{}</div>',
+        '<div role="tabpanel" style="display:none"><p>Before.</p>{}</div>',
+        "<style>.faq-answer {{ display: none }}</style><div class=faq-answer>{}</div>",
+    ],
+)
+def test_what_a_browser_unfolds_at_a_click_only_is_found_by_no_words(around: str) -> None:
+    hidden = "<p>The keeper fills the lamps with oil of olives before the sun goes down, every day of the year.</p>"
+    html = f"""<main><h1>Lamps</h1><p>The lamps of the great hall burn all night and are very old, people say.</p>
+    <h2>Oil</h2>{around.format(hidden)}<h2>Wicks</h2><p>They are of cotton and are cut in the morning.</p></main>"""
+    extracted = read(html, URL)
+    lamps, oil, wicks = extracted.chunks()
+    assert "fills the lamps" in oil.text
+    assert words_of(lamps) == "The lamps of the great hall burn all"
+    assert words_of(wicks) == "They are of cotton and are cut in"
+    assert "fills" not in oil.url
+    assert any("fills the lamps" in each for each in extracted.folded)
+
+
+@pytest.mark.parametrize(
+    ("html", "words"),
+    [
+        ('<p><a href="/a">View<br>all</a> <a href="/b">of these</a></p>', ""),
+        ('<p><a href="/a">Join us</a> <a href="/b">Read it all in a browser</a></p>', "Read it all in a browser"),
+        ("<p><span>The first of all the lampsThe</span> second of all the lamps</p>", "The first of all the"),
+        ("<p>Summit 24™ delivers the cleanest of all the lamps</p>", "delivers the cleanest of all the lamps"),
+    ],
+)
+def test_words_that_a_style_may_set_apart_are_not_what_a_chunk_is_found_by(html: str, words: str) -> None:
+    (chunk,) = read(html, URL, content="all").chunks()
+    assert words_of(chunk) == words
+
+
 def test_a_bullet_is_not_among_the_words_that_a_chunk_is_found_by() -> None:
     (chunk,) = page("● **Storage:** a hall of oil and wicks, dry in winter.\n").chunks()
     assert words_of(chunk) == "Storage: a hall of oil and wicks, dry"

@@ -74,6 +74,7 @@ class PageText:
     said: dict[str, Any] = field(default_factory=dict)
     removed: dict[str, int] = field(default_factory=dict)
     heading_ids: tuple[tuple[str, str], ...] = ()
+    folded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,7 @@ class Retrieved(Shown, Pieces):
         left_out: what was taken for no content, by place.
         heading_ids: letters and digits of each heading that can be linked to, and the id to do so.
         page_starts: of a PDF, the characters of the Markdown that its pages begin with.
+        folded: of the content, the texts that a browser does not show until a script unfolds them.
     """
 
     ANSWERS: ClassVar = {
@@ -162,6 +163,7 @@ class Retrieved(Shown, Pieces):
     left_out: tuple[LeftOut, ...] = ()
     heading_ids: tuple[tuple[str, str], ...] = ()
     page_starts: tuple[int, ...] = ()
+    folded: tuple[str, ...] = ()
 
     _repr_html_ = None  # type: ignore[assignment]  # a notebook shows the Markdown
 

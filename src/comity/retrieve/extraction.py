@@ -21,7 +21,7 @@ from comity.retrieve.page import hidden
 from comity.retrieve.page.bounds import MAX_ATTRIBUTES, MAX_HTML, MAX_TAGS, bounded
 from comity.retrieve.page.hidden import HiddenText
 from comity.retrieve.page.plain import plain
-from comity.retrieve.page.tree import MAX_DEPTH, Tree, parse
+from comity.retrieve.page.tree import MAX_DEPTH, Node, Tree, parse
 from comity.retrieve.pieces import Pieces, ids_of_headings
 from comity.signals.link_header import relation_types
 
@@ -50,6 +50,7 @@ class ExtractedPage(Pieces):
         url: where it was served.
         heading_ids: letters and digits of each heading that can be linked to, and the id to do so.
         page_starts: of a PDF, the characters of the Markdown that its pages begin with.
+        folded: of the content, the texts that a browser does not show until a script unfolds them.
     """
 
     markdown: str
@@ -63,6 +64,7 @@ class ExtractedPage(Pieces):
     url: str = ""
     heading_ids: tuple[tuple[str, str], ...] = ()
     page_starts: tuple[int, ...] = ()
+    folded: tuple[str, ...] = ()
 
     @property
     def javascript_shell(self) -> bool:
@@ -94,7 +96,7 @@ def read(
         code.marked(tree)
         formulas.marked(tree)
         base = _base(tree, url)
-        found, removed = hidden.in_page(tree)
+        found, removed, folded = hidden.in_page(tree)
         cut = blocks.cut(tree, removed)
         judgement = judge(tree, cut, html)
         notes = footnotes.found(tree, url)
@@ -115,6 +117,9 @@ def read(
             agreement,
             url,
             ids_of_headings(tree),
+            folded=tuple(block.text for block in cut if block.kept and _is_within(block.node, folded))
+            if folded
+            else (),
         )
     except RecursionError:
         raise ExtractionFailed(f"{url} is nested too deep to be turned into Markdown", url=url) from None
@@ -129,6 +134,12 @@ def _licences(tree: Tree, base: urls.Base) -> Iterator[tuple[str, str, str]]:
         rel, href = attributes.get("rel", ""), attributes.get("href", "")
         if "license" in relation_types(rel):
             yield rel, attributes.get("type", ""), base.join(href) or href
+
+
+def _is_within(node: Node | None, those: set[Node]) -> bool:
+    while node is not None and node not in those:
+        node = node.parent
+    return node is not None
 
 
 def _base(tree: Tree, url: str) -> urls.Base:

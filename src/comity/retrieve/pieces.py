@@ -35,11 +35,14 @@ _NEAR: Final = 32  # characters within which a better place for a cut is looked 
 _PARTS: Final = 8  # of a chunk at most, that text without breaks is cut into
 _MARKERS: Final = re.compile(r"\A(?:[ \t>]|[-+*][ \t]|\d{1,9}[.)][ \t]|\[\^\w+\]:)+")
 # Where Markdown says something else than the page's text: indices, formulas, marks of notes, bullets that a
-# style writes, quotation marks of `q`.
+# style writes, quotation marks of `q`; or a browser may: words grown together of elements that a style sets apart.
 _FENCE: Final = re.compile(r"(`{3,}|~{3,}).*")
 _OTHERWISE: Final = re.compile(
-    "[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎“”•·●○◦▪▫■□►▶‣✓✔|»«\ue000-\uf8ff\ufffc]+|[\\^_]\\{[^}]*\\}|\\^\\w|\\[\\^\\w+\\]|\\$+[^$]*\\$+|</?su[bp]>|\\*\\*|~~"
+    "[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎“”•·●○◦▪▫■□►▶‣✓✔|»«™\ue000-\uf8ff\ufffc]+|[a-z]{2}(?=[A-Z][a-z])|[\\^_]\\{[^}]*\\}|\\^\\w|\\[\\^\\w+\\]|\\$+[^$]*\\$+|</?su[bp]>|\\*\\*|~~"
 )
+_LINKS: Final = {1: "\1", -1: "\2"}
+_LINK: Final = re.compile("[\1\2]")
+_LINKED: Final = re.compile("\1[^\1\2]*\2?|^[^\1\2]*\2")
 _AROUND: Final = re.compile("\\S*\0\\S*")
 _WIDE: Final = re.compile(r"\s{2,}|[^\S ]")  # space that a browser does not take for one space everywhere
 _RUN: Final = 300  # characters of a run of text that are looked at
@@ -80,7 +83,7 @@ class Chunk:
         path: the headings above it and its own, from the top.
         tokens: of the text.
         url: the page's with a text fragment that leads a browser to the passage; without one where all of its words
-            stand earlier on the page too.
+            stand earlier on the page too, or a browser shows none of them before a click.
         start, end: characters of the page's Markdown that it is; chunks follow each other without a gap.
     """
 
@@ -137,6 +140,7 @@ class Pieces:
     url: str
     heading_ids: tuple[tuple[str, str], ...]
     page_starts: tuple[int, ...]
+    folded: tuple[str, ...]
 
     @property
     def sections(self) -> tuple[Section, ...]:
@@ -173,7 +177,7 @@ class Pieces:
         if max_tokens < FEWEST_TOKENS:
             raise InvalidSetting(f"max_tokens: {max_tokens} is less than {FEWEST_TOKENS}")
         count, parts = _counting(tokenizer), _Markdown(self.markdown)
-        cutter = _Cutter(parts, max_tokens, count, self.url, self.heading_ids, self.page_starts)
+        cutter = _Cutter(parts, max_tokens, count, self)
         return tuple(cutter.chunks())
 
     def pieces(self, wanted: Iterable[PieceKind], max_tokens: int = MAX_TOKENS) -> dict[str, Any]:
@@ -312,7 +316,7 @@ class _Markdown:
 
     def plain(self, content: str, *, exact: bool = True) -> str:
         """The text of a run, without markup; NUL where an image stands and, if it is to be exact, where Markdown says
-        something else than the page.
+        something else than the page, and marks around links.
         """
         parts: list[str] = []
         for token in self.inline(content[:_LONGEST]):
@@ -321,6 +325,8 @@ class _Markdown:
                 parts.append(token.content if kept else _OTHERWISE.sub("\0", token.content))
             elif token.type == "softbreak":
                 parts.append(" ")
+            elif token.type in ("link_open", "link_close") and exact:
+                parts.append(_LINKS[token.nesting])
             elif token.type in ("image", "html_inline", "hardbreak"):
                 parts.append(" \0 " if token.type == "hardbreak" else "\0")
         return "".join(parts)
@@ -402,19 +408,18 @@ class _Cutter:
         page: _Markdown,
         most: int,
         count: Callable[[str], int],
-        url: str,
-        ids: Sequence[tuple[str, str]],
-        page_starts: Sequence[int],
+        known: Pieces,
     ) -> None:
-        self._page_starts = page_starts
+        self._page_starts = known.page_starts
         self._page = page
         self._text = page.text
         self._most = most
         self._count = count
-        self._url = url.partition("#")[0]
-        self._headings = {block.start: (block, title, name) for block, title, name in page.headings(ids)}
+        self._url = known.url.partition("#")[0]
+        self._headings = {block.start: (block, title, name) for block, title, name in page.headings(known.heading_ids)}
         words = [(match[0].lower(), match.start()) for match in _WORD.finditer(self._text)]
         self._flat = f" {' '.join(word for word, _ in words)} "
+        self._folded = " \n ".join(["", *(" ".join(_WORD.findall(each.lower())) for each in known.folded), ""])
         self._starts = [run.start for run in page.runs]
         self._at = [start for _, start in words]
         self._in_flat: list[int] = []
@@ -598,14 +603,19 @@ class _Cutter:
             content = _MARKERS.sub("", content, count=1) if run.start >= start else content
         plain = self._page.plain(content)
         for part in _WIDE.split(_AROUND.sub("\n", plain.removeprefix("\0"))):
-            if (found := part[:_RUN].split()) and any(map(str.isalnum, part)):
-                yield found
+            inner = _LINK.split(part[:_RUN])
+            if len(inner) > 1:  # a style may set links apart, or break their text
+                yield from (words for each in inner if len(words := each.split()) >= _WORDS // 2)
+            if any(map(str.isalnum, _LINKED.sub("", part))):
+                yield "".join(inner).split()
 
     def _only_here(self, words: list[str], start: int) -> list[str]:
         """The first words, as few as are enough, where they are not found earlier on the page."""
         for number in (_WORDS, 2 * _WORDS, 4 * _WORDS):
             key = " ".join(_WORD.findall(" ".join(words[:number]).lower()))
             at = self._flat.find(f" {key} ")
+            if f" {key} " in self._folded:
+                return []
             if at < 0 or self._at[bisect_right(self._in_flat, at) - 1] >= start:
                 return words[:number]
             if number >= len(words):

@@ -281,6 +281,7 @@ class _Retrieval:
             left_out=read.left_out,
             heading_ids=read.heading_ids,
             page_starts=read.page_starts,
+            folded=read.folded,
         )
 
     async def converted(self, answer: Fetched, kind: Form) -> tuple[extraction.ExtractedPage, Conversion]:

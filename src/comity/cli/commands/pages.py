@@ -66,7 +66,8 @@ def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) 
 
     read: ExtractedPage | None
     if isinstance(written := record.get("markdown"), str):  # the crawl's output is Markdown
-        read = ExtractedPage(written, (), False, url=record["url"], heading_ids=record.get("heading_ids", ()))
+        known = {name: record[name] for name in ("heading_ids", "folded") if name in record}
+        read = ExtractedPage(written, (), False, url=record["url"], **known)
     elif "markdown" in record:
         return
     else:

@@ -71,6 +71,7 @@ def as_markdown(record: Mapping[str, Any], body: bytes | None = None) -> tuple[d
         "hidden_text": sorted({each.kind for each in read.hidden if each.kept}) if read is not None else [],
         "markdown": read.markdown if read is not None else None,
         "heading_ids": read.heading_ids if read is not None else (),
+        "folded": read.folded if read is not None else (),
         "problem": problem,
     }
     return values, read

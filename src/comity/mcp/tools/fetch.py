@@ -150,6 +150,7 @@ def page_of(retrieved: Retrieved) -> PageText:
         title=short(clean(retrieved.title or "", removed), 300),
         markdown=markdown,
         heading_ids=tuple((clean(words, removed), clean(name, removed)) for words, name in retrieved.heading_ids),
+        folded=tuple(clean(words, removed) for words in retrieved.folded),
         ours={
             "kind": retrieved.kind,
             "quality": _Quality(
@@ -164,7 +165,7 @@ def page_of(retrieved: Retrieved) -> PageText:
 
 def _pieces(page: PageText, kind: PieceKind) -> list[dict[str, Any]]:
     """The pieces of a page in order; of a passage not the text, which stands in the Markdown."""
-    taken = ExtractedPage(page.markdown, (), False, url=page.url, heading_ids=page.heading_ids)
+    taken = ExtractedPage(page.markdown, (), False, url=page.url, heading_ids=page.heading_ids, folded=page.folded)
     found: list[dict[str, Any]] = taken.pieces([kind])[kind]
     if kind == "sections":
         flat: list[dict[str, Any]] = []

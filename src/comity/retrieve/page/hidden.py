@@ -94,11 +94,12 @@ def in_text(text: str) -> tuple[HiddenText, ...]:
     return tuple(_characters(text))
 
 
-def in_page(tree: Tree) -> tuple[tuple[HiddenText, ...], set[Node]]:
-    """What an HTML page hides, and the elements whose text is not to be kept."""
-    found, removed = elements(tree)
+def in_page(tree: Tree) -> tuple[tuple[HiddenText, ...], set[Node], set[Node]]:
+    """What an HTML page hides, the elements whose text is not to be kept, and those kept that a click may show."""
+    folded: set[Node] = set()
+    found, removed = elements(tree, folded=folded)
     found += _characters(tree.text())
-    return tuple(found), removed
+    return tuple(found), removed, folded
 
 
 def in_comments(comments: Iterable[str]) -> list[HiddenText]:
@@ -107,11 +108,14 @@ def in_comments(comments: Iterable[str]) -> list[HiddenText]:
     return [_found("instructing_comment", each, False) for each in islice(told, MAX_FOUND)]
 
 
-def elements(tree: Tree, *, scripts: bool = True) -> tuple[list[HiddenText], set[Node]]:
+def elements(
+    tree: Tree, *, scripts: bool = True, folded: set[Node] | None = None
+) -> tuple[list[HiddenText], set[Node]]:
     """What the elements and comments of a page hide, and the elements whose text is not to be kept.
 
     Args:
         scripts: whether scripts may show it again, so that what unfolds or fades in is kept.
+        folded: takes the elements that are kept and that a browser does not show as the page stands.
     """
     styles = _Styles(hiding_rules.hiding_rules(style.text() for style in tree.all("style")))
     controlled: set[str] | None = None  # ids of what a click would show
@@ -143,6 +147,8 @@ def elements(tree: Tree, *, scripts: bool = True) -> tuple[list[HiddenText], set
             kept = _unfolds(node, controlled, len(text)) or len(text) > max(_LEAST_PANEL, len(tree.text()) / 2)
         if kept:
             reported.add(node)
+            if folded is not None and kind in _UNRENDERED:
+                folded.add(node)
         elif kind == "visibility_hidden" and styles.holds_visible(node, tree.styled):
             text = _but_visible(node, styles, removed)
         else:
@@ -186,6 +192,7 @@ def _but_visible(node: Node, styles: "_Styles", removed: set[Node]) -> str:
 
 # What scripts show again at a click, or once the page has loaded.
 _UNFOLDED: Final = frozenset(("hidden_attribute", "display_none", "visibility_hidden", "clipped"))
+_UNRENDERED: Final = _UNFOLDED - {"clipped"}
 _LEAST_PANEL: Final = 80
 _PANEL: Final = re.compile(
     r"\btab|-tab|panel|accordion|collaps|expand|toggle|faq|answer|read-?more|show-?more|spoiler|\bcontent\b|\bdetails?\b"
