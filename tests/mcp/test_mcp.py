@@ -363,6 +363,22 @@ def test_usage_names_the_source_of_each_statement(site: Site) -> None:
     run(session())
 
 
+@pytest.mark.parametrize("kind", ["image/png", "application/rss+xml", "application/json", "text/plain"])
+def test_usage_reads_the_headers_of_what_is_no_page_too(site: Site, kind: str) -> None:
+    site.set("/file", "<rss/>", headers={"Content-Usage": "train-ai=n", "X-Robots-Tag": "noai", "Content-Type": kind})
+
+    async def session() -> None:
+        async with agent(service()) as client:
+            values = await told(client, "usage", url=site.url("/file"))
+            assert values["usage"]["train-ai"] == "disallowed"
+            assert {each["source"] for each in values["from_site"]["statements"]} == {
+                "header Content-Usage",
+                "header X-Robots-Tag",
+            }
+
+    run(session())
+
+
 def test_robots_explains_lints_and_compares_two_agents(site: Site) -> None:
     site.set("/robots.txt", "User-agent: GPTBot\nDisallow: /blog\nCrawl-delay: x\n\nUser-agent: *\nDisallow: /shop\n")
 

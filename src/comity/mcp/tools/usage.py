@@ -5,15 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from comity import ComityError, Response, UnwantedType
-from comity.errors import UnsupportedContent
+from comity import ComityError, Response
+from comity.crawler.output.records import read_response
 from comity.mcp.answers import MOST, answer, short
 from comity.mcp.service import Service
 from comity.mcp.tool import OneUrl, Preferences, Tool
-from comity.retrieve import retrieve
 from comity.signals.tdmrep import PATH as TDMREP
 from comity.signals.tdmrep import parse as parse_tdmrep
-from comity.signals.usage import PURPOSES, Usage, from_tdmrep, merge
+from comity.signals.usage import PURPOSES, Usage, from_headers, from_links, from_page, from_tdmrep, merge
 from comity.urls import Url
 from comity.usage.statements import USE
 
@@ -71,15 +70,19 @@ async def _usage(service: Service, given: OneUrl) -> dict[str, Any]:
 
 
 async def _stated_by_page(service: Service, url: Url, read: list[_Read]) -> Usage | None:
-    """What robots.txt, headers and page state together; None where there is no page to be read."""
+    """What robots.txt, headers and page state together, of a picture or a feed too; None where there is no answer."""
     try:
-        retrieved = await retrieve(service.client, url, strategy="disabled")
+        response = await service.client.get(url)
+        response.raise_for_status()
     except ComityError as error:
-        why = "not a page" if isinstance(error, UnsupportedContent | UnwantedType) else "not available"
-        read.append(_Read("page and its headers", getattr(error, "status", None), why))
+        read.append(_Read("page and its headers", getattr(error, "status", None), "not available"))
         return None
-    read.append(_Read("page and its headers", 200))
-    return retrieved.usage
+    read.append(_Read("page and its headers", response.status))
+    agent = service.policy.asked_as
+    stated = [response.decision.usage, from_headers(response.all_headers, agent=agent, url=response.url)]
+    if (page := await asyncio.to_thread(read_response, response)) is not None:
+        stated += [from_page(page, agent=agent), Usage(licences=from_links(page.license_links, response.url))]
+    return merge(*stated)
 
 
 async def _stated_by_tdmrep(service: Service, url: Url, read: list[_Read]) -> Usage:
