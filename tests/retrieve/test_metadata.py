@@ -106,6 +106,35 @@ def test_what_stands_in_a_byline_beside_names_is_no_name(words: str) -> None:
     assert metadata("", f'<p class="byline">{words}</p>').author is None
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("De María López", "María López"),
+        ("De Vries", "De Vries"),
+        ("Írta: Kovács Anna", "Kovács Anna"),
+        ("Yazan: Ayşe Demir", "Ayşe Demir"),
+        ("Του Νίκου Παππά", "Νίκου Παππά"),
+        ("Bởi Nguyễn Văn An", "Nguyễn Văn An"),
+        ("โดย สมชาย ใจดี", "สมชาย ใจดี"),
+        ("מאת ישראל ישראלי", "ישראל ישראלי"),
+        ("מאת: ישראל ישראלי", "ישראל ישראלי"),
+    ],
+)
+def test_a_word_for_by_is_no_part_of_a_name(words: str, name: str) -> None:
+    found = metadata("", f'<p class="byline">{words}</p>').author
+    assert found is not None
+    assert found.value == name
+
+
+def test_a_day_of_change_is_the_date_only_where_no_day_of_publication_is_stated() -> None:
+    change = "<p class=date>Updated: June 5, 2022</p>"
+    both = metadata("", f"{change}<p class=date>Published: May 3, 2021</p>").date
+    alone = metadata("", change).date
+    assert both is not None
+    assert alone is not None
+    assert (both.value, alone.value) == ("2021-05-03", "2022-06-05")
+
+
 def test_when_it_was_published_is_no_part_of_a_name_in_other_languages() -> None:
     found = metadata("", '<p class="byline">Par Ada Keeper publié le 3 mai 2021</p>').author
     assert found is not None
@@ -245,6 +274,26 @@ def test_data_without_an_end_is_passed_over() -> None:
         ("15 Eylül 2020", "2020-09-15"),
         ("3 μαΐου 2024", "2024-05-03"),
         ("2020. október 5", ""),
+        ("2021. május 3.", "2021-05-03"),
+        ("2021 m. gegužės 3 d.", "2021-05-03"),
+        ("3. svibnja 2021.", "2021-05-03"),
+        ("3. lipnja 2021.", "2021-06-03"),
+        ("3. listopada 2021.", "2021-10-03"),
+        ("3 listopada 2021", "2021-11-03"),
+        ("3 lipca 2021", "2021-07-03"),
+        ("3 במאי 2021", "2021-05-03"),
+        ("3 พฤษภาคม 2564", "2021-05-03"),
+        ("3 กุมภาพันธ์ พ.ศ. 2564", "2021-02-03"),
+        ("3 พ.ค. 2564", "2021-05-03"),
+        ("ngày 3 tháng 5 năm 2021", "2021-05-03"),
+        ("3 tháng 12, 2021", "2021-12-03"),
+        ("٣ مايو ٢٠٢١", "2021-05-03"),
+        ("३ जनवरी २०२१", "2021-01-03"),
+        ("03.05.21", "2021-05-03"),
+        ("Version 1.2.21.4", ""),
+        ("01/07/16", ""),
+        ("Updated: June 5, 2022 · Published: May 3, 2021", "2021-05-03"),
+        ("Updated: June 5, 2022", "2022-06-05"),
         ("5 februarie 2020", "2020-02-05"),
         ("5 Agustus 2020", "2020-08-05"),
         ("17-Mar-2020", "2020-03-17"),

@@ -9,18 +9,18 @@ from typing import Final
 _YEAR: Final = r"(19[89]\d|20\d\d)(?!\d)"
 # A month a line, January first: how its names begin in several languages.
 _NAMES: Final = """
-jan|janv|ene|gen|gennaio|enero|stycz|sty|led|ledna|янв|січ|oca|ocak|ian|tammi|ιαν|jaan|sau|ינואר|يناير|جنف|जन|มกรา
-feb|fév|fev|lut|úno|únor|фев|лют|şub|helmi|φεβ|febru|veebr|vas|פברואר|فبراير|फर|กุมภา
-mar|mär|mrz|maa|märz|maart|mars|marz|març|břez|březn|мар|бер|μαρ|márc|kov|מרץ|مارس|मार्च|มีนา
-apr|avr|abr|kwie|kwi|dub|апр|квіт|кві|nis|huhti|απρ|ápr|bal|אפריל|أبريل|إبريل|अप्र|เมษา
-may|mai|maj|mei|mag|maggio|mayo|maio|květ|kvě|мая|май|трав|тра|toukok|μαΐ|μαι|máj|geg|מאי|مايو|मई|พฤษภา
-jun|juin|giu|czerw|cze|červn|čer|июн|черв|чер|haz|iun|kesäk|ιουν|jún|bir|יוני|يونيو|जून|มิถุนา
-jul|juil|lug|luglio|lip|červen|čvc|июл|лип|tem|iul|heinä|ιουλ|júl|lie|יולי|يوليو|जुल|กรกฎา
-aug|aoû|ago|agu|agosto|sier|sie|srp|авг|серп|сер|ağu|elo|αυγ|rugp|אוגוסט|أغسطس|अग|สิงหา
-sep|set|wrz|zář|сен|вер|eyl|syys|σεπ|szept|rugs|ספטמבר|سبتمبر|सित|กันยา
-oct|okt|out|ott|ottobre|paźdz|paź|říj|окт|жовт|жов|eki|loka|οκτ|spal|אוקטובר|أكتوبر|अक्|ตุลา
-nov|listopad|лист|ноя|kas|marras|νοε|lapkr|נובמבר|نوفمبر|नव|พฤศจิก
-dec|dez|déc|dic|dicem|grud|gru|pros|дек|груд|гру|ara|joulu|δεκ|des|gruod|דצמבר|ديسمبر|दिस|ธันวา
+jan|janv|ene|gen|gennaio|enero|stycz|sty|led|ledna|янв|січ|oca|ocak|ian|tammi|ιαν|jaan|sau|siječ|ม.ค|ינואר|يناير|جنف|जन|มกรา
+feb|fév|fev|lut|úno|únor|фев|лют|şub|helmi|φεβ|febru|veebr|vas|velj|ก.พ|פברואר|فبراير|फर|กุมภา
+mar|mär|mrz|maa|märz|maart|mars|marz|març|břez|březn|мар|бер|μαρ|márc|kov|ožuj|มี.ค|מרץ|مارس|मार्च|มีนา
+apr|avr|abr|kwie|kwi|dub|апр|квіт|кві|nis|huhti|απρ|ápr|bal|trav|เม.ย|אפריל|أبريل|إبريل|अप्र|เมษา
+may|mai|maj|mei|mag|maggio|mayo|maio|květ|kvě|мая|май|трав|тра|toukok|μαΐ|μαι|máj|geg|svib|พ.ค|מאי|مايو|मई|พฤษภา
+jun|juin|giu|czerw|cze|červn|čer|июн|черв|чер|haz|iun|kesäk|ιουν|jún|bir|lipnja|มิ.ย|יוני|يونيو|जून|มิถุนา
+jul|juil|lug|luglio|lip|červen|čvc|июл|лип|tem|iul|heinä|ιουλ|júl|lie|srpnja|ก.ค|יולי|يوليو|जुल|กรกฎา
+aug|aoû|ago|agu|agosto|sier|sie|srp|авг|серп|сер|ağu|elo|αυγ|rugp|kolov|ส.ค|אוגוסט|أغسطس|अग|สิงหา
+sep|set|wrz|zář|сен|вер|eyl|syys|σεπ|szept|rugs|ruj|ก.ย|ספטמבר|سبتمبر|सित|กันยา
+oct|okt|out|ott|ottobre|paźdz|paź|říj|окт|жовт|жов|eki|loka|οκτ|spal|ต.ค|אוקטובר|أكتوبر|अक्|ตุลา
+nov|listopad|лист|ноя|kas|marras|νοε|lapkr|stud|พ.ย|נובמבר|نوفمبر|नव|พฤศจิก
+dec|dez|déc|dic|dicem|grud|gru|pros|дек|груд|гру|ara|joulu|δεκ|des|gruod|ธ.ค|דצמבר|ديسمبر|दिस|ธันวา
 """
 _MONTHS: Final = {
     **{name: at for at, line in enumerate(_NAMES.strip().splitlines(), start=1) for name in line.split("|")},
@@ -33,34 +33,58 @@ _MONTHS: Final = {
     "sept": 9,
 }
 _ALL: Final = "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True))
-_MONTH: Final = rf"(?<![^\W\d_])({_ALL})[^\W\d_]{{0,9}}\.?"
-_OF: Final = r"(?:\s*(?:of|de|del|di|da|d['’])(?=\s))?[\s.\-/]*"
+_MONTH: Final = rf"(?<![^\W\d_])ב?({_ALL})(?:[^\W\d_]|[\u0900-\u0963\u0e31-\u0e4e]){{0,9}}\.?"
+_OF: Final = r"(?:\s*(?:of|de|del|di|da|d['’]|พ\.ศ\.)(?=\s))?[\s.\-/]*"
 _ISO: Final = re.compile(rf"(?<![\d.]){_YEAR}[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])(?!\d)")
 _SIGNS: Final = re.compile(rf"{_YEAR}\s*[年년]\s*(\d{{1,2}})\s*[月월]\s*(\d{{1,2}})\s*[日일]?")
 _DAY_MONTH: Final = re.compile(
-    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|er|º|ª|\.)?{_OF}{_MONTH},?{_OF}(?:den\s)?{_YEAR}", re.IGNORECASE
+    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|er|º|ª|\.)?{_OF}{_MONTH},?{_OF}(?:den\s)?(19[89]\d|20\d\d|25[3-9]\d)(?!\d)",
+    re.IGNORECASE,
 )
 _MONTH_DAY: Final = re.compile(rf"{_MONTH}\s*(\d{{1,2}})(?:st|nd|rd|th)?[,.]?\s+(?:de\s+)?{_YEAR}", re.IGNORECASE)
 _YEAR_MONTH: Final = re.compile(rf"(?<!\d){_YEAR}[\s,]\s*{_MONTH}\s*(\d{{1,2}})(?!\d|,?\s+{_YEAR})", re.IGNORECASE)
+_WITH_DOTS: Final = re.compile(rf"(?<!\d){_YEAR}(?:\.|\s*m\.)\s+{_MONTH}\s*(\d{{1,2}})(?:\.|\s*d\b)", re.IGNORECASE)
+_VIETNAMESE: Final = re.compile(rf"(?<!\d)(\d{{1,2}})\s+tháng\s+(\d{{1,2}})(?:,|,?\s+năm)?\s+{_YEAR}", re.IGNORECASE)
 _FIGURES: Final = re.compile(rf"(?<![\d./-])(\d{{1,2}})([./-])\s?(\d{{1,2}})\2\s?{_YEAR}(?!\.\d)")
+_SHORT: Final = re.compile(r"(?<![\w./-])(\d{1,2})(\.)(\d{1,2})\.([0-4]\d)(?![\w./-])")
 _PATTERNS: Final = (
     (_ISO, 1, 2, 3),
     (_SIGNS, 1, 2, 3),
     (_DAY_MONTH, 3, 2, 1),
     (_MONTH_DAY, 3, 1, 2),
     (_YEAR_MONTH, 1, 2, 3),
+    (_WITH_DOTS, 1, 2, 3),
+    (_VIETNAMESE, 3, 2, 1),
 )
+_DIGITS: Final = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९๐๑๒๓๔๕๖๗๘๙", "0123456789" * 4)
+_LATER: Final = re.compile(
+    r"^\W*(?:last |zuletzt |dernière )?(?:updated?|modified|revised|reviewed|edited|aktualisiert|mis à jour|mise à jour"
+    r"|actualizado|aggiornato|atualizado|bijgewerkt|обновлено)\b",
+    re.IGNORECASE,
+)
+_FIRST: Final = re.compile(
+    r"\b(?:published|posted|created|veröffentlicht|publiée?|publicado|pubblicato|gepubliceerd|опубликовано)\b",
+    re.IGNORECASE,
+)
+_BUDDHIST: Final = 543  # years that Thailand counts more
 _COMPACT: Final = re.compile(r"(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:T?\d{4,6})?Z?")
 _SINCE: Final = re.compile(r"(1[0-9]{9})(?:\d{3})?")
 
 
 def day_of(text: str, *, day_first: bool = False) -> str:
-    """The first date in a text as `YYYY-MM-DD`; empty where there is none.
+    """The first date in a text as `YYYY-MM-DD`, after what says when it was changed the one of publication; empty where
+    there is none.
 
     Args:
         day_first: whether 3/4/2024 is a day of April, as everywhere but in the United States.
     """
     text = text[:2000].strip()
+    if not text.isascii():
+        text = text.translate(_DIGITS)
+    if is_of_change(text) and (published := _FIRST.search(text)) is not None:
+        later = day_of(text[published.start() :], day_first=day_first)
+        if later:
+            return later
     if match := _COMPACT.fullmatch(text):
         return as_day(match[1], match[2], match[3])
     if match := _SINCE.fullmatch(text):
@@ -69,16 +93,29 @@ def day_of(text: str, *, day_first: bool = False) -> str:
     for pattern, year, month, number in _PATTERNS:
         if match := pattern.search(text):
             named = match[month] if match[month].isdigit() else str(_MONTHS[match[month].lower()])
+            if ". listopada" in match[0]:  # Croatian; without a full stop after the day, Polish and a month later
+                named = "10"
             found.append((match.start(), as_day(match[year], named, match[number])))
-    if match := _FIGURES.search(text):
+    if match := _FIGURES.search(text) or _SHORT.search(text):
         first, second = match[1], match[3]
         american = match[2] == "/" and not day_first and int(first) <= 12
         if not american and int(second) <= 12:
             first, second = second, first
-        found.append((match.start(), as_day(match[4], first, second)))
+        found.append((match.start(), as_day(match[4] if len(match[4]) > 2 else f"20{match[4]}", first, second)))
     return next((each for _, each in sorted(found) if each), "")
+
+
+def is_of_change(text: str) -> bool:
+    """Whether a text begins by saying that a page was changed."""
+    return _LATER.match(text) is not None
+
+
+def says_published(text: str) -> bool:
+    """Whether a text says that something was published."""
+    return _FIRST.search(text) is not None
 
 
 def as_day(year: str, month: str, number: str) -> str:
     """A day as `YYYY-MM-DD`; empty where there is none of that number."""
+    year = str(int(year) - _BUDDHIST) if year >= "2500" else year
     return f"{year}-{int(month):02d}-{int(number):02d}" if 1 <= int(month) <= 12 and 1 <= int(number) <= 31 else ""

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from comity import urls
 from comity.retrieve.metadata import json_ld, microdata, titles
-from comity.retrieve.metadata.days import day_of
+from comity.retrieve.metadata.days import day_of, is_of_change, says_published
 from comity.retrieve.metadata.json_ld import Entity, Object, plain
 from comity.retrieve.metadata.titles import TitleSource, inside, shown
 from comity.retrieve.page.tree import Node, Text, Tree, ordered
@@ -50,7 +50,8 @@ _BY: Final = re.compile(
     r"^(?:(?:(?:written|posted|reviewed|words|story|published|medically reviewed|article|text)\s+)?by\b:?\s*"
     r"|(?:authors?|auth?or(?:in|a|e)?|auteure?|autori|författare|forfatter|autoři|автор|κείμενο|text|texte|testo|tekst"
     r"|door|written by)\s*:\s*|authors?\s+(?=\w+\s\w)|(?:作者|文|撰文|記者|记者|編集|글|기자)\s*[:：/／]\s*"
-    r"|(?:von|par|por|di|da|door|av|af|przez|od|от|oleh|от|yazan|készítette)\s+(?=\w+[-\s]\w))",
+    r"|(?:von|par|por|di|da|door|av|af|przez|od|от|oleh|yazan|készítette|írta|του|της|bởi)\s+(?=\w+[-\s]\w)"
+    r"|(?:írta|yazan|bởi|tác giả)\s*:\s*|(?-i:De)\s+(?-i:(?=[A-ZÀ-Þ]\w+\s[A-ZÀ-Þ]))|(?:โดย|מאת)[:\s]+)",
     re.IGNORECASE,
 )
 _BY_NAME: Final = re.compile(
@@ -73,7 +74,7 @@ _NO_NAME: Final = re.compile(
 )
 _TIMES: Final = re.compile("-.*(?:time|date)|(?:time|date).*-")  # elements of a site's own
 _BESIDE: Final = {"nav", "aside", "footer"}
-_YEAR: Final = re.compile(r"(?:19[89]|20[0-4])\d")
+_YEAR: Final = re.compile(r"(?:19[89]|20[0-4]|25[3-9])\d|[٢۲२๒][٠۰०๐]")
 _LONGEST_DATE: Final = 80
 _LETTERS: Final = re.compile(r"[^\W\d_]")
 _FEW_LETTERS: Final = 12  # of words that stand with a date and are none of those that do so often
@@ -357,6 +358,7 @@ def _dates(
     for node in [each for each in times if not _is_beside(each)][:5]:
         if that := day(node.attributes.get("datetime") or node.attributes.get("ts", "")) or day(node.text()[:100]):
             yield Field(that, "markup")
+    changed = ""  # a day of change counts where no other is said to be of publication
     title = tree.first("h1")
     top = title.number if title is not None else 0
     for node in sorted(tree.holding(_OF_DATES, _DATING), key=lambda node: abs(node.number - top)):
@@ -365,7 +367,12 @@ def _dates(
                 yield Field(that, "markup")
             text = " ".join(shown(node, hidden, 300).split())
             if len(text) < 120 and (that := day(text)):
-                yield Field(that, "markup")
+                if is_of_change(text):
+                    changed = changed or that
+                elif not changed or says_published(text):
+                    yield Field(that, "markup")
+    if changed:
+        yield Field(changed, "markup")
     heading = tree.first("h1")
     around = heading.parent.parent if heading is not None and heading.parent is not None else None
     if around is not None and (that := day(" ".join(shown(around, hidden, 1500).split()))):
