@@ -1,5 +1,7 @@
 """A crawl never waits for who reads what it says: a terminal that hangs, a supervisor that was stopped."""
 
+import asyncio
+import io
 import json
 import os
 import pty
@@ -10,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import ALLOW
@@ -17,6 +20,7 @@ from postgres import Server
 from sites import HANGS, Site
 
 from comity.crawler.workers import leases
+from comity.crawler.workers.jobs import pack, read_word, read_words
 from comity.crawler.workers.store import CrawlStore
 from comity.frontier.postgresql import database
 
@@ -124,3 +128,21 @@ def test_a_lease_is_not_renewed_for_work_that_stands_still(postgres: Server) -> 
         keeper.close()
         database.drop(db, where)
     store.close()
+
+
+@pytest.mark.parametrize("kept", [0, 3, 4, 9])
+def test_a_word_that_is_cut_off_in_a_pipe_is_none(kept: int) -> None:
+    """The other side died while it wrote."""
+    whole = pack(("stop", 1))
+    pipe = io.BytesIO(whole + whole[:kept])
+    assert read_word(pipe) == ("stop", 1)
+    with pytest.raises(EOFError):
+        read_word(pipe)
+
+    async def heard() -> list[Any]:
+        stream = asyncio.StreamReader()
+        stream.feed_data(whole + whole[:kept])
+        stream.feed_eof()
+        return [word async for word in read_words(stream)]
+
+    assert asyncio.run(heard()) == [("stop", 1)]

@@ -217,11 +217,11 @@ class URLFilter:
 
     def too_deep(self, found: Iterable[str]) -> None:
         """Count links that are left out because their page is too deep: they can still be found nearer to the start."""
-        self._book.stats.outside += self._left_out(found)
+        self._book.count("outside", self._left_out(found))
 
     def unfollowed(self, found: Iterable[str]) -> None:
         """Count links that are left out because their page asks not to follow them; another may lead there."""
-        self._book.stats.nofollow += self._left_out(found)
+        self._book.count("nofollow", self._left_out(found))
 
     def _left_out(self, found: Iterable[str]) -> int:
         """How many of some URLs were not met lately, and not left out lately either."""
@@ -270,7 +270,7 @@ class URLFilter:
                 return
             url = clean
             if not self._scope.covers(url, depth=depth, lists=kind is EntryKind.SITEMAP):
-                self._book.stats.outside += 1
+                self._book.count("outside", 1)
                 return
         host = urls.host(url)
         if (place := self._place) is not None and (shard := place.elsewhere(host)) is not None:

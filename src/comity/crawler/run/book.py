@@ -7,7 +7,7 @@ time holds nobody up. Entering does not wait for anything: what has begun to be 
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from comity.crawler.finding.duplicates import Duplicates
 from comity.crawler.finding.recrawl import RefreshRun
@@ -89,6 +89,7 @@ class Book:
         self._on_their_way = Unsaved()  # with the commit under way
         self._collector = collector
         self._ledger = opened.ledger
+        self.copied = opened.ledger.copy  # an answer's body is a copy that was kept from earlier
         self._memory = memory
         self._quota = quota
         self._duplicates = None if duplicates == "off" else Duplicates(facts, near=duplicates == "near")
@@ -181,6 +182,10 @@ class Book:
         if found.kind is EntryKind.SITEMAP:
             self.unsaved.unread.add(found.host)
 
+    def count(self, counter: Literal["outside", "nofollow", "waited"], number: float) -> None:
+        """Something is counted that no record and no URL of the queue says: so many more."""
+        setattr(self.stats, counter, getattr(self.stats, counter) + number)
+
     def message(self, shard: int, message: Message) -> None:
         """Something was found that concerns another shard."""
         self.unsaved.batch.messages.append((shard, message))
@@ -210,10 +215,6 @@ class Book:
         self._collector.request(request)
         if self._telemetry is not None:
             self._telemetry.request(request)
-
-    def copied(self, response: Response) -> None:
-        """An answer's body is a copy that was kept from earlier."""
-        self._ledger.copy(response)
 
     def take(self) -> Unsaved:
         """All that became of URLs since the last commit, for the one that begins."""

@@ -323,7 +323,7 @@ class Scheduler:
                 return
             ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
             if ready_at < math.inf:
-                self._book.stats.waited += max(ready_at - self._clock.monotonic(), 0.0)
+                self._book.count("waited", max(ready_at - self._clock.monotonic(), 0.0))
             self.hosts.push(host, ready_at)
         elif len(host.under_way) < self._settings.per_host:
             self.hosts.push(host, max(host.not_before, self._client.driver.ready_at(host.name)))

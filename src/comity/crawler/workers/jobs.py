@@ -1,12 +1,16 @@
 """What a worker is to do, and what it and the process that started it say to each other."""
 
+import asyncio
 import os
+import pickle
 import socket
+import struct
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Final, Protocol
 
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.sharding.shards import CrawlManifest
@@ -22,6 +26,32 @@ text; of a crawl in a folder `round` RoundRequest and `let go` shard, token, sta
 """
 Say = Callable[..., None]
 Listen = Callable[[Callable[[Word], None]], None]
+_HEAD: Final = struct.Struct("!I")  # before each word in a pipe: how many octets it has
+
+
+def pack(word: Any) -> bytes:
+    """A word as it goes through a pipe between two processes of one crawl."""
+    data = pickle.dumps(word)
+    return _HEAD.pack(len(data)) + data
+
+
+def read_word(file: BinaryIO) -> Any:
+    """The next word of a pipe.
+
+    Raises:
+        EOFError: the other side is gone.
+    """
+    try:
+        return pickle.loads(file.read(*_HEAD.unpack(file.read(_HEAD.size))))
+    except (struct.error, pickle.UnpicklingError) as error:
+        raise EOFError from error
+
+
+async def read_words(stream: asyncio.StreamReader) -> AsyncIterator[Word]:
+    """The words of a pipe, until the other side is gone."""
+    with suppress(asyncio.IncompleteReadError, ConnectionError):
+        while True:
+            yield pickle.loads(await stream.readexactly(*_HEAD.unpack(await stream.readexactly(_HEAD.size))))
 
 
 @dataclass(frozen=True, slots=True)

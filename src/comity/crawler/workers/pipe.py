@@ -4,39 +4,13 @@ the place of standard input, and says what it has to say through another.
 
 import asyncio
 import os
-import pickle
-import struct
 import threading
 from collections.abc import Callable
-from typing import Any, BinaryIO, Final
+from typing import Any
 
-from comity.crawler.workers.jobs import Job, Word
+from comity.crawler.workers.jobs import Job, Word, pack, read_word
 from comity.crawler.workers.member import worker_of
 from comity.errors import ComityError
-
-_HEAD: Final = struct.Struct("!I")
-
-
-def pack(word: Any) -> bytes:
-    """A word as it goes through a pipe between two processes of one crawl."""
-    data = pickle.dumps(word)
-    return _HEAD.pack(len(data)) + data
-
-
-def read_word(file: BinaryIO) -> Any:
-    """The next word of a pipe.
-
-    Raises:
-        EOFError: the other side is gone.
-    """
-    head = file.read(_HEAD.size)
-    if len(head) < _HEAD.size:
-        raise EOFError
-    (size,) = _HEAD.unpack(head)
-    data = file.read(size)
-    if len(data) < size:
-        raise EOFError
-    return pickle.loads(data)
 
 
 class Pipe:

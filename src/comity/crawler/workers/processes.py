@@ -1,7 +1,6 @@
 """A worker as the process sees it that starts it: what it says, whether it is well, how often it died."""
 
 import asyncio
-import pickle
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -9,8 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Protocol
 
-from comity.crawler.workers.jobs import Job, Word
-from comity.crawler.workers.pipe import pack
+from comity.crawler.workers.jobs import Job, Word, pack, read_words
 from comity.errors import InvalidSetting
 
 # What lies in the current folder is not run, and what this process leaves alone a worker does too.
@@ -84,13 +82,9 @@ class Child:
             with suppress(OSError, RuntimeError):  # it is dying, which is found out soon
                 self._process.stdin.write(pack(word))
 
-    async def words(self) -> AsyncIterator[Word]:
+    def words(self) -> AsyncIterator[Word]:
         assert self._process.stdout is not None
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                head = await self._process.stdout.readexactly(4)
-                data = await self._process.stdout.readexactly(int.from_bytes(head, "big"))
-                yield pickle.loads(data)
+        return read_words(self._process.stdout)
 
 
 def children(command: Sequence[str]) -> Start:
