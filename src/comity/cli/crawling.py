@@ -4,9 +4,10 @@ import dataclasses
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -20,7 +21,7 @@ from comity.cli.logs import logging_to
 from comity.cli.options import as_typed, loaded
 from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, say
-from comity.configuration import Configuration
+from comity.configuration import Configuration, every_setting
 from comity.crawler import Crawler, CrawlSettings
 from comity.crawler.plugins import SchemaExpander, look_in
 from comity.crawler.progress.stats import shown
@@ -51,39 +52,10 @@ DEMO_DELAY: Final = 0.2  # seconds; the demo site is ours
 _LEASE: Final = SettingField(name="--lease", hint=float, unit="seconds")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlOptions:
-    """What was typed, but for the settings."""
+class CrawlOptions(SimpleNamespace):
+    """What was typed, but for the settings, by the names that the options of the command have (commands/crawl.py)."""
 
-    url: tuple[str, ...]
-    folder: Path | None
-    form: str | None
-    compress: str | None
-    urls: Path | None
-    sink: str | None
-    source: str | None
-    resume: bool
-    refresh: bool
-    demo: bool
-    report: Path | None
-    join: bool
-    store: str | None
-    lease: str | None
-    engine: str
-    address: str | None
-    workers: int
-    shards: int | None
-    expander: str | None
-    schema: Path | None
-    quiet: bool
-    verbose: int
-    log: Path | None
-    metrics: str | None
-    dashboard: int | None
-    ok_if_some_failed: bool
-    as_json: bool
-
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         """See that they go together."""
         if self.sink is not None and self.form is not None:
             raise click.UsageError("--format and --sink exclude each other")
@@ -115,13 +87,15 @@ class CrawlOptions:
     def written_by(self) -> str | None:
         """The format or plug-in of the output."""
         packed = {"gzip": "jsonl.gz", "zstd": "jsonl.zst"}  # as --format may say it too
-        return self.sink or (self.form if self.compress is None else packed[self.compress])
+        form: str | None = self.sink or (self.form if self.compress is None else packed[self.compress])
+        return form
 
     @property
     def expanded_by(self) -> str | None:
         """The plug-in that makes records of pages."""
         if self.schema is None:
-            return self.expander
+            plugin: str | None = self.expander
+            return plugin
         return SchemaExpander(read(self.schema).decode("utf-8-sig", "replace")).name
 
 
@@ -131,9 +105,11 @@ def crawled(given: dict[str, Any]) -> Exit:
     Args:
         given: the options by name.
     """
-    typed = CrawlOptions(**{name: given.pop(name) for name in CrawlOptions.__dataclass_fields__})
+    settings = {name: value for name, value in given.items() if name == "config" or name in every_setting()}
+    typed = CrawlOptions(**{name: value for name, value in given.items() if name not in settings})
+    typed.check()
     expander = typed.expanded_by
-    configuration = loaded(**given)
+    configuration = loaded(**settings)
     seeds = [*map(normalise, typed.url), *(urls_in(typed.urls) if typed.urls is not None else ())]
     console = Console(stderr=True)
     try:
@@ -204,7 +180,7 @@ def _crawler(
         if store is not None:
             begun = begun_in(store)
         policy, goes_on = _as_begun(begun.policy, configuration)
-        how["settings"], limits = _told_anew(begun.settings, configuration)
+        how["settings"], limits = _settings_for_run(begun.settings, configuration)
     if typed.engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
         shards = shards_for(typed.workers)  # one worker is placed as several are
     how |= {"policy": policy, "client_settings": client_settings, "refresh": typed.refresh}
@@ -305,7 +281,7 @@ def _as_begun(begun: Policy | None, configuration: Configuration) -> tuple[Polic
     return begun, f"resuming with the earlier settings: {shown(begun.agent)}, {pace}"
 
 
-def _told_anew(before: Mapping[str, Any], configuration: Configuration) -> tuple[dict[str, Any], str]:
+def _settings_for_run(before: Mapping[str, Any], configuration: Configuration) -> tuple[dict[str, Any], str]:
     """The settings of a crawl that the command line gives now, and those that hold for one run only; and in words
     which others it goes on with."""
     now = configuration.crawl

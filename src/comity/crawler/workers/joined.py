@@ -34,7 +34,7 @@ from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.shared import STALLED, SharedCrawl
 from comity.crawler.workers.store import LONG, CrawlStore
 from comity.errors import InvalidSetting, StorageError
-from comity.frontier.postgresql.database import address, make, see_that_it_will_do
+from comity.frontier.postgresql.database import address, check_server, make
 from comity.frontier.postgresql.view import ShardTables
 from comity.frontier.values import Run, Superseded
 from comity.net import ClientSettings
@@ -130,7 +130,7 @@ class StoreCoordination:
         ours = None if how == "begin" else mark_of(store)
         check_free(folder, ours)
         with store.open() as db:
-            see_that_it_will_do(db, store.where, manifest.shards, workers)
+            check_server(db, store.where, manifest.shards, workers)
             if how == "begin":
                 make(db, store.where, manifest.shards, asdict(manifest), lease=lease, pages=pages, command=command)
         (ours or mark_of(store)).write(folder)

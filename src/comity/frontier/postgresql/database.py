@@ -352,7 +352,7 @@ def is_made(db: Any, where: Address) -> bool:
     return True
 
 
-def see_that_it_will_do(db: Any, where: Address, shards: int, workers: int) -> None:
+def check_server(db: Any, where: Address, shards: int, workers: int) -> None:
     """Whether the server is new enough and has connections enough for all shards and the workers of one machine.
 
     Raises:
