@@ -45,6 +45,60 @@ def test_what_stands_in_a_row_stays_apart(body: str, shown: str) -> None:
     assert markdown(body) == shown
 
 
+MATHJAX = '<script src="https://cdn.example/mathjax@3/tex.js"></script>'
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (rf"{MATHJAX}<p>So $a_1 * b_2$ and \(p_1*q_1*r\) hold.", "So $a_1 * b_2$ and $p_1*q_1*r$ hold."),
+        (rf"{MATHJAX}<p>So \[x_1*y\] and $$z^2*y$$ hold.", "So $$x_1*y$$ and $$z^2*y$$ hold."),
+        (f"{MATHJAX}<p>From $5 to $6, or US$7_a and $8.", "From $5 to $6, or US$7_a and $8."),
+        (rf"{MATHJAX}<p>See <code>$a_1$ \(b\)</code>.", r"See `$a_1$ \(b\)`."),
+        ("<p>So $a_1 * b_2$ holds.", r"So $a_1 \* b_2$ holds."),
+    ],
+    ids=["in a sentence", "displayed", "prices", "code", "a page that draws none"],
+)
+def test_formulas_in_the_text_of_a_page_that_draws_them_are_not_escaped(body: str, shown: str) -> None:
+    assert markdown(body) == shown
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ('<pre class="EnlighterJSRAW" data-enlighter-language="php">a</pre>', "```php\na\n```"),
+        ('<div class="highlight highlight-text-html-basic"><pre>a</pre></div>', "```html\na\n```"),
+        (
+            "<div role=grid><div role=row><div role=gridcell>a</div><div role=gridcell>b</div></div>"
+            "<div role=row><div role=gridcell>c</div><div role=gridcell>d</div></div></div>",
+            "|  |  |\n| --- | --- |\n| a | b |\n| c | d |",
+        ),
+        ("<div role=grid><p>One lamp.</p><p>Two lamps.</p></div>", "One lamp.\n\nTwo lamps."),
+        (
+            "<ul><li><span role=checkbox aria-checked=true></span> a<li><span role=checkbox></span> b</ul>",
+            "- [x] a\n- [ ] b",
+        ),
+        ("<h2>Lamps <span class=material-icons>link</span></h2><p>Burn.</p>", "## Lamps\n\nBurn."),
+        ("<p>Go <i class='icon material-symbols-outlined'>arrow_forward</i> on.</p>", "Go on."),
+        (
+            "<p>Text<sup><a href='#r1'>1</a></sup> and<sup><a href='#r3'>3</a></sup>.</p>"
+            "<ol><li id=r1>One.<li id=r2>Two.<li id=r3>Three.</ol>",
+            "Text[^1] and[^2].\n\n2. Two.\n\n[^1]: One.\n\n[^2]: Three.",
+        ),
+        (
+            '<p>A lamp<span class="ltx_note ltx_role_footnote"><sup class="ltx_note_mark">1</sup>'
+            '<span class="ltx_note_outer"><span class="ltx_note_content"><sup class="ltx_note_mark">1</sup>'
+            '<span class="ltx_tag ltx_tag_note">1</span>The note.</span></span></span> burns.</p>',
+            "A lamp[^1] burns.\n\n[^1]: The note.",
+        ),
+    ],
+    ids=["Enlighter", "HTML of GitHub", "a grid", "a grid of no rows", "boxes", "an icon", "an icon in a sentence",
+         "a list partly cited", "LaTeXML"],
+)  # fmt: skip
+def test_what_markup_means_is_kept_where_its_element_does_not_say_it(body: str, shown: str) -> None:
+    assert markdown(body) == shown
+
+
 # covers: W14
 @pytest.mark.parametrize(
     "formula",

@@ -15,7 +15,7 @@ NUMBERS: Final = re.compile(
 """Classes of elements that hold numbers of lines."""
 _LANGUAGE: Final = re.compile(r"[A-Za-z0-9+#]{1,20}")
 _STATED: Final = re.compile(
-    r"(?:language|lang|highlight-source|highlight|mw-highlight-lang|brush:)-?([A-Za-z0-9+#]{1,20});?"
+    r"(?:language|lang|highlight-source|highlight-text|highlight|mw-highlight-lang|brush:)-?([A-Za-z0-9+#]{1,20})(?:-basic)?;?"
 )
 _BEFORE: Final = frozenset(("hljs", "brush:", "sourceCode", "prettyprint", "prism", "chroma"))
 _NO_LANGUAGE: Final = frozenset(
@@ -166,7 +166,7 @@ def language(pre: Node) -> str:
     around = pre.parent
     for node in filter(None, (pre, inner, around, around.parent if around is not None else None)):
         own = node is pre or node is inner
-        for name in ("data-lang", "data-language", "data-code-lang"):
+        for name in ("data-lang", "data-language", "data-code-lang", "data-enlighter-language"):
             if _LANGUAGE.fullmatch(stated := node.attributes.get(name, "")):
                 return stated
         classes = node.attributes.get("class", "").split()

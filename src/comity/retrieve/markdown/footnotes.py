@@ -18,6 +18,7 @@ _BACK: Final = re.compile(
 )
 _HOLDS_NOTE: Final = frozenset("li p div aside dd section blockquote".split())
 _INLINE: Final = ("sidenote", "marginnote", "ltx_role_footnote")
+_LATEXML_MARKS: Final = frozenset(("ltx_note_mark", "ltx_tag_note"))
 _MOST: Final = 2_000
 
 
@@ -72,8 +73,8 @@ def found(tree: Tree, url: str) -> Footnotes:
     for node in (*tree.holding(_INLINE, ("span",)), *tree.all("d-footnote")):
         if node.name == "d-footnote" or any(each in _INLINE for each in node.attributes.get("class", "").split()):
             notes.inline[node] = len(numbers) + len(notes.inline) + 1
-            for mark in _inside(node, "sup"):
-                mark.skipped |= "ltx_note_mark" in mark.attributes.get("class", "")
+            for mark in (*_inside(node, "sup"), *_inside(node, "span")):
+                mark.skipped |= not _LATEXML_MARKS.isdisjoint(mark.attributes.get("class", "").split())
     return notes
 
 

@@ -14,6 +14,14 @@ from comity.retrieve.page.tree import Node, Text, Tree
 
 _LONGEST: Final = 4_000
 _DELIMITED: Final = re.compile(r"\s*(?:\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$|\$(.*)\$)\s*", re.DOTALL)
+_IN_TEXT: Final = re.compile(
+    r"\\\((?P<inline>.+?)\\\)|\\\[(?P<block>.+?)\\\]|(?<!\\)\$\$(?P<shown>[^$]+)\$\$"
+    r"|(?<![\\$])\$(?P<dollar>(?=[^$]*[\\_^{])[^\s$](?:[^$\n]*[^\s$\\])?)\$(?![\d$])",
+    re.DOTALL,
+)
+"""Formulas in running text, which a script draws; between single dollars only what looks like one, as no price does."""
+_DRAWS: Final = re.compile(r"mathjax|katex", re.IGNORECASE)
+_VERBATIM: Final = frozenset("pre code tt kbd samp textarea script style math".split())
 _COMMAND: Final = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}|\\[A-Za-z]+")
 _NUMBER: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.]*")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
@@ -64,6 +72,36 @@ def marked(tree: Tree) -> None:
             _become(
                 tree, node, said.removeprefix("{\\displaystyle").removesuffix("}") if "displaystyle" in said else said
             )
+
+    if any(_DRAWS.search(node.attributes.get("src", "")) for node in tree.named.get("script", ())):
+        _mark_text(tree)
+
+
+def _mark_text(tree: Tree) -> None:
+    """Have formulas that stand in the text between delimiters be elements."""
+    stack = [tree.first("body") or tree.root]
+    while stack:
+        node = stack.pop()
+        children: list[Node | Text] = []
+        for child in node.children:
+            if isinstance(child, Node):
+                children.append(child)
+                if child.name not in _VERBATIM and not child.skipped:
+                    stack.append(child)
+                continue
+            at, text = 0, child.text
+            for match in _IN_TEXT.finditer(text) if "$" in text or "\\" in text else ():
+                formula = Node()
+                formula.parent, formula.number, formula.words, formula.kept_words = node, node.number, 0, 0
+                formula.attributes, formula.children = {}, []
+                _become(tree, formula, match[match.lastgroup or 0], display=match.lastgroup in ("block", "shown"))
+                if formula.children:
+                    children += [Text(text[at : match.start()])] if at < match.start() else []
+                    children.append(formula)
+                    at = match.end()
+            if at < len(text):
+                children.append(Text(text[at:]) if at else child)
+        node.children = children
 
 
 def _become(tree: Tree, node: Node, tex: str, *, display: bool = False) -> None:

@@ -115,6 +115,9 @@ def joined(blocks: Iterable[Block], *, tight: bool = False) -> str:
     return "".join(parts)
 
 
+_TABLES: Final = frozenset(("table", "grid", "treegrid"))
+
+
 class Writer:
     """Writes one page; `container` and `inline` call each other as the page is nested."""
 
@@ -169,7 +172,8 @@ class Writer:
         """One block-level element."""
         kind = self._kinds.get(node.name)
         if kind is None and "role" in node.attributes:
-            kind = {"heading": self._heading, "table": self._table}.get(node.attributes["role"].strip().lower())
+            role = node.attributes["role"].strip().lower()
+            kind = self._heading if role == "heading" else self._table if role in _TABLES else None
         if node in self._notes.notes:
             self._note(node, out)
         elif kind is not None:
@@ -215,6 +219,8 @@ class Writer:
             if not run and node.attributes.get("type", "").lower() == "checkbox" and _begins_item(node):
                 run.append("[x] " if "checked" in node.attributes else "[ ] ")
         elif name != "rp":
+            if not run and node.attributes.get("role") == "checkbox" and _begins_item(node):
+                run.append("[x] " if node.attributes.get("aria-checked") == "true" else "[ ] ")
             self._into(node, run, inside)
 
     def text_of(self, node: Node) -> str:
@@ -302,6 +308,7 @@ class Writer:
                 continue
             elif child in self._notes.notes:
                 self._note(child, notes)
+                number += -1 if backwards else 1
                 continue
             else:
                 self._tick()

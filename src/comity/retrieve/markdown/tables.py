@@ -39,6 +39,9 @@ def _part(node: Node) -> str:
 def write(writer: Writer, table: Node, out: list[tuple[str, str]]) -> None:
     """Add a table's blocks to `out`."""
     head, rows, captions = _rows(table, writer)
+    if table.name != "table" and _is_layout(table, head + rows):
+        writer.container(table, out)
+        return
     for caption in captions:
         writer.container(caption, out)
     if _is_layout(table, head + rows):

@@ -27,14 +27,14 @@ _LITE: Final = {
 }
 _ID: Final = re.compile(r"[\w-]{1,40}")
 _FILE: Final = re.compile(r"\.(?:jpe?g|png|webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
-_TOOLS: Final = ("mw-editsection",)
-"""Classes of links that edit the page."""
+_TOOLS: Final = re.compile(r"(?:^|\s)(?:mw-editsection|material-(?:icons|symbols)(?:-\w+)?)(?:\s|$)")
+"""Classes of links that edit the page, and of icons whose text is the name of a glyph."""
 
 
 def plain(tree: Tree) -> None:
     """Have a page's players, images and tools be what later passes know them as."""
-    for node in tree.holding(_TOOLS, ("span", "div")):
-        node.skipped |= not set(_TOOLS).isdisjoint(node.attributes.get("class", "").split())
+    for node in tree.holding(("mw-editsection", "material-"), ("span", "div", "i")):
+        node.skipped |= _TOOLS.search(node.attributes.get("class", "")) is not None
     for node in tree.all("iframe", "amp-iframe"):
         source = next((node.attributes[name] for name in _SOURCES if "//" in node.attributes.get(name, "")), "")
         if (match := _PLAYERS.match(source.strip())) is not None:
