@@ -10,7 +10,7 @@ from commands import ALLOW, comity
 from sites import Site
 
 from comity import CrawlSettings
-from comity.crawler.output.stored import CHECKED
+from comity.crawler.output.reader import CHECKED
 from comity.errors import InvalidSetting
 
 FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "sqlite", "parquet", "warc", "files")

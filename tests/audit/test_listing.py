@@ -149,12 +149,12 @@ def test_the_pages_that_link_to_a_url_are_named_and_whether_all_were_looked_at(s
 def test_what_became_of_a_url_is_told_without_reading_the_records_of_others(
     shop: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from comity.crawler.output import stored
+    from comity.crawler.output import reader
 
     crawl(shop, tmp_path)
     read: list[bytes] = []
-    loaded = stored.load
-    monkeypatch.setattr(stored, "load", lambda data: (read.append(data), loaded(data))[1])
+    loaded = reader.load
+    monkeypatch.setattr(reader, "load", lambda data: (read.append(data), loaded(data))[1])
     assert fate_of(tmp_path, shop.url("/target")).fate == "kept"
     assert read
     assert all(shop.url("/target").encode() in data for data in read)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from comity.audit.fate import body_of
 from comity.audit.latest import pages, sink_of
 from comity.crawler.finding.canonicalize import Canonicalizer
-from comity.crawler.output.stored import read_lines
+from comity.crawler.output.reader import read_lines
 from comity.crawler.places.written_crawl import Part, WrittenCrawl, written_crawl
 from comity.crawler.sinks.runner import read_back
 from comity.signals.links import read_page

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from comity.crawler.output.stored import JsonLine, JsonObject, read_lines, shape, wrong_field
+from comity.crawler.output.reader import JsonLine, JsonObject, read_lines, shape, wrong_field
 from comity.crawler.places.written_crawl import Part
 from comity.crawler.sinks.runner import LEDGER as FILE
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from comity.audit.paces import TOLERANCE
-from comity.crawler.output.stored import JsonLine, JsonObject, load
+from comity.crawler.output.reader import JsonLine, JsonObject, load
 from comity.errors import ComityError, InputError
 from comity.http_rules import REDIRECTS
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult

@@ -18,7 +18,7 @@ from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.finding.scope import Scope
 from comity.crawler.finding.traps import Traps
-from comity.crawler.output.stored import CHECKED
+from comity.crawler.output.reader import CHECKED
 from comity.crawler.places.crawl_at import crawl_at
 from comity.crawler.places.written_crawl import Part, written_crawl
 from comity.crawler.progress.stats import UNREACHABLE

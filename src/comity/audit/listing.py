@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from comity import times
 from comity.audit.fate import story, waiting
-from comity.crawler.output.stored import load
+from comity.crawler.output.reader import load
 from comity.crawler.places.crawl_at import ReadCrawl, crawl_at
 from comity.crawler.places.written_crawl import Part, WrittenCrawl, written_crawl
 from comity.errors import InputError

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from comity import times, urls
 from comity.audit.chain import Proof
-from comity.crawler.output.stored import JsonObject, StoredRecord, shape, wrong_field
+from comity.crawler.output.reader import JsonObject, StoredRecord, shape, wrong_field
 from comity.crawler.sinks import OURS
 from comity.crawler.sinks.formats import FORMATS
 from comity.crawler.sinks.runner import read_back

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from comity.crawler.output.stored import JsonObject
+from comity.crawler.output.reader import JsonObject
 from comity.policy import Policy
 
 EFFECTIVE = 1.0  # seconds after which an order holds for what is sent

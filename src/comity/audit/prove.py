@@ -14,7 +14,7 @@ from comity.audit import chain, evidence, seal
 from comity.audit.chain import Proof, ProofFinding
 from comity.audit.outputs import LedgerRequests
 from comity.audit.paces import TOLERANCE, OrdersInForce, Paces
-from comity.crawler.output.stored import JsonLine, JsonObject
+from comity.crawler.output.reader import JsonLine, JsonObject
 from comity.crawler.places.written_crawl import (
     FRONTIER,
     NotKept,

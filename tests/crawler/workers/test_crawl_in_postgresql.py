@@ -23,7 +23,7 @@ from sites import HANGS, Site, linked
 from stores import PostgresStore, exists
 
 from comity import CrawlSettings, Policy
-from comity.crawler.output.stored import read_lines
+from comity.crawler.output.reader import read_lines
 from comity.crawler.places.orders import Order
 from comity.crawler.run.checkpoint import settings_to_dict
 from comity.crawler.sharding.placement import shard_of

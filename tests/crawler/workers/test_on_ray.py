@@ -28,7 +28,7 @@ from test_shards import QUICK, output, sites, stop_by_terminal, whole, words
 from comity._ray import joined
 from comity.audit.prove import prove
 from comity.bulk import part_files, runners, sources
-from comity.crawler.output.stored import read_lines
+from comity.crawler.output.reader import read_lines
 from comity.crawler.sharding.shards import is_running
 from comity.crawler.workers.joined import JoinedCrawl
 from comity.crawler.workers.on_ray import Placed, placing

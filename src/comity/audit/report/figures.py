@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from comity import urls
 from comity.audit.broken import BrokenLink, failed, failures
-from comity.crawler.output.stored import JsonLine, read_lines
+from comity.crawler.output.reader import JsonLine, read_lines
 from comity.crawler.places.written_crawl import Part, written_crawl
 from comity.crawler.progress.stats import Stats, summed
 from comity.crawler.sharding.shards import combined

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from comity import urls
 from comity.crawler.finding.canonicalize import Canonicalizer
-from comity.crawler.finding.met import MetLately
+from comity.crawler.finding.recently_seen import RecentlySeen
 from comity.crawler.finding.scope import Scope
 from comity.crawler.finding.traps import Trap, Traps, redirect_trap
 from comity.crawler.output import records
@@ -195,9 +195,9 @@ class URLFilter:
         self._book = book
         self._origin_policy = origin_policy
         self._place = given.place  # what concerns the hosts of another shard goes there
-        self._recent = MetLately(RECENT)
+        self._recent = RecentlySeen(RECENT)
         self.unmet = self._recent.unmet
-        self._left = MetLately(LEFT_OUT)
+        self._left = RecentlySeen(LEFT_OUT)
         self._scope: Scope = settings.scope_around(seeds, facts.get("scope"))
         self._scope_kept: Scope | None = None  # as `save_state` gave it out last
         self._given: list[str] = []

@@ -35,7 +35,7 @@ from comity.crawler.run.outcomes import (
     Unpaid,
     Unwanted,
 )
-from comity.crawler.run.reading import Reader
+from comity.crawler.run.page_reader import Reader
 from comity.crawler.run.unreachable import UnreachableHosts
 from comity.crawler.sinks import OURS
 from comity.errors import (

@@ -27,7 +27,7 @@ from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.given import Given, Opened
 from comity.crawler.run.limits import Quota
 from comity.crawler.run.memory import Memory
-from comity.crawler.run.reading import Reader
+from comity.crawler.run.page_reader import Reader
 from comity.crawler.run.scheduler import SLOW, Scheduler
 from comity.crawler.run.turns import Turns
 from comity.crawler.run.unreachable import UnreachableHosts

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from comity._utf8 import json_string
-from comity.crawler.output.stored import CHECKED, StoredRecord, from_lines
+from comity.crawler.output.reader import CHECKED, StoredRecord, from_lines
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.frontier.durable import AppendedFile, sync_folder
 

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 from comity import times
 from comity._extras import need
-from comity.crawler.output.stored import CHECKED, StoredRecord, from_lines, is_intact
+from comity.crawler.output.reader import CHECKED, StoredRecord, from_lines, is_intact
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.crawler.sinks.files import line

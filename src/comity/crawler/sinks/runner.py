@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from comity.crawler.output.stored import StoredRecord
+from comity.crawler.output.reader import StoredRecord
 from comity.crawler.sinks import CHANNELS, Channel, Received, Sink
 from comity.crawler.sinks.formats import FORMATS
 from comity.errors import InvalidSetting, StorageError

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from comity.crawler.output.stored import CHECKED, StoredRecord, absent, is_intact
+from comity.crawler.output.reader import CHECKED, StoredRecord, absent, is_intact
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.errors import StorageError

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from comity import times
 from comity._extras import need
-from comity.crawler.output.stored import CHECKED, StoredRecord, absent, open_until
+from comity.crawler.output.reader import CHECKED, StoredRecord, absent, open_until
 from comity.crawler.sinks import Channel, Received, cdxj
 from comity.crawler.sinks.files import line
 from comity.crawler.sinks.packed import gzipped

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import filterfalse
 
 
-class MetLately:
+class RecentlySeen:
     """The URLs met last. What was met long ago leaves one by one, so that memory does not rise and fall.
 
     Args:

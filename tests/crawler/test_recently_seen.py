@@ -1,10 +1,10 @@
 """What was met lately: which URLs a crawl need not ask its frontier about."""
 
-from comity.crawler.finding.met import MetLately
+from comity.crawler.finding.recently_seen import RecentlySeen
 
 
 def test_the_urls_met_last_are_remembered_whatever_their_hashes() -> None:
-    met = MetLately(1000)
+    met = RecentlySeen(1000)
     urls = [f"http://a.example/{number}" for number in range(1000)]
     assert not any(met.meet(url) for url in urls)
     assert met.unmet(urls) == []
@@ -12,7 +12,7 @@ def test_the_urls_met_last_are_remembered_whatever_their_hashes() -> None:
 
 
 def test_the_oldest_leave_one_by_one_and_no_more_than_asked_for_are_kept() -> None:
-    met = MetLately(3)
+    met = RecentlySeen(3)
     for number in range(10):
         met.meet(str(number))
         assert len(met) == min(number + 1, 3)
@@ -20,7 +20,7 @@ def test_the_oldest_leave_one_by_one_and_no_more_than_asked_for_are_kept() -> No
 
 
 def test_a_url_that_was_forgotten_is_unmet_until_it_is_met_again() -> None:
-    met = MetLately(3)
+    met = RecentlySeen(3)
     for url in "ab":
         met.meet(url)
     met.forget("a")
@@ -34,7 +34,7 @@ def test_a_url_that_was_forgotten_is_unmet_until_it_is_met_again() -> None:
 
 
 def test_nothing_is_met_after_all_was_forgotten() -> None:
-    met = MetLately(3)
+    met = RecentlySeen(3)
     for url in "abcd":
         met.meet(url)
     met.clear()
