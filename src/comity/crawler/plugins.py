@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkab
 from uuid import UUID
 
 from comity import urls
+from comity.crawler.output.records import HTML
 from comity.crawler.sinks import Sink
 from comity.errors import ComityError, InvalidSetting, PluginError
+from comity.signals import encodings
+from comity.signals.links import Link, Page
 
 if TYPE_CHECKING:  # who reads a finished crawl needs no HTTP
     from comity.net import Response
-    from comity.signals.links import Page
 
 
 @runtime_checkable
@@ -310,9 +312,6 @@ class SchemaExpander:
         self.name = f"{BY_SCHEMA}{self._schema.text}"
 
     def expand(self, response: "Response") -> Expanded:
-        from comity.crawler.output.records import HTML
-        from comity.signals import encodings
-
         if response.content_type not in HTML:
             return _NOTHING
         stated = response.headers.get("Content-Type")
@@ -332,7 +331,5 @@ def following(read: "Page | None", expanded: Expanded, url: str) -> "Page | None
     """The page with what is to be followed: what it names itself, or what the expander chose and nothing else."""
     if expanded.urls is None:
         return read
-    from comity.signals.links import Link, Page
-
     links = tuple(Link(target) for reference in expanded.urls if (target := urls.join(url, reference)) is not None)
     return Page(url=url, links=links)

@@ -18,6 +18,8 @@ from typing import Any, Final, Protocol
 from comity.crawler.progress.snapshot import ShardState
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.workers.board import RoundAnswer, RoundRequest, gives_back, is_needy
+from comity.crawler.workers.in_folder import ShardsInFolder
+from comity.crawler.workers.in_store import ShardsInStore
 from comity.crawler.workers.jobs import Job, Listen, Say, Watched, Word
 from comity.crawler.workers.shard import Shard
 from comity.errors import ComityError, StorageError
@@ -102,13 +104,7 @@ class _Held:
 
 def worker_of(job: Job, say: Say) -> "Member":
     """What does a job."""
-    if job.store is None:
-        from comity.crawler.workers.in_folder import ShardsInFolder
-
-        return Member(job, say, partial(ShardsInFolder, job, say))
-    from comity.crawler.workers.in_store import ShardsInStore
-
-    return Member(job, say, partial(ShardsInStore, job))
+    return Member(job, say, partial(ShardsInFolder, job, say) if job.store is None else partial(ShardsInStore, job))
 
 
 class Member:
