@@ -391,3 +391,11 @@ def test_a_file_of_a_folder_stands_for_both_schemes_and_www_and_hosts_without_on
     assert "hosts without a robots.txt: 1, by URLs (--json lists all):\n           2  https://sub.a.ex" in run.stdout
     assert verdicts(urls, folder, "MyBot")["may_fetch"].to_pylist() == answers, "Python reads the same folder"
     assert sources.robots(str(folder)).num_rows == 3, "a survey counts each file once"
+
+
+def test_the_summary_shows_no_password_and_counts_a_host_once_however_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "u.txt").write_text("http://me:s3cret@a.example/x\nhttp://A.example:80/x\n")
+    answer = comity("audit", "u.txt", "--robots", str(written(tmp_path)), "-o", "o.csv", "--agents", "A", cwd=tmp_path)
+    assert answer.returncode == 0
+    assert "s3cret" not in answer.stdout + answer.stderr
+    assert "           2  http://a.example\n" in answer.stdout

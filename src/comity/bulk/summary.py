@@ -12,6 +12,8 @@ from comity.bulk.columns import USAGE
 from comity.bulk.outcomes import TOO_EARLY, UNKNOWN
 from comity.bulk.part_files import DIALECTS
 from comity.bulk.report import bars
+from comity.errors import InvalidURL, without_userinfo
+from comity.urls import Url
 
 Counts = Counter[tuple[str, ...]]
 """("urls",), ("verdict", agent, verdict), ("reason", agent, reason), ("host", agent, host) for refused URLs,
@@ -39,11 +41,11 @@ def counted(part: Path) -> Counts:
     plain = pa.table({"agent": refused["agent"].cast(pa.string()), "host": _hosts(refused)})
     for row in plain.group_by(["agent", "host"]).aggregate([([], "count_all")]).to_pylist():
         if row["host"]:
-            found[("host", row["agent"], row["host"])] += row["count_all"]
+            found[("host", row["agent"], _origin(row["host"]))] += row["count_all"]
     first = table.slice(0, len(table) // len(table["agent"].unique())) if len(table) else table
     missing = first.filter(pc.is_in(first["reason"].cast(pa.string()), pa.array([UNKNOWN, TOO_EARLY])))
     for row in pa.table({"host": _hosts(missing)}).group_by("host").aggregate([([], "count_all")]).to_pylist():
-        found[("missing", row["host"] or "none")] += row["count_all"]
+        found[("missing", _origin(row["host"]) if row["host"] else "none")] += row["count_all"]
     changed = json.loads((table.schema.metadata or {}).get(DIALECTS, b"{}"))
     for dialect, by_agent in changed.items():
         for name, count in by_agent.items():
@@ -58,6 +60,14 @@ def _hosts(table: Any) -> Any:
 
     origin = pc.extract_regex(table["url"].cast(pa.string()), r"^(?P<origin>[a-zA-Z]+://[^/?#]*)")
     return pc.struct_field(origin, "origin")
+
+
+def _origin(written: str) -> str:
+    """The host that a URL's origin, as it is written, leads to; without its user name and password."""
+    try:
+        return Url(written).origin
+    except InvalidURL:
+        return without_userinfo(written)
 
 
 def lines(counts: Counts, agents: Sequence[str]) -> list[str]:
