@@ -15,7 +15,7 @@ from commands import ALLOW, comity
 from postgres import Server
 from sites import HANGS, Site, linked
 
-from comity.crawler.workers.sharded import part
+from comity.crawler.sharding.shards import part
 from comity.frontier.postgresql import database
 
 SHARDS = 4
