@@ -153,6 +153,19 @@ def test_a_hostile_page_is_read_within_bounds_or_refused(name: str) -> None:
     assert time.process_time() - started < 120
 
 
+@pytest.mark.parametrize(
+    "part", ["<h2 id=a>t</h2>", "<p>Five words in a paragraph.</p>", "<li>One thing and another thing of a list</li>"]
+)
+def test_a_page_of_equal_parts_takes_no_time_that_grows_by_the_square(part: str) -> None:
+    def used(number: int) -> float:
+        started = time.process_time()
+        read("<main>" + part * number, "https://a.example/")
+        return time.process_time() - started
+
+    used(100)
+    assert used(6_000) < 12 * used(1_500), "75 seconds, and sixteen times as long, where each is compared with all"
+
+
 def test_a_tag_with_a_hundred_thousand_attributes_is_refused_before_it_is_parsed() -> None:
     for tag in ("<p " + " ".join(f"a{n}=1" for n in range(100_000)) + ">x", "<p a=" + "'x'b=" * 50_000 + ">"):
         started = time.process_time()

@@ -80,6 +80,8 @@ _NUMBER: Final = re.compile(r"[0-9]+|\b(?:odd|even|first|last|active)\b")
 LEAST_COPY: Final = 12
 """Words from which on a part that stood on the page already is left out."""
 _MOST_BEGINNINGS: Final = 8
+_MOST_COMPARED: Final = 64
+"""Blocks by which it is told where a copy began: a page of equal ones is read in linear time."""
 _CONTENT: Final = LANDMARK_BITS["main"] | LANDMARK_BITS["article"]
 _SOURCES: Final = frozenset(
     "sources|references|bibliography|works cited|quellen|quellenangaben|einzelnachweise|literatur|références|"
@@ -363,29 +365,27 @@ def _drop_copies(blocks: Sequence[Block]) -> None:
     quote. Code and tables stay.
     """
     kept = [block for block in blocks if block.kept]
-    count = len(kept)
+    data = [_is_data(block) for block in kept]
     beginnings: dict[str, list[int]] = {}
     at = 0
-    while at < count:
-        text = kept[at].text
-        before = beginnings.setdefault(text, [])
-        longest = original = 0
-        for start in before:
-            size = 0
-            while (
-                at + size < count
-                and start + size < at
-                and kept[at + size].text == kept[start + size].text
-                and not _is_data(kept[at + size])
-            ):
-                size += 1
-            if size > longest:
-                longest, original = size, start
-        copy = kept[at : at + longest]
+
+    def alike(start: int, most: int) -> int:
+        """How many blocks from `at` on are those from `start` on, up to so many."""
+        size = 0
+        most = min(most, len(kept) - at, at - start)
+        while size < most and kept[at + size].text == kept[start + size].text and not data[at + size]:
+            size += 1
+        return size
+
+    while at < len(kept):
+        before = beginnings.setdefault(kept[at].text, [])
+        original = max(before, key=lambda start: alike(start, _MOST_COMPARED), default=at)
+        copy = kept[at : at + alike(original, _MOST_COMPARED)]
         if sum(block.words for block in copy) >= LEAST_COPY and _is_shown_twice(kept[original], copy[0]):
+            copy = kept[at : at + alike(original, len(kept))]
             for block in copy:
                 block.kept = False
-            at += longest
+            at += len(copy)
         else:
             if len(before) < _MOST_BEGINNINGS:
                 before.append(at)
