@@ -4,7 +4,7 @@ import contextlib
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from comity.errors import ExtractionFailed
@@ -440,6 +440,7 @@ VALUES += [
         max_size=4,
     )
 )
+@example([("text-indent", "", "var(--x)", True), ("--x", "", "max(-999px, -70em)", False)])
 def test_no_style_that_hides_is_taken_for_one_that_needs_no_reading(parts: list[tuple[str, str, str, bool]]) -> None:
     style = ";".join(
         f"{name}{space}:{space}{value.upper() if loud else value}{space}" for name, space, value, loud in parts

@@ -438,12 +438,14 @@ def test_pages_that_a_worker_told_of_and_did_not_commit_do_not_keep_it_alive(tmp
 
 DEADLY = """
 import os
+import time
 
 from comity.crawler import Expanded
 
 class Deadly:
     def expand(self, response):
         if response.url.endswith("/deadly"):
+            time.sleep(1)  # the other worker keeps pages meanwhile
             os._exit(1)
         return Expanded()
 """

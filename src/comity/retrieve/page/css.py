@@ -163,7 +163,7 @@ def may(name: str, value: str) -> int:
     colours = COLOURS if name == "color" else 0
     if "\\" in value or value.count("(") != value.count(")") or value.count('"') % 2 or value.count("'") % 2:
         return bit | colours  # it ends elsewhere
-    takes = TAKES_VALUE if "var(" in value else 0
+    takes = TAKES_VALUE if "(" in value and "var(" in value.lower() else 0
     return takes | colours | (bit if hides({**company, **declarations(f"{name}:{value}")}) else 0)
 
 
