@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -543,6 +544,37 @@ def test_a_machine_dies_and_another_goes_on(server: Server, sites: list[Site], t
         assert all(min(site.intervals()) > 0.19 for site in sites)
         with store.open() as db:
             database.drop(db, store.where)
+
+
+def test_the_shards_of_a_worker_that_was_killed_wait_for_no_lease(
+    server: Server, sites: list[Site], tmp_path: Path
+) -> None:
+    url = server.url(f"killed_{os.getpid()}_{time.monotonic_ns()}")
+    store = CrawlStore(database.address(url))
+    words = ["--store", url, "--lease", "10m", "--workers", "2"]
+    policy = [*ALLOW, "--scope", "any", "--delay", "0.2", "--shards", str(SHARDS), "-q", "--json"]
+    command = [sys.executable, "-m", "comity", "crawl", *words, *policy, "-o", str(tmp_path / "out")]
+    deadline = time.monotonic() + HANGS
+    crawl = subprocess.Popen([*command, *(site.url("/0") for site in sites)], stdout=subprocess.PIPE)
+    try:
+        with closing(store):
+            workers: set[int] = set()
+            while len(workers) < 2 or sum(len(site.seen) for site in sites) < 3 * HOSTS:
+                assert crawl.poll() is None
+                assert time.monotonic() < deadline
+                with contextlib.suppress(StorageError):  # it has not begun
+                    workers = {row.now.worker for row in store.rows() if row.holder and row.now.kept} - {0}
+                time.sleep(0.02)
+        os.kill(min(workers), signal.SIGKILL)
+        said, _ = crawl.communicate(timeout=HANGS)
+    finally:
+        crawl.kill()
+    assert json.loads(said)["pages"] == HOSTS * PAGES
+    found = Counter(line.record["url"] for path in tmp_path.rglob("pages.jsonl") for line in read_lines(path))
+    assert found == wanted(sites)
+    assert all(min(site.intervals()) > 0.19 for site in sites)
+    with closing(store), store.open() as db:
+        database.drop(db, store.where)
 
 
 @pytest.mark.parametrize(

@@ -182,9 +182,7 @@ class ShardsInStore:
         self._journal_writer[1].shutdown(wait=False)
 
     def _leave(self) -> None:
-        with self._store.open() as db:
-            self._leases.leave(db)
-        self._store.gone(self._job.name)
+        self._store.gone(self._job.name)  # with the shards too that were forgotten
         self._store.close()
 
     async def _in_thread(self, work: Callable[..., Any], *values: Any) -> Any:

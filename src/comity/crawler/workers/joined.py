@@ -155,6 +155,7 @@ class StoreCoordination:
         self._lease = crawl.lease
         self._told = _Told(on_word or (lambda text: None), folder, workers)
         self._names: set[str] = set()  # of all processes started
+        self._dead: list[str] = []  # of them, those whose shards others may have, which the store does not know yet
         self._holders: dict[int, str] = {}  # of shards, as seen last
         self._looking: Future[None] | None = None
         self._orders = _OrdersRead(before, before)
@@ -204,6 +205,8 @@ class StoreCoordination:
 
     def died(self, worker: WorkerProcess) -> None:
         self._told.died(worker.number)
+        if worker.process is not None and worker.process.is_child:  # else it may live on, until its leases are over
+            self._dead.append(worker.name)
 
     def has_enough(self, *, stopping: bool) -> bool:
         return stopping or all(now.state == "ended" for now in self.now.values())
@@ -224,6 +227,9 @@ class StoreCoordination:
         """
         try:
             self._store.here(self._run, self.name, str(self._folder), works=False)
+            while self._dead:
+                self._store.gone(self._dead[0])
+                self._dead.pop(0)
             self._see(self._store.rows())
             for number, order in self._store.orders(self._orders.last):
                 self._orders.last = number
@@ -233,6 +239,10 @@ class StoreCoordination:
             raise
         except StorageError:
             pass
+
+    def leave(self) -> None:
+        """Take part no more."""
+        self._store.gone(self.name, *self._dead)
 
     def _see(self, rows: list[Row]) -> None:
         for row in rows:
@@ -256,7 +266,7 @@ async def coordinated(
             yield coordination
         finally:
             with suppress(StorageError):
-                await wrap_future(thread.submit(store.gone, coordination.name))
+                await wrap_future(thread.submit(coordination.leave))
 
 
 class JoinedCrawl(SharedCrawl):

@@ -195,13 +195,6 @@ class Leases:
                 (state, list(held), list(held.values()), self.holder),
             )
 
-    def leave(self, db: Any) -> None:
-        """Let all shards go, those too that were forgotten: nothing is under way in any."""
-        for shard in list(self.tokens):
-            self.forget(shard)
-        with explained(self._where):
-            db.execute("UPDATE shard SET holder = NULL WHERE holder = %s", (self.holder,))
-
 
 def see_run(db: Any, where: Address, run: Run) -> None:
     """See that a run is the crawl's still, until the end of the transaction that is open.

@@ -119,6 +119,8 @@ class Actor:
 class Placed:
     """An actor as the process above sees it. See Running."""
 
+    is_child = False
+
     def __init__(self, ray: Any, head: Head, actor: Any, job: Job) -> None:
         self.pid: int | None = None
         self.machine = ""

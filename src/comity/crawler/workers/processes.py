@@ -26,9 +26,11 @@ class Running(Protocol):
 
     Attributes:
         pid: of its process; None before it has a place to run.
+        is_child: whether it is a process of this one, so that it is over for certain once it is known to be dead.
     """
 
     pid: int | None
+    is_child: bool
 
     @property
     def returncode(self) -> int | None:
@@ -58,7 +60,7 @@ Start = Callable[[Job], Awaitable[Running]]
 class Child:
     """A worker that is a process of this one, with pipes to it. See Running."""
 
-    is_placed = True
+    is_placed = is_child = True
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process

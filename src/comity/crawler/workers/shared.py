@@ -58,7 +58,7 @@ class Coordination(Protocol):
         """The shards that a worker had when it was seen last."""
 
     def died(self, worker: WorkerProcess) -> None:
-        """A worker is dead, and about to be started again: others may have its shards."""
+        """A worker is dead before its end: others may have its shards."""
 
     def has_enough(self, *, stopping: bool) -> bool:
         """Whether the crawl can end without the workers that have no place to run yet."""
@@ -266,6 +266,8 @@ class SharedRun:
                 worker.kill()
             for worker in self.processes:
                 await worker.wait()
+                if not worker.ended:
+                    self.coordination.died(worker)
 
     async def ended(self) -> End:
         """How the crawl ended, by what its shards said at their end.

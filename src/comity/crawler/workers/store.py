@@ -212,10 +212,12 @@ class CrawlStore:
                 self._beats = StandsStill(*db.execute("SELECT lease FROM crawl").fetchone())
         return len(beats) - len(self._beats.look(beats, asked))
 
-    def gone(self, name: str) -> None:
-        """Somebody takes part no more."""
-        with self.open() as db:
-            db.execute("DELETE FROM member WHERE name = %s", (name,))
+    def gone(self, *names: str) -> None:
+        """Some take part no more, and do nothing more in any shard: others may have theirs at once, each by a token of
+        its own, which waits for a commit that is under way."""
+        with self.open() as db, db.transaction():
+            db.execute("DELETE FROM member WHERE name = ANY(%s)", (list(names),))
+            db.execute("UPDATE shard SET holder = NULL WHERE holder = ANY(%s)", (list(names),))
 
     # Shards
 
