@@ -295,6 +295,14 @@ def test_a_url_met_too_deep_is_taken_when_it_is_met_again_nearer(site: Site, tmp
     assert pages(tmp_path, site) == {"/a", "/b", "/z", "/t"}
 
 
+def test_a_link_that_is_too_deep_is_counted_once_however_it_is_written(site: Site, tmp_path: Path) -> None:
+    site.link("/?ref=1", "/a", "/b")
+    site.link("/a", "/?ref=1", "/b", "/deep", "/deep?utm_source=x", "/deep;jsessionid=1", "/deep#part", "/deep?page=2")
+    site.link("/b", "/a", "/deep", "/deep?gclid=y", "/deep?page=2", "/deeper")
+    stats = crawl(tmp_path, site.url("/?ref=1"), max_depth=1).stats
+    assert (stats.pages, stats.found, stats.outside) == (3, 3, 3), "/deep, /deep?page=2 and /deeper"
+
+
 def test_what_was_outside_before_a_redirect_moved_the_scope_is_taken_up_after_it(site: Site, tmp_path: Path) -> None:
     other = site.url("").replace("127.0.0.1", "localhost")
     site.link("/", f"{other}/x")

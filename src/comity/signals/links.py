@@ -7,7 +7,7 @@ of _reader.py.
 
 from collections.abc import Sequence
 
-from comity.signals._page import Alternate, LicenseLink, Link, Page, Refresh
+from comity.signals._page import UNFOLLOWED, Alternate, LicenseLink, Link, Page, Refresh
 from comity.signals._reader import MAX_LINKS, MAX_TOTAL_LENGTH, MAX_URL_LENGTH, Reader
 from comity.signals.content_type import extract
 from comity.urls import normalise
@@ -16,6 +16,7 @@ __all__ = [
     "MAX_LINKS",
     "MAX_TOTAL_LENGTH",
     "MAX_URL_LENGTH",
+    "UNFOLLOWED",
     "Alternate",
     "LicenseLink",
     "Link",

@@ -9,8 +9,7 @@ It asks what is known already and sends no request: where robots.txt was not rea
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from operator import attrgetter
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from comity import urls
 from comity.crawler.finding.canonicalize import Canonicalizer
@@ -27,12 +26,10 @@ from comity.frontier import Entry, EntryKind, Found, Message, State, Visit
 from comity.policy import OriginPolicy, RobotsResult
 from comity.robots import Robots
 from comity.signals import sitemaps
-from comity.signals.links import Page
+from comity.signals.links import UNFOLLOWED, Page
 from comity.signals.robots_meta import RobotsMeta
 
 FEEDS: Final = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
-_URL_OF: Final = attrgetter("url")
-_REL_OF: Final = attrgetter("rel")
 _BEGINNING: Final = 65_536  # bytes of a document that tell what it is
 WELL_KNOWN: Final = ("/sitemap.xml", "/sitemap_index.xml")
 """Where a sitemap is looked for, one after the other, when robots.txt names none."""
@@ -70,15 +67,14 @@ def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[Discovered
                 yield DiscoveredURL(alternate.url, depth + 1, EntryKind.SITEMAP)
 
 
-def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> tuple[list[str], list[str]]:
+def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> tuple[Sequence[str], Sequence[str]]:
     """The links that a page lets be followed, all of them where the operator says so, and those that it does not."""
-    found = list(map(_URL_OF, page.links))
-    if follow_nofollow or not (meta.nofollow or any(map(_REL_OF, page.links))):
-        return found, []
-    if meta.nofollow:
-        return [], found
-    unfollowed = [link.url for link in page.links if link.nofollow]
-    return [link.url for link in page.links if not link.nofollow], unfollowed
+    found, rels = zip(*page.links, strict=True) if page.links else ((), ())
+    asking = () if follow_nofollow else {rel for rel in set(rels) if meta.nofollow or not UNFOLLOWED.isdisjoint(rel)}
+    if not asking:
+        return found, ()
+    followed = [url for url, rel in page.links if rel not in asking]
+    return followed, [url for url, rel in page.links if rel in asking]
 
 
 def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:
@@ -168,7 +164,7 @@ def _remember(values: dict[str, T], origin: str, value: T) -> None:
 
 
 RECENT: Final = 32_768  # URLs remembered in memory to spare the frontier most repeats
-LEFT_OUT: Final = 4_096  # URLs remembered in memory so that each is counted once
+LEFT_OUT: Final = 4_096  # URLs after which those are forgotten that were left out before them
 _PLAIN: Final = Canonicalizer()
 
 
@@ -197,7 +193,8 @@ class URLFilter:
         self._place = given.place  # what concerns the hosts of another shard goes there
         self._recent = RecentlySeen(RECENT)
         self.unmet = self._recent.unmet
-        self._left = RecentlySeen(LEFT_OUT)
+        self._left_out: set[str] = set()  # so that each is counted once
+        self._left_out_before: set[str] = set()
         self._scope: Scope = settings.scope_around(seeds, facts.get("scope"))
         self._scope_kept: Scope | None = None  # as `save_state` gave it out last
         self._given: list[str] = []
@@ -210,23 +207,20 @@ class URLFilter:
         self._canonicalizers: dict[str, Canonicalizer] = {}  # by origin, where robots.txt has a word in it
         self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them
 
-    def links(self, found: Iterable[str], *, depth: int, found_on: str) -> None:
-        """Take up the links of the page `found_on`."""
-        for url in found:
-            self.discover(url, depth=depth, found_on=found_on)
+    def leave_out(self, found: Iterable[str], why: Literal["outside", "nofollow"]) -> None:
+        """Count links that are not followed: their page is too deep, or asks not to. Another may still lead there.
 
-    def too_deep(self, found: Iterable[str]) -> None:
-        """Count links that are left out because their page is too deep: they can still be found nearer to the start."""
-        self._book.count("outside", self._left_out(found))
-
-    def unfollowed(self, found: Iterable[str]) -> None:
-        """Count links that are left out because their page asks not to follow them; another may lead there."""
-        self._book.count("nofollow", self._left_out(found))
-
-    def _left_out(self, found: Iterable[str]) -> int:
-        """How many of some URLs were not met lately, and not left out lately either."""
-        clean = map(self.clean, found)
-        return sum(not self._left.meet(url) for url in self._recent.unmet(clean))
+        Many pages have more of these than of all else, so nothing is done for each of them alone.
+        """
+        new = self._recent.others(set(found))
+        unclean = {url for url in new if "?" in url or ";" in url or "(" in url}
+        new -= unclean
+        new |= self._recent.others(set(map(self.clean, unclean)))
+        new = new.difference(self._left_out).difference(self._left_out_before)
+        self._book.count(why, len(new))
+        self._left_out |= new
+        if len(self._left_out) > LEFT_OUT:
+            self._left_out, self._left_out_before = set(), self._left_out
 
     def candidate(self, candidate: DiscoveredURL, *, hops: int = 0, found_on: str | None = None) -> None:
         """Take up what something else than a link, at `found_on`, points to; `hops` were passed on the way to it."""

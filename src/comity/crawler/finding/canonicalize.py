@@ -36,6 +36,7 @@ _IN_PATH: Final = re.compile(r";(?:jsessionid|phpsessid)=[^/;]*", re.IGNORECASE)
 # ASP.NET without cookies: /(S(lit3py55t21z5v55vlm25s55))/page
 _ASP_NET: Final = re.compile(r"/\((?:[AF]\([^()/]*\))?S\([0-9a-z]{24}\)(?:[AF]\([^()/]*\))?\)(?=/)", re.IGNORECASE)
 _FORM: Final = FORMS["rfc9309"]
+_NAMES: Final = _TRACKING | _SESSION_NAMES | _AMBIGUOUS
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +95,6 @@ class Canonicalizer:
 def _is_noise(parameter: str, idle: frozenset[str]) -> bool:
     name, _, value = parameter.partition("=")
     lower = name.lower()
-    return (
-        lower in _TRACKING
-        or lower in _SESSION_NAMES
-        or lower.startswith(_PREFIXES)
-        or name in idle
-        or (lower in _AMBIGUOUS and _SESSION.fullmatch(value) is not None)
-    )
+    if lower in _NAMES and (lower not in _AMBIGUOUS or _SESSION.fullmatch(value) is not None):
+        return True
+    return lower.startswith(_PREFIXES) or name in idle

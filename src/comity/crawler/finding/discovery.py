@@ -4,11 +4,10 @@ Long work on the event loop goes on in short pieces, so that no site can hold up
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from time import perf_counter
-from typing import Final
+from typing import Final, Literal
 
 from comity import urls
 from comity.crawler.crawl_settings import CrawlSettings
@@ -143,26 +142,23 @@ class Discovery:
         stretch = Stretch(self._line)
         links, unfollowed = admission.links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
         if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
-            await self._each(links, self._filter.too_deep, stretch, MANY)
+            await self._leave_out(links, "outside", stretch)
         else:
             for candidate in admission.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds):
                 self._filter.candidate(candidate, found_on=entry.url)
                 await self._pause(stretch)
-            await self._each(links, partial(self._filter.links, depth=entry.depth + 1, found_on=entry.url), stretch)
-        await self._each(unfollowed, self._filter.unfollowed, stretch, MANY)
-
-    async def _each(
-        self, links: list[str], take: Callable[[Iterable[str]], None], stretch: Stretch, at_once: int = FEW
-    ) -> None:
-        """Do something with the links that were not met lately, so many at once."""
-        for start in range(0, len(links), MANY):
-            unmet = self._filter.unmet(links[start : start + MANY])  # of most pages next to none
-            for first in range(0, len(unmet), at_once):
-                take(unmet[first : first + at_once])
-                if stretch.is_over():
-                    await self._pause(stretch)
-            if stretch.is_over():
+            for start in range(0, len(links), MANY):
+                for number, url in enumerate(self._filter.unmet(links[start : start + MANY])):  # of most next to none
+                    self._filter.discover(url, depth=entry.depth + 1, found_on=entry.url)
+                    if number % FEW == 0 and stretch.is_over():
+                        await self._pause(stretch)
                 await self._pause(stretch)
+        await self._leave_out(unfollowed, "nofollow", stretch)
+
+    async def _leave_out(self, links: Sequence[str], why: Literal["outside", "nofollow"], stretch: Stretch) -> None:
+        for start in range(0, len(links), MANY):
+            self._filter.leave_out(links[start : start + MANY], why)
+            await self._pause(stretch)
 
     def _sent_on(self, entry: Entry, refresh: Refresh) -> None:
         """A page sends its reader on: a redirect where that is at once or the page was given, a link where it is not.
@@ -172,9 +168,9 @@ class Discovery:
         if refresh.seconds == 0 or entry.depth == 0:
             self._lead(entry, refresh.url)
         elif self._settings.max_depth is None or entry.depth < self._settings.max_depth:
-            self._filter.links((refresh.url,), depth=entry.depth + 1, found_on=entry.url)
+            self._filter.discover(refresh.url, depth=entry.depth + 1, found_on=entry.url)
         else:
-            self._filter.too_deep((refresh.url,))
+            self._filter.leave_out((refresh.url,), "outside")
 
     async def _pause(self, stretch: Stretch) -> None:
         """Let others have their turn where that is due, and a commit take what was found so far where it is much."""

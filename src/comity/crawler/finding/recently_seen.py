@@ -23,6 +23,10 @@ class RecentlySeen:
         """Those that were not met lately."""
         return list(filterfalse(self._met.__contains__, found))
 
+    def others(self, found: set[str]) -> set[str]:
+        """The same for many at once, in no order."""
+        return found.difference(self._met)
+
     def meet(self, url: str) -> bool:
         """Whether a URL was met lately; from now on it was."""
         if url in self._met:
