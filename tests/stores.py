@@ -4,11 +4,13 @@ import itertools
 import os
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from postgres import Server
 
 from comity.crawler.workers.leases import Leases
 from comity.crawler.workers.store import CrawlStore
+from comity.crawler.workers.tables import make
 from comity.errors import StorageError
 from comity.frontier import Frontier, View
 from comity.frontier.postgresql import database
@@ -46,6 +48,11 @@ class Held(PostgresFrontier):
         self._lease.close()
 
 
+def drop(db: Any, where: database.Address) -> None:
+    """Remove a crawl's tables with all that is in them."""
+    db.execute(f"DROP SCHEMA IF EXISTS {where.schema} CASCADE")
+
+
 class SqliteStore:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "frontier.sqlite"
@@ -64,7 +71,7 @@ class PostgresStore:
         self.server = server
         self.where = database.address(server.url(f"c{os.getpid()}_{next(_NUMBERS)}"))
         with closing(database.connect(self.where)) as db:
-            database.make(db, self.where, shards, {}, lease=lease)
+            make(db, self.where, shards, {}, lease=lease)
 
     def open(self, *, shard: int = SHARD) -> Held:
         return Held(self.where, shard=shard)
@@ -80,7 +87,7 @@ class PostgresStore:
 
     def remove(self) -> None:
         with closing(database.connect(self.where)) as db:
-            database.drop(db, self.where)
+            drop(db, self.where)
 
 
 Store = SqliteStore | PostgresStore

@@ -20,6 +20,7 @@ from aiohttp import web
 from commands import ALLOW, comity
 from postgres import Server
 from sites import HANGS, Handler, Site
+from stores import drop
 
 from comity import CrawlSettings, Policy
 from comity.audit.chain import Proof
@@ -28,6 +29,7 @@ from comity.crawler.output.ledger import START, canonical
 from comity.crawler.run.checkpoint import settings_to_dict
 from comity.crawler.sharding.placement import shard_of
 from comity.crawler.sharding.shards import CrawlManifest, StoreMark
+from comity.crawler.workers import tables
 from comity.crawler.workers.jobs import Job
 from comity.crawler.workers.leases import NEXT_TOKEN
 from comity.crawler.workers.member import Member, worker_of
@@ -56,7 +58,7 @@ class Crawl:
             SHARDS, seeds=seeds, policy=policy_to_dict(policy), settings=settings_to_dict(self.settings)
         )
         with self.store.open() as db:
-            database.make(db, self.store.where, SHARDS, asdict(self.manifest), lease=600.0)
+            tables.make(db, self.store.where, SHARDS, asdict(self.manifest), lease=600.0)
 
     def machine(self, folder: Path) -> Member:
         folder.mkdir()
@@ -69,7 +71,7 @@ class Crawl:
 
     def remove(self) -> None:
         with closing(self.store), self.store.open() as db:
-            database.drop(db, self.store.where)
+            drop(db, self.store.where)
 
 
 async def until(holds: Callable[[], Any]) -> None:
@@ -523,4 +525,4 @@ def test_a_crawl_in_a_store_is_refreshed_by_whichever_machine_and_read_as_one(po
             db.execute("UPDATE shard SET state = 'stopped' WHERE number = 0")
             refused = comity("crawl", "--refresh", *words, "-o", str(tmp_path / "a"))
             assert "is not finished (finish it first, with --resume)" in refused.stderr, refused
-            database.drop(db, where)
+            drop(db, where)

@@ -728,10 +728,12 @@ def test_the_same_holds_in_postgresql_whoever_dies_or_wakes_up(postgres: Server,
 
 def test_a_layout_of_the_tables_has_a_number_that_no_earlier_one_had() -> None:
     """Who changes the tables takes the next number, so that comity refuses those of before in words."""
+    from comity.crawler.workers import tables
     from comity.frontier import database as file
     from comity.frontier.postgresql import database as store
 
-    layouts = file.SCHEMA.replace(f"user_version = {file.FORMAT}", ""), store._SCHEMA + store._PARTITION
+    in_store = store._SCHEMA + store._PARTITION + tables._TABLES + tables._HEARD
+    layouts = file.SCHEMA.replace(f"user_version = {file.FORMAT}", ""), in_store
     kept = [hashlib.sha256(layout.encode("ascii")).hexdigest()[:16] for layout in layouts]
     assert (file.FORMAT - (sys.byteorder != "little"), kept[0]) == (4, "37a79f4eaf583214")
-    assert (store.FORMAT, kept[1]) == (5, "02ff1d8a08153783")
+    assert (store.FORMAT, kept[1]) == (6, "6b443bd5fca51953")

@@ -14,6 +14,7 @@ import pytest
 from commands import ALLOW, comity
 from postgres import Server
 from sites import HANGS, Site, linked
+from stores import drop
 
 from comity.crawler.sharding.shards import part
 from comity.frontier.postgresql import database
@@ -92,4 +93,4 @@ def test_nor_does_one_in_a_store_whose_part_of_the_output_is_lost(
     (tmp_path / "ledger").rename(lost / "ledger.jsonl")
     assert comity("crawl", *words, "--resume", "--max-pages", "60").returncode == 0
     with closing(database.connect(database.address(url))) as db:
-        database.drop(db, database.address(url))
+        drop(db, database.address(url))

@@ -21,7 +21,7 @@ import pytest
 from commands import ALLOW, comity
 from postgres import Server
 from sites import HANGS, Site, linked
-from stores import PostgresStore, exists
+from stores import PostgresStore, drop, exists
 
 from comity import CrawlSettings, Policy
 from comity.crawler.output.reader import read_lines
@@ -29,7 +29,7 @@ from comity.crawler.places.orders import Order
 from comity.crawler.run.checkpoint import settings_to_dict
 from comity.crawler.sharding.placement import shard_of
 from comity.crawler.sharding.shards import CrawlManifest, placed_by, stored_in
-from comity.crawler.workers import leases
+from comity.crawler.workers import leases, tables
 from comity.crawler.workers.board import Look, RoundRequest, Row
 from comity.crawler.workers.in_store import StoredBoard
 from comity.crawler.workers.jobs import Job
@@ -81,7 +81,7 @@ class Crawl:
         self.manifest.by = placed_by(policy.pace_by)
         self.manifest.policy, self.manifest.settings = policy_to_dict(policy), settings_to_dict(self.settings)
         with self.store.open() as db:
-            database.make(db, self.store.where, SHARDS, asdict(self.manifest), lease=self.lease)
+            tables.make(db, self.store.where, SHARDS, asdict(self.manifest), lease=self.lease)
         self.run = self.store.go_on(asdict(self.manifest), self.settings.max_pages)
 
     def member(self, name: str, folder: Path) -> Member:
@@ -505,7 +505,7 @@ def test_the_command_crawls_into_a_store_and_who_joins_after_the_end_hears_what_
     assert "already contains a crawl" in refused.stderr, refused
     where = database.address(url)
     with closing(database.connect(where)) as db:
-        database.drop(db, where)
+        drop(db, where)
     gone = comity("crawl", "--store", url, "--join", "-o", str(tmp_path / "other"))
     assert "no crawl in" in gone.stderr, gone
 
@@ -543,7 +543,7 @@ def test_a_machine_dies_and_another_goes_on(server: Server, sites: list[Site], t
         assert found == wanted(sites), "what was not committed is cut off"
         assert all(min(site.intervals()) > 0.19 for site in sites)
         with store.open() as db:
-            database.drop(db, store.where)
+            drop(db, store.where)
 
 
 def test_the_shards_of_a_worker_that_was_killed_wait_for_no_lease(
@@ -574,7 +574,7 @@ def test_the_shards_of_a_worker_that_was_killed_wait_for_no_lease(
     assert found == wanted(sites)
     assert all(min(site.intervals()) > 0.19 for site in sites)
     with closing(store), store.open() as db:
-        database.drop(db, store.where)
+        drop(db, store.where)
 
 
 @pytest.mark.parametrize(
@@ -647,7 +647,7 @@ def test_a_folder_is_one_crawl_s(server: Server, site: Site, tmp_path: Path) -> 
     assert {path: path.read_bytes() for path in tmp_path.joinpath("out").rglob("*.jsonl")} == written
     for url in (one, other):
         with closing(database.connect(database.address(url))) as db:
-            database.drop(db, database.address(url))
+            drop(db, database.address(url))
 
 
 def test_a_machine_s_folder_is_read_by_itself_and_crawled_into_with_its_store_only(
@@ -676,7 +676,7 @@ def test_a_machine_s_folder_is_read_by_itself_and_crawled_into_with_its_store_on
         assert f"the crawl in {database.address(url)}" in done.stderr, (refused, done)
         assert "--store URL" in done.stderr
     with closing(database.connect(database.address(url))) as db:
-        database.drop(db, database.address(url))
+        drop(db, database.address(url))
 
 
 def test_a_server_that_will_not_do_is_refused_before_anything_is_begun(
@@ -686,7 +686,7 @@ def test_a_server_that_will_not_do_is_refused_before_anything_is_begun(
     words = ["crawl", "http://127.0.0.1/", *ALLOW, "-q", "-o", str(tmp_path / "out"), "--store", url]
     done = comity(*words, "--shards", "256")
     assert "256 shards and 1 workers need 516 connections, and the server has" in done.stderr, done
-    monkeypatch.setattr(database, "OLDEST", 999)
+    monkeypatch.setattr(tables, "OLDEST", 999)
     done = comity(*words)
     assert "PostgreSQL 999 or later is needed" in done.stderr, done
     store = CrawlStore(database.address(url))
@@ -698,10 +698,10 @@ def test_a_crawl_that_is_begun_can_be_joined_at_once(server: Server) -> None:
     where = database.address(server.url(f"begun_{os.getpid()}_{time.monotonic_ns()}"))
     store = CrawlStore(where)
     with closing(store), store.open() as db:
-        database.make(db, where, SHARDS, {}, lease=600.0, pages=7)
+        tables.make(db, where, SHARDS, {}, lease=600.0, pages=7)
         assert store.crawl().pool == 7, "who joins before anything else is said keeps the limit"
         assert {row.granted for row in store.rows()} == {0}
-        database.drop(db, where)
+        drop(db, where)
 
 
 def test_a_shard_whose_end_could_not_be_said_is_taken_again(
@@ -751,7 +751,7 @@ def test_no_order_is_missed_that_is_given_beside_another(server: Server) -> None
         second.join()
     assert [order.host for _, order in crawl.store.orders(0)] == ["first.example", "second.example"]
     with crawl.store.open() as db:
-        database.drop(db, crawl.store.where)
+        drop(db, crawl.store.where)
     crawl.store.close()
 
 
@@ -792,7 +792,7 @@ def test_a_worker_far_from_its_command_marks_its_folder_and_cuts_back_what_nobod
     assert pages(crawl) == Counter([site.url("/"), site.url("/1")])
     for each in (crawl, other):
         with each.store.open() as db:
-            database.drop(db, each.store.where)
+            drop(db, each.store.where)
         each.store.close()
 
 
@@ -816,7 +816,7 @@ def test_no_interval_is_cut_short_where_a_shard_is_handed_on_and_the_clocks_of_t
     asyncio.run(work("second", 2))
     assert all(min(site.intervals()) > 1.99 for site in sites)
     with crawl.store.open() as db:
-        database.drop(db, crawl.store.where)
+        drop(db, crawl.store.where)
     crawl.store.close()
 
 

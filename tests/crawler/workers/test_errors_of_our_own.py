@@ -15,6 +15,7 @@ import pytest
 from commands import ALLOW, comity
 from postgres import Server
 from sites import Site, linked
+from stores import drop
 from test_crawl_in_postgresql import HOSTS, PAGES, QUICK, SHARDS, Crawl, pages, until, wanted
 
 from comity import Policy
@@ -232,4 +233,4 @@ def test_pages_that_are_given_back_while_a_process_looks_are_not_lost_to_the_lim
             other.share(0, 1, 2)
             assert (pool, store.rows()[0].granted) == (5, 5)
         assert (store.crawl().pool, store.rows()[0].granted) == (8, 2)
-        database.drop(db, store.where)
+        drop(db, store.where)

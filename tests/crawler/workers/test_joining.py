@@ -16,6 +16,7 @@ from commands import ALLOW, comity
 from conftest import missing
 from postgres import Server, free_port
 from sites import HANGS, Site
+from stores import drop
 
 from comity.frontier.postgresql import database
 
@@ -29,7 +30,7 @@ def url(postgres: Server, site: Site, tmp_path: Path) -> Iterator[str]:
     assert done.returncode == 0, done
     yield url
     with closing(database.connect(database.address(url))) as db:
-        database.drop(db, database.address(url))
+        drop(db, database.address(url))
 
 
 @pytest.mark.parametrize("words", [("--delay", "3"), ("--max-pages", "5"), ("--lease", "9s"), ALLOW, ("--no-robots",)])
@@ -58,7 +59,7 @@ def test_a_manifest_of_another_version_is_told_in_words(url: str, tmp_path: Path
 
 def test_tables_of_another_version_are_told_in_words(url: str, tmp_path: Path) -> None:
     with closing(database.connect(database.address(url))) as db:
-        db.execute("UPDATE crawl SET format = %s", (database.FORMAT - 1,))
+        db.execute("UPDATE frontier SET format = %s", (database.FORMAT - 1,))
         for words in (("crawl", "--join", "-o", str(tmp_path / "x")), ("crawl", "--resume"), ("frontier",)):
             refused = comity(*words, "--store", url)
             assert "was created by another version of comity" in refused.stderr, refused
@@ -156,4 +157,4 @@ def test_an_order_ends_a_crawl_in_a_store_and_a_later_run_goes_on(postgres: Serv
         crawling.kill()
         crawling.wait()
         with closing(database.connect(database.address(url))) as db:
-            database.drop(db, database.address(url))
+            drop(db, database.address(url))

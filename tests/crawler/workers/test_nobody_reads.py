@@ -18,8 +18,9 @@ import pytest
 from commands import ALLOW
 from postgres import Server
 from sites import HANGS, Site
+from stores import drop
 
-from comity.crawler.workers import leases
+from comity.crawler.workers import leases, tables
 from comity.crawler.workers.jobs import pack, read_word, read_words
 from comity.crawler.workers.store import CrawlStore
 from comity.frontier.postgresql import database
@@ -106,7 +107,7 @@ def test_a_lease_is_not_renewed_for_work_that_stands_still(postgres: Server) -> 
     where = database.address(postgres.url(f"still_{os.getpid()}_{time.monotonic_ns()}"))
     store = CrawlStore(where)
     with store.open() as db:
-        database.make(db, where, 1, {}, lease=1.0)
+        tables.make(db, where, 1, {}, lease=1.0)
         mine, works, over = leases.Leases(where, "mine", 1.0), [True], []
         token = mine.take(db, 0)
         assert token is not None
@@ -126,7 +127,7 @@ def test_a_lease_is_not_renewed_for_work_that_stands_still(postgres: Server) -> 
         time.sleep(0.5)  # should it be renewed, here is the time for it
         assert renewals() == before
         keeper.close()
-        database.drop(db, where)
+        drop(db, where)
     store.close()
 
 

@@ -23,6 +23,7 @@ from commands import ALLOW, comity, complaint
 from postgres import Server
 from ray_nodes import another_node, head_alone
 from sites import HANGS, Site
+from stores import drop
 from test_shards import QUICK, output, sites, stop_by_terminal, whole, words
 
 from comity._ray import joined
@@ -233,7 +234,7 @@ def url(postgres: Server) -> Iterator[str]:
     yield url
     where = database.address(url)
     with closing(database.connect(where)) as db:
-        database.drop(db, where)
+        drop(db, where)
 
 
 def until(holds: Callable[[], Any], *processes: "subprocess.Popen[Any]") -> None:

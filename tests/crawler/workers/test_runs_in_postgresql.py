@@ -22,13 +22,13 @@ from aiohttp import web
 from commands import ALLOW, comity
 from postgres import Server
 from sites import HANGS, Site, linked
-from stores import PostgresStore, exists
+from stores import PostgresStore, drop, exists
 
 from comity import CrawlSettings, Policy
 from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.run.checkpoint import settings_to_dict
 from comity.crawler.sharding.shards import LOST, CrawlManifest
-from comity.crawler.workers import leases
+from comity.crawler.workers import leases, tables
 from comity.crawler.workers.jobs import Job, name_of_process, on_machine
 from comity.crawler.workers.joined import JoinedCrawl
 from comity.crawler.workers.leases import Leases, number_of
@@ -66,11 +66,11 @@ class Crawl:
 
     def make(self) -> None:
         with self.store.open() as db:
-            database.make(db, self.store.where, SHARDS, asdict(self.manifest), lease=self.lease)
+            tables.make(db, self.store.where, SHARDS, asdict(self.manifest), lease=self.lease)
 
     def drop(self) -> None:
         with closing(self.store), self.store.open() as db:
-            database.drop(db, self.store.where)
+            drop(db, self.store.where)
 
     def next_run(self) -> Run:
         return self.store.go_on(asdict(self.manifest), None)
@@ -474,7 +474,7 @@ def test_a_command_that_was_suspended_over_a_run_follows_none_of_its_old_rules(
         kept = comity("pages", str(tmp_path / "one"), str(tmp_path / "other")).stdout.splitlines()
         assert len({json.loads(line)["url"] for line in kept}) == len(kept) <= most
         with store.open() as db:
-            database.drop(db, store.where)
+            drop(db, store.where)
 
 
 def test_a_step_of_the_database_s_clock_shortens_no_wait_that_a_site_asked_for(

@@ -33,8 +33,9 @@ from comity.crawler.workers.shard import ShardEnd
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.shared import STALLED, SharedCrawl
 from comity.crawler.workers.store import LONG, CrawlStore
+from comity.crawler.workers.tables import check_server, make
 from comity.errors import InvalidSetting, StorageError
-from comity.frontier.postgresql.database import address, check_server, make
+from comity.frontier.postgresql.database import address
 from comity.frontier.postgresql.view import ShardTables
 from comity.frontier.values import Run, Superseded
 from comity.net import ClientSettings

@@ -47,7 +47,7 @@ class WaitJournalRows:
 
     def add(self, line: bytes) -> None:
         self._run(
-            "INSERT INTO heard_{0} (shard, line) SELECT {0}, %s "
+            "INSERT INTO heard_{0} (line) SELECT %s "
             "WHERE EXISTS (SELECT 1 FROM fence WHERE shard = {0} AND token = {1})",
             line.decode("ascii").rstrip("\n"),
         )

@@ -18,8 +18,9 @@ from contextlib import suppress
 from typing import Any, Final
 
 from comity._extras import need
+from comity.crawler.workers.tables import SERVER
 from comity.errors import StorageError
-from comity.frontier.postgresql.database import SERVER, USE, Address, connect, cutting_off, explained
+from comity.frontier.postgresql.database import USE, Address, connect, cutting_off, explained
 from comity.frontier.values import Run, Superseded
 
 MARGIN: Final = 0.85  # of a lease, for which its holder acts on it: clocks run fast or slow, and sending takes time

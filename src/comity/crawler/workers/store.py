@@ -139,12 +139,14 @@ class CrawlStore:
             if after is not None and after != Run(id_, before):
                 raise _is_crawled(self)
             if save is not None:
-                states = {state for (state,) in db.execute("SELECT state FROM shard").fetchall()}
-                if ended is None or states != {"ended"}:
+                states = dict(db.execute("SELECT number, state FROM shard").fetchall())
+                if ended is None or {*states.values()} != {"ended"}:
                     raise StorageError(
                         f"the crawl in {self.where} is not finished", hint="finish it first, with --resume"
                     )
-                later.begin_refreshes(db, forget, save)
+                for number in states:
+                    later.begin_again(db, number, forget, save)
+                db.execute("UPDATE shard SET stands = NULL")
             kept = {
                 shard: Spent(*json.loads(value)).pages
                 for shard, value in db.execute("SELECT shard, value FROM fact WHERE key = 'spent'").fetchall()

@@ -1,6 +1,7 @@
-"""The crawl's schema in a PostgreSQL database: how it is named, reached and made, and what its errors mean in words."""
+"""The crawl's schema in a PostgreSQL database: how it is named and reached, what its errors mean in words, and the
+tables of the frontier.
+"""
 
-import json
 import os
 import re
 import socket
@@ -17,8 +18,7 @@ from comity.errors import InputError, InvalidSetting, StorageError
 from comity.frontier.values import Unreachable
 
 _RIGHTS: Final = "who begins a crawl needs CREATE on the database, and who takes part is the same user"
-FORMAT: Final = 5
-OLDEST: Final = 12  # version of PostgreSQL
+FORMAT: Final = 6  # of these tables, and of those in crawler/workers/tables.py
 USE: Final = "--store with PostgreSQL"
 DEFAULT_NAME: Final = "crawl"
 # Not by urllib, of which newer versions refuse what libpq takes: several hosts, one of them an address in brackets.
@@ -26,8 +26,6 @@ _URL: Final = re.compile(r"[^:]+://([^/?#]*)([^?#]*)(?:\?([^#]*))?")
 _PLACE: Final = re.compile(r"[^:]*(:\d*)?|\[[^]]*\](:\d*)?")
 _SECRET: Final = re.compile("password|secret", re.IGNORECASE)  # in names of libpq's options
 _ESCAPED: Final = re.compile("%[0-9A-Fa-f]{2}")
-SERVER: Final = "extract(epoch FROM pg_postmaster_start_time())::float8"
-"""Which server this is, as SQL: another one after a restart, or where another took its place."""
 _NAME: Final = re.compile("[a-z][a-z0-9_]{0,39}")
 # SQLSTATE, whole or its class: the connection, a transaction that another kept from its end, an operator's word; too
 # many connections, a transaction that stood still, a lock that was not free.
@@ -57,28 +55,10 @@ _QUEUED = """shard int NOT NULL, id bigint NOT NULL, rank bigint NOT NULL, host 
 _SCHEMA = f"""
 CREATE SCHEMA {{schema}};
 SET LOCAL search_path = {{schema}};
-CREATE TABLE crawl (
-    format int NOT NULL, id text NOT NULL, run bigint NOT NULL DEFAULT 1, fingerprint_key bytea NOT NULL,
-    manifest text NOT NULL, lease double precision NOT NULL, ended text, pool bigint, server double precision NOT NULL
-);
+CREATE TABLE frontier (format int NOT NULL, fingerprint_key bytea NOT NULL);
 CREATE TABLE fence (
     shard int PRIMARY KEY, token bigint NOT NULL DEFAULT 0, commits bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 20);
-CREATE TABLE shard (
-    number int PRIMARY KEY, token bigint NOT NULL DEFAULT 0, holder text, renewal bigint NOT NULL DEFAULT 0,
-    granted bigint, state text, stands text
-) WITH (fillfactor = 20);
-CREATE TABLE member (
-    name text PRIMARY KEY, folder text NOT NULL, beat bigint NOT NULL DEFAULT 0, works boolean NOT NULL
-) WITH (fillfactor = 20);
-CREATE TABLE part (
-    shard int NOT NULL, token bigint NOT NULL, run bigint NOT NULL, holder text NOT NULL, folder text NOT NULL,
-    name text NOT NULL, sink text, ledger text, PRIMARY KEY (shard, token)
-) WITH (fillfactor = 50);
-CREATE TABLE operator_order (
-    id bigserial PRIMARY KEY, host text NOT NULL, kind text NOT NULL, seconds double precision,
-    at double precision NOT NULL
-);
 CREATE TABLE parcel (
     sender int NOT NULL, id bigint NOT NULL, receiver int NOT NULL, messages text NOT NULL, PRIMARY KEY (sender, id)
 );
@@ -93,7 +73,6 @@ CREATE TABLE waiting ({_QUEUED.format(why="")}) PARTITION BY LIST (shard);
 CREATE TABLE aside ({_QUEUED.format(why="why smallint NOT NULL, ")}) PARTITION BY LIST (shard);
 CREATE TABLE source (shard int NOT NULL, id int NOT NULL, url text NOT NULL) PARTITION BY LIST (shard);
 CREATE TABLE seen (fingerprint bigint NOT NULL, shard int NOT NULL) PARTITION BY LIST (shard);
-CREATE TABLE heard (shard int NOT NULL, id bigserial, line text NOT NULL) PARTITION BY LIST (shard);
 CREATE TABLE visit (
     shard int NOT NULL, id bigserial, url text NOT NULL, known boolean NOT NULL, said text NOT NULL,
     stated double precision
@@ -114,10 +93,8 @@ CREATE TABLE source_{n} PARTITION OF source FOR VALUES IN ({n});
 CREATE UNIQUE INDEX ON source_{n} (id);
 CREATE TABLE seen_{n} PARTITION OF seen FOR VALUES IN ({n});
 CREATE UNIQUE INDEX ON seen_{n} (fingerprint);
-CREATE TABLE heard_{n} PARTITION OF heard FOR VALUES IN ({n});
 CREATE TABLE visit_{n} PARTITION OF visit FOR VALUES IN ({n});
 CREATE UNIQUE INDEX ON visit_{n} (id);
-INSERT INTO shard (number) VALUES ({n});
 INSERT INTO fence (shard) VALUES ({n})"""
 
 
@@ -344,78 +321,17 @@ def is_made(db: Any, where: Address) -> bool:
     Raises:
         StorageError: it is another version's.
     """
-    if db.execute("SELECT to_regclass(%s)", (f"{where.schema}.crawl",)).fetchone()[0] is None:
+    if db.execute("SELECT to_regclass(%s)", (f"{where.schema}.frontier",)).fetchone()[0] is None:
         return False
-    row = db.execute("SELECT format FROM crawl").fetchone()
+    row = db.execute("SELECT format FROM frontier").fetchone()
     if row is None or row[0] != FORMAT:
         raise StorageError(f"{where} was created by another version of comity", hint="continue with that one")
     return True
 
 
-def check_server(db: Any, where: Address, shards: int, workers: int) -> None:
-    """Whether the server is new enough and has connections enough for all shards and the workers of one machine.
-
-    Raises:
-        StorageError: it has not: some shards would wait for ever.
-    """
-    if db.info.server_version < 10_000 * OLDEST:
-        raise StorageError(
-            f"{where}: PostgreSQL {OLDEST} or later is needed, and this is {db.info.server_version // 10_000}"
-        )
-    (most,) = db.execute(
-        "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
-    ).fetchone()
-    needed = 2 * shards + 3 * workers + 1
-    if needed > most:
-        raise StorageError(
-            f"{where}: {shards} shards and {workers} workers need {needed} connections, and the server has {most}",
-            hint="begin with fewer --shards, or raise max_connections on the server",
-        )
-
-
-def make(
-    db: Any,
-    where: Address,
-    shards: int,
-    manifest: Any,
-    *,
-    lease: float,
-    pages: int | None = None,
-    command: tuple[str, str] | None = None,
-) -> None:
-    """Make the tables of a crawl, all or none. Its first run begins with that.
-
-    Args:
-        manifest: what holds for the whole crawl, as JSON can hold it.
-        lease: seconds for which a shard is somebody's who is not heard of.
-        pages: limit of the whole crawl.
-        command: name and folder of what begins it: see `CrawlStore.here`.
-
-    Raises:
-        StorageError: there is one of that name.
-    """
-    psycopg = need("psycopg", "postgresql", USE)
-    try:
-        with explained(where), db.transaction():
-            db.execute(_SCHEMA.format(schema=where.schema))
-            for number in range(shards):
-                db.execute(_PARTITION.format(n=number))
-            db.execute(
-                "INSERT INTO crawl (format, id, fingerprint_key, manifest, lease, pool, server) "
-                f"VALUES (%s, %s, %s, %s, %s, %s, {SERVER})",
-                (FORMAT, os.urandom(8).hex(), os.urandom(16), json.dumps(manifest), lease, pages),
-            )
-            if command is not None:
-                db.execute("INSERT INTO member (name, folder, works) VALUES (%s, %s, false)", command)
-            if pages is not None:
-                db.execute("UPDATE shard SET granted = 0")
-    except StorageError as error:
-        if isinstance(error.__cause__, psycopg.errors.DuplicateSchema | psycopg.errors.UniqueViolation):
-            raise StorageError(f"{where} already contains a crawl", hint="add --resume or --join") from error
-        raise
-
-
-def drop(db: Any, where: Address) -> None:
-    """Remove a crawl's tables with all that is in them."""
-    with explained(where):
-        db.execute(f"DROP SCHEMA IF EXISTS {where.schema} CASCADE")
+def make(db: Any, where: Address, shards: int) -> None:
+    """Make the frontiers of a crawl, in the transaction that is open."""
+    db.execute(_SCHEMA.format(schema=where.schema))
+    for number in range(shards):
+        db.execute(_PARTITION.format(n=number))
+    db.execute("INSERT INTO frontier VALUES (%s, %s)", (FORMAT, os.urandom(16)))

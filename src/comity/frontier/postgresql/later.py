@@ -94,13 +94,11 @@ def keep(db: Any, shard: int, facts: Mapping[str, str]) -> None:
     )
 
 
-def begin_refreshes(db: Any, patterns: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
-    """Begin a refresh of all shards, in the transaction that is open: see `DurableFrontier.begin_again`."""
-    for (shard,) in db.execute("SELECT number FROM shard").fetchall():
-        facts = save(begin_refresh(db, shard))
-        forget(db, shard, (*patterns, *facts))
-        keep(db, shard, {key: json.dumps(value) for key, value in facts.items() if value is not None})
-    db.execute("UPDATE shard SET stands = NULL")
+def begin_again(db: Any, shard: int, patterns: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
+    """Begin a refresh of a shard, in the transaction that is open: see `DurableFrontier.begin_again`."""
+    facts = save(begin_refresh(db, shard))
+    forget(db, shard, (*patterns, *facts))
+    keep(db, shard, {key: json.dumps(value) for key, value in facts.items() if value is not None})
 
 
 def _json(value: Any) -> str:

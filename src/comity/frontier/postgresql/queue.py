@@ -41,7 +41,7 @@ class PostgresStore(ShardTables):
         row = db.execute("SELECT commits FROM fence WHERE (shard, token) = (%s, %s)", (shard, token)).fetchone()
         self._commits: int = 0 if row is None else row[0]  # under this token
         with self.transaction():
-            key: bytes = db.execute("SELECT fingerprint_key FROM crawl").fetchone()[0]
+            key: bytes = db.execute("SELECT fingerprint_key FROM frontier").fetchone()[0]
         self._seen = Fingerprints(db, shard, key)
 
     @contextmanager
