@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from comity import urls
+from comity import client, urls
 from comity.cli.exits import Exit
 from comity.cli.input_files import named, read
 from comity.cli.options import loaded
@@ -71,13 +71,11 @@ def _results(
 
         yield from_file
         return
-    from comity.client import Client
-
-    with Client(policy, settings) as client:
+    with client.Client(policy, settings) as asking:
 
         def from_site(url: str) -> RobotsResult | None:
-            client.check(url)
-            return client.inspect().get(urls.origin(url))
+            asking.check(url)
+            return asking.inspect().get(urls.origin(url))
 
         yield from_site
 

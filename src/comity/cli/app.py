@@ -50,17 +50,24 @@ class _PipeBroken(Exception):
 
 
 class _Commands(click.Group):
-    """The files in `commands`, each imported when its command is named, all for help."""
+    """The files in `commands`, each imported when its command is named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(each.name for each in iter_modules(commands.__path__))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        names = self.list_commands(ctx)
-        for name in [cmd_name] if cmd_name in names else names:  # all, to suggest one for a misspelt name
-            if name not in self.commands:
-                self.add_command(getattr(imported(f"{commands.__name__}.{name}"), name), name)
+        if cmd_name not in self.commands and cmd_name in self.list_commands(ctx):
+            self.add_command(getattr(imported(f"{commands.__name__}.{cmd_name}"), cmd_name), cmd_name)
         return super().get_command(ctx, cmd_name)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        name, names = args[0], self.list_commands(ctx)
+        if name not in names and not name.startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches  # as click does, which knows only commands that were imported
+
+            near = "".join(f" Did you mean {each!r}?" for each in get_close_matches(name, names, 1))
+            raise click.UsageError(f"No such command {name!r}.{near}", ctx)
+        return super().resolve_command(ctx, args)
 
     def listed(self) -> Iterator[tuple[str, str, str]]:
         """Name, section and first line of help of each command, read from its file: to import them all takes long."""

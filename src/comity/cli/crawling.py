@@ -14,10 +14,12 @@ import click
 from rich.console import Console
 
 from comity._compiled import lacks_compiled
+from comity._ray import joined
 from comity.cli import process
 from comity.cli.exits import Exit
 from comity.cli.input_files import read, urls_in
 from comity.cli.logs import logging_to
+from comity.cli.metrics import serving
 from comity.cli.options import as_typed, loaded
 from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, say
@@ -124,8 +126,6 @@ def crawled(given: dict[str, Any]) -> Exit:
         shown_on = console if typed.verbose else None
         stack.enter_context(logging_to(typed.log, shown_on, level=process.level_of(typed.verbose)))
         if typed.metrics is not None:
-            from comity.cli.metrics import serving  # late: needs an extra
-
             served = stack.enter_context(serving(crawler, typed.metrics))
             if not quiet:
                 complain(f"metrics at {served}")
@@ -218,7 +218,6 @@ def _demo() -> Iterator["DemoSite"]:
 @contextmanager
 def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None, *, anywhere: bool) -> Iterator["Start"]:
     """What starts workers as actors of Ray, which is joined meanwhile."""
-    from comity._ray import joined
     from comity.crawler.workers.on_ray import placing
 
     log = None if log is None else log.absolute()

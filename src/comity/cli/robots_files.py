@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from comity import urls
+from comity import client, urls
 from comity.cli import input_files
 from comity.errors import RobotsUnreachable
 from comity.robots import Robots, parse
@@ -55,14 +55,11 @@ def _of_file(target: str, configuration: "Configuration") -> Source:
 
 
 def _of_site(target: str, configuration: "Configuration") -> Source:
-
-    from comity.client import Client
-
     policy = configuration.policy.with_changes(mode="respect")
     url = f"{urls.origin(target)}/"
-    with Client(policy, configuration.client) as client:
-        decision = client.check(url)
-        result = client.inspect()[urls.origin(url)]
+    with client.Client(policy, configuration.client) as asking:
+        decision = asking.check(url)
+        result = asking.inspect()[urls.origin(url)]
     if result.kind == "unreachable":
         raise RobotsUnreachable(decision.why, url=url, decision=decision)
     missing = f"no robots.txt: HTTP status {result.status}" if result.kind == "unavailable" else ""

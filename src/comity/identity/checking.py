@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 
-from comity.client import Client
+from comity import client
 from comity.errors import ComityError
 from comity.identity.published import CARD, RANGES, beside, user_agent
 from comity.identity.verifier import directory_of
@@ -52,9 +52,9 @@ def check(
     keyid = signer(folder, now).keyid
     policy = (policy or Policy(agent=agent)).with_changes(mode="ignore", min_interval=0.0)
     yield _named(identity, agent)
-    with Client(policy, replace(settings or ClientSettings(), max_retries=0)) as client:
+    with client.Client(policy, replace(settings or ClientSettings(), max_retries=0)) as asking:
         for look in (_directory, _page, _card, _ranges):
-            yield from look(identity, client.get, keyid, address)
+            yield from look(identity, asking.get, keyid, address)
 
 
 Get = Callable[[str], Response]

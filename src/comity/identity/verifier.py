@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from comity.client import AsyncClient
+from comity import client
 from comity.errors import ComityError, InvalidURL
 from comity.http_caching import freshness
 from comity.net import ClientSettings, Response
@@ -160,15 +160,15 @@ class KeyLookup:
     async def _fetched(self, url: str, kind: str) -> _Kept:
         now = self._clock()
         try:
-            async with AsyncClient(self._policy, self._settings) as client:
-                response = await client.get(url)
+            async with client.AsyncClient(self._policy, self._settings) as asking:
+                response = await asking.get(url)
                 lasts = freshness(response.headers, now, shortest=SHORTEST_KEPT)
                 if kind == "directory":
                     keys = directory_of(response)
                 else:
                     given = _json_of(response)
                     if kind == "cimd" and isinstance(given := _set_named(given, url), str):
-                        response = await client.get(given)
+                        response = await asking.get(given)
                         lasts = min(lasts, freshness(response.headers, now, shortest=SHORTEST_KEPT))
                         given = _json_of(response)
                     keys = keys_in(given, named=False)

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from comity import urls
+from comity import client, urls
 from comity._extras import need
 from comity._ray import joined
 from comity.bulk import part_files, runners, sources, summary
@@ -246,17 +246,15 @@ def _fetched(given: list[Path], column: str, configuration: "Configuration") -> 
     """The robots.txt of every origin, asked for politely."""
     import pyarrow as pa
 
-    from comity.client import Client
-
     origins: dict[str, None] = {}
     for batch in sources.batches(given, column, ROWS):
         for text in batch.to_pylist():
             with suppress(ComityError, TypeError, AttributeError):
                 origins.setdefault(urls.origin(text))
     tell(f"fetching the robots.txt of {len(origins):,} origins")
-    with Client(configuration.policy, configuration.client) as client, ThreadPoolExecutor(32) as pool:
-        list(pool.map(lambda origin: client.check(f"{origin}/"), origins))
-        results = client.inspect()
+    with client.Client(configuration.policy, configuration.client) as asking, ThreadPoolExecutor(32) as pool:
+        list(pool.map(lambda origin: asking.check(f"{origin}/"), origins))
+        results = asking.inspect()
     rows = [
         {"origin": origin, "status": result.status, "body": result.body, "fetched_at": result.fetched_at}
         for origin, result in results.items()

@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+from comity.as_json import jsonable
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, JSON, STORE, command
 from comity.cli.terminal import complain, say
+from comity.crawler.places.written_crawl import written_crawl
 
 
 @command("Read a crawl")
@@ -17,9 +19,7 @@ def changes(folders: tuple[Path, ...], store: str | None, as_json: bool) -> Exit
 
     For each changed page: whether its content changed or only the shell around it, and the difference in Markdown.
     """
-    from comity.as_json import jsonable
     from comity.audit.changes import changes as found
-    from comity.crawler.places.written_crawl import written_crawl
 
     crawl = written_crawl(folders, store)
     for each in found(crawl):

@@ -8,6 +8,7 @@ import click
 from comity.cli.exits import Exit
 from comity.cli.options import argument, command, option
 from comity.cli.terminal import say, tell
+from comity.frontier.durable import writing_to
 
 _FILES: Final = {
     "bash": "~/.local/share/bash-completion/completions/comity",
@@ -26,8 +27,6 @@ def completion(shell: str, install: bool) -> Exit:
     It completes commands, options and their values. To try it: eval "$(comity completion bash)".
     """
     from click.shell_completion import get_completion_class
-
-    from comity.frontier.durable import writing_to
 
     kind = get_completion_class(shell)
     assert kind is not None

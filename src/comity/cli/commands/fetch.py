@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from comity import client
 from comity.cli.exits import Exit
+from comity.cli.input_files import read
 from comity.cli.options import (
     AGENT,
     ALLOW_ADDRESS,
@@ -24,6 +26,8 @@ from comity.cli.options import (
 )
 from comity.cli.terminal import complain, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
+from comity.frontier.durable import writing_to
+from comity.http_rules import is_temporary
 
 if TYPE_CHECKING:
     from comity.retrieve import Retrieved
@@ -73,10 +77,6 @@ def fetch(
     """
     import asyncio
 
-    from comity.cli.input_files import read
-    from comity.client import AsyncClient
-    from comity.frontier.durable import writing_to
-    from comity.http_rules import is_temporary
     from comity.retrieve import retrieve
     from comity.retrieve.schemas import Schema
 
@@ -90,8 +90,8 @@ def fetch(
 
     async def retrieved() -> "Retrieved":
         how: Any = "disabled" if selecting else strategy  # what llms.txt offers has no elements to select
-        async with AsyncClient(configuration.policy, configuration.client) as client:
-            return await retrieve(client, url, strategy=how, content=content, extractor=selecting)
+        async with client.AsyncClient(configuration.policy, configuration.client) as opened:
+            return await retrieve(opened, url, strategy=how, content=content, extractor=selecting)
 
     try:
         result = asyncio.run(retrieved())

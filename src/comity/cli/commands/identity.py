@@ -4,10 +4,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+import comity.identity
 from comity.cli.exits import Exit
+from comity.cli.input_files import read
 from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, FILE, JSON, PATH, Group, argument, command, loaded, option
 from comity.cli.terminal import complain, say, show_json, tell
 from comity.errors import InvalidSetting
+from comity.identity.published import BEGINS_AFTER, create, user_agent
+from comity.identity.published import rotate as rotated
+from comity.signatures.base import joined
+from comity.signatures.folder import Identity
 
 _FOLDER = argument("folder", "DIR", type=PATH)
 
@@ -31,9 +37,6 @@ def new(folder: Path, **said: Any) -> Exit:
 
     The key stays in DIR/keys, readable by you alone. Publish DIR/public on the origin of --page.
     """
-    from comity.identity import Identity, create
-    from comity.identity.published import user_agent
-
     made = create(folder, Identity(**said), time.time())
     say(f"made {folder}, key {made.signing(time.time()).public().thumbprint}")
     say(f"1. publish {folder / 'public'} as {made.origin}/, the key directory as")
@@ -50,9 +53,6 @@ def rotate(folder: Path) -> Exit:
 
     It is listed now and signs from tomorrow; the old key stays listed for a week after.
     """
-    from comity.identity import rotate as rotated
-    from comity.identity.published import BEGINS_AFTER
-
     key = rotated(folder, time.time()).keys[-1]
     begins = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(key.signs_from))
     say(f"new key {key.public().thumbprint}, signs from {begins}")
@@ -118,17 +118,14 @@ def verify(url: str, headers: Path, method: str, as_json: bool, **options: Any) 
     import asyncio
     from dataclasses import asdict
 
-    from comity.cli.input_files import read
-    from comity.identity import KeyLookup
-    from comity.signatures.base import joined
-
     lines = (line.partition(":") for line in read(headers).decode("utf-8", "replace").splitlines())
     given = joined((name, value) for name, colon, value in lines if colon and name.strip())
     if not given:
         complain("no headers given: one 'Name: value' per line, with --headers FILE or on standard input")
         return Exit.INPUT
     configuration = loaded(**options)
-    verdict = asyncio.run(KeyLookup(configuration.policy, configuration.client).verify(method.upper(), url, given))
+    keys = comity.identity.KeyLookup(configuration.policy, configuration.client)
+    verdict = asyncio.run(keys.verify(method.upper(), url, given))
     if as_json:
         show_json(asdict(verdict))
     else:

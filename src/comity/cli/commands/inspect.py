@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from comity import urls
+from comity import client, urls
 from comity.cli.exits import Exit
 from comity.cli.input_files import is_folder
 from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, DIALECT, JSON, PRESET, argument, command, loaded, option
 from comity.cli.terminal import complain, say, show_json
+from comity.identity.practices import practices
+from comity.usage.statements import PURPOSES, USE
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration
@@ -73,8 +75,6 @@ def _practices(configuration: "Configuration", *, as_json: bool) -> Exit:
     """Print the practices for crawlers, and how the settings keep each."""
     from dataclasses import asdict
 
-    from comity.identity.practices import practices
-
     found = practices(configuration.policy, configuration.client)
     if as_json:
         show_json([asdict(each) for each in found])
@@ -103,17 +103,16 @@ def _learned(folders: Sequence[Path], *, as_json: bool) -> Exit:
 
 
 async def _asked(targets: Sequence[str], configuration: "Configuration") -> list[dict[str, Any]]:
-    from comity.client import AsyncClient
     from comity.retrieve import llms_txt
 
     policy = configuration.policy
-    async with AsyncClient(policy, configuration.client) as client:
+    async with client.AsyncClient(policy, configuration.client) as asking:
         found = []
         for url in targets:
-            decision = await client.check(url)
+            decision = await asking.check(url)
             origin = urls.origin(url)
-            result = client.inspect().get(origin)
-            llms, manifest = await llms_txt(client, origin)
+            result = asking.inspect().get(origin)
+            llms, manifest = await llms_txt(asking, origin)
             found.append(_site(origin, decision, result, llms, manifest, policy))
         return found
 
@@ -126,8 +125,6 @@ def _site(
     manifest: "Manifest",
     policy: "Policy",
 ) -> dict[str, Any]:
-    from comity.usage.statements import PURPOSES, USE
-
     return {
         "origin": origin,
         "decision": decision.to_dict(),

@@ -9,6 +9,7 @@ import click
 from comity.cli.exits import Exit
 from comity.cli.options import PATH, argument, command, option
 from comity.cli.terminal import say
+from comity.frontier.durable import writing_to
 
 
 @command("Set up and serve")
@@ -19,32 +20,34 @@ def man(name: tuple[str, ...], write: Path | None) -> Exit:
 
     To read one: comity man crawl | man -l -
     """
-    from comity.frontier.durable import writing_to
-
     root = click.get_current_context().find_root()
     if write is None:
-        page = next((text for names, text in _pages(root) if names == ("comity", *name)), None)
-        if page is None:
-            raise click.UsageError(f"no such command: {' '.join(name)}")
-        print(page)
-        return Exit.DONE
+        for names, each in _commands(root):
+            if names == ("comity", *name):
+                page = "\n".join(_page(each, names))
+                print(page)
+                return Exit.DONE
+        raise click.UsageError(f"no such command: {' '.join(name)}")
     folder = write / "man1"
     with writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for names, text in _pages(root):
-            (folder / f"{'-'.join(names)}.1").write_text(f"{text}\n", encoding="utf-8")
+        for names, each in _commands(root):
+            page = "\n".join((*_page(each, names), ""))
+            (folder / f"{'-'.join(names)}.1").write_text(page, encoding="utf-8")
     say(f"written to {folder}; read one with: man -M {write} comity-crawl")
     return Exit.DONE
 
 
-def _pages(context: click.Context, names: tuple[str, ...] = ("comity",)) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The manual page of a command, then those of its commands."""
-    yield names, "\n".join(_page(context, names))
+def _commands(
+    context: click.Context, names: tuple[str, ...] = ("comity",)
+) -> Iterator[tuple[tuple[str, ...], click.Context]]:
+    """A command, then its commands."""
+    yield names, context
     if isinstance(context.command, click.Group):
         for name in context.command.list_commands(context):
             each = context.command.get_command(context, name)
             if each is not None and not each.hidden:
-                yield from _pages(click.Context(each, info_name=name, parent=context), (*names, name))
+                yield from _commands(click.Context(each, info_name=name, parent=context), (*names, name))
 
 
 def _page(context: click.Context, names: tuple[str, ...]) -> Iterator[str]:

@@ -1,19 +1,19 @@
 """`comity mcp`: a server of tools for agents, on standard input and output or over HTTP."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+import comity.mcp
+from comity._listening import check_exposure, listen
 from comity.cli.exits import Exit
 from comity.cli.input_files import token_in
 from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, PATH, PRESET, TOKEN_FILE, command, loaded, option
 from comity.cli.terminal import complain
 from comity.errors import InvalidSetting
 from comity.fields import SettingField
-
-if TYPE_CHECKING:
-    from comity.mcp.service import Service
+from comity.mcp import serving
 
 _CRAWL_SECONDS = SettingField(name="--crawl-seconds", hint=float, unit="seconds")
 _PAGES = click.IntRange(min=1)
@@ -45,20 +45,13 @@ def mcp(
 
     On standard input and output, or over HTTP.
     """
-    from comity._listening import check_exposure, listen
-    from comity.mcp import serving
-
     configuration = loaded(**options)
     longest: float = _CRAWL_SECONDS.checked(_CRAWL_SECONDS.read(crawl_seconds))
     serving.check_installed()
 
-    def make() -> "Service":
-        from comity.mcp.crawls import CrawlLimits  # late: the first answer does not wait for it
-        from comity.mcp.service import Service
-
-        return Service(
-            configuration.policy, configuration.client, CrawlLimits(pages=crawl_pages, seconds=longest), folder
-        )
+    def make() -> comity.mcp.Service:
+        limits = comity.mcp.CrawlLimits(pages=crawl_pages, seconds=longest)
+        return comity.mcp.Service(configuration.policy, configuration.client, limits, folder)
 
     if http is None:
         if token_file is not None or allow_host or allow_origin:

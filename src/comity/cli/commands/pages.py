@@ -8,9 +8,13 @@ from typing import Any
 
 import click
 
+from comity.as_json import jsonable
+from comity.audit.latest import pages as latest
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, PATH, STORE, command, option
 from comity.cli.terminal import complain
+from comity.crawler.places.written_crawl import written_crawl
+from comity.crawler.sinks.files import name_of
 
 
 @command("Read a crawl")
@@ -38,9 +42,6 @@ def pages(
     After refreshes: the latest version of each page, without pages that are gone. For a crawl in PostgreSQL, name the
     folders of all machines. Exit code 2: parts of the crawl are missing.
     """
-    from comity.audit.latest import pages as latest
-    from comity.crawler.places.written_crawl import written_crawl
-
     if (bodies and (markdown or chunks)) or (output is not None and not markdown) or (markdown and chunks):
         raise click.UsageError("give one of --bodies, --markdown, --chunks; --output goes with --markdown")
     crawl = written_crawl(folders, store)
@@ -59,8 +60,6 @@ def pages(
 
 def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) -> Iterator[Mapping[str, Any]]:
     """A page's line, or the lines of its chunks; nothing of what is no text."""
-    from comity.as_json import jsonable
-    from comity.crawler.sinks.files import name_of
     from comity.crawler.sinks.markdown import FRONT, as_file, as_markdown, preferences
     from comity.retrieve.extraction import ExtractedPage
 

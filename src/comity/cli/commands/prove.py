@@ -1,16 +1,15 @@
 """`comity prove`: says whether a finished crawl kept to the rules, and which record says otherwise."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
+from comity.audit.prove import Proof, StillRunning
+from comity.audit.prove import prove as proved
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, JSON, PATH, STORE, command, option
 from comity.cli.terminal import complain, counted, safe, say, show_json
-
-if TYPE_CHECKING:
-    from comity.audit.prove import Proof
 
 _MOST_RUNS: Final = 8  # that are listed
 
@@ -28,9 +27,6 @@ def prove(folders: tuple[Path, ...], as_json: bool, **how: Any) -> Exit:
     Offline; names each record that breaks a rule. For a crawl in PostgreSQL, name the folders of all machines; the
     store is read for how far it was committed. Exit code 0: everything holds, 1: something does not, or is missing.
     """
-    from comity.audit.prove import StillRunning
-    from comity.audit.prove import prove as proved
-
     try:
         proof = proved(folders, **how)
     except StillRunning as error:
@@ -43,7 +39,7 @@ def prove(folders: tuple[Path, ...], as_json: bool, **how: Any) -> Exit:
     return Exit.DONE if proof.holds else Exit.FATAL
 
 
-def _print(proof: "Proof") -> None:
+def _print(proof: Proof) -> None:
     if proof.holds:
         click.secho(_headline(proof), fg="yellow" if proof.unenforced else "green", bold=not proof.unenforced)
     else:
@@ -68,7 +64,7 @@ def _print(proof: "Proof") -> None:
             click.secho(f"{name:10}{safe(value)}", dim=True)
 
 
-def _headline(proof: "Proof") -> str:
+def _headline(proof: Proof) -> str:
     """What was proved, and no more than that: a crawl that did not enforce robots.txt was not kept to it."""
     if not proof.unenforced:
         return "proved: no disallowed fetch, no early request, chain intact"
@@ -86,7 +82,7 @@ def _runs(numbers: list[str]) -> str:
     return f"run{'' if len(numbers) == 1 else 's'} {', '.join(numbers)}"
 
 
-def _from_cache(proof: "Proof") -> str:
+def _from_cache(proof: Proof) -> str:
     parts = [f"{proof.cached:,} robots.txt"] if proof.cached else []
     if proof.copies:
         parts.append(counted(proof.copies, "page"))

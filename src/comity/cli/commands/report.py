@@ -4,6 +4,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from comity.audit import broken
+from comity.audit import report as writing
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, PATH, STORE, command, option
 from comity.cli.terminal import complain, counted, say, tell
@@ -22,18 +24,14 @@ def report(folders: tuple[Path, ...], store: str | None, output: Path, broken_li
     """
     if broken_links:
         return _broken_links(folders, store, as_json=as_json)
-    from comity.audit.report import write
-
-    for words in write(folders, output, store=store):
+    for words in writing.write(folders, output, store=store):
         complain(f"{words}; comity prove says more")
     say(f"report in {output}")
     return Exit.DONE
 
 
 def _broken_links(folders: tuple[Path, ...], store: str | None, *, as_json: bool) -> Exit:
-    from comity.audit.broken import broken_links
-
-    found = broken_links(folders, store=store)
+    found = broken.broken_links(folders, store=store)
     for link in found:
         if as_json:
             print(json.dumps(asdict(link)))

@@ -4,10 +4,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from comity.audit import seal as sealing
+from comity.audit.prove import prove
 from comity.cli.exits import Exit
 from comity.cli.options import ALLOW_ADDRESS, CONFIG, FOLDERS, STORE, command, loaded, option, option_for
 from comity.cli.terminal import complain, say
+from comity.crawler.sinks import wacz
 from comity.errors import InvalidSetting
+from comity.signatures.folder import signing_key
 
 
 @command("Read a crawl")
@@ -22,11 +26,6 @@ def seal(folders: tuple[Path, ...], store: str | None, authority: str | None, **
 
     Runs comity prove first, then writes seal.json. Exit code 1: not proved, so not signed.
     """
-    from comity.audit import seal as sealing
-    from comity.audit.prove import prove
-    from comity.crawler.sinks import wacz
-    from comity.signatures.folder import signing_key
-
     configuration, now = loaded(**options), time.time()
     if configuration.client.identity is None:
         raise InvalidSetting("name the identity that signs: --identity DIR")

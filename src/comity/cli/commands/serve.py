@@ -5,10 +5,12 @@ from typing import Any
 
 import click
 
+from comity._listening import check_exposure, listen
 from comity.cli.exits import Exit
 from comity.cli.input_files import token_in
 from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, TOKEN_FILE, argument, command, loaded, option
 from comity.cli.terminal import complain
+from comity.crawler.places.crawl_at import crawl_at
 
 _PORT = click.IntRange(0, 65535)
 
@@ -27,8 +29,6 @@ def serve(place: str | None, host: str, port: int, token_file: Path | None, **op
     A web page for this machine. With DIR, or the URL of a crawl's store, also a dashboard of the crawl there, running
     or finished.
     """
-    from comity._listening import check_exposure, listen
-    from comity.crawler.places.crawl_at import crawl_at
     from comity.web.serving import server_of
 
     configuration = loaded(**options)

@@ -3,16 +3,15 @@
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from comity.cli.exits import Exit
 from comity.cli.options import CONFIG, JSON, PRESET, command, loaded
 from comity.cli.terminal import complain, safe, show_json
-
-if TYPE_CHECKING:
-    from comity.configuration import Setting
+from comity.configuration import PREFIX, every_setting, meant
+from comity.net.client_settings import concealed
 
 
 @command("Set up and serve")
@@ -24,15 +23,13 @@ def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
 
     An environment variable, comity.toml, a preset or the default.
     """
-    from comity.configuration import PREFIX, every_setting, meant
-
     configuration = loaded(config, preset=preset)
     every = configuration.settings.values()
     if as_json:
         show_json(
             {
                 each.name: {
-                    "value": _plain(_concealed(each)),
+                    "value": _plain(concealed(each.name, each.value)),
                     "origin": each.origin,
                     "variable": PREFIX + each.name.upper(),
                 }
@@ -40,7 +37,7 @@ def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
             }
         )
         return Exit.DONE
-    written = {each.name: every_setting()[each.name].written(_concealed(each)) for each in every}
+    written = {each.name: every_setting()[each.name].written(concealed(each.name, each.value)) for each in every}
     width = min(max(map(len, written.values())), 44)
     for each in every:
         changed = each.origin != "default"
@@ -49,13 +46,6 @@ def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
     for name in configuration.unknown:
         complain(f"{name} is not a setting and is ignored{meant(name)}")
     return Exit.DONE
-
-
-def _concealed(setting: "Setting") -> Any:
-    """The value as it may be seen by others."""
-    from comity.net.client_settings import concealed
-
-    return concealed(setting.name, setting.value)
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from comity.audit.fate import fate_of
 from comity.cli.exits import Exit
 from comity.cli.input_files import is_folder
 from comity.cli.options import JSON, PATH, STORE, argument, command
@@ -21,8 +22,6 @@ def why(folder: Path, url: tuple[str, ...], store: str | None, as_json: bool) ->
     Fetched, disallowed, left out, failed, still in the queue, or not found; and why. The crawl may be running. With
     --json one line per URL. For a crawl in PostgreSQL, name the folders of all machines (DIR DIR URL).
     """
-    from comity.audit.fate import fate_of
-
     others = [Path(target) for target in url if is_folder(target)]
     named = [target for target in url if not is_folder(target)]
     if not named:
