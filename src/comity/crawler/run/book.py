@@ -221,21 +221,18 @@ class Book:
         self._on_their_way, self.unsaved = self.unsaved, Unsaved()
         return self._on_their_way
 
-    def committed(self, found: int, trapped: int, refusals: list[dict[str, Any]]) -> None:
-        """What was taken is durable: what the commit found out counts from now on.
-
-        Args:
-            found: URLs that were new; of them `trapped`.
-            refusals: the records of those that a rule refused.
-        """
+    def committed(self, new: int, refusals: list[dict[str, Any]]) -> None:
+        """What was taken is durable: so many URLs were new, and these are the records of those that were refused."""
         self._memory.written(self._on_their_way.octets)
         self._on_their_way = Unsaved()
-        self.stats.found += found
-        self.stats.trapped += trapped
-        self.stats.refused += len(refusals)
+        self.stats.found += new
         for record in refusals:
-            self._collector.refused(record)
-            self.refusal = self.refusal or record["why"]
+            if "trap" in record:
+                self.stats.trapped += 1
+            else:
+                self.stats.refused += 1
+                self._collector.refused(record)
+                self.refusal = self.refusal or record["why"]
 
     def _marked(self, page: Kept) -> Kept:
         """A page with what it repeats."""

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -19,35 +19,12 @@ from comity.crawler.run.memory import Memory
 from comity.crawler.run.outcomes import Written
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.run.waits import Waits
-from comity.frontier.rules import Queued
+from comity.frontier.rules import Commit
 from comity.net import Response
 
 EVERY: Final = 0.5  # seconds, for each shard of a process, which so commits as often as one crawl does
 LATEST: Final = 2.0  # seconds, however many they are; one that has nothing to do commits at once
 SIZE: Final = 1000  # URLs settled or found
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a commit made durable.
-
-    Attributes:
-        queued: what it added to the queue, by host; see `frontier.rules.Queued`.
-        told: channel and record of each failure and refusal.
-        new, trapped: URLs among those found that were new; trapped.
-        refusals: the records of those that a rule refused.
-        records: of the ledger, with it.
-        seconds: that it took.
-    """
-
-    unsaved: Unsaved
-    queued: Queued
-    told: Sequence[tuple[str, dict[str, Any]]]
-    new: int
-    trapped: int
-    refusals: list[dict[str, Any]]
-    records: int
-    seconds: float
 
 
 class Commits:
@@ -133,30 +110,23 @@ class Commits:
         for name, value in self._state().items():
             self._facts.put(name, value)
         stats, tally = replace(self._book.stats), self._collector.tally.copy()
-        work = partial(
-            self._carry_out,
-            self._book.take(),
-            self._opened.ledger.collect(),
-            self._facts.take(),
-            stats,
-            tally,
-            final=final,
-        )
-        done = await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._opened.writer, work))
-        self._book.committed(done.new, done.trapped, done.refusals)
-        self._collector.committed(done.seconds)
-        self.records, self.pages = done.records, stats.pages
+        unsaved, collected = self._book.take(), self._opened.ledger.collect()
+        work = partial(self._carry_out, unsaved, collected, self._facts.take(), stats, tally, final=final)
+        written = asyncio.get_running_loop().run_in_executor(self._opened.writer, work)
+        done, records, self.records, seconds = await asyncio.shield(written)
+        self._book.committed(done.new, done.refusals)
+        self._collector.committed(seconds)
+        self.pages = stats.pages
         self._facts.committed()
         self._waits.committed()
-        resumed = done.unsaved.batch.resumed
-        for name in done.unsaved.hosts:
-            self._scheduler.found(name, () if name in resumed else done.queued.get(name, ()))
+        for name in unsaved.hosts:
+            self._scheduler.found(name, () if name in unsaved.batch.resumed else done.queued.get(name, ()))
         listeners, frontier = self._listeners, self._opened.frontier
         if listeners.sent is not None and frontier.sent != self._sent:
             self._sent = frontier.sent
             listeners.sent()
-        told = [partial(listeners.page, page) for page in done.unsaved.pages] if listeners.page is not None else []
-        told += [partial(tell, *record) for tell in listeners.records for record in done.told]
+        told = [partial(listeners.page, page) for page in unsaved.pages] if listeners.page is not None else []
+        told += [partial(tell, *record) for tell in listeners.records for record in records]
         errors = []
         for tell in told:  # all of it, whatever one says of it: no later run hands out what is kept
             try:
@@ -168,8 +138,13 @@ class Commits:
 
     def _carry_out(
         self, unsaved: Unsaved, collected: Collected, facts: dict[str, Any], stats: Stats, tally: Tally, *, final: bool
-    ) -> "Done":
-        """Write output, ledger and frontier, all or nothing. In the writer's thread."""
+    ) -> tuple[Commit, Sequence[tuple[str, dict[str, Any]]], int, float]:
+        """Write output, ledger and frontier, all or nothing. In the writer's thread.
+
+        Returns:
+            What the frontier makes of it; channel and record of each failure and refusal; records of the ledger, with
+            it; the seconds that it took.
+        """
         begun, sink = time.perf_counter(), self._opened.sink
         counts: Counter[str] = Counter(channel for channel, _, _ in unsaved.records)
         told = [(channel, record) for channel, record, _ in unsaved.records if channel in ("failures", "refusals")]
@@ -181,11 +156,10 @@ class Commits:
                 ("traps" if "trap" in record else "refusals", record, None) for record in commit.refusals
             )
             by_rule = [record for record in commit.refusals if "trap" not in record]
-            trapped = len(commit.refusals) - len(by_rule)
             marker = self._opened.ledger.commit(collected, by_rule, counts)
             stats.found += commit.new
             stats.refused += len(by_rule)
-            stats.trapped += trapped
+            stats.trapped += len(commit.refusals) - len(by_rule)
             commit.facts |= facts | {
                 "sink": sink.flush(final=final),
                 "ledger": marker,
@@ -193,8 +167,7 @@ class Commits:
                 "tally": tally.to_list(by_rule),
             }
         told += [("refusals", record) for record in by_rule]
-        seconds = time.perf_counter() - begun
-        return Done(unsaved, commit.queued, told, commit.new, trapped, by_rule, marker["count"], seconds)
+        return commit, told, marker["count"], time.perf_counter() - begun
 
     def _completed(self, records: list[Written]) -> Iterator[Written]:
         """The records of a commit, with their bodies; each is let go of once it is written."""

@@ -7,6 +7,7 @@ decided below, in the gate.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,17 +20,15 @@ from comity.crawler.progress.snapshot import ShardState
 from comity.crawler.progress.stats import UNREACHABLE, StatsCollector
 from comity.crawler.run.book import Book
 from comity.crawler.run.checkpoint import RUN, judge_again, run_of
-from comity.crawler.run.commits import EVERY, Commits
+from comity.crawler.run.commits import EVERY, SIZE, Commits
 from comity.crawler.run.control import Control
 from comity.crawler.run.facts import Facts
-from comity.crawler.run.feed import feed
 from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.given import Given, Opened
 from comity.crawler.run.limits import Quota
 from comity.crawler.run.memory import Memory
 from comity.crawler.run.page_reader import Reader
-from comity.crawler.run.scheduler import SLOW, Scheduler
-from comity.crawler.run.turns import Turns
+from comity.crawler.run.scheduler import SLOW, Scheduler, Turns
 from comity.crawler.run.unreachable import UnreachableHosts
 from comity.crawler.run.waits import Waits
 from comity.crawler.sharding.mailbox import Mailbox
@@ -46,6 +45,7 @@ from comity.policy import OriginPolicy, RobotsResult
 
 PLACE: Final = "place"
 """The fact that says which shard of a crawl this is."""
+AT_ONCE: Final = 64  # pages visited before that are taken up before others have their turn
 IDLE_REST: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
 
 
@@ -121,19 +121,18 @@ class Run:
         self.mailbox = None if given.place is None else self._mailbox(given.place)
         self._feeding: asyncio.Task[None] | None = None
         self._apply_orders()
-        for seed in self.seeds if given.place is None else given.place.own(self.seeds):
-            self.filter.discover(seed, depth=0, given=True)
 
     async def work(self) -> End:
         """Crawl until nothing is left, a limit is reached or `control` says so."""
         following: list[asyncio.Task[None]] = []
         limit = put_off = None
+        for seed in self.seeds if self._given.place is None else self._given.place.own(self.seeds):
+            self.filter.discover(seed, depth=0, given=True)
         try:
             await self.commits.commit()
             following.append(asyncio.ensure_future(self._follow_orders()))
             if self._given.plugins.source is not None or self.refresh is not None:
-                fed = feed(self._given.plugins, self.refresh, self.filter, self.book, self.control)
-                self._feeding = asyncio.ensure_future(fed)
+                self._feeding = asyncio.ensure_future(self._feed())
                 self._feeding.add_done_callback(lambda _: self.control.wake())
                 following.append(self._feeding)
             self.scheduler.go_on()
@@ -271,6 +270,29 @@ class Run:
                 await asyncio.sleep(orders.EVERY)  # the time of the operator
                 self._apply_orders()
         except Exception as error:  # a crawl that heeds no order must not go on
+            self.control.fail(error)
+
+    async def _feed(self) -> None:
+        """Take up what an earlier crawl visited, and what a source names, no faster than the frontier takes it.
+
+        Each run begins at the beginning: what was taken up already, the frontier knows.
+        """
+        refresh, url_filter = self.refresh, self.filter
+
+        async def until_room() -> None:
+            await asyncio.sleep(0)
+            await self.book.until_below(SIZE, self.control.wake)
+
+        try:
+            for number, visit in enumerate(refresh.visits.until(refresh.last) if refresh is not None else ()):
+                url_filter.revisit(visit)
+                if number % AT_ONCE == 0:
+                    await until_room()
+            async with aclosing(self._given.plugins.urls()) as named:
+                async for url in named:
+                    url_filter.from_source(url)
+                    await until_room()
+        except Exception as error:
             self.control.fail(error)
 
     async def _loop(self) -> None:
