@@ -7,7 +7,6 @@ It asks what is known already and sends no request: where robots.txt was not rea
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, TypeVar
 
@@ -35,36 +34,14 @@ WELL_KNOWN: Final = ("/sitemap.xml", "/sitemap_index.xml")
 """Where a sitemap is looked for, one after the other, when robots.txt names none."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiscoveredURL:
-    """A URL that something points to.
-
-    Attributes:
-        depth: links from the URL that was given.
-        guessed: whether nobody named it; then it is no failure if it is not there.
-        changed: the latest Unix time in seconds that a sitemap leaves for its last change; None where it says nothing.
-    """
-
-    url: str
-    depth: int
-    kind: EntryKind = EntryKind.PAGE
-    guessed: bool = False
-    changed: float | None = None
-
-
-def named_by_page(page: Page, *, depth: int, feeds: bool) -> Iterator[DiscoveredURL]:
+def named_by_page(page: Page, *, is_given: bool, feeds: bool) -> Iterator[tuple[str, EntryKind]]:
     """The canonical URL and, of a page that was given, the feeds: other pages repeat them, or name one for each
     article.
-
-    Args:
-        depth: that of the page.
     """
     if page.canonical is not None and page.canonical != page.url:
-        yield DiscoveredURL(page.canonical, depth + 1)
-    if feeds and depth == 0:
-        for alternate in page.alternates:
-            if alternate.type in FEEDS:
-                yield DiscoveredURL(alternate.url, depth + 1, EntryKind.SITEMAP)
+        yield page.canonical, EntryKind.PAGE
+    if feeds and is_given:
+        yield from ((each.url, EntryKind.SITEMAP) for each in page.alternates if each.type in FEEDS)
 
 
 def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> tuple[Sequence[str], Sequence[str]]:
@@ -83,14 +60,6 @@ def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:
     return tuple(dict.fromkeys(target for target in targets if target is not None))
 
 
-def sitemap_places(origin: str, named: Sequence[str]) -> Iterator[DiscoveredURL]:
-    """The sitemaps that robots.txt names, or the first well-known place where it names none."""
-    for url in named:
-        yield DiscoveredURL(url, 1, EntryKind.SITEMAP)
-    if not named:
-        yield DiscoveredURL(origin + WELL_KNOWN[0], 1, EntryKind.SITEMAP, guessed=True)
-
-
 def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
     """Whether a document is a sitemap, or a feed where these count; a list of URLs as text cannot be told."""
     reader = sitemaps.SitemapReader(url)
@@ -99,19 +68,8 @@ def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
     return reader.kind in ("urlset", "sitemapindex") or (feeds and reader.kind in ("rss", "atom"))
 
 
-def next_guess(url: str) -> DiscoveredURL | None:
-    """The well-known place to look at after another one, or None after the last."""
-    origin = urls.origin(url)
-    place = WELL_KNOWN.index(url.removeprefix(origin)) + 1
-    return (
-        DiscoveredURL(origin + WELL_KNOWN[place], 1, EntryKind.SITEMAP, guessed=True)
-        if place < len(WELL_KNOWN)
-        else None
-    )
-
-
-def in_sitemap(body: bytes, url: str, *, depth: int, dates: bool = False) -> Iterator[DiscoveredURL]:
-    """What a sitemap or a feed names: other sitemaps, and the pages it may speak of.
+def in_sitemap(body: bytes, url: str, *, dates: bool = False) -> Iterator[tuple[str, EntryKind, float | None]]:
+    """What a sitemap or a feed names, other sitemaps and the pages it may speak of; see `latest_change`.
 
     Args:
         dates: whether it matters when pages changed; a feed says only when they came out.
@@ -123,10 +81,9 @@ def in_sitemap(body: bytes, url: str, *, depth: int, dates: bool = False) -> Ite
         if target is None:
             continue
         if isinstance(item, sitemaps.SitemapRef):
-            yield DiscoveredURL(target, depth, EntryKind.SITEMAP)
+            yield target, EntryKind.SITEMAP, None
         elif sitemaps.in_scope(target, url, named_by=host):
-            changed = latest_change(item) if dates and reader.kind == "urlset" else None
-            yield DiscoveredURL(target, depth, changed=changed)
+            yield target, EntryKind.PAGE, latest_change(item) if dates and reader.kind == "urlset" else None
 
 
 def latest_change(item: sitemaps.SitemapUrl) -> float | None:
@@ -222,13 +179,17 @@ class URLFilter:
         if len(self._left_out) > LEFT_OUT:
             self._left_out, self._left_out_before = set(), self._left_out
 
-    def candidate(self, candidate: DiscoveredURL, *, hops: int = 0, found_on: str | None = None) -> None:
-        """Take up what something else than a link, at `found_on`, points to; `hops` were passed on the way to it."""
-        if candidate.guessed:
-            origin_policy = self._origin_policy(candidate.url)
-            if origin_policy is None or not origin_policy.allows(candidate.url):
-                return  # nobody named it, so nothing is refused either
-        self.discover(candidate.url, depth=candidate.depth, kind=candidate.kind, hops=hops, found_on=found_on)
+    def guess_sitemap(self, url: str, *, is_missing: bool = False) -> None:
+        """Take up the first place where the site of a URL may have a sitemap, or where that `is_missing`, the next.
+
+        Nobody named it, so it is not refused either where it may not be asked for.
+        """
+        origin = urls.origin(url)
+        following = WELL_KNOWN.index(url.removeprefix(origin)) + 1 if is_missing else 0
+        for place in WELL_KNOWN[following : following + 1]:
+            origin_policy = self._origin_policy(guess := origin + place)
+            if origin_policy is not None and origin_policy.allows(guess):
+                self.discover(guess, depth=1, kind=EntryKind.SITEMAP)
 
     def from_source(self, url: str) -> None:
         """Take up what a source names: it is given by hand, and the scope widens around it."""
@@ -337,20 +298,18 @@ class URLFilter:
             for shard in self._place.others:
                 self._book.message(shard, Message(target, found_on=origin, widens=True))
 
-    def sitemaps_of(self, url: str) -> Iterator[DiscoveredURL]:
-        """The sitemaps of a URL's site, or the first place to look for one."""
-        if self._settings.sitemaps and self._settings.max_depth != 0:
-            origin = urls.origin(url)
-            yield from sitemap_places(origin, self._sitemaps.get(origin, ()))
+    def sitemaps_of(self, origin: str) -> tuple[str, ...]:
+        """The sitemaps that an origin's robots.txt names."""
+        return self._sitemaps.get(origin, ())
 
     def names(self, url: str) -> bool:
         """Whether the robots.txt of a URL's site names it as a sitemap."""
-        return bool(self._sitemaps) and url in self._sitemaps.get(urls.origin(url), ())
+        return bool(self._sitemaps) and url in self.sitemaps_of(urls.origin(url))
 
     def is_guess(self, url: str) -> bool:
         """Whether a sitemap's URL is a place that nobody named."""
         origin = urls.origin(url)
-        return url.removeprefix(origin) in WELL_KNOWN and url not in self._sitemaps.get(origin, ())
+        return url.removeprefix(origin) in WELL_KNOWN and url not in self.sitemaps_of(origin)
 
     def save_state(self) -> dict[str, Any]:
         """What changed since the last call, by name, to be remembered across runs."""

@@ -83,13 +83,13 @@ class Discovery:
             case Redirected(target=target):
                 is_sitemap = entry.kind is EntryKind.PAGE or may_be_sitemap(target)
                 if not is_sitemap and self._filter.is_guess(entry.url):
-                    self._next_guess(entry)  # sent to the front page, as if it were not there
+                    self._filter.guess_sitemap(entry.url, is_missing=True)  # it leads to the front page
                 elif target is not None:
                     self._lead(entry, target)
             case SitemapRead():
                 return await self._sitemap(outcome)
             case Absent():
-                self._next_guess(entry)
+                self._filter.guess_sitemap(entry.url, is_missing=True)
             case Known() | Refused() | PutOff():
                 await self._sitemaps_of(entry.url)
         return outcome
@@ -106,9 +106,13 @@ class Discovery:
 
     async def _sitemaps_of(self, url: str) -> None:
         """The sitemaps of a URL's site, once its robots.txt is known."""
-        stretch = Stretch(self._line)
-        for candidate in self._filter.sitemaps_of(url):
-            self._filter.candidate(candidate, found_on=None if candidate.guessed else f"{urls.origin(url)}/robots.txt")
+        if not self._settings.sitemaps or self._settings.max_depth == 0:
+            return
+        origin, stretch = urls.origin(url), Stretch(self._line)
+        if not (named := self._filter.sitemaps_of(origin)):
+            self._filter.guess_sitemap(url)
+        for sitemap in named:
+            self._filter.discover(sitemap, depth=1, kind=EntryKind.SITEMAP, found_on=f"{origin}/robots.txt")
             await self._pause(stretch)
 
     async def _sitemap(self, outcome: SitemapRead) -> Outcome:
@@ -118,22 +122,17 @@ class Discovery:
         entry, stretch = outcome.entry, Stretch(self._line)
         stated = []
         empty = True
-        for candidate in admission.in_sitemap(outcome.answer.body, entry.url, depth=entry.depth, dates=self._dates):
-            hops = entry.hops + 1 if candidate.kind is EntryKind.SITEMAP else 0
-            self._filter.candidate(candidate, hops=hops, found_on=entry.url)
+        for url, kind, changed in admission.in_sitemap(outcome.answer.body, entry.url, dates=self._dates):
+            hops = entry.hops + 1 if kind is EntryKind.SITEMAP else 0
+            self._filter.discover(url, depth=entry.depth, kind=kind, hops=hops, found_on=entry.url)
             empty = False
-            if candidate.changed is not None:
-                stated.append((candidate.changed, self._filter.clean(candidate.url)))
+            if changed is not None:
+                stated.append((changed, self._filter.clean(url)))
             await self._pause(stretch)
         if empty and self._filter.is_guess(entry.url):
-            self._next_guess(entry)
+            self._filter.guess_sitemap(entry.url, is_missing=True)
             return Absent(entry=entry, answer=outcome.answer)
         return replace(outcome, stated=tuple(stated))
-
-    def _next_guess(self, entry: Entry) -> None:
-        """A sitemap is not in a place where nobody had named it: the next place has its turn."""
-        if (candidate := admission.next_guess(entry.url)) is not None:
-            self._filter.candidate(candidate)
 
     async def _follow(self, entry: Entry, page: Page, meta: RobotsMeta) -> None:
         follows = self._settings.follow_nofollow or not meta.nofollow
@@ -144,8 +143,8 @@ class Discovery:
         if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
             await self._leave_out(links, "outside", stretch)
         else:
-            for candidate in admission.named_by_page(page, depth=entry.depth, feeds=self._settings.feeds):
-                self._filter.candidate(candidate, found_on=entry.url)
+            for url, kind in admission.named_by_page(page, is_given=entry.depth == 0, feeds=self._settings.feeds):
+                self._filter.discover(url, depth=entry.depth + 1, kind=kind, found_on=entry.url)
                 await self._pause(stretch)
             for start in range(0, len(links), MANY):
                 for number, url in enumerate(self._filter.unmet(links[start : start + MANY])):  # of most next to none
