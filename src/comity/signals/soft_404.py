@@ -11,12 +11,17 @@ _GONE: Final = re.compile(
     r"|(?:doesn|don)['’]t exist|does not exist|no longer (?:exists|available)|nothing (?:was )?found",
     re.IGNORECASE,
 )
-# In other languages: a piece of the words, which few texts hold, and the words.
 _ROMANCE: Final = re.compile(
     r"\bno (?:se (?:ha )?(?:encontrado|encuentra)|(?:fue |ha sido )?encontrad[oa])|\bnon (?:è stat[ao] )?trovat[oa]"
     r"|\bp[aá]gina[^.]{0,40} no(?:n|) (?:esiste|existe|è disponibile)",
     re.IGNORECASE,
 )
+# What is searched for in nearly every page: pieces of the words, of which each match holds one and few texts do.
+_OFTEN: Final = (
+    (("404", "found", "find", "exist", "availab", "locat"), _GONE),
+    (("encontrad", "encuentra", "trovat", "esist", "exist", "disponibil"), _ROMANCE),
+)
+# In other languages the same, where one piece will do.
 _IN_ASCII: Final = {
     "niet ": r"\bniet gevonden",
     "nicht": r"\bnicht gefunden|\bexistiert nicht",
@@ -52,9 +57,8 @@ _SAID: Final = {word: re.compile(said, re.IGNORECASE) for word, said in _IN_OTHE
 def gone(text: str) -> re.Match[str] | None:
     """Where a title or heading says so; whether the page has other content is not looked at."""
     lower = text.lower()
-    if "no" in lower or "404" in lower or "n't" in lower or "n\u2019t" in lower or "cant" in lower or "unable" in lower:
-        match = _GONE.search(text) or _ROMANCE.search(text)
-        if match:
+    for pieces, said in _OFTEN:
+        if any(map(lower.__contains__, pieces)) and (match := said.search(text)):
             return match
     for word in _IN_ASCII if text.isascii() else _SAID:
         if word in lower and (match := _SAID[word].search(text)):
