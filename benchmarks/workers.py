@@ -105,14 +105,14 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
             settings=settings,
             client_settings=client,
         )
-    begun = [0.0, 0.0]  # when all processes had begun and the first URL was known, and processor time by then
+    begun = [0.0, 0.0]  # when all processes had begun and the first page was kept, and processor time by then
     pages = [0]
 
     async def run() -> None:
         task = asyncio.ensure_future(crawler.run())
         while not begun[0] and not task.done():
             await asyncio.sleep(0.02)
-            if crawler.stats.found and all(each.begun for each in getattr(crawler, "processes", ())):
+            if crawler.stats.pages and all(each.begun for each in getattr(crawler, "processes", ())):
                 begun[:] = time.perf_counter(), used_by(os.getpid()) + sum(map(used_by, children()))
                 pages[0] = crawler.stats.pages
         await task

@@ -73,11 +73,31 @@ def read_body(
         return None
     if form == "pdf":
         return _of_pdf(pdf.read(body, url), url)
-    text = encodings.to_utf8(body, encoding or encodings.detect(body, content_type)).decode("utf-8", "replace")
+    text = _text(body, content_type, encoding)
     if form == "html":
         return extraction.read(text, url, content=content, convert=convert)
     found = served.seen(text, url).hidden if form == "markdown" else hidden.in_text(text)
     return ExtractedPage(text, found, truncated=False, url=url)
+
+
+def judgement_of(body: bytes, url: str, content_type: str, *, encoding: str | None = None) -> Judgement | None:
+    """What a body is, as `read_body` says it: a page, nothing without its scripts, "not found"; None where that gives
+    None. What is no HTML is a page.
+
+    Args:
+        content_type, encoding: as of `read_body`.
+
+    Raises:
+        ExtractionFailed: it is built to exhaust a parser.
+    """
+    form = form_of(body, content_type)
+    if form != "html":
+        return form and PAGE
+    return extraction.judged(_text(body, content_type, encoding), url)
+
+
+def _text(body: bytes, content_type: str, encoding: str | None) -> str:
+    return encodings.to_utf8(body, encoding or encodings.detect(body, content_type)).decode("utf-8", "replace")
 
 
 def _of_pdf(found: pdf.PdfText, url: str) -> ExtractedPage:

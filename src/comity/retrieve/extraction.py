@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -25,7 +26,17 @@ from comity.retrieve.page.tree import MAX_DEPTH, Node, Tree, parse
 from comity.retrieve.pieces import Pieces, ids_of_headings
 from comity.signals.link_header import relation_types
 
-__all__ = ["MAX_ATTRIBUTES", "MAX_DEPTH", "MAX_HTML", "MAX_TAGS", "SECONDS", "ExtractedPage", "bounded", "read"]
+__all__ = [
+    "MAX_ATTRIBUTES",
+    "MAX_DEPTH",
+    "MAX_HTML",
+    "MAX_TAGS",
+    "SECONDS",
+    "ExtractedPage",
+    "bounded",
+    "judged",
+    "read",
+]
 
 Content = Literal["main", "all"]
 
@@ -89,16 +100,7 @@ def read(
         ExtractionFailed: the page is built to exhaust a parser.
     """
     deadline = time.thread_time() + seconds
-    tree: Tree | None = None
-    try:
-        tree = parse(html, url)
-        plain(tree)
-        code.marked(tree)
-        formulas.marked(tree)
-        base = _base(tree, url)
-        found, removed, folded = hidden.in_page(tree)
-        cut = blocks.cut(tree, removed)
-        judgement = judge(tree, cut, html)
+    with _seen(html, url) as (tree, base, (found, removed, folded), cut, judgement):
         notes = footnotes.found(tree, url)
         text = ""
         agreement: float | None = None
@@ -121,6 +123,31 @@ def read(
             if folded
             else (),
         )
+
+
+def judged(html: str, url: str) -> Judgement:
+    """What `read` says of the page as a whole, for a part of what reading it takes.
+
+    Raises:
+        ExtractionFailed: the page is built to exhaust a parser.
+    """
+    with _seen(html, url) as (*_, judgement):
+        return judgement
+
+
+@contextmanager
+def _seen(html: str, url: str) -> Iterator[tuple[Tree, urls.Base, hidden.Seen, list[blocks.Block], Judgement]]:
+    """A page as it is shown: its tree, what is hidden in it, its blocks and what it is."""
+    tree: Tree | None = None
+    try:
+        tree = parse(html, url)
+        plain(tree)
+        code.marked(tree)
+        formulas.marked(tree)
+        base = _base(tree, url)
+        seen = hidden.in_page(tree)
+        cut = blocks.cut(tree, seen[1])
+        yield tree, base, seen, cut, judge(tree, cut, html)
     except RecursionError:
         raise ExtractionFailed(f"{url} is nested too deep to be turned into Markdown", url=url) from None
     finally:

@@ -169,13 +169,13 @@ def may_say_not_found(read: Page) -> bool:
 
 def says_not_found(response: "Response", read: Page) -> str | None:
     """By what an HTML page says that it is not there; None where it does not. Takes milliseconds."""
-    from comity.retrieve.documents import read_body
+    from comity.retrieve.documents import judgement_of
 
     try:
-        page = read_body(response.body, response.url, "text/html", encoding=read.encoding, convert=False)
+        judgement = judgement_of(response.body, response.url, "text/html", encoding=read.encoding)
     except ExtractionFailed:
         return None
-    return page.judgement.reason if page is not None and page.judgement.kind == "not_found" else None
+    return judgement.reason if judgement is not None and judgement.kind == "not_found" else None
 
 
 _TEXT = ("text/", "application/xhtml", "application/xml", "application/json", "application/javascript")

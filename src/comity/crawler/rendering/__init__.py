@@ -28,7 +28,7 @@ from comity.errors import ComityError, ExtractionFailed, RenderingFailed
 from comity.frontier import Entry
 from comity.net import Response, Session
 from comity.policy import Decision
-from comity.retrieve.documents import read_body
+from comity.retrieve.documents import judgement_of
 from comity.signals import encodings
 from comity.signals.links import Link, Page
 
@@ -291,10 +291,8 @@ class Renderer:
 def _is_shell(response: Response) -> bool:
     """Whether a page shows next to nothing without its scripts."""
     with suppress(ExtractionFailed):
-        page = read_body(
-            response.body, response.url, response.headers.get("Content-Type") or "text/html", convert=False
-        )
-        return page is None or page.javascript_shell or page.judgement.kind == "empty"
+        judgement = judgement_of(response.body, response.url, response.headers.get("Content-Type") or "text/html")
+        return judgement is None or judgement.kind in ("javascript_shell", "empty")
     return True
 
 

@@ -89,13 +89,16 @@ class HiddenText:
     kept: bool
 
 
+Seen = tuple[tuple[HiddenText, ...], set[Node], set[Node]]
+
+
 def in_text(text: str) -> tuple[HiddenText, ...]:
     """The characters of plain text that nobody sees. Such text passes through unchanged, so all of them are kept."""
     return tuple(_characters(text))
 
 
-def in_page(tree: Tree) -> tuple[tuple[HiddenText, ...], set[Node], set[Node]]:
-    """What an HTML page hides, the elements whose text is not to be kept, and those kept that a click may show."""
+def in_page(tree: Tree) -> Seen:
+    """What an HTML page hides, the elements whose text is not kept, and those kept that a click may show."""
     folded: set[Node] = set()
     found, removed = elements(tree, folded=folded)
     found += _characters(tree.text())
