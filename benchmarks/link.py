@@ -110,7 +110,7 @@ def way(store: str | None) -> dict[Hop, None]:
     """The functions that the link passes."""
     import comity
     from comity.crawler.sharding.placement import shard_of
-    from comity.crawler.workers.joined import JoinedCrawl
+    from comity.crawler.workers.distributed import DistributedCrawl
     from comity.crawler.workers.sharded import ShardedCrawl
     from comity.net import ClientSettings
 
@@ -138,7 +138,7 @@ def way(store: str | None) -> dict[Hop, None]:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()
         seeds, place = [f"http://{HERE}:{server.server_address[1]}/"], Path(folder) / "crawl"
-        crawl = ShardedCrawl(seeds, place, **how) if store is None else JoinedCrawl(seeds, place, store, **how)
+        crawl = ShardedCrawl(seeds, place, **how) if store is None else DistributedCrawl(seeds, place, store, **how)
         threading.setprofile(profile)
         sys.setprofile(profile)
         try:

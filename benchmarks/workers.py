@@ -64,7 +64,7 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
 
     from comity.cli.process import tune
     from comity.crawler import Crawler, CrawlSettings
-    from comity.crawler.workers.joined import JoinedCrawl
+    from comity.crawler.workers.distributed import DistributedCrawl
     from comity.crawler.workers.sharded import ShardedCrawl
     from comity.net import ClientSettings
     from comity.policy import Policy
@@ -81,9 +81,9 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
         traps=not about["real"],
         max_depth=0 if about["real"] else None,
     )
-    crawler: Crawler | ShardedCrawl | JoinedCrawl
+    crawler: Crawler | ShardedCrawl | DistributedCrawl
     if about["store"]:
-        crawler = JoinedCrawl(
+        crawler = DistributedCrawl(
             about["urls"],
             output,
             f"{about['store']}_{time.time_ns()}",

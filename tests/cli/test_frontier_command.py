@@ -14,7 +14,7 @@ from sites import Site
 from comity import Crawler, Policy
 from comity.crawler.places import orders
 from comity.crawler.places.crawl_at import crawl_at
-from comity.crawler.places.holds import Hold
+from comity.crawler.places.delays import Delay
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.frontier import Batch, EntryKind, Found, Frontier, State, has_begun
 from comity.net import ClientSettings
@@ -114,12 +114,12 @@ def test_it_says_of_each_host_of_all_shards_until_when_it_is_left_alone_and_why(
         )
         hosts = [site.address for site in sites]
 
-        async def run() -> dict[str, Hold]:
+        async def run() -> dict[str, Delay]:
             running = asyncio.ensure_future(crawl.run())
-            found: dict[str, Hold] = {}
+            found: dict[str, Delay] = {}
             while not running.done() and [found[host].why for host in hosts if host in found] != list(whys):
                 await asyncio.sleep(0.05)
-                found = crawl_at(tmp_path).holds(hosts) if all(map(has_begun, databases)) else {}
+                found = crawl_at(tmp_path).delays(hosts) if all(map(has_begun, databases)) else {}
             crawl.stop()
             await running
             return found
@@ -150,7 +150,7 @@ def test_a_host_that_shares_its_address_waits_for_the_others(tmp_path: Path, sit
         client_settings=ClientSettings(resolve=dict.fromkeys(names, site.address), max_retries=0),
     )
     asyncio.run(crawler.run())
-    assert [found.why for found in crawl_at(tmp_path).holds([*names, "other.test"]).values()] == ["retry_after"] * 2
+    assert [found.why for found in crawl_at(tmp_path).delays([*names, "other.test"]).values()] == ["retry_after"] * 2
     lines = comity("frontier", str(tmp_path)).stdout.splitlines()
     assert sum("(Retry-After)" in line for line in lines) == 2
 

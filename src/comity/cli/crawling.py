@@ -30,7 +30,7 @@ from comity.crawler.progress.stats import shown
 from comity.crawler.run import checkpoint
 from comity.crawler.run.checkpoint import Begun
 from comity.crawler.sharding.shards import is_sharded, manifest_of, shards_for, stored_in
-from comity.crawler.workers.joined import LEASE, AnyCrawl, JoinedCrawl, begun_in
+from comity.crawler.workers.distributed import LEASE, AnyCrawl, DistributedCrawl, begun_in
 from comity.crawler.workers.processes import COMMAND
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.errors import ComityError, InvalidSetting, StorageError
@@ -195,7 +195,7 @@ def _crawler(
     if store is not None:
         lease = LEASE if typed.lease is None else _LEASE.checked(_LEASE.read(typed.lease))
         how |= {"join": join, "resume": typed.resume, "lease": lease, "on_word": complain}
-        return JoinedCrawl(seeds, folder, store, **how), client_settings
+        return DistributedCrawl(seeds, folder, store, **how), client_settings
     if typed.source is not None:
         raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
     return ShardedCrawl(seeds, folder, **how), client_settings

@@ -15,7 +15,7 @@ from comity.crawler.crawl_settings import limits
 from comity.crawler.run import checkpoint
 from comity.crawler.run.limits import COUNTED
 from comity.crawler.sinks.formats import FORMATS
-from comity.crawler.workers.joined import AnyCrawl, JoinedCrawl
+from comity.crawler.workers.distributed import AnyCrawl, DistributedCrawl
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.policy import Policy
 
@@ -111,7 +111,7 @@ def _ended(crawler: AnyCrawl) -> str:
 
 def _broken(crawler: AnyCrawl, stats: Stats) -> Iterator[str]:
     """The first URLs that failed, and what lists them all."""
-    if not stats.failed or isinstance(crawler, JoinedCrawl):
+    if not stats.failed or isinstance(crawler, DistributedCrawl):
         return
     from comity.audit.broken import failed
 
@@ -142,7 +142,7 @@ def _raised(crawler: AnyCrawl) -> str:
 
 def _again(crawler: AnyCrawl) -> str:
     """The command that goes on with a crawl. One in a store others may still work on: it is joined."""
-    if isinstance(crawler, JoinedCrawl):
+    if isinstance(crawler, DistributedCrawl):
         how = "--join" if crawler.stopped else "--resume"
         return f"comity crawl --store '{crawler.where}' -o {crawler.folder} {how}"
     return f"comity crawl -o {crawler.folder} --resume"
@@ -177,5 +177,5 @@ def _where(crawler: AnyCrawl, channel: str) -> str:
     """Which file of the folder holds a channel's records."""
     if crawler.format not in FORMATS:
         return crawler.format
-    parts = "shard-*/" if isinstance(crawler, ShardedCrawl | JoinedCrawl) else ""
+    parts = "shard-*/" if isinstance(crawler, ShardedCrawl | DistributedCrawl) else ""
     return parts + FORMATS[crawler.format].where.format(channel)

@@ -6,8 +6,8 @@ from comity._late import late
 
 if TYPE_CHECKING:
     from comity.frontier.database import has_begun
-    from comity.frontier.later import Judged, Visits
     from comity.frontier.queue import Frontier
+    from comity.frontier.refilter import Judged
     from comity.frontier.tables import View
     from comity.frontier.values import (
         Batch,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Superseded,
         Visit,
     )
+    from comity.frontier.visits import Visits
 
 __all__ = [
     "Batch",
@@ -49,6 +50,7 @@ __getattr__ = late(  # what reads a finished crawl has no use for most of it
         "comity.frontier.queue": "Frontier",
         "comity.frontier.database": "has_begun",
         "comity.frontier.tables": "View",
-        "comity.frontier.later": "Judged Visits",
+        "comity.frontier.refilter": "Judged",
+        "comity.frontier.visits": "Visits",
     },
 )

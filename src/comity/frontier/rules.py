@@ -17,9 +17,10 @@ from typing import Any, Final, Self
 
 from comity.frontier import messages
 from comity.frontier.committed import CommittedFrontier
-from comity.frontier.later import Inside, Judged, StateChanges, Visits, judge
+from comity.frontier.refilter import Inside, Judged, StateChanges, refilter
 from comity.frontier.store import LATER, POLICY, USAGE, Committed, Row, Store, quick, rank, split
 from comity.frontier.values import Batch, Entry, EntryKind, Found, State
+from comity.frontier.visits import Visits
 
 NEXT_ID: Final = "next_id"
 NEXT_SOURCE: Final = "next_source"
@@ -153,7 +154,7 @@ class DurableFrontier(CommittedFrontier):
             self._stale = True
             with self._store.transaction():
                 changes = StateChanges()
-                judged = judge(self._store, changes, inside, policy=policy, usage=usage)
+                judged = refilter(self._store, changes, inside, policy=policy, usage=usage)
                 if changes:
                     self._store.count(changes.by_host())
                 self._save(save(*judged))

@@ -1,5 +1,5 @@
 """What a frontier needs of what keeps it: a few questions, and changes for many rows at once. Any store that has these
-will do; every rule of the frontier stands in rules.py, tables.py and later.py, over them.
+will do; every rule of the frontier stands in rules.py, tables.py, refilter.py and visits.py, over them.
 
 SQLite and PostgreSQL have most of them in the same SQL (tables.py), each the others in its own (queue.py,
 postgresql/queue.py). tests/frontier/in_memory.py is the smallest: plain dicts, without SQL.

@@ -77,7 +77,7 @@ class Dashboard:
         if self._ran and not running:
             self._figures = None  # the last ones are worth reading at once
         self._ran = running
-        holds = crawl.holds([host.host for host in hosts if host.waiting])
+        delays = crawl.delays([host.host for host in hosts if host.waiting])
         return {
             "at": moment,
             "running": running,
@@ -86,7 +86,7 @@ class Dashboard:
             "types": dict(tally.types.most_common(MOST_ROWS)),
             "counts": {state.name.lower(): number for state, number in counts.items()},
             "hosts": [
-                asdict(host) | {"why": holds[host.host].in_words(moment) if host.host in holds else ""}
+                asdict(host) | {"why": delays[host.host].in_words(moment) if host.host in delays else ""}
                 for host in hosts
             ],
             "shards": [asdict(each) for each in crawl.standing()],

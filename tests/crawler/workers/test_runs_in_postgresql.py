@@ -29,8 +29,8 @@ from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.run.checkpoint import settings_to_dict
 from comity.crawler.sharding.shards import LOST, CrawlManifest
 from comity.crawler.workers import leases, tables
+from comity.crawler.workers.distributed import DistributedCrawl
 from comity.crawler.workers.jobs import Job, name_of_process, on_machine
-from comity.crawler.workers.joined import JoinedCrawl
 from comity.crawler.workers.leases import Leases, number_of
 from comity.crawler.workers.member import Member, worker_of
 from comity.crawler.workers.output_folder import cut_back, take_folder
@@ -397,7 +397,7 @@ class _Shell(WorkerProcess):
 
 
 def test_a_worker_that_has_the_number_of_another_machine_s_has_not_its_shards(crawl: Crawl, tmp_path: Path) -> None:
-    joined = JoinedCrawl((), tmp_path, crawl.url, join=True)
+    joined = DistributedCrawl((), tmp_path, crawl.url, join=True)
     ours, theirs = name_of_process(0), on_machine(name_of_process(0), "elsewhere")
     with closing(database.connect(crawl.store.where)) as db:
         for name, shard in ((ours, 0), (theirs, 1)):

@@ -13,7 +13,7 @@ from comity.cli.exits import Exit
 from comity.cli.options import JSON, Group, argument, command, option, together
 from comity.cli.terminal import complain, say, show_json
 from comity.crawler.places.crawl_at import crawl_at, end
-from comity.crawler.places.holds import Hold
+from comity.crawler.places.delays import Delay
 from comity.crawler.places.orders import ORDERS, OrderForm, OrderKind, host_named, url_of
 from comity.crawler.places.status import ShardStatus
 from comity.errors import InvalidSetting
@@ -114,12 +114,12 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
         assert opened is not None
         with opened as view:
             following += [(each.host, entry) for entry in view.waiting(each.host, 1 if host is None else limit)]
-    shards, holds = crawl.standing(), crawl.holds([each.host for each in hosts if each.waiting])
+    shards, delays = crawl.standing(), crawl.delays([each.host for each in hosts if each.waiting])
     if as_json:
         show_json(
             {
                 "counts": {state.name.lower(): number for state, number in counts.items()},
-                "hosts": [asdict(each) | _hold(holds.get(each.host)) for each in hosts],
+                "hosts": [asdict(each) | _delay(delays.get(each.host)) for each in hosts],
                 "next": [_row(name, entry) for name, entry in following],
             }
             | ({"shards": [asdict(each) for each in shards]} if shards else {})
@@ -131,7 +131,7 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
         _print_shards(shards)
     if hosts:
         say("")
-        _print_hosts(hosts, holds)
+        _print_hosts(hosts, delays)
     if following:
         say("")
         say("next" if host else "next of each")
@@ -184,13 +184,13 @@ def _print_counts(counts: dict[State, int]) -> None:
     )
 
 
-def _hold(hold: Hold | None) -> dict[str, Any]:
-    return {"until": None, "why": None} if hold is None else asdict(hold)
+def _delay(delay: Delay | None) -> dict[str, Any]:
+    return {"until": None, "why": None} if delay is None else asdict(delay)
 
 
-def _print_hosts(hosts: Sequence[HostCounts], holds: Mapping[str, Hold]) -> None:
+def _print_hosts(hosts: Sequence[HostCounts], delays: Mapping[str, Delay]) -> None:
     now = time.time()
-    words = {host: f"  {hold.in_words(now)}" for host, hold in holds.items()}
+    words = {host: f"  {delay.in_words(now)}" for host, delay in delays.items()}
     width = max(len("host"), *(len(each.host) for each in hosts))
     head = f"{'host':{width}} {'waiting':>11} {'done':>11} {'refused':>11} {'failed':>11}"
     say(f"{head}{'  resting' * bool(words)}")

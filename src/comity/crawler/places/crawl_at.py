@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from comity.crawler.places import orders
-from comity.crawler.places.holds import Hold, holds
+from comity.crawler.places.delays import Delay, delays
 from comity.crawler.places.orders import EVERYTHING, Order, OrderKind
 from comity.crawler.places.status import ShardStatus, in_words, standing
 from comity.crawler.places.written_crawl import store_of
@@ -87,15 +87,15 @@ class FolderReading:
         """How its shards stand, where it has several."""
         return standing(self._folder)
 
-    def holds(self, hosts: list[str]) -> dict[str, Hold]:
+    def delays(self, hosts: list[str]) -> dict[str, Delay]:
         """What keeps hosts from being asked now."""
-        found: dict[str, Hold] = {}
+        found: dict[str, Delay] = {}
         given = list(orders.Orders(self._folder).new())
         for number, names in _grouped(hosts, self.shard_of).items():
             if (view := self.view(number)) is None:
                 continue
             with view:
-                found |= holds(view, names, given, time.time())
+                found |= delays(view, names, given, time.time())
         return found
 
     def begun(self, view: FrontierView | None = None) -> Begun:
@@ -167,7 +167,7 @@ class StoreReading:
             )
         return found
 
-    def holds(self, hosts: list[str]) -> dict[str, Hold]:
+    def delays(self, hosts: list[str]) -> dict[str, Delay]:
         """What keeps hosts from being asked now; times are given by this machine's clock."""
         found = {}
         with closing(self._store):
@@ -175,8 +175,8 @@ class StoreReading:
         ahead = now - time.time()  # what is written in the store is by the database's clock
         for number, names in _grouped(hosts, self.shard_of).items():
             with self.view(number) as view:
-                for host, hold in holds(view, names, given, now).items():
-                    found[host] = replace(hold, until=None if hold.until is None else hold.until - ahead)
+                for host, delay in delays(view, names, given, now).items():
+                    found[host] = replace(delay, until=None if delay.until is None else delay.until - ahead)
         return found
 
     def begun(self, view: FrontierView | None = None) -> Begun:

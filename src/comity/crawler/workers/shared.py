@@ -32,7 +32,8 @@ LOOK_EVERY: Final = 0.5  # seconds
 
 
 class Coordination(Protocol):
-    """Who has which shard of a crawl that has begun, and how all stand: in a folder (sharded.py) or store (joined.py).
+    """Who has which shard of a crawl that has begun, and how all stand: in a folder (sharded.py) or in a store
+    (distributed.py).
 
     Attributes:
         go_on: the option by which such a crawl goes on.

@@ -19,7 +19,7 @@ from comity.crawler.workers.board import Row, left_alone, shared_out
 from comity.crawler.workers.leases import NEXT_TOKEN, StandsStill, now, see_run
 from comity.errors import InputError, StorageError
 from comity.frontier.messages import TAKEN, Parcel, numbers
-from comity.frontier.postgresql import later
+from comity.frontier.postgresql import visits
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
 from comity.frontier.values import Run
 
@@ -145,7 +145,7 @@ class CrawlStore:
                         f"the crawl in {self.where} is not finished", hint="finish it first, with --resume"
                     )
                 for number in states:
-                    later.begin_again(db, number, forget, save)
+                    visits.begin_again(db, number, forget, save)
                 db.execute("UPDATE shard SET stands = NULL")
             kept = {
                 shard: Spent(*json.loads(value)).pages

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from typing import Any, Final
 
 from comity.frontier.messages import AT_ONCE, TAKEN, Parcel
-from comity.frontier.postgresql import later
+from comity.frontier.postgresql import visits
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained
 from comity.frontier.postgresql.seen import Fingerprints
 from comity.frontier.postgresql.view import CommittedTables, ShardTables
@@ -146,20 +146,20 @@ class PostgresStore(ShardTables):
         )
 
     def write_visits(self, batch: Batch) -> None:
-        later.write_visits(self._db, self._shard, batch, indexed=self._refreshes is not None)
+        visits.write_visits(self._db, self._shard, batch, indexed=self._refreshes is not None)
 
     def begin_refresh(self) -> int:
-        return later.begin_refresh(self._db, self._shard)
+        return visits.begin_refresh(self._db, self._shard)
 
     def forget(self, patterns: Iterable[str]) -> None:
-        later.forget(self._db, self._shard, patterns)
+        visits.forget(self._db, self._shard, patterns)
         self._saved.clear()
 
     def keep(self, facts: Mapping[str, str]) -> None:
         """Those that are not what they were."""
         changed = {key: text for key, text in facts.items() if self._saved.get(key) != text}
         if changed:
-            later.keep(self._db, self._shard, changed)
+            visits.keep(self._db, self._shard, changed)
             self._saved |= changed  # should the commit fail, all of it is forgotten
 
     def drop(self, names: list[str]) -> None:

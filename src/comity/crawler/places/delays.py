@@ -14,7 +14,7 @@ from comity.frontier.committed import FrontierView
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Delay:
     """What keeps a host from being asked now.
 
     Attributes:
@@ -33,7 +33,7 @@ class Hold:
         return f"for {span(max(self.until - now, 0.0))} ({why})"
 
 
-def holds(view: FrontierView, hosts: Iterable[str], given: Iterable[Order], now: float) -> dict[str, Hold]:
+def delays(view: FrontierView, hosts: Iterable[str], given: Iterable[Order], now: float) -> dict[str, Delay]:
     """What keeps hosts of a shard, running or not, from being asked now; of those that nothing does, nothing.
 
     Args:
@@ -57,7 +57,7 @@ def holds(view: FrontierView, hosts: Iterable[str], given: Iterable[Order], now:
         if silent and max(silent.values()) > until:
             until, why = max(silent.values()), "unreachable"
         if stopped.get(name):
-            found[name] = Hold(None, "stopped")
+            found[name] = Delay(None, "stopped")
         elif until > now:
-            found[name] = Hold(until, why)
+            found[name] = Delay(until, why)
     return found

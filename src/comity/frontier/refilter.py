@@ -1,22 +1,15 @@
-"""What a later run may take up: URLs that our own settings keep out of the queue, and the pages visited before.
+"""URLs that our own settings keep out of the queue, in a run in which these are others.
 
-URLs set aside because of the scope, the policy or the uses that are wanted wait until a run in which these are others
-judges them again. Of each page visited the last visit is kept for a refresh: it is appended when its page is committed,
-and replaced by a row at the end when the page is visited again. So ids are in the order of the visits, and a refresh
-has before it the rows up to the last id that was there when it began.
-
-Everything that changes rows is part of the transaction that is open.
+What scope, policy or the uses that are wanted have set aside is filtered again then, and so is the queue. Everything
+that changes rows is part of the transaction that is open.
 """
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import astuple, dataclass
-from typing import Final
 
-from comity.frontier.store import POLICY, USAGE, Committed, Store
-from comity.frontier.values import EntryKind, State, Visit
-
-_EVERY: Final = (1 << 63) - 1  # beyond the id of any visit
+from comity.frontier.store import POLICY, USAGE, Store
+from comity.frontier.values import EntryKind, State
 
 Inside = Callable[[str, int, EntryKind], bool]
 """Whether a URL, found so many links from the start, belongs to the crawl."""
@@ -24,7 +17,7 @@ Inside = Callable[[str, int, EntryKind], bool]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of judging again: URLs that left the queue, and those that came back; of the latter how many had been
+    """What came of filtering again: URLs that left the queue, and those that came back; of the latter how many had been
     counted as refused and failed."""
 
     left: int = 0
@@ -51,10 +44,10 @@ class StateChanges(Counter[tuple[int, int]]):
         return hosts
 
 
-def judge(
+def refilter(
     store: Store, changes: StateChanges, inside: Inside | None, *, policy: bool, usage: bool
 ) -> tuple[Judged, Judged]:
-    """Judge anew what scope, policy and the uses wanted decided: see `rules.DurableFrontier.judge_again`.
+    """Filter anew what scope, policy and the uses wanted decided: see `rules.DurableFrontier.judge_again`.
 
     Returns:
         What came of policy and uses, and of the scope.
@@ -95,41 +88,3 @@ def _move(store: Store, wanted: Inside, changes: StateChanges, *, aside: bool) -
             changes[host, state] += -1 if aside else 1
         moved += len(chosen)
     return moved
-
-
-class Visits:
-    """What is known of pages visited, as of the last commit."""
-
-    def __init__(self, committed: Committed) -> None:
-        self._committed = committed
-
-    def any(self) -> bool:
-        """Whether there is anything to ask for again."""
-        return any(self._committed.visits(0, _EVERY, known=known) for known in (True, False))
-
-    def of(self, url: str) -> Visit | None:
-        """The last visit of a URL. Asked in a refresh only."""
-        return self._committed.visit(url)
-
-    def until(self, last: int) -> Iterator[Visit]:
-        """The last visits of what has not been visited since the row `last` was the newest, longest ago first.
-
-        Pages that are known and URLs that have given no page yet take turns, as long as there are both: so a limit
-        leaves neither without its share.
-        """
-        streams = deque((self._until(last, known=True), self._until(last, known=False)))
-        while streams:
-            stream = streams.popleft()
-            if (found := next(stream, None)) is not None:
-                yield found
-                streams.append(stream)
-
-    def unasked(self, last: int) -> int:
-        """How many pages that are known wait still, of those that `until` gives."""
-        return self._committed.unasked(last)
-
-    def _until(self, last: int, *, known: bool) -> Iterator[Visit]:
-        at = 0
-        while found := self._committed.visits(at, last, known=known):
-            yield from (visit for _, visit in found)
-            at = found[-1][0]

@@ -1,4 +1,4 @@
-"""What a later run may take up, in PostgreSQL: see `frontier.later`, whose rules these statements follow."""
+"""The pages visited, and how a refresh begins, in PostgreSQL: by the rules of `frontier.visits`."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping

@@ -270,7 +270,7 @@ async def coordinated(
                 await wrap_future(thread.submit(coordination.leave))
 
 
-class JoinedCrawl(SharedCrawl):
+class DistributedCrawl(SharedCrawl):
     """This machine's part in a crawl that lies in PostgreSQL. It is used like a Crawler.
 
     Args:
@@ -358,5 +358,5 @@ def begun_in(store: str) -> Begun:
         return Begun.of(CrawlManifest.read(opened.crawl().manifest, opened.where))
 
 
-AnyCrawl = Crawler | ShardedCrawl | JoinedCrawl
+AnyCrawl = Crawler | ShardedCrawl | DistributedCrawl
 """What the command line runs."""
