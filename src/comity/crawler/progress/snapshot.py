@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from comity.crawler.progress.stats import COMMIT_BOUNDS, DEPTHS, OTHERS, RefusingRule, Stats, StatsCollector
 from comity.crawler.run.hosts import Host
@@ -222,19 +222,15 @@ def merged(
         seconds: since this run began.
         pages_per_second: of all, over the last ten seconds.
     """
-    rules: Counter[RefusingRule] = Counter()
-    requests: Counter[tuple[str, str]] = Counter()
-    refused: Counter[str] = Counter()
-    states: Counter[HostState] = Counter()
-    types: Counter[str] = Counter()
-    known: Counter[State] = Counter()
-    for part in parts:
-        rules.update(dict(part.rules))
-        requests.update(part.requests)
-        refused.update(part.refused)
-        types.update(part.types)
-        states.update(part.states)
-        known.update(part.urls)
+
+    def total(name: str) -> Counter[Any]:
+        """Counts of that name, summed over the parts."""
+        found: Counter[Any] = Counter()
+        for part in parts:
+            found.update(dict(getattr(part, name)))
+        return found
+
+    rules = total("rules")
     shown = heapq.nsmallest(most_rules, rules.items(), key=lambda item: (-item[1], item[0][0], item[0][2]))
     hosts = [host for part in parts for host in part.hosts]
     return Snapshot(
@@ -243,15 +239,15 @@ def merged(
         seconds=seconds,
         pages_per_second=pages_per_second,
         under_way=sum(part.under_way for part in parts),
-        states=states,
+        states=total("states"),
         hosts=tuple(heapq.nsmallest(most_hosts, hosts, key=_place)),
         rules=tuple(shown),
         other_rules=sum(part.other_rules for part in parts) + rules.total() - sum(count for _, count in shown),
-        requests=requests,
-        refused=refused,
+        requests=total("requests"),
+        refused=total("refused"),
         depths=tuple(map(sum, zip(*(part.depths for part in parts), strict=True))) or (0,) * DEPTHS,
-        types=types,
-        urls=known,
+        types=total("types"),
+        urls=total("urls"),
         commits=tuple(map(sum, zip([0] * (len(COMMIT_BOUNDS) + 1), *(each.commits for each in parts), strict=True))),
         commit_seconds=sum(part.commit_seconds for part in parts),
         shards=shards,

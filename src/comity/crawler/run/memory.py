@@ -73,28 +73,12 @@ class Memory:
                     future.set_result(None)
                 return
 
-    def _took(self, claim: "BodyOctets", octets: int) -> bool:
-        self._add(octets)
-        if claim.octets <= self._moderate:
-            return True
-        self._large[claim] = None
-        self._go_on()
-        return self._has_room(claim)
-
     def _has_room(self, claim: "BodyOctets") -> bool:
         """Whether a large body may be read on."""
         if self.held < self.limit:
             return True
         # What waits to be written is gone soon. Bodies that wait for each other are not.
         return next(iter(self._large)) is claim and self.kept < self.limit // 2
-
-    async def _room(self, claim: "BodyOctets") -> None:
-        future = self._waiting[claim] = asyncio.get_running_loop().create_future()
-        self._wake()
-        try:
-            await future
-        finally:
-            self._waiting.pop(claim, None)
 
 
 class BodyOctets:
@@ -109,11 +93,23 @@ class BodyOctets:
     def took(self, octets: int) -> bool:
         """So many more octets have come; whether more may be read at once."""
         self.octets += octets
-        return self._memory._took(self, octets)
+        memory = self._memory
+        memory._add(octets)
+        if self.octets <= memory._moderate:
+            return True
+        memory._large[self] = None
+        memory._go_on()
+        return memory._has_room(self)
 
     async def more(self) -> None:
         """Come back when more may be read."""
-        await self._memory._room(self)
+        waiting = self._memory._waiting
+        future = waiting[self] = asyncio.get_running_loop().create_future()
+        self._memory._wake()
+        try:
+            await future
+        finally:
+            waiting.pop(self, None)
 
     def release(self) -> None:
         """The body is held no more, or is counted among those that wait to be written."""
