@@ -10,7 +10,8 @@ from sites import Site
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
-from comity.crawler.output.records import CrawledPage, read_meta, read_response
+from comity.crawler.output.records import CrawledPage
+from comity.crawler.run.page_reader import read_meta, read_response
 from comity.net import Response
 from comity.signals import encodings
 

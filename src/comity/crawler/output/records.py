@@ -11,10 +11,8 @@ from comity.errors import ExtractionFailed
 from comity.policy import Decision, RobotsResult
 from comity.shown import Shown, short
 from comity.signals import encodings
-from comity.signals.links import Page, read_page
+from comity.signals.links import Page
 from comity.signals.robots_meta import RobotsMeta
-from comity.signals.robots_meta import read as read_robots_meta
-from comity.signals.soft_404 import gone
 from comity.usage.statements import Usage
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
@@ -144,38 +142,6 @@ class CrawledPage(Shown):
             found_on=found_on,
             usage=usage,
         )
-
-
-def read_response(response: "Response") -> Page | None:
-    """What an HTML page says; None where the response is something else."""
-    if response.content_type not in HTML and (response.content_type or b"<" not in response.body[:512]):
-        return None
-    links = response.header_values("Link")
-    refresh = response.headers.get("Refresh")
-    return read_page(response.body, response.url, response.headers.get("Content-Type"), links, refresh)
-
-
-def read_meta(response: "Response", read: Page | None, *, agent: str) -> RobotsMeta:
-    """The directives for robots in a response's headers and metas."""
-    tags = response.header_values("X-Robots-Tag")
-    metas = read.metas if read is not None else ()
-    return read_robots_meta(tags, metas, agent=agent) if tags or metas else NO_META
-
-
-def may_say_not_found(read: Page) -> bool:
-    """Whether the title or the first heading of an HTML page may say that it is not there."""
-    return gone(f"{read.title or ''} {read.heading}") is not None
-
-
-def says_not_found(response: "Response", read: Page) -> str | None:
-    """By what an HTML page says that it is not there; None where it does not. Takes milliseconds."""
-    from comity.retrieve.documents import judgement_of
-
-    try:
-        judgement = judgement_of(response.body, response.url, "text/html", encoding=read.encoding)
-    except ExtractionFailed:
-        return None
-    return judgement.reason if judgement is not None and judgement.kind == "not_found" else None
 
 
 _TEXT = ("text/", "application/xhtml", "application/xml", "application/json", "application/javascript")

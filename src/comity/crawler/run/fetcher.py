@@ -35,7 +35,7 @@ from comity.crawler.run.outcomes import (
     Unpaid,
     Unwanted,
 )
-from comity.crawler.run.page_reader import Reader
+from comity.crawler.run.page_reader import Reader, Rendered
 from comity.crawler.run.unreachable import UnreachableHosts
 from comity.crawler.sinks import OURS
 from comity.errors import (
@@ -59,7 +59,7 @@ from comity.signals.payment import bad_status
 from comity.signals.sitemaps import may_be_sitemap
 
 if TYPE_CHECKING:
-    from comity.crawler.rendering import Rendered, Renderer
+    from comity.crawler.rendering import Renderer
 
 LARGEST_SITEMAP = 52_428_800 + 65_536  # bytes: the limit of sitemaps.org, and a little for those who count otherwise
 SLOW_SHARE = 3.0  # times as long as rules were asked that take long, others have the event loop
@@ -243,7 +243,7 @@ class Fetcher:
                 await asyncio.get_running_loop().run_in_executor(None, origin_policy.allows, url)
                 await asyncio.sleep(SLOW_SHARE * (perf_counter() - begun))
 
-    async def _rendered(self, renderer: "Renderer", entry: Entry, response: Response) -> "Rendered | None":
+    async def _rendered(self, renderer: "Renderer", entry: Entry, response: Response) -> Rendered | None:
         task = asyncio.current_task()
         assert task is not None
         self._rendering.add(task)

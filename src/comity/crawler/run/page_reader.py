@@ -4,26 +4,115 @@ It reads what came, asks for nothing and writes nothing: what came of the page i
 """
 
 import asyncio
+from collections.abc import Mapping
 from concurrent.futures import Executor
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from hashlib import sha256
+from typing import Any, Final
+
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity.crawler import plugins
 from comity.crawler.finding.duplicates import fingerprint_of
-from comity.crawler.output.records import may_say_not_found, read_meta, read_response, says_not_found
+from comity.crawler.output.records import HTML, NO_META
 from comity.crawler.run.given import Given
 from comity.crawler.run.outcomes import Kept, PageRead, RefusedByUsage, Unchanged
 from comity.crawler.run.uses import Uses
+from comity.errors import ExtractionFailed
 from comity.frontier import Entry, Visit
 from comity.net import Response
 from comity.net.loop_slices import LoopSlices
-
-if TYPE_CHECKING:
-    from comity.crawler.rendering import Rendered
+from comity.signals import encodings
+from comity.signals.links import Link, Page, read_page
+from comity.signals.robots_meta import RobotsMeta
+from comity.signals.robots_meta import read as read_robots_meta
+from comity.signals.soft_404 import gone
 
 SMALL: Final = 8 * 1024  # bytes that take as long to read as a page takes however small it is
 LARGE: Final = 64 * 1024  # bytes of a page that takes some tenths of a millisecond to read
 HUGE: Final = 512 * 1024  # bytes of a page that is read in another thread: some milliseconds
+
+
+def read_response(response: Response) -> Page | None:
+    """What an HTML page says; None where the response is something else."""
+    if response.content_type not in HTML and (response.content_type or b"<" not in response.body[:512]):
+        return None
+    links = response.header_values("Link")
+    refresh = response.headers.get("Refresh")
+    return read_page(response.body, response.url, response.headers.get("Content-Type"), links, refresh)
+
+
+def read_meta(response: Response, read: Page | None, *, agent: str) -> RobotsMeta:
+    """The directives for robots in a response's headers and metas."""
+    tags = response.header_values("X-Robots-Tag")
+    metas = read.metas if read is not None else ()
+    return read_robots_meta(tags, metas, agent=agent) if tags or metas else NO_META
+
+
+def says_not_found(response: Response, read: Page) -> str | None:
+    """By what an HTML page says that it is not there; None where it does not. Takes milliseconds."""
+    from comity.retrieve.documents import judgement_of
+
+    try:
+        judgement = judgement_of(response.body, response.url, "text/html", encoding=read.encoding)
+    except ExtractionFailed:
+        return None
+    return judgement.reason if judgement is not None and judgement.kind == "not_found" else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """One page after its scripts ran.
+
+    Attributes:
+        body: the document in UTF-8; None where the page is kept as it was served.
+        url: what references are resolved against: the page's URL, as scripts may have changed it (history.pushState).
+        targets: where scripts wanted to go; the browser stayed.
+        note: what went wrong, one sentence; None where nothing did.
+        parts: how many requests of the page were `fetched`, `reused`, `refused` by a rule, `failed` and `left_out`.
+    """
+
+    body: bytes | None
+    url: str
+    targets: tuple[str, ...] = ()
+    note: str | None = None
+    parts: Mapping[str, int]
+
+    def shown(self, response: Response) -> Response:
+        """The response as if the rendered document had been served."""
+        if self.body is None:
+            return response
+        headers = CIMultiDict(response.all_headers)
+        headers["Content-Type"] = f"{response.content_type or 'text/html'}; charset=utf-8"
+        return replace(response, body=self.body, headers=CIMultiDictProxy(headers))
+
+    def read(self, response: Response) -> Page | None:
+        """What the page says: links and title as rendered, and every meta, also one that a script took away."""
+        served = read_response(response)
+        page = read_response(replace(self.shown(response), url=self.url)) if self.body is not None else served
+        if page is None:
+            return served
+        known = {link.url for link in page.links}
+        more = [Link(target) for target in self.targets]
+        metas = page.metas
+        if served is not None and served is not page:
+            metas = (*metas, *(meta for meta in served.metas if meta not in metas))
+            if self.note is not None:  # it may have been cut off before the browser had read it all
+                more.extend(served.links)
+        links = (*page.links, *(link for link in more if link.url not in known))
+        return replace(page, url=response.url, links=links, metas=metas)
+
+    def record(self, response: Response) -> dict[str, Any]:
+        """The fields of a page's record that speak of this; `sha256`, `bytes` and `encoding` are those of what was
+        served."""
+        fields: dict[str, Any] = {"rendered": self.body is not None}
+        if self.body is not None:
+            fields["rendered_sha256"] = sha256(self.body).hexdigest()
+            served = encodings.detect(response.body, response.headers.get("Content-Type"))
+            fields["encoding"] = encodings.python_codec(served)
+            fields["body"] = self.body.decode("utf-8")
+        return fields | {"render_note": self.note, "render_parts": dict(self.parts)}
 
 
 class Reader:
@@ -44,7 +133,7 @@ class Reader:
         self._slices = LoopSlices(LARGE)
 
     async def read(
-        self, entry: Entry, response: Response, before: Visit | None = None, rendered: "Rendered | None" = None
+        self, entry: Entry, response: Response, before: Visit | None = None, rendered: Rendered | None = None
     ) -> PageRead:
         """Read a page.
 
@@ -78,7 +167,7 @@ class Reader:
             make = partial(fingerprint_of, shown.body, read.encoding)
             fingerprint = await loop.run_in_executor(self._executor, make)
         soft_404 = None
-        if read is not None and may_say_not_found(read):
+        if read is not None and gone(f"{read.title or ''} {read.heading}") is not None:
             soft_404 = await loop.run_in_executor(self._executor, says_not_found, shown, read)
         return Kept(
             entry=entry,

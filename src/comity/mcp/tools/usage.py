@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from comity import ComityError, Response
-from comity.crawler.output.records import read_response
+from comity.crawler.run.page_reader import read_response
 from comity.mcp.answers import MOST, answer, short
 from comity.mcp.service import Service
 from comity.mcp.tool import OneUrl, Preferences, Tool
