@@ -22,7 +22,7 @@ from comity.retrieve.page import hidden
 from comity.retrieve.page.bounds import MAX_ATTRIBUTES, MAX_HTML, MAX_TAGS, bounded
 from comity.retrieve.page.hidden import HiddenText
 from comity.retrieve.page.plain import plain
-from comity.retrieve.page.tree import MAX_DEPTH, Node, Tree, parse
+from comity.retrieve.page.tree import MAX_DEPTH, Tree, parse
 from comity.retrieve.pieces import Pieces, ids_of_headings
 from comity.signals.link_header import relation_types
 
@@ -119,7 +119,7 @@ def read(
             agreement,
             url,
             ids_of_headings(tree),
-            folded=tuple(block.text for block in cut if block.kept and _is_within(block.node, folded))
+            folded=tuple(each.text for each in cut if each.kept and not folded.isdisjoint(each.node.around()))
             if folded
             else (),
         )
@@ -161,12 +161,6 @@ def _licences(tree: Tree, base: urls.Base) -> Iterator[tuple[str, str, str]]:
         rel, href = attributes.get("rel", ""), attributes.get("href", "")
         if "license" in relation_types(rel):
             yield rel, attributes.get("type", ""), base.join(href) or href
-
-
-def _is_within(node: Node | None, those: set[Node]) -> bool:
-    while node is not None and node not in those:
-        node = node.parent
-    return node is not None
 
 
 def _base(tree: Tree, url: str) -> urls.Base:

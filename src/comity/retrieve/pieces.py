@@ -210,8 +210,8 @@ def ids_of_headings(tree: Tree) -> tuple[tuple[str, str], ...]:
 
 
 def _id_of(heading: Node) -> str:
-    inner = [child for child in heading.children if isinstance(child, Node)]
-    for node in (heading, *inner, *(each for child in inner for each in child.children if isinstance(each, Node))):
+    inner = heading.elements()
+    for node in (heading, *inner, *(each for child in inner for each in child.elements())):
         if name := node.attributes.get("id") or (node.name == "a" and node.attributes.get("name")):
             return name[:500]
     around = heading

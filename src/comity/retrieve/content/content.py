@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from html import unescape
@@ -142,7 +142,7 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str, notes: Footnotes | Non
     return sure
 
 
-def left_out(blocks: Sequence[Block], tree: Tree, hidden: Collection[Node]) -> tuple[LeftOut, ...]:
+def left_out(blocks: Sequence[Block], tree: Tree, hidden: Set[Node]) -> tuple[LeftOut, ...]:
     """What was not kept, by place, the largest first: blocks, and the text of what is no text to be read, which are
     drawings, choices and fields.
     """
@@ -160,13 +160,10 @@ def left_out(blocks: Sequence[Block], tree: Tree, hidden: Collection[Node]) -> t
     return tuple(sorted(named, key=lambda each: -each.words))
 
 
-def _unread(tree: Tree, hidden: Collection[Node]) -> Iterator[tuple[Place, str]]:
+def _unread(tree: Tree, hidden: Set[Node]) -> Iterator[tuple[Place, str]]:
     fields = ((node, node.text()) for node in tree.all("select", "textarea"))
     for node, text in (*tree.unread, *fields):
-        around: Node | None = node
-        while around is not None and around not in hidden:
-            around = around.parent
-        if around is None and (words := " ".join(text.split())):
+        if hidden.isdisjoint(node.around()) and (words := " ".join(text.split())):
             yield "drawing" if node.name == "svg" else "form", words
 
 
@@ -184,27 +181,13 @@ def _by_landmarks(blocks: Sequence[Block]) -> None:
         elif around == LANDMARK_BITS["form"]:
             block.kept = block.node.name in ("p", "h1", "h2", "h3", "li", "td")
         elif around == LANDMARK_BITS["header"] and not titled:
-            block.kept = _holds(block, "header", "h1")
+            header = _around(block, "header")
+            block.kept = header is not None and bool(header.below("h1"))
         else:
             block.kept = False
     if not any(block.kept for block in blocks):
         for block in blocks:
             block.kept = True
-
-
-def _holds(block: Block, around: str, name: str) -> bool:
-    """Whether the element of one name around a block holds one of another."""
-    node: Node | None = block.node
-    while node is not None and node.name != around:
-        node = node.parent
-    stack = [node] if node is not None else []
-    while stack:
-        for child in stack.pop().children:
-            if isinstance(child, Node):
-                if child.name == name:
-                    return True
-                stack.append(child)
-    return False
 
 
 def _doubt_comments(blocks: Sequence[Block]) -> None:
@@ -217,7 +200,7 @@ def _doubt_comments(blocks: Sequence[Block]) -> None:
     for block in blocks:
         prose = _is_prose(block)
         if block.names & NAME_BITS["comment"]:
-            if article and not _is_code(block):
+            if article and _around(block, "pre") is None:
                 comments.append(block)
             if article and prose:
                 words += block.words
@@ -282,17 +265,14 @@ def _keep_sources(blocks: Sequence[Block]) -> None:
 
 def _around(block: Block, *names: str) -> Node | None:
     """The nearest element of one of these names that holds a block."""
-    node: Node | None = block.node
-    while node is not None and node.name not in names:
-        node = node.parent
-    return node
+    return next((node for node in block.node.around() if node.name in names), None)
 
 
 def _quote_above(block: Block) -> Node | None:
     """The quote that a block is the caption of."""
     caption = _around(block, "figcaption")
-    near = caption.parent.children if caption is not None and caption.parent is not None else ()
-    return next((each for each in near if isinstance(each, Node) and each.name == "blockquote"), None)
+    near = caption.parent.elements() if caption is not None and caption.parent is not None else ()
+    return next((each for each in near if each.name == "blockquote"), None)
 
 
 def _letters(text: str) -> str:
@@ -410,11 +390,7 @@ def _drop_teasers(blocks: Sequence[Block]) -> None:
         for number, block in enumerate(blocks)
         if block.kept and block.node.parent is body and block.words >= _PROSE
     )
-    around = set()
-    node: Node | None = blocks[end].node
-    while node is not None:
-        around.add(node)
-        node = node.parent
+    around = {*blocks[end].node.around()}
     shapes: dict[Node, tuple[Node, str, str]] = {}  # of elements with a linked headline
     alike: dict[tuple[Node, str, str], int] = {}
     texts: dict[Node, int] = {}
@@ -422,14 +398,14 @@ def _drop_teasers(blocks: Sequence[Block]) -> None:
     for block in blocks[end + 1 :]:
         linked = block.words >= _HEADLINE and block.links >= 0.8 * len(block.text)
         way = []
-        node = block.node
-        while node is not None and node not in around and node.parent is not None:
+        for node in block.node.around():
+            if node in around or node.parent is None:
+                break
             way.append(node)
             texts[node] = texts.get(node, 0) + (0 if linked else block.words)
             if linked and node not in shapes:
                 shape = shapes[node] = (node.parent, node.name, _NUMBER.sub("", node.attributes.get("class", "")))
                 alike[shape] = alike.get(shape, 0) + 1
-            node = node.parent
         if block.kept:
             ways.append((block, way))
     others = [
@@ -453,31 +429,14 @@ def _is_shown_twice(first: Block, copy: Block) -> bool:
 
 def _way_down(node: Node, other: Node) -> list[tuple[str, str]]:
     """The elements from what holds both nodes down to the first, by name and class, numbers left out."""
-    above = set()
-    climbing: Node | None = other
-    while climbing is not None:
-        above.add(id(climbing))
-        climbing = climbing.parent
-    way = []
-    climbing = node
-    while climbing is not None and id(climbing) not in above:
-        way.append((climbing.name, _NUMBER.sub("", climbing.attributes.get("class", ""))))
-        climbing = climbing.parent
-    return way
+    above = {*other.around()}
+    way = (each for each in node.around() if each not in above)
+    return [(each.name, _NUMBER.sub("", each.attributes.get("class", ""))) for each in way]
 
 
 def _is_data(block: Block) -> bool:
     """Whether it stands in code or in a table."""
-    return bool(block.landmarks & LANDMARK_BITS["table"]) or _is_code(block)
-
-
-def _is_code(block: Block) -> bool:
-    node: Node | None = block.node
-    while node is not None:
-        if node.name == "pre":
-            return True
-        node = node.parent
-    return False
+    return bool(block.landmarks & LANDMARK_BITS["table"]) or _around(block, "pre") is not None
 
 
 @lru_cache(4_096)

@@ -44,28 +44,28 @@ def marked(tree: Tree) -> None:
     for pre in (*tables, *tree.named.get("pre", ())):
         _drop_tools(pre)
     for code in tree.named.get("code", ()):
-        if any(isinstance(child, Node) and child.name == "br" for child in code.children):
+        if any(child.name == "br" for child in code.elements()):
             _take_lines(code)
 
 
 def _take_table(table: Node) -> Node | None:
     """A table of numbers of lines and lines is one piece of code."""
     rows: list[Node] = []
-    for part in _elements(table):
+    for part in table.elements():
         if part.name != "colgroup":
-            rows += [part] if part.name == "tr" else _elements(part) if part.name == "tbody" else [part]
-    cells = [[cell for cell in _elements(row) if cell.name == "td"] for row in rows if row.name == "tr"]
+            rows += [part] if part.name == "tr" else part.elements() if part.name == "tbody" else [part]
+    cells = [[cell for cell in row.elements() if cell.name == "td"] for row in rows if row.name == "tr"]
     if not cells or len(cells) < len(rows) or any(len(row) != 2 or not _is_number(row[0]) for row in cells):
         return None
     for row, (_, cell) in zip(rows, cells, strict=True):
         row.children = [cell]
         if len(rows) > 1 and not cell.text().strip():
             cell.children = [Text("\n")]
-    table.children = [part for part in _elements(table) if part.name != "colgroup"]
-    for part in _elements(table):
-        part.children = [*_elements(part)]
+    table.children = [part for part in table.elements() if part.name != "colgroup"]
+    for part in table.elements():
+        part.children = [*part.elements()]
     table.name = "pre"
-    for inner in _elements(cells[0][1]):
+    for inner in cells[0][1].elements():
         if inner.name == "pre" and (said := language(inner)):
             table.attributes["data-lang"] = said
     return table
@@ -78,7 +78,7 @@ def _is_number(cell: Node) -> bool:
 
 def _drop_tools(pre: Node) -> None:
     """Skip the buttons that copy code, and the labels of its language, around it and at its ends."""
-    for each in _elements(pre)[:2] + _elements(pre)[-1:]:
+    for each in pre.elements()[:2] + pre.elements()[-1:]:
         each.skipped |= each.name in _TOOLS and each.name != "span" and _label(each) == ""
     child, around = pre, pre.parent
     for _ in range(3):
@@ -86,7 +86,7 @@ def _drop_tools(pre: Node) -> None:
             return
         if len(around.children) > _MOST_BESIDE:
             return
-        for each in _elements(around):
+        for each in around.elements():
             if each is child or not (each.name in _TOOLS or "-" in each.name):
                 continue
             label = _label(each)
@@ -144,25 +144,19 @@ def _take_lines(code: Node) -> None:
     for each in code.children:
         if isinstance(each, Text) and each.text.lstrip(" \t").startswith(("\n", "\r")):
             each.text = each.text.lstrip(" \t\r\n")
-    around = code.parent
-    while around is not None and not around.blocky:
-        around.blocky = True
-        around = around.parent
+    for each in code.around()[1:]:
+        each.blocky = True
 
 
 def _is_blank(each: Node | Text) -> bool:
     return isinstance(each, Text) and not each.text.strip()
 
 
-def _elements(node: Node) -> list[Node]:
-    return [child for child in node.children if isinstance(child, Node)]
-
-
 def language(pre: Node) -> str:
     """The language that a `pre`, the `code` in it or what stands around them name: `language-python`, `hljs python`,
     `brush: python`, `data-lang`.
     """
-    inner = next((child for child in pre.children if isinstance(child, Node) and child.name == "code"), None)
+    inner = next((child for child in pre.elements() if child.name == "code"), None)
     around = pre.parent
     for node in filter(None, (pre, inner, around, around.parent if around is not None else None)):
         own = node is pre or node is inner

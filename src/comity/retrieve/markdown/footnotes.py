@@ -55,14 +55,7 @@ class Footnotes:
 
 
 def _texts(node: Node) -> list[int]:
-    found, stack = [], [node]
-    while stack:
-        for child in stack.pop().children:
-            if isinstance(child, Text):
-                found.append(id(child))
-            else:
-                stack.append(child)
-    return found
+    return [id(piece) for each in (node, *node.below()) for piece in each.children if isinstance(piece, Text)]
 
 
 def found(tree: Tree, url: str) -> Footnotes:
@@ -73,7 +66,7 @@ def found(tree: Tree, url: str) -> Footnotes:
     for node in (*tree.holding(_INLINE, ("span",)), *tree.all("d-footnote")):
         if node.name == "d-footnote" or any(each in _INLINE for each in node.attributes.get("class", "").split()):
             notes.inline[node] = len(numbers) + len(notes.inline) + 1
-            for mark in (*_inside(node, "sup"), *_inside(node, "span")):
+            for mark in node.below("sup", "span"):
                 mark.skipped |= not _LATEXML_MARKS.isdisjoint(mark.attributes.get("class", "").split())
     return notes
 
@@ -100,19 +93,16 @@ def _fill(notes: Footnotes, numbers: dict[Node, int], tree: Tree, url: str) -> N
         note = _note(by_id.get(target), mark)
         if note is None or note in referring:  # what leads to a mark leads back
             continue
-        if note not in numbers and any(places.get(link, 0) < places[mark] for link in _inside(note, "a")):
+        if note not in numbers and any(places.get(link, 0) < places[mark] for link in note.below("a")):
             continue  # a note stands below its mark
         if note not in numbers:
             numbers[note] = len(numbers) + 1
         notes.marks[mark] = numbers[note]
         named[_identity(mark)] = mark
-        around: Node | None = mark.parent
-        while around is not None:
-            referring.add(around)
-            around = around.parent
+        referring.update(mark.around()[1:])
     notes.notes = numbers
     for note in numbers:
-        for link in _inside(note, "a"):
+        for link in note.below("a"):
             back = link.attributes.get("href", "").removeprefix(url)
             if back[:1] == "#" and (back[1:] in named or _BACK.fullmatch(link.text())):
                 notes.backs.add(link)
@@ -128,13 +118,9 @@ def _is_mark(node: Node, leading: Set[str]) -> bool:
         node.attributes.get("class", "")
     ):
         return True
-    raised = node.name == "sup" or any(isinstance(child, Node) and child.name == "sup" for child in node.children)
-    around: Node | None = node.parent
-    for _ in range(2):
-        if around is None:
-            break
-        raised = raised or around.name == "sup" or bool(_NAMED.search(around.attributes.get("class", "")))
-        around = around.parent
+    raised = any(each.name == "sup" for each in (node, *node.elements()))
+    near = node.around()[1:3]
+    raised = raised or any(each.name == "sup" or _NAMED.search(each.attributes.get("class", "")) for each in near)
     raised = raised or not leading.isdisjoint((node.attributes.get("name"), _identity(node)))
     return raised and _MARK.fullmatch(words) is not None
 
@@ -152,30 +138,10 @@ def _note(target: Node | None, mark: Node) -> Node | None:
         node = node.parent
     if node is None or node.name == "body":
         return None
-    around: Node | None = mark
-    while around is not None:  # a mark in its own note, or a fragment that names a part of the page
-        if around is node:
-            return None
-        around = around.parent
-    return node if len(node.text()) < 20_000 else None
+    # a mark in its own note, or a fragment that names a part of the page
+    return node if node not in mark.around() and len(node.text()) < 20_000 else None
 
 
 def _identity(mark: Node) -> str:
     """The fragment that leads back to a mark."""
-    around: Node | None = mark
-    for _ in range(3):
-        if around is not None and (identity := around.attributes.get("id")):
-            return identity
-        around = around.parent if around is not None else None
-    return ""
-
-
-def _inside(node: Node, name: str) -> list[Node]:
-    found, stack = [], [node]
-    while stack:
-        for child in stack.pop().children:
-            if isinstance(child, Node):
-                if child.name == name:
-                    found.append(child)
-                stack.append(child)
-    return found
+    return next((identity for each in mark.around()[:3] if (identity := each.attributes.get("id"))), "")

@@ -52,12 +52,12 @@ def marked(tree: Tree) -> None:
     for node in (*tree.holding(_CLASSES, ("span", "div", "math-renderer")), *tree.all("mjx-container")):
         classes = node.attributes.get("class", "").split()
         if node.name == "mjx-container" or not _AROUND.isdisjoint(classes):
-            if inner := next(_inside(node, "math"), None):
+            if inner := next(iter(node.below("math")), None):
                 around = node.parent.attributes.get("class", "") if node.parent is not None else ""
                 display = "display" in (*inner.attributes.values(), *node.attributes) or "katex-display" in around
                 _become(tree, node, _source(inner, node), display=display or inner.attributes.get("display") == "block")
         elif not _STATED.isdisjoint(classes):
-            number = next((each for each in _inside(node, "span") if each.attributes.get("class") == "eqno"), None)
+            number = next((each for each in node.below("span") if each.attributes.get("class") == "eqno"), None)
             shown = _plain(node, without=number)
             if match := _DELIMITED.fullmatch(shown[: _LONGEST + 10]):
                 tex = next(filter(None, match.groups()), "")
@@ -114,12 +114,8 @@ def _become(tree: Tree, node: Node, tex: str, *, display: bool = False) -> None:
     node.attributes = {name: value for name, value in node.attributes.items() if name in ("class", "style", "hidden")}
     if display:
         node.attributes["display"] = "block"
-    within = [node]
-    while within:  # what is no longer there says nothing
-        inner = [child for child in within.pop().children if isinstance(child, Node)]
-        for each in inner:
-            each.attributes = {}
-        within += inner
+    for each in node.below():  # what is no longer there says nothing
+        each.attributes = {}
     node.children = [Text(tex)]
 
 
@@ -141,7 +137,7 @@ def _drop_renderings(node: Node) -> None:
 def _source(math: Node, shown: Node) -> str:
     """The TeX of a formula: its annotation, where what it says is shown; else made of the formula's elements."""
     said = math.attributes.get("alttext", "")
-    for each in _inside(math, "annotation"):
+    for each in math.below("annotation"):
         if "tex" in each.attributes.get("encoding", "").lower():
             said = _plain(each)
     if said and len(said) <= _LONGEST:
@@ -161,14 +157,6 @@ def _shown(node: Node) -> Iterator[str]:
             yield from _shown(child)
 
 
-def _inside(node: Node, name: str) -> Iterator[Node]:
-    for child in node.children:
-        if isinstance(child, Node):
-            if child.name == name:
-                yield child
-            yield from _inside(child, name)
-
-
 def _plain(node: Node, without: Node | None = None) -> str:
     return "".join(
         child.text if isinstance(child, Text) else "" if child is without else _plain(child, without)
@@ -178,7 +166,7 @@ def _plain(node: Node, without: Node | None = None) -> str:
 
 def _tex(node: Node) -> str:
     """TeX of an element of MathML's presentation."""
-    parts = [_tex(child) for child in node.children if isinstance(child, Node) and "annotation" not in child.name]
+    parts = [_tex(child) for child in node.elements() if "annotation" not in child.name]
     match node.name, parts:
         case ("mi" | "mn" | "mo" | "ms", _):
             text = "".join(_plain(node).split())

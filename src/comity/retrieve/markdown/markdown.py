@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Final
 
 from comity import urls
@@ -180,7 +181,7 @@ class Writer:
             kind(node, out)
         elif node.name == "a" and (target := self._target(node)) is not None:
             outer, self._link = self._link, target
-            if not any(each.name in _HEADINGS for each in _below(node)):
+            if not node.below(*_HEADINGS):
                 self.container(node, out)
             else:
                 self._link = None
@@ -295,7 +296,7 @@ class Writer:
 
     def _list(self, node: Node, out: list[Block]) -> None:
         backwards = "reversed" in node.attributes
-        first = sum(isinstance(child, Node) and child.name == "li" for child in node.children) if backwards else 1
+        first = sum(child.name == "li" for child in node.elements()) if backwards else 1
         number = whole(node.attributes.get("start", ""), _MOST, first) if node.name == "ol" else 0
         items: list[str] = []
         notes: list[Block] = []
@@ -341,8 +342,8 @@ class Writer:
             self.container(node, out)
             return
         parts: list[tuple[str, list[Block]]] = []
-        for child in node.children:
-            if isinstance(child, Node) and not self.is_left_out(child):
+        for child in node.elements():
+            if not self.is_left_out(child):
                 blocks: list[Block] = []
                 self.block(child, blocks)
                 parts.append((child.name, blocks))
@@ -470,8 +471,8 @@ class Writer:
         if shown and not _is_placeholder(shown):
             sources.append(shown)
         else:
-            around = node.parent.children if node.parent is not None and node.parent.name == "picture" else []
-            choices = [each.attributes for each in (node, *around) if isinstance(each, Node)]
+            around = node.parent.elements() if node.parent is not None and node.parent.name == "picture" else []
+            choices = [each.attributes for each in (node, *around)]
             sources += [_first_of(each["srcset"]) for each in choices if "srcset" in each]
             sources.append(shown)
         for source in sources:
@@ -483,7 +484,7 @@ class Writer:
         if not self._belongs(node):
             return ""
         sources = [node.attributes.get("src", "")]
-        sources += [each.attributes.get("src", "") for each in _below(node) if each.name == "source"]
+        sources += [each.attributes.get("src", "") for each in node.below("source")]
         for source in sources:
             if source and (target := self.reference(source)) is not None:
                 label = node.attributes.get("title") or node.attributes.get("aria-label") or node.name
@@ -492,12 +493,8 @@ class Writer:
 
     def _belongs(self, node: Node) -> bool:
         """Whether the text around an image, as far as there is any, is kept."""
-        around: Node | None = node
-        while around is not None:
-            if around.words:
-                return around.kept_words * 2 >= around.words
-            around = around.parent
-        return True
+        around = next((each for each in node.around() if each.words), None)
+        return around is None or around.kept_words * 2 >= around.words
 
 
 def _destination(reference: str) -> str:
@@ -506,10 +503,7 @@ def _destination(reference: str) -> str:
 
 def _is_chosen(node: Node) -> bool:
     """Whether an element without text stands in a page of which the main content was chosen."""
-    around = node
-    while around.parent is not None:
-        around = around.parent
-    return node.words == 0 and around.words > 0
+    return node.words == 0 and node.around()[-1].words > 0
 
 
 def _is_placeholder(source: str) -> bool:
@@ -524,23 +518,10 @@ def _first_of(sources: str) -> str:
 
 def _begins_item(node: Node) -> bool:
     """Whether it is the first thing in an item of a list."""
-    child, around = node, node.parent
-    while around is not None:
-        before = around.children[: next(number for number, each in enumerate(around.children) if each is child)]
-        if around.name not in ("li", "p", "label", "span", "div") or any(
-            isinstance(each, Node) or not each.text.isspace() for each in before
-        ):
+    for child, around in pairwise(node.around()):
+        before = around.children[: around.children.index(child)]
+        if any(isinstance(each, Node) or not each.text.isspace() for each in before):
             return False
-        if around.name == "li":
-            return True
-        child, around = around, around.parent
+        if around.name not in ("p", "label", "span", "div"):
+            return around.name == "li"
     return False
-
-
-def _below(node: Node) -> Iterable[Node]:
-    stack = [node]
-    while stack:
-        for child in stack.pop().children:
-            if isinstance(child, Node):
-                yield child
-                stack.append(child)

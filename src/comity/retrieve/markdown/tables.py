@@ -8,7 +8,7 @@ import re
 from typing import Any, Final
 
 from comity.retrieve.markdown.code import NUMBERS
-from comity.retrieve.page.tree import Node, Text, is_block
+from comity.retrieve.page.tree import Node, Text
 
 Writer = Any  # that of markdown.py, which calls this module
 
@@ -69,21 +69,17 @@ def _rows(table: Node, writer: Writer) -> tuple[list[list[Node]], list[list[Node
     body: list[list[Node]] = []
     foot: list[list[Node]] = []
     captions: list[Node] = []
-    for part in table.children:
-        if isinstance(part, Text) or writer.is_left_out(part):
+    for part in table.elements():
+        if writer.is_left_out(part):
             continue
         if part.name == "caption":
             captions.append(part)
             continue
         into = head if part.name == "thead" else foot if part.name == "tfoot" else body
-        for row in [part] if _part(part) == "tr" else part.children:
-            if isinstance(row, Node) and _part(row) == "tr" and not writer.is_left_out(row):
-                cells = [
-                    cell
-                    for cell in row.children
-                    if isinstance(cell, Node) and _part(cell) in ("td", "th") and not writer.is_left_out(cell)
-                ]
-                if cells:
+        for row in [part] if _part(part) == "tr" else part.elements():
+            if _part(row) == "tr" and not writer.is_left_out(row):
+                found = (cell for cell in row.elements() if _part(cell) in ("td", "th"))
+                if cells := [cell for cell in found if not writer.is_left_out(cell)]:
                     into.append(cells)
     return head, body + foot, captions
 
@@ -96,18 +92,12 @@ def _is_layout(table: Node, rows: list[list[Node]]) -> bool:
         return True
     for row in rows:
         for cell in row:
-            size = lines = 0
-            stack = [cell]
-            while stack:
-                for child in stack.pop().children:
-                    if isinstance(child, Text):
-                        size += len(child.text) if child.kept else 0
-                        continue
-                    if child.name in _NO_CELL:
-                        return True
-                    if child.name == "pre":
-                        lines += child.text().count("\n")
-                    stack.append(child)
+            inner = cell.below()
+            texts = (each for node in (cell, *inner) for each in node.children if isinstance(each, Text) and each.kept)
+            size = sum(len(each.text) for each in texts)
+            lines = sum(node.text().count("\n") for node in inner if node.name == "pre")
+            if any(node.name in _NO_CELL for node in inner):
+                return True
             if size > _LONGEST_CELL or lines > _MOST_CODE_LINES or NUMBERS.search(cell.attributes.get("class", "")):
                 return True
     return False
@@ -175,6 +165,3 @@ def _span(cell: Node, name: str, most: int) -> int:
 
 def _line(cells: list[str], width: int) -> str:
     return "|" + "".join(f" {cell} |" if cell else "  |" for cell in cells + [""] * (width - len(cells)))
-
-
-__all__ = ["is_block", "write"]

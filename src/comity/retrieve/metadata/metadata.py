@@ -480,7 +480,7 @@ def _leaves(node: Node) -> Iterator[Node]:
     stack: list[Node] = [node]
     while stack:
         each = stack.pop()
-        inner = [child for child in each.children if isinstance(child, Node)]
+        inner = each.elements()
         if each.name == "a" or not inner:
             if each.name not in ("svg", "script", "style", "i"):
                 yield each

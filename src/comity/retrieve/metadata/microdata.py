@@ -19,9 +19,7 @@ def objects(tree: Tree) -> list[Object]:
     items: dict[Node, dict[str, Any]] = {}
     for node in tree.stating:
         attributes = node.attributes
-        around = node.parent
-        while around is not None and around not in items:
-            around = around.parent
+        around = next((each for each in node.around()[1:] if each in items), None)
         value: Any
         if "itemscope" in attributes:
             if len(items) >= MAX_OBJECTS:

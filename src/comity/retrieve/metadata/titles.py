@@ -137,12 +137,7 @@ def _is_site(part: str, sites: tuple[str, ...]) -> bool:
 
 def inside(node: Node, names: Collection[str]) -> bool:
     """Whether an element of one of these names is around it."""
-    around = node.parent
-    while around is not None:
-        if around.name in names:
-            return True
-        around = around.parent
-    return False
+    return any(each.name in names for each in node.around()[1:])
 
 
 def shown(node: Node, hidden: set[Node], most: int = 10_000) -> str:

@@ -134,15 +134,10 @@ def elements(
         if kind is None or node.name in ("html", "body"):  # scripts show those again
             continue
         kept = kept and (scripts or kind == "aria_hidden")
-        inside = False
-        around = node.parent
-        while around is not None:
-            if around in removed:
-                break
-            inside |= around in reported
-            around = around.parent
-        if around is not None:
+        above = node.around()[1:]
+        if not removed.isdisjoint(above):
             continue
+        inside = not reported.isdisjoint(above)
         text = "" if kept and (inside or len(found) >= MAX_FOUND) else " ".join(node.text().split())
         if scripts and not kept and text and kind in _UNFOLDED:
             if controlled is None:
@@ -186,7 +181,7 @@ def _but_visible(node: Node, styles: "_Styles", removed: set[Node]) -> str:
             texts.append(each.text)
         elif styles.around_visible and each in styles.around_visible and (each is node or not styles.is_visible(each)):
             stack += reversed(each.children)
-            each.children = [child for child in each.children if isinstance(child, Node)]
+            each.children = [*each.elements()]
         elif not styles.is_visible(each):
             texts.append(each.text())
             removed.add(each)
@@ -225,14 +220,8 @@ def _unfolds(node: Node, controlled: set[str], size: int) -> bool:
     if attributes.get("role", "").lower() == "tabpanel":
         return True
     if attributes.get("id", "") in controlled - {""}:
-        return size >= _LEAST_PANEL or not _holds_link(node)  # else it is a menu
+        return size >= _LEAST_PANEL or not node.below("a", "button")  # else it is a menu
     return size >= _LEAST_PANEL and bool(_PANEL.search(attributes.get("class", "").lower()))
-
-
-def _holds_link(node: Node) -> bool:
-    return any(
-        isinstance(child, Node) and (child.name in ("a", "button") or _holds_link(child)) for child in node.children
-    )
 
 
 class _Styles:
@@ -263,10 +252,7 @@ class _Styles:
         if self.around_visible is None:
             self.around_visible = set()
             for each in filter(self.is_visible, styled):
-                around = each.parent
-                while around is not None and around not in self.around_visible:
-                    self.around_visible.add(around)
-                    around = around.parent
+                self.around_visible.update(each.around()[1:])
         return node in self.around_visible and css.hides(self.declared(node) | {"visibility": "visible"}) is None
 
     def hides(self, node: Node) -> tuple[HidingKind | None, bool]:
@@ -338,13 +324,11 @@ class _Styles:
         own = css.colour(colour)
         if own is None:
             return None
-        around: Node | None = node
-        while around is not None:
+        for around in node.around():
             declared = self.declared(around)
             words = declared.get("background-color") or declared.get("background") or around.attributes.get("bgcolor")
             if words:
                 return True if css.alike(own, css.colour(words)) else None
-            around = around.parent
         return False if own == (255, 255, 255) else None
 
 

@@ -90,9 +90,4 @@ def _show_images(tree: Tree) -> None:
 
 def _noscript(node: Node) -> Node | None:
     """The element for pages without scripts that is not far around an image."""
-    around = node.parent
-    for _ in range(4):
-        if around is None or (around.name == "noscript" and around.skipped):
-            return around
-        around = around.parent
-    return None
+    return next((each for each in node.around()[1:5] if each.name == "noscript" and each.skipped), None)

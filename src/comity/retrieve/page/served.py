@@ -17,7 +17,7 @@ from typing import Final
 from comity.errors import ExtractionFailed
 from comity.retrieve.page import hidden
 from comity.retrieve.page.hidden import HiddenText
-from comity.retrieve.page.tree import Node, Tree, parse
+from comity.retrieve.page.tree import Node, Text, Tree, parse
 
 _LINE: Final = re.compile(r"[^\n]*\n?")
 _BEFORE: Final = re.compile(r"(?:[ \t>]|[-+*][ \t]|1[.)][ \t])*+")  # what a line of a list or a quotation begins with
@@ -157,25 +157,14 @@ def _marked(markdown: str, pieces: list[_Piece]) -> str:
 def _visible(tree: Tree, pieces: list[_Piece]) -> tuple[list[HiddenText], set[int]]:
     """What the HTML hides, and the numbers of the pieces that are seen."""
     places: list[tuple[Node, list[int]]] = []
-    stack = [tree.root]
-    while stack:
-        node = stack.pop()
+    for node in (tree.root, *tree.root.below()):
         for child in node.children:
-            if isinstance(child, Node):
-                stack.append(child)
-            elif numbers := [int(each) for each in _MARK.findall(child.text)]:
+            if isinstance(child, Text) and (numbers := [int(each) for each in _MARK.findall(child.text)]):
                 child.text = _MARK.sub("", child.text)
                 places.append((node, numbers))
     found, removed = hidden.elements(tree, scripts=False)
     removed |= {node for name in _UNSEEN for node in tree.named.get(name, ())}
-    known: dict[Node | None, bool] = {None: True}
-
-    def shown(node: Node) -> bool:
-        if node not in known:
-            known[node] = node not in removed and (node.parent is None or shown(node.parent))
-        return known[node]
-
-    visible = {number for node, numbers in places if shown(node) for number in numbers}
+    visible = {number for node, numbers in places if removed.isdisjoint(node.around()) for number in numbers}
     visible -= {number for number, piece in enumerate(pieces) if piece.kind == "raw" and piece.name in _UNSEEN}
     return found, visible
 

@@ -132,6 +132,30 @@ class Node:
                 stack.extend(reversed(node.children))
         return "".join(parts)
 
+    def around(self) -> list[Node]:
+        """It and the elements around it, from the innermost."""
+        found = []
+        node: Node | None = self
+        while node is not None:
+            found.append(node)
+            node = node.parent
+        return found
+
+    def elements(self) -> list[Node]:
+        """The elements right in it."""
+        return [child for child in self.children if type(child) is Node]
+
+    def below(self, *names: str) -> list[Node]:
+        """The elements in it, at any depth, in the page's order; of these names, if there are any."""
+        found = []
+        stack = self.elements()[::-1]
+        while stack:
+            node = stack.pop()
+            if not names or node.name in names:
+                found.append(node)
+            stack.extend(node.elements()[::-1])
+        return found
+
 
 def is_block(node: Node) -> bool:
     """Whether an element stands in lines of its own, by its name or by what is in it."""
