@@ -169,18 +169,6 @@ class Orders:
                 yield order
 
 
-def last_order(folder: Path, host: str) -> Order | None:
-    """The order that is in force about a host.
-
-    Raises:
-        StorageError: the file cannot be read.
-    """
-    last = None
-    for order in Orders(folder).new():
-        last = order if order.host == host else last
-    return last
-
-
 def read_order(line: bytes) -> Order | None:
     """An order as it is kept; None where it is none."""
     try:
