@@ -200,6 +200,28 @@ def test_what_a_browser_unfolds_at_a_click_only_is_found_by_no_words(around: str
     assert any("fills the lamps" in each for each in extracted.folded)
 
 
+_TEASER = """<aside><p>{}</p></aside><div style="height:3000px"></div><main><h1>Lamps</h1>
+<p>The lamps of the great hall burn all night and are very old, people say.</p><div style="height:3000px"></div>
+<h2>Oil</h2><p>The keeper fills the lamps with oil of olives before the sun goes down.</p>
+<div style="height:3000px"></div></main>"""
+
+
+@pytest.mark.parametrize(
+    ("teaser", "words"),
+    [
+        ("The keeper fills the lamps with oil of olives …", "with oil of olives before the sun goes down."),
+        ("The keeper fills the lamps with oil of olives before the sun goes down.", ""),
+        ("Once more: how the keeper fills the lamps.", "The keeper fills the lamps with oil of"),
+    ],
+)
+def test_words_that_were_left_out_above_the_content_are_not_what_a_chunk_is_found_by(teaser: str, words: str) -> None:
+    lamps, oil = read(_TEASER.format(teaser), URL).chunks()
+    assert "olives" not in lamps.text
+    assert words_of(lamps) == "The lamps of the great hall burn all"
+    assert words_of(oil).endswith(words)
+    assert bool(words_of(oil)) == bool(words)
+
+
 @pytest.mark.parametrize(
     ("html", "words"),
     [
@@ -269,6 +291,16 @@ def test_chromium_finds_every_chunk_by_its_address(chromium: Any) -> None:
         for number in range(8)
     ]
     html = f"<!doctype html><html><body><main><h1>Lamps</h1>{''.join(parts)}</main></body></html>"
+    assert len(shown_by_addresses(chromium, html)) >= 15
+
+
+def test_chromium_is_led_to_a_chunk_and_not_to_a_teaser_of_it_above(chromium: Any) -> None:
+    (shown,) = shown_by_addresses(chromium, _TEASER.format("The keeper fills the lamps with oil of olives …"))
+    assert "before the sun goes down" in shown
+
+
+def shown_by_addresses(chromium: Any, html: str) -> list[str]:
+    """What Chromium shows at the address of each chunk but the first."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -282,7 +314,7 @@ def test_chromium_finds_every_chunk_by_its_address(chromium: Any) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         chunks = read(html, f"http://127.0.0.1:{server.server_port}/").chunks(60)
-        assert len(chunks) >= 16
+        seen = []
         tab = chromium.new_page()
         try:
             for chunk in chunks[1:]:
@@ -291,10 +323,12 @@ def test_chromium_finds_every_chunk_by_its_address(chromium: Any) -> None:
                 tab.goto(f"{place}#:~:text={words.partition(':~:text=')[2]}")  # without the id, which leads there too
                 shown = tab.evaluate(_SHOWN)
                 assert shown[0] > 0, chunk.url
-                assert words_of(chunk) in " ".join(shown[1].split()), chunk.url
+                seen.append(" ".join(shown[1].split()))
+                assert words_of(chunk) in seen[-1], chunk.url
         finally:
             tab.close()
             server.shutdown()
+    return seen
 
 
 _SHOWN = """() => {

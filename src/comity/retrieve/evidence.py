@@ -136,7 +136,8 @@ class Retrieved(Shown, Pieces):
         left_out: what was taken for no content, by place.
         heading_ids: letters and digits of each heading that can be linked to, and the id to do so.
         page_starts: of a PDF, the characters of the Markdown that its pages begin with.
-        folded: of the content, the texts that a browser does not show until a script unfolds them.
+        folded: texts where a browser looks for a passage in vain: of the content, what a script unfolds; of what
+            was left out, what begins as something below it does.
     """
 
     ANSWERS: ClassVar = {

@@ -5,7 +5,7 @@ obeyed, and the work is bounded whatever stands there.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -13,6 +13,7 @@ from typing import Final, Literal
 from comity import urls
 from comity.errors import ExtractionFailed
 from comity.retrieve.content import blocks
+from comity.retrieve.content.blocks import Block
 from comity.retrieve.content.content import LeftOut, choose, left_out
 from comity.retrieve.content.kinds import PAGE, Judgement, judge
 from comity.retrieve.markdown import code, footnotes, formulas, markdown
@@ -22,7 +23,7 @@ from comity.retrieve.page import hidden
 from comity.retrieve.page.bounds import MAX_ATTRIBUTES, MAX_HTML, MAX_TAGS, bounded
 from comity.retrieve.page.hidden import HiddenText
 from comity.retrieve.page.plain import plain
-from comity.retrieve.page.tree import MAX_DEPTH, Tree, parse
+from comity.retrieve.page.tree import MAX_DEPTH, Node, Tree, parse
 from comity.retrieve.pieces import Pieces, ids_of_headings
 from comity.signals.link_header import relation_types
 
@@ -42,6 +43,8 @@ Content = Literal["main", "all"]
 
 SECONDS: Final = 10.0
 """Processor time after which a page is given up."""
+_ALIKE: Final = 5
+"""Characters from which on texts are taken to begin alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,8 @@ class ExtractedPage(Pieces):
         url: where it was served.
         heading_ids: letters and digits of each heading that can be linked to, and the id to do so.
         page_starts: of a PDF, the characters of the Markdown that its pages begin with.
-        folded: of the content, the texts that a browser does not show until a script unfolds them.
+        folded: texts where a browser looks for a passage in vain: of the content, what a script unfolds; of what
+            was left out, what begins as something below it does.
     """
 
     markdown: str
@@ -119,9 +123,7 @@ def read(
             agreement,
             url,
             ids_of_headings(tree),
-            folded=tuple(each.text for each in cut if each.kept and not folded.isdisjoint(each.node.around()))
-            if folded
-            else (),
+            folded=tuple(_in_vain(cut, folded)),
         )
 
 
@@ -161,6 +163,17 @@ def _licences(tree: Tree, base: urls.Base) -> Iterator[tuple[str, str, str]]:
         rel, href = attributes.get("rel", ""), attributes.get("href", "")
         if "license" in relation_types(rel):
             yield rel, attributes.get("type", ""), base.join(href) or href
+
+
+def _in_vain(cut: list[Block], folded: Set[Node]) -> Iterator[str]:
+    """Texts whose words a browser finds before those of the content that they begin as, or does not show."""
+    below: set[str] = set()
+    for block in reversed(cut):
+        begins = block.text[:_ALIKE]
+        if block.kept:
+            below.add(begins)
+        if begins in below if not block.kept else folded and not folded.isdisjoint(block.node.around()):
+            yield block.text
 
 
 def _base(tree: Tree, url: str) -> urls.Base:

@@ -614,9 +614,8 @@ class _Cutter:
         for number in (_WORDS, 2 * _WORDS, 4 * _WORDS):
             key = " ".join(_WORD.findall(" ".join(words[:number]).lower()))
             at = self._flat.find(f" {key} ")
-            if f" {key} " in self._folded:
-                return []
-            if at < 0 or self._at[bisect_right(self._in_flat, at) - 1] >= start:
+            is_first = at < 0 or self._at[bisect_right(self._in_flat, at) - 1] >= start
+            if is_first and f" {key} " not in self._folded:
                 return words[:number]
             if number >= len(words):
                 break
