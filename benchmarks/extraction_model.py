@@ -12,6 +12,7 @@ import gzip
 import json
 import re
 import statistics
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -96,7 +97,7 @@ def examples(folder: Path) -> list[Example]:
 
 
 def example(
-    row: dict[str, Any], words: list[list[str]], truth: list[str], rows: features.Rows | None, shares: list[float]
+    row: dict[str, Any], words: list[list[str]], truth: list[str], rows: array[float] | None, shares: list[float]
 ) -> Example:
     count = len(words)
     lengths = np.array([len(each) for each in words], float)
@@ -108,7 +109,7 @@ def example(
         weights = weights / chosen
         fitted = np.flatnonzero(taken)
     domain = urlsplit(row["url"] or "").netloc.removeprefix("www.") or row["id"]
-    numbers = np.frombuffer(rows.numbers).reshape(count, -1).astype(np.float32) if rows is not None else None
+    numbers = np.frombuffer(rows).reshape(count, -1).astype(np.float32) if rows is not None else None
     return Example(row["id"], row["type"], domain, Counter(truth), words, numbers, np.array(shares), weights, fitted)
 
 

@@ -7,7 +7,7 @@ of the URL's own origin does not, and takes no text for an instruction.
 import asyncio
 import re
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -96,33 +96,24 @@ async def retrieve(
     return await _Retrieval(client, urls.normalise(url), strategy, content, fetcher, extractor, chooser).run()
 
 
+@dataclass(slots=True)
 class _Retrieval:
     """The state of one retrieval."""
 
-    def __init__(
-        self,
-        client: Asker,
-        url: str,
-        strategy: Strategy,
-        content: Content,
-        fetcher: Fetcher | None,
-        extractor: Extractor | None,
-        chooser: Chooser | None,
-    ) -> None:
-        self.client = client
-        self.url = url
-        self.strategy = strategy
-        self.content = content
-        self.fetcher = fetcher
-        self.extractor = extractor
-        self.chooser = chooser
-        self.decisions: dict[str, Decision] = {}
-        self.manifests: dict[tuple[str, str], Manifest] = {}
-        self.considered: list[Considered] = []
-        self.headers = dict(DEFAULT_HEADERS)
-        self.refused_headers: tuple[str, ...] = ()
-        self.started_at = time.time()
-        self.started = time.monotonic()
+    client: Asker
+    url: str
+    strategy: Strategy
+    content: Content
+    fetcher: Fetcher | None
+    extractor: Extractor | None
+    chooser: Chooser | None
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    manifests: dict[tuple[str, str], Manifest] = field(default_factory=dict)
+    considered: list[Considered] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=DEFAULT_HEADERS.copy)
+    refused_headers: tuple[str, ...] = ()
+    started_at: float = field(default_factory=time.time)
+    started: float = field(default_factory=time.monotonic)
 
     async def run(self) -> Retrieved:
         decision = await self.decide(self.url)

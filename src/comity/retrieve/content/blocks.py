@@ -208,7 +208,7 @@ def _walk(
             text = piece.text
             block = cutter.open
             if block is None:
-                if _is_blank(text):
+                if text.isspace():
                     continue
                 near = own | first | second
                 block = cutter.open = Block(node, others | near, near, landmarks)
@@ -216,7 +216,7 @@ def _walk(
             block.texts.append(piece)
             block.pieces.append(text)
             if link:
-                block.links += _stripped(text)
+                block.links += len(text.strip())
             continue
         child = each
         name = child.name
@@ -242,67 +242,13 @@ def _walk(
             _walk(cutter, child, own | said, first, second, others, marks, link or name == "a")
 
 
-@cython.cfunc
-@cython.boundscheck(False)
-@cython.wraparound(False)
-def _bits_in(text: str) -> object:
+def _bits_in(text: str) -> int:
     """What a class or id in lower case says: the bits of all of its parts."""
-    if not cython.compiled:
-        return _bits_of_all(_TOKEN.findall(text))
-    found: list[str] = []
-    size: cython.Py_ssize_t = len(text)
-    at: cython.Py_ssize_t = 0
-    start: cython.Py_ssize_t
-    while at < size:
-        if not "a" <= char_at(text, at) <= "z":
-            at += 1
-            continue
-        start = at
-        while at < size and at - start < 24 and "a" <= char_at(text, at) <= "z":
-            at += 1
-        if at - start > 1:
-            found.append(text[start:at])
-    return _bits_of_all(found)
-
-
-def _bits_of_all(tokens: list[str]) -> int:
     known = 0
-    for token in tokens:
+    for token in _TOKEN.findall(text):
         bits = _TOKENS.get(token)
         known |= _bits_of(token) if bits is None else bits
     return known
-
-
-@cython.cfunc
-@cython.boundscheck(False)
-@cython.wraparound(False)
-def _is_blank(text: str) -> cython.bint:
-    """Whether a text, which is not empty, is white space."""
-    if not cython.compiled:
-        return text.isspace()
-    char: cython.Py_UCS4
-    for char in text:
-        if not char.isspace():
-            break
-    else:
-        return True
-    return False
-
-
-@cython.cfunc
-@cython.boundscheck(False)
-@cython.wraparound(False)
-def _stripped(text: str) -> cython.Py_ssize_t:
-    """How many characters a text has without the white space around it."""
-    if not cython.compiled:
-        return len(text.strip())
-    start: cython.Py_ssize_t = 0
-    end: cython.Py_ssize_t = len(text)
-    while start < end and char_at(text, start).isspace():
-        start += 1
-    while start < end and char_at(text, end - 1).isspace():
-        end -= 1
-    return end - start
 
 
 @cython.cfunc

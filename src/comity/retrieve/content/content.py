@@ -122,7 +122,7 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str, notes: Footnotes | Non
         _by_landmarks(blocks)
     else:
         facts = Facts(tree)
-        for block, chance in zip(blocks, _forest().chances(measure(blocks, facts, url).numbers), strict=True):
+        for block, chance in zip(blocks, _forest().chances(measure(blocks, facts, url)), strict=True):
             block.chance = chance
         _repeat_data(blocks)
         if not facts.is_thread(url):

@@ -113,16 +113,6 @@ SECTION: Final = 0.6
 """Of the page's words, what a section of it holds at most."""
 
 
-class Rows:
-    """The numbers of a page's blocks: `width` for each, one after the other."""
-
-    __slots__ = ("numbers", "width")
-
-    def __init__(self, numbers: array[float], width: int) -> None:
-        self.numbers = numbers
-        self.width = width
-
-
 class _Page:
     """What is summed up of a page before the numbers of its blocks are known; lists have an item for each block.
 
@@ -226,8 +216,8 @@ class _Heading:
         self.about = (0.0, 0.0, 0.0)
 
 
-def measure(blocks: Sequence[Block], facts: Facts, url: str) -> Rows:
-    """The numbers of a page's blocks, of which there is at least one."""
+def measure(blocks: Sequence[Block], facts: Facts, url: str) -> array[float]:
+    """The numbers of a page's blocks, of which there is at least one: as many for each, one after the other."""
     number: cython.Py_ssize_t
     place: cython.Py_ssize_t
     at: cython.Py_ssize_t = 0
@@ -255,7 +245,7 @@ def measure(blocks: Sequence[Block], facts: Facts, url: str) -> Rows:
             row[at + place] = of_page[place]
         at += size
         before += block.words
-    return Rows(numbers, width)
+    return numbers
 
 
 @cython.cfunc

@@ -8,9 +8,4 @@ CORE: float
 WIDE: float
 SECTION: float
 
-class Rows:
-    numbers: array[float]
-    width: int
-    def __init__(self, numbers: array[float], width: int) -> None: ...
-
-def measure(blocks: Sequence[Block], facts: Facts, url: str) -> Rows: ...
+def measure(blocks: Sequence[Block], facts: Facts, url: str) -> array[float]: ...

@@ -47,7 +47,7 @@ def marked(tree: Tree) -> None:
     for node in [*tree.named.get("script", ())]:
         kind, _, mode = node.attributes.get("type", "").partition(";")
         if kind.strip().lower() == "math/tex":
-            _become(tree, node, _plain(node), display="display" in mode)
+            _become(tree, node, node.text(), display="display" in mode)
             _drop_renderings(node)
     for node in (*tree.holding(_CLASSES, ("span", "div", "math-renderer")), *tree.all("mjx-container")):
         classes = node.attributes.get("class", "").split()
@@ -58,10 +58,10 @@ def marked(tree: Tree) -> None:
                 _become(tree, node, _source(inner, node), display=display or inner.attributes.get("display") == "block")
         elif not _STATED.isdisjoint(classes):
             number = next((each for each in node.below("span") if each.attributes.get("class") == "eqno"), None)
-            shown = _plain(node, without=number)
+            shown = node.text().replace(number.text() if number is not None else "", "", 1)
             if match := _DELIMITED.fullmatch(shown[: _LONGEST + 10]):
                 tex = next(filter(None, match.groups()), "")
-                if number is not None and (digits := _NUMBER.search(_plain(number))):
+                if number is not None and (digits := _NUMBER.search(number.text())):
                     tex = rf"{tex} \tag{{{digits[0]}}}"
                 _become(tree, node, tex, display=match[2] is not None or match[3] is not None)
     for node in [*tree.named.get("math", ())]:
@@ -139,7 +139,7 @@ def _source(math: Node, shown: Node) -> str:
     said = math.attributes.get("alttext", "")
     for each in math.below("annotation"):
         if "tex" in each.attributes.get("encoding", "").lower():
-            said = _plain(each)
+            said = each.text()
     if said and len(said) <= _LONGEST:
         visible = "".join(_shown(shown)).lower()
         if all(word.lower() in visible for word in _WORD.findall(_COMMAND.sub(" ", said))):
@@ -157,23 +157,16 @@ def _shown(node: Node) -> Iterator[str]:
             yield from _shown(child)
 
 
-def _plain(node: Node, without: Node | None = None) -> str:
-    return "".join(
-        child.text if isinstance(child, Text) else "" if child is without else _plain(child, without)
-        for child in node.children
-    )
-
-
 def _tex(node: Node) -> str:
     """TeX of an element of MathML's presentation."""
     parts = [_tex(child) for child in node.elements() if "annotation" not in child.name]
     match node.name, parts:
         case ("mi" | "mn" | "mo" | "ms", _):
-            text = "".join(_plain(node).split())
+            text = "".join(node.text().split())
             named = "".join(_NAMED.get(char, char.translate(_SPECIAL)) for char in text)
             return rf"\mathrm{{{named}}}" if node.name == "mi" and len(text) > 1 and text.isalpha() else named
         case ("mtext", _):
-            return rf"\text{{{_plain(node).strip().translate(_SPECIAL)}}}"
+            return rf"\text{{{node.text().strip().translate(_SPECIAL)}}}"
         case ("mfrac", [above, below]):
             return rf"\frac{{{above}}}{{{below}}}"
         case ("msqrt", _):

@@ -133,16 +133,15 @@ def code_span(code: str) -> str:
     core = code.strip()
     if not core:
         return code
-    longest = max(map(len, re.findall("`+", core)), default=0)
-    fence = "`" * (longest + 1)
+    fence = fence_of(core, 1)
     pad = " " if core[0] == "`" or core[-1] == "`" else ""
     lead = " " if code[0] == " " else ""
     return f"{lead}{fence}{pad}{core}{pad}{fence}{' ' if code[-1] == ' ' else ''}"
 
 
-def fence_of(code: str) -> str:
-    longest = max(map(len, re.findall("`{3,}", code)), default=2)
-    return "`" * (longest + 1)
+def fence_of(code: str, least: int = 3) -> str:
+    """Backticks, more than the code has in a row."""
+    return "`" * max(least, 1 + max(map(len, re.findall("`+", code)), default=0))
 
 
 def line_starts(text: str) -> str:

@@ -8,6 +8,7 @@ import re
 from typing import Any, Final
 
 from comity.retrieve.markdown.code import NUMBERS
+from comity.retrieve.markdown.inline import fence_of, whole
 from comity.retrieve.page.tree import Node, Text
 
 Writer = Any  # that of markdown.py, which calls this module
@@ -151,16 +152,13 @@ def _cell(writer: Writer, cell: Node) -> str:
 def _code(line: str) -> str:
     if not line.strip():
         return ""
-    fence = "`" * (max(map(len, re.findall("`+", line)), default=0) + 1)
+    fence = fence_of(line, 1)
     pad = " " if "`" in (line[0], line[-1]) or (line[0] == " " and line[-1] == " ") else ""
     return f"{fence}{pad}{line}{pad}{fence}"
 
 
 def _span(cell: Node, name: str, most: int) -> int:
-    text = cell.attributes.get(name, "1").strip()
-    if text.isascii() and text.isdigit() and len(text) < 10:
-        return max(1, min(int(text), most))
-    return 1
+    return max(1, min(whole(cell.attributes.get(name, ""), 10**9, 1), most))
 
 
 def _line(cells: list[str], width: int) -> str:

@@ -27,22 +27,8 @@ MAX_VALUES: Final = 100
 """Values kept of one field."""
 
 ARTICLES: Final = frozenset(
-    [
-        "Article",
-        "NewsArticle",
-        "BlogPosting",
-        "TechArticle",
-        "ScholarlyArticle",
-        "Report",
-        "Blog",
-        "LiveBlogPosting",
-        "ReportageNewsArticle",
-        "OpinionNewsArticle",
-        "ReviewNewsArticle",
-        "AnalysisNewsArticle",
-        "MedicalScholarlyArticle",
-        "SocialMediaPosting",
-    ]
+    "Article NewsArticle BlogPosting TechArticle ScholarlyArticle Report Blog LiveBlogPosting ReportageNewsArticle"
+    " OpinionNewsArticle ReviewNewsArticle AnalysisNewsArticle MedicalScholarlyArticle SocialMediaPosting".split()
 )
 POSTS: Final = frozenset(("DiscussionForumPosting", "Question", "QAPage"))
 # schema.org's type to the one that is reported, and its properties to the fields' names.

@@ -61,16 +61,13 @@ _CHARACTERS: Final[tuple[tuple[Kind | None, str, re.Pattern[str]], ...]] = (
     ),
 )
 # What the patterns that tell of a kind may begin with, whatever stands around it: one class is found faster.
-_SUSPECT: Final = re.compile(
-    "[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
-    "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+_MAY_CARRY: Final = (
+    "\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
+    "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+_SUSPECT: Final = re.compile(f"[{_MAY_CARRY}]")
 _ASCII: Final = bytes(range(128))
-_ANY: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff]"
-)
+_ANY: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad{_MAY_CARRY}]")
 
 
 def found(text: str) -> Iterator[tuple[Kind, int, int, int]]:
