@@ -43,7 +43,7 @@ Content = Literal["main", "all"]
 
 SECONDS: Final = 10.0
 """Processor time after which a page is given up."""
-_ALIKE: Final = 5
+_ALIKE: Final = 12
 """Characters from which on texts are taken to begin alike."""
 
 

@@ -66,7 +66,7 @@ def title(
         if not some and number < 2 and len(words) >= _FEW_WORDS and common >= _PARTLY:
             some = text  # worded for the reader, where the head is worded for search engines
     if heading_text := best or some:
-        return heading_text, "heading"
+        return _without_site(heading_text, sites) or heading_text, "heading"
     if og:
         return _first_part(_without_site(og, sites) or og), "meta"
     if stated:
