@@ -112,7 +112,6 @@ class Crawler:
                 page=on_page,
                 records=[told for told in (on_record, None if hook is None else hook.record) if told is not None],
                 begin=on_begin,
-                sent=membership.on_sent if membership else None,
             ),
             pace_with=None if pace_with is None else pace_with._session,
             storage=storage,

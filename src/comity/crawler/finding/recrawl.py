@@ -51,13 +51,9 @@ class RefreshRun:
 
     def spared(self, before: Visit, now: float) -> bool:
         """Whether a page need not be asked for: a sitemap says that it has not changed since. `now` is Unix time."""
-        if (
-            self.in_full
-            or not self.trusts_sitemaps
-            or before.stated is None
-            or before.digest is None
-            or before.fetched is None
-        ):
+        if self.in_full or not self.trusts_sitemaps or before.digest is None:
+            return False
+        if before.stated is None or before.fetched is None:
             return False
         return before.stated + MARGIN < before.fetched and now - before.fetched < LONGEST_TRUST
 

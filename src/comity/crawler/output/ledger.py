@@ -112,7 +112,7 @@ class Ledger:
         """The record that heads a run, the first and each that resumes it. `sink`: the name of the output's."""
         self._policy = policy
         within = self._clock.within
-        self._add(
+        self._waiting.append(
             {
                 "kind": "run",
                 "at": self._now(),
@@ -140,7 +140,7 @@ class Ledger:
         if origin is not None:
             self._asked[origin] = request.status if request.error is None else None
         body = request.body
-        self._add(
+        self._waiting.append(
             {
                 "kind": "request",
                 "purpose": "content" if origin is None else "robots",
@@ -167,7 +167,7 @@ class Ledger:
 
     def copy(self, response: Response) -> None:
         """An answer whose body is a copy kept from earlier."""
-        self._add(
+        self._waiting.append(
             {
                 "kind": "copy",
                 "at": self._now(),
@@ -190,7 +190,7 @@ class Ledger:
             body = base64.b64encode(result.body).decode("ascii")
         source, life = self._source(result)
         since = result.unreachable_since
-        self._add(
+        self._waiting.append(
             {
                 "kind": "robots",
                 "at": self._now(),
@@ -210,16 +210,16 @@ class Ledger:
 
     def refusal(self, record: Mapping[str, Any]) -> None:
         """A URL that was not requested because of robots.txt or policy; `record` as it goes to the output."""
-        self._add(_refusal(record, self._now()))
+        self._waiting.append(_refusal(record, self._now()))
 
     def unsent(self, record: Mapping[str, Any]) -> None:
         """A URL that was given up before any request for it; `record` as it goes to the output."""
-        self._add({"kind": "unsent", "at": self._now(), "url": record["url"], "why": record["why"]})
+        self._waiting.append({"kind": "unsent", "at": self._now(), "url": record["url"], "why": record["why"]})
 
     def order(self, order: Order, pace: str) -> None:
         """An order of the operator, which holds from now on; `pace` names what shares the host's."""
         about = {"host": order.host, "pace": pace, "order": order.order, "seconds": order.seconds}
-        self._add({"kind": "order", "at": self._now(), **about, "given_at": order.at})
+        self._waiting.append({"kind": "order", "at": self._now(), **about, "given_at": order.at})
 
     def relayed(self, origin: str, url: str, shard: int, outcome: RobotsAnswer | Exception) -> None:
         """What a host of another shard answered, to which an origin's robots.txt redirects: that shard's ledger has the
@@ -227,7 +227,7 @@ class Ledger:
         """
         answer = outcome if isinstance(outcome, RobotsAnswer) else None
         self._asked[origin] = None if answer is None else answer.status
-        self._add(
+        self._waiting.append(
             {
                 "kind": "relayed",
                 "at": self._now(),
@@ -293,9 +293,6 @@ class Ledger:
         answered.move_to_end(pace)
         if len(self._answered) > _MOST_PACES:
             self._answered.popitem(last=False)
-
-    def _add(self, record: LedgerRecord) -> None:
-        self._waiting.append(record)
 
     def _source(self, result: RobotsResult) -> tuple[str, float]:
         """Where what is in force comes from, and for how many seconds from now on it holds."""

@@ -61,7 +61,7 @@ class Commits:
         self._memory = memory
         self._control = control
         self._state = state
-        self._is_shard = given.place is not None
+        self._membership = given.membership
         self._under_way: asyncio.Task[None] | None = None
         self._next = given.clock.monotonic() + EVERY
         self._sent = opened.frontier.sent
@@ -121,10 +121,10 @@ class Commits:
         self._waits.committed()
         for name in unsaved.hosts:
             self._scheduler.found(name, () if name in unsaved.batch.resumed else done.queued.get(name, ()))
-        listeners, frontier = self._listeners, self._opened.frontier
-        if listeners.sent is not None and frontier.sent != self._sent:
-            self._sent = frontier.sent
-            listeners.sent()
+        listeners, sent = self._listeners, self._opened.frontier.sent
+        if self._membership is not None and sent != self._sent:
+            self._sent = sent
+            self._membership.on_sent()
         told = [partial(listeners.page, page) for page in unsaved.pages] if listeners.page is not None else []
         told += [partial(tell, *record) for tell in listeners.records for record in records]
         errors = []
@@ -184,5 +184,5 @@ class Commits:
         pending, memory = self._book.unsaved.octets, self._memory
         is_much = self._book.size >= SIZE or pending >= memory.limit // 8
         is_short = memory.is_short and pending > 0
-        rests = self._is_shard and not self._scheduler.tasks and self._book.waiting
+        rests = self._membership is not None and not self._scheduler.tasks and self._book.waiting
         return is_much or self.is_held_up or is_short or rests

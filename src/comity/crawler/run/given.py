@@ -107,13 +107,11 @@ class Listeners:
         page: of each page once it is committed.
         records: of each failure and refusal, by channel and record, once it is committed.
         begin: when nothing refuses the crawl any more.
-        sent: when something for other shards was committed.
     """
 
     page: Callable[[CrawledPage], None] | None = None
     records: Sequence[Callable[[str, dict[str, Any]], None]] = ()
     begin: Callable[[], None] | None = None
-    sent: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,9 @@ class Budget:
 class Quota:
     """What a crawl and each of its hosts may still take.
 
+    Attributes:
+        spent: what was taken so far, in all.
+
     Args:
         load_state: gives back what `save_state` gave under a name in an earlier run, or None. Of hosts only those that
             come up in this run are held in memory, and only where they have limits of their own.
@@ -87,15 +90,15 @@ class Quota:
         self._control = control
         self._by_host = bool(each)  # asked at every step
         self._load_state = load_state
-        self._all = self._loaded("spent")
+        self.spent = self._loaded("spent")
         self._hosts: dict[str, Spent] = {}
         self._changed: set[str] = set()
 
     def started(self, host: str, now: float, *, lists: bool = False) -> None:
         """A request to a host begins; `lists`: for a sitemap or a feed."""
-        self._all.lists += lists
-        if self._all.since is None:
-            self._all.since = now
+        self.spent.lists += lists
+        if self.spent.since is None:
+            self.spent.since = now
         if self._by_host:
             spent = self._of(host)
             if spent.since is None:
@@ -105,24 +108,19 @@ class Quota:
 
     def kept(self, host: str, size: int) -> None:
         """A page of a host was kept; `size` in bytes."""
-        self._all.pages += 1
-        self._all.bytes += size
+        self.spent.pages += 1
+        self.spent.bytes += size
         if self._by_host:
             spent = self._of(host)
             spent.pages += 1
             spent.bytes += size
             self._changed.add(host)
 
-    @property
-    def spent(self) -> Spent:
-        """What was taken so far, in all."""
-        return self._all
-
     def used_up(self, now: float, *, under_way: int = 0) -> str | None:
         """Why nothing more may be started anywhere, or None."""
         if not self._is_granted(under_way):
             return "all granted pages are used"
-        return self._total.used_up(self._all, now, under_way=under_way)
+        return self._total.used_up(self.spent, now, under_way=under_way)
 
     def used_up_on(self, host: str, now: float, *, under_way: int = 0) -> str | None:
         """Why nothing more may be started on a host, or None."""
@@ -132,13 +130,13 @@ class Quota:
         """Whether one more page may be kept."""
         return (
             self._is_granted(0)
-            and not _full(self._total, self._all)
+            and not _full(self._total, self.spent)
             and not (self._by_host and _full(self._each, self._of(host)))
         )
 
     def _is_granted(self, under_way: int) -> bool:
         granted = None if self._control is None else self._control.granted
-        return granted is None or self._all.pages + under_way < granted
+        return granted is None or self.spent.pages + under_way < granted
 
     def room(self, host: str) -> int | None:
         """How many pages more may be kept of a host; None without a limit."""
@@ -153,16 +151,16 @@ class Quota:
     def _limits(self, host: str) -> Sequence[tuple[int, Spent]]:
         if self._total.pages is None and self._each.pages is None:
             return ()
-        limits = [] if self._total.pages is None else [(self._total.pages, self._all)]
+        limits = [] if self._total.pages is None else [(self._total.pages, self.spent)]
         if self._each.pages is not None:
             limits.append((self._each.pages, self._of(host)))
         return limits
 
     def deadline(self) -> float | None:
         """When the seconds of the whole crawl end."""
-        if self._total.seconds is None or self._all.since is None:
+        if self._total.seconds is None or self.spent.since is None:
             return None
-        return self._all.since + self._total.seconds - self._all.seconds
+        return self.spent.since + self._total.seconds - self.spent.seconds
 
     def save_state(self, now: float) -> dict[str, Any]:
         """What changed since the last call, by name, to be remembered with what it is about."""
@@ -170,7 +168,7 @@ class Quota:
         self._changed.clear()
         if len(self._hosts) > MOST_HOSTS and self._each.seconds is None:  # seconds of this run are known here alone
             self._hosts.clear()  # the others are remembered too
-        state["spent"] = self._all.listed(now)
+        state["spent"] = self.spent.listed(now)
         return state
 
     def _of(self, host: str) -> Spent:
