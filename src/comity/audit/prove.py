@@ -221,73 +221,71 @@ class _Walk:
         self._evidence = evidence.DecisionProof()
         return self
 
-    def _check(self, line: JsonLine, part: Part, proof: Proof, asked: LedgerRequests) -> list[str]:
-        number, record = line.number, line.record
-        kind = record["kind"]
+    def _check(self, line: JsonLine, part: Part, proof: Proof, asked: LedgerRequests) -> Iterator[str]:
+        number, record, kind = line.number, line.record, line.record["kind"]
         self.sealed = kind == "seal"
         if kind == "run":
-            return self._begin(record, part, proof)
-        problems: list[str] = []
+            yield from self._begin(record, part, proof)
+            return
         at = record["end"] if kind == "request" else record["at"]
         if at < self._time - TOLERANCE:
-            problems.append("its time is before the time of the previous record")
+            yield "its time is before the time of the previous record"
         self._time = max(self._time, at)
         if kind == "seal":
-            problems.extend(self._ended(record))
-        if self._policy is None or kind == "seal":  # without a policy nothing can be judged; that was said
-            return problems
-        if kind == "robots":
+            yield from self._ended(record)
+        elif self._policy is None:
+            return  # nothing can be judged; that was said
+        elif kind == "robots":
             proof.robots += 1
             asked.add(number, record)
-            problems.extend(self._evidence.arrived(line, part.ledger, self._policy))
+            yield from self._evidence.arrived(line, part.ledger, self._policy)
             proof.cached = self._evidence.cached
-            return problems
-        if kind == "order":
+        elif kind == "order":
             if (wrong := self._paces.orders.add(record)) is not None:
-                problems.append(wrong)
-            return problems
-        if kind == "relayed":
+                yield wrong
+        elif kind == "relayed":
             if self._place is None:
-                return [*problems, "the crawl has no shards that could have asked"]
+                yield "the crawl has no shards that could have asked"
+                return
             self._runs.relayed(record, self._place)
-            problems.extend(self._evidence.asked({**record, "sent": record["at"], "verdict": None}))
-            return problems
-        if kind == "unsent":
+            yield from self._evidence.asked({**record, "sent": record["at"], "verdict": None})
+        elif kind == "unsent":
             asked.add(number, record)
-            return problems
-        problems.extend(_wrong_address(record))
-        if problems and record["url"] != "" and not urls.is_http(record["url"]):
-            return problems
-        if kind == "refusal":
-            proof.refusals += 1
-            problems.extend(self._judge(number, record, self._policy, proof, must=False))
+        else:
+            yield from self._check_url(number, record, self._policy, proof, asked)
+
+    def _check_url(
+        self, number: int, record: JsonObject, policy: Policy, proof: Proof, asked: LedgerRequests
+    ) -> Iterator[str]:
+        """A URL that was requested or refused, or of which a copy stood in for a request."""
+        yield from _wrong_address(record)
+        if record["url"] != "" and not urls.is_http(record["url"]):
+            return
+        if record["kind"] != "request":
+            is_copy = record["kind"] == "copy"
+            proof.copies += is_copy
+            proof.refusals += not is_copy
+            yield from self._judge(number, record, policy, proof, must=is_copy)
             asked.add(number, record)
-            return problems
-        if kind == "copy":
-            proof.copies += 1
-            problems.extend(self._judge(number, record, self._policy, proof, must=True))
-            asked.add(number, record)
-            return problems
+            return
         proof.requests += 1
         self._hosts.add(record["host"])
         if (place := self._place) is not None:
             owner = shard_of(record["pace" if place.by == "address" else "host"], place.count, place.by)
             if owner != place.number:
-                name = name_of_part(owner)
-                problems.append(f"{record['host'][:200]} belongs to {name}, so nobody keeps its pace here")
-        problems.extend(_wrong_method(record))
-        problems.extend(_wrong_pace(record, self._policy))
+                yield f"{record['host'][:200]} belongs to {name_of_part(owner)}, so nobody keeps its pace here"
+        yield from _wrong_method(record)
+        yield from _wrong_pace(record, policy)
         if record["purpose"] == "robots":
             if self._is_for_another(record):
                 self._runs.asked_for_another(record)
             else:
-                problems.extend(self._evidence.asked(record))
-            problems.extend(_wrong_robots_interval(record, self._policy))
+                yield from self._evidence.asked(record)
+            yield from _wrong_robots_interval(record, policy)
         else:
-            problems.extend(self._judge(number, record, self._policy, proof, must=True))
+            yield from self._judge(number, record, policy, proof, must=True)
             asked.add(number, record)
-        problems.extend(self._paces.check(number, record, self._policy))
-        return problems
+        yield from self._paces.check(number, record, policy)
 
     def _is_for_another(self, record: JsonObject) -> bool:
         """Whether a robots.txt was asked for which an origin of another shard redirects to a host of this one."""
@@ -297,15 +295,15 @@ class _Walk:
         host = urls.host(f"{origin}/")
         return host != record["host"] and (self._place.by == "address" or self._place.elsewhere(host) is not None)
 
-    def _begin(self, record: JsonObject, part: Part, proof: Proof) -> list[str]:
-        problems = list(self._runs.wrong(record, self.run))
+    def _begin(self, record: JsonObject, part: Part, proof: Proof) -> Iterator[str]:
+        yield from self._runs.wrong(record, self.run)
         if part.run not in (None, record["run"]):
-            problems.append(f"it is of run {record['run']}, and the part was begun in run {part.run}")
+            yield f"it is of run {record['run']}, and the part was begun in run {part.run}"
         self.run = max(record["run"], self.run)
         proof.runs = self.run
         within = record.get("clock_within", 0.0)
         if not 0 <= within <= _MOST_WITHIN:
-            problems.append(f"its clock cannot have been wrong by {within:g} s")
+            yield f"its clock cannot have been wrong by {within:g} s"
         if self._within is not None and record["n"] == 1:  # another part's, by another process's clock
             self._paces.handed_over(self._within + within)
         self._within = within
@@ -317,32 +315,31 @@ class _Walk:
             self._policy = _policy(record["policy"])
         except (ComityError, TypeError, ValueError, AttributeError) as error:
             self._policy = None
-            return [*problems, f"its policy cannot be read, so nothing in this run can be judged: {error}"]
+            yield f"its policy cannot be read, so nothing in this run can be judged: {error}"
+            return
         if self._policy.mode != "respect":
             proof.unenforced[self.run] = self._policy.mode
         if self._policy.agent != record["agent"]:
-            problems.append("its agent differs from the agent of its policy")
+            yield "its agent differs from the agent of its policy"
         if sink is not None and sink != self.sink:
-            problems.append(f"its output is written by {self.sink!r:.200}, that of the run before by {sink!r:.200}")
-        return problems
+            yield f"its output is written by {self.sink!r:.200}, that of the run before by {sink!r:.200}"
 
-    def _ended(self, record: JsonObject) -> list[str]:
+    def _ended(self, record: JsonObject) -> Iterator[str]:
         before, self.wrote = self.wrote, record["written"]
         if before is not None and any(_less(self.wrote, name, count) for name, count in before.items()):
-            return ["it says that fewer records were written than the seal before it says"]
-        return []
+            yield "it says that fewer records were written than the seal before it says"
 
-    def _judge(self, number: int, record: JsonObject, policy: Policy, proof: Proof, *, must: bool) -> list[str]:
+    def _judge(self, number: int, record: JsonObject, policy: Policy, proof: Proof, *, must: bool) -> Iterator[str]:
         decision, problems = self._evidence.decided(number, record, urls.origin(record["url"]), policy)
+        yield from problems
         if decision is None:
-            return problems
+            return
         if must and policy.mode != "respect" and decision.recommendation == "not_recommended":
             proof.disallowed += 1
         if decision.may_fetch is not must:
-            problems.append(f"it was {'fetched' if must else 'refused'}, and the decision is otherwise: {decision.why}")
+            yield f"it was {'fetched' if must else 'refused'}, and the decision is otherwise: {decision.why}"
         if record["kind"] == "request" and record["interval"] != decision.delay:
-            problems.append(f"it says interval {record['interval']}, robots.txt and policy say {decision.delay:g} s")
-        return problems
+            yield f"it says interval {record['interval']}, robots.txt and policy say {decision.delay:g} s"
 
 
 def _less(wrote: JsonObject | None, name: str, count: object) -> bool:
@@ -350,40 +347,35 @@ def _less(wrote: JsonObject | None, name: str, count: object) -> bool:
     return type(now) is not int or type(count) is not int or now < count
 
 
-def _wrong_address(record: JsonObject) -> list[str]:
+def _wrong_address(record: JsonObject) -> Iterator[str]:
     try:
         if urls.normalise(record["url"]) != record["url"]:
-            return ["its URL is not in normal form"]
-        if urls.host(record["url"]) != record["host"]:
-            return [f"its host is not {record['host'][:200]!r}"]
+            yield "its URL is not in normal form"
+        elif urls.host(record["url"]) != record["host"]:
+            yield f"its host is not {record['host'][:200]!r}"
     except ComityError as error:
-        return [str(error)]
-    return []
+        yield str(error)
 
 
-def _wrong_method(record: JsonObject) -> list[str]:
+def _wrong_method(record: JsonObject) -> Iterator[str]:
     methods = ("GET",) if record["purpose"] == "robots" else ("GET", "HEAD", "OPTIONS")
-    if record["method"] in methods:
-        return []
-    return [f"it was sent as {record['method'][:40]!r}; comity sends only {', '.join(methods)}"]
+    if record["method"] not in methods:
+        yield f"it was sent as {record['method'][:40]!r}; comity sends only {', '.join(methods)}"
 
 
-def _wrong_pace(record: JsonObject, policy: Policy) -> list[str]:
+def _wrong_pace(record: JsonObject, policy: Policy) -> Iterator[str]:
     """Which requests share an address cannot be known afterwards; all else can."""
-    host = record["host"]
-    if policy.pace_by == "domain":
-        host = registrable(host)
+    host = registrable(record["host"]) if policy.pace_by == "domain" else record["host"]
     if policy.pace_by != "address" and record["pace"] != host:
-        return [f"it is paced as {record['pace'][:200]!r}, not as {host!r}"]
-    return []
+        yield f"it is paced as {record['pace'][:200]!r}, not as {host!r}"
 
 
-def _wrong_robots_interval(record: JsonObject, policy: Policy) -> list[str]:
+def _wrong_robots_interval(record: JsonObject, policy: Policy) -> Iterator[str]:
     if record["interval"] is None:
-        return ["it says no interval"] if policy.robots_fetch_counts else []
-    if record["interval"] < policy.min_interval:
-        return [f"it says interval {record['interval']:g} s, the policy says {policy.min_interval:g} s"]
-    return []
+        if policy.robots_fetch_counts:
+            yield "it says no interval"
+    elif record["interval"] < policy.min_interval:
+        yield f"it says interval {record['interval']:g} s, the policy says {policy.min_interval:g} s"
 
 
 def _policy(values: JsonObject) -> Policy:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from comity.crawler import HostNow, HostState, Snapshot
 from comity.crawler.progress.snapshot import ShardNow, ShardState
-from comity.crawler.progress.stats import WAITS, RefusingRule, shown
+from comity.crawler.progress.stats import WAITS, RefusingRule, shown, size
 from comity.crawler.workers.distributed import AnyCrawl
 
 EVERY = 0.5  # seconds from one picture to the next
@@ -203,13 +203,3 @@ def wait(seconds: float) -> str:
 def rate(pages: float) -> str:
     """Pages each second."""
     return f"{pages:.1f}/s" if pages < 100 else f"{pages:,.0f}/s"
-
-
-def size(count: int) -> str:
-    """Bytes for people."""
-    value = float(count)
-    for unit in ("B", "KB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"

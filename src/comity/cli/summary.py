@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.text import Text
 
 from comity.cli.exits import Exit
-from comity.cli.progress import size
 from comity.cli.terminal import complain, safe
 from comity.crawler import Stats
 from comity.crawler.crawl_settings import limits
+from comity.crawler.progress.stats import size
 from comity.crawler.run import checkpoint
 from comity.crawler.run.limits import COUNTED
 from comity.crawler.sinks.formats import FORMATS
@@ -20,6 +20,10 @@ from comity.crawler.workers.sharded import ShardedCrawl
 from comity.policy import Policy
 
 _MOST_FAILED: Final = 5  # that are named
+_IF_ANY: Final = (
+    "skipped by type", "payment required", "waiting", "left in queue", "known, not fetched", "out of scope", "nofollow",
+    "soft 404", "misfit",
+)  # fmt: skip
 
 
 def sum_up(
@@ -48,34 +52,31 @@ def sum_up(
         )
     else:
         changes = (
-            ("new", f"{stats.new:,}", _where(crawler, "changes")),
-            ("changed", f"{stats.changed:,}", ""),
-            ("gone", f"{stats.gone:,}", ""),
-            ("unchanged", f"{stats.unchanged:,}", ""),
+            ("new", stats.new, _where(crawler, "changes")),
+            ("changed", stats.changed, ""),
+            ("gone", stats.gone, ""),
+            ("unchanged", stats.unchanged, ""),
+        )
+        counts = (
+            *(changes if crawler.refreshes else ()),
+            ("pages", stats.pages, _where(crawler, "pages")),
+            ("refused", stats.refused, _where(crawler, "refusals")),
+            ("skipped as traps", stats.trapped, _where(crawler, "traps")),
+            ("skipped by type", stats.unwanted, _where(crawler, "unwanted")),
+            ("failed", stats.failed, _where(crawler, "failures")),
+            ("payment required", stats.unpaid, "of the failed; comity never pays"),
+            ("waiting", stats.postponed, "for a robots.txt that is unreachable"),
+            ("left in queue", end.left, _more(crawler) if resumable else ""),
+            ("known, not fetched", end.unasked, "first in the next refresh"),
+            ("out of scope", stats.outside, "links, by scope, patterns or depth"),
+            ("nofollow", stats.nofollow, "links that were not followed"),
+            ("redirects", stats.redirects, _where(crawler, "redirects")),
+            ("duplicates", stats.duplicates, f"marked in {_where(crawler, 'pages')}"),
+            ("soft 404", stats.soft_404, "pages that say they are not there"),
+            ("misfit", stats.misfit, "pages that do not fit the schema"),
         )
         rows = (
-            *(changes if crawler.refreshes else ()),
-            ("pages", f"{stats.pages:,}", _where(crawler, "pages")),
-            ("refused", f"{stats.refused:,}", _where(crawler, "refusals")),
-            ("skipped as traps", f"{stats.trapped:,}", _where(crawler, "traps")),
-            *((("skipped by type", f"{stats.unwanted:,}", _where(crawler, "unwanted")),) * bool(stats.unwanted)),
-            ("failed", f"{stats.failed:,}", _where(crawler, "failures")),
-            *((("payment required", f"{stats.unpaid:,}", "of the failed; comity never pays"),) * bool(stats.unpaid)),
-            *((("waiting", f"{stats.postponed:,}", "for a robots.txt that is unreachable"),) * bool(stats.postponed)),
-            *(
-                (("left in queue", f"{crawler.end.left:,}", _more(crawler) if resumable else ""),)
-                * bool(crawler.end.left)
-            ),
-            *(
-                (("known, not fetched", f"{crawler.end.unasked:,}", "first in the next refresh"),)
-                * bool(crawler.end.unasked)
-            ),
-            *((("out of scope", f"{stats.outside:,}", "links, by scope, patterns or depth"),) * bool(stats.outside)),
-            *((("nofollow", f"{stats.nofollow:,}", "links that were not followed"),) * bool(stats.nofollow)),
-            ("redirects", f"{stats.redirects:,}", _where(crawler, "redirects")),
-            ("duplicates", f"{stats.duplicates:,}", f"marked in {_where(crawler, 'pages')}"),
-            *((("soft 404", f"{stats.soft_404:,}", "pages that say they are not there"),) * bool(stats.soft_404)),
-            *((("misfit", f"{stats.misfit:,}", "pages that do not fit the schema"),) * bool(stats.misfit)),
+            *((name, f"{count:,}", where) for name, count, where in counts if count or name not in _IF_ANY),
             ("size of pages", size(stats.body_bytes), ""),
             ("time spent on delays", f"{stats.waited:,.1f} s", "sum over hosts"),
         )

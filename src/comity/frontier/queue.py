@@ -7,13 +7,13 @@ crawl, where a statement for each row would have the two threads stop each other
 import json
 import os
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from comity.frontier.database import explained, lock, open_for_reading, open_for_writing
+from comity.frontier.database import explained, lock, open_for_reading, open_for_writing, transaction
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.seen import Seen
 from comity.frontier.store import Row, quick
@@ -63,16 +63,8 @@ class SqliteStore(FrontierTables):
     def while_writing(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
+    def transaction(self) -> AbstractContextManager[None]:
+        return transaction(self._db)
 
     def recall(self) -> None:
         self.seen.reload()

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from comity.errors import StorageError
 from comity.frontier import _words
+from comity.frontier.database import transaction
 from comity.frontier.durable import explained_files, sync_folder
 
 WIDTH = 8  # bytes of a fingerprint
@@ -289,17 +290,11 @@ class Seen:
         """Have a run that is durable stand for others, or for the fresh fingerprints."""
         run = SortedRun(self._path(id_), id_, size)
         self._runs.append(run)
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._db):
             self._db.execute("INSERT INTO sorted_run (id, size) VALUES (?, ?)", (id_, size))
             self._db.executemany("DELETE FROM sorted_run WHERE id = ?", [(run.id,) for run in old])
             if spilled:
                 self._db.execute("DELETE FROM fresh")
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
         self._runs = sorted((run for run in self._runs if run not in old), key=len, reverse=True)
         for run in old:
             run.close()

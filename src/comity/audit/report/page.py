@@ -9,6 +9,7 @@ from minijinja import Environment
 
 from comity.audit.report import plots
 from comity.audit.report.figures import BINS, CLASSES, RATIOS, RUNNING, Figures, gather
+from comity.crawler.progress.stats import size
 from comity.frontier.durable import writing_to
 
 MOST_ROWS = 25
@@ -79,7 +80,7 @@ def html(figures: Figures) -> str:
             "labels": lambda host: host.split("."),
             "millis": lambda seconds: f"{seconds:.3f}",
             "short": lambda number: f"{number:g}",
-            "size": _size,
+            "size": size,
         },
         finalizer=_printable,
         undefined_behavior="strict",
@@ -140,7 +141,7 @@ def _tiles(figures: Figures) -> list[tuple[str, str]]:
         *([(f"{stats.unpaid:,}", f"of them require payment{last}")] if stats and stats.unpaid else []),
         (f"{figures.requests:,}", f"requests sent{all_runs}"),
         (f"{len(figures.hosts):,}", "host" if len(figures.hosts) == 1 else "hosts"),
-        (_size(figures.bytes), "received, decoded"),
+        (size(figures.bytes), "received, decoded"),
         (_duration(figures.seconds), "from first to last"),
         (_kept(figures), "intervals kept"),
     ]
@@ -217,15 +218,7 @@ def _date(at: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
+    for length, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.3g} {unit}"
     return f"{seconds:.3g} s"
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "KB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"

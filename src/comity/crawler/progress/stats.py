@@ -100,6 +100,15 @@ def span(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
+def size(count: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
 def summed(parts: Iterable[Stats]) -> Stats:
     """The counts of several shards together."""
     total = Stats()

@@ -167,7 +167,7 @@ class ShardsInStore:
         def let_go() -> None:
             self._store.say({number: (token, now)}, state)
             with self._store.open() as db:
-                self._leases.release(db, [number], state)
+                self._leases.release(db, [number])
 
         await self._in_thread(let_go)
 

@@ -183,17 +183,16 @@ class Leases:
         self.tokens.pop(shard, None)
         self._until.pop(shard, None)
 
-    def release(self, db: Any, shards: Collection[int], state: str | None = None) -> None:
+    def release(self, db: Any, shards: Collection[int]) -> None:
         """Let shards go, with nothing under way in them, so that another may have them at once."""
         held = {shard: self.tokens[shard] for shard in shards if shard in self.tokens}
         for shard in held:
             self.forget(shard)
         with explained(self._where):
             db.execute(
-                "UPDATE shard SET holder = NULL, state = coalesce(%s, state) "
-                "FROM unnest(%s::int[], %s::bigint[]) AS mine (number, token) "
+                "UPDATE shard SET holder = NULL FROM unnest(%s::int[], %s::bigint[]) AS mine (number, token) "
                 "WHERE shard.number = mine.number AND shard.token = mine.token AND holder = %s",
-                (state, list(held), list(held.values()), self.holder),
+                (list(held), list(held.values()), self.holder),
             )
 
 
