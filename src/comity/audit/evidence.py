@@ -129,7 +129,7 @@ class DecisionProof:
         cached = record["source"] == "cache"
         since = math.inf if cached else self._since.get(origin, math.inf)
         copies.append(_Copy(line.number, {**record, "body_base64": None}, since))
-        result = self._result(record, policy)
+        result = result_of(record, self._bodies, policy)
         if result.kind != record["outcome"]:
             yield f"it says {record['outcome']}, its status and body say {result.kind}"
         if record["source"] == "standing":
@@ -212,16 +212,13 @@ class DecisionProof:
 
     def _origin_policy(self, copy: _Copy, policy: Policy) -> OriginPolicy:
         if copy not in self._rulings:
-            result = self._result(copy.record, policy)
+            result = result_of(copy.record, self._bodies, policy)
             self._rulings[copy] = OriginPolicy(policy, result), len(result.body) + _OVERHEAD
             self._held += self._rulings[copy][1]
             while self._held > _RULINGS and len(self._rulings) > 1:
                 self._held -= self._rulings.popitem(last=False)[1][1]
         self._rulings.move_to_end(copy)
         return self._rulings[copy][0]
-
-    def _result(self, copy: JsonObject, policy: Policy) -> RobotsResult:
-        return result_of(copy, self._bodies, policy)
 
     def _time(self, number: int, record: JsonObject, copies: list[_Copy], place: int) -> Iterator[str]:
         """Whether the copy cited was the one in force when the request was sent."""

@@ -367,10 +367,7 @@ def _other(figures: Figures, record: dict[str, Any]) -> None:
 
 
 _TAKE = {
-    "copy": _other,
-    "unsent": _other,
-    "order": _other,
-    "relayed": _other,
+    **dict.fromkeys(("copy", "unsent", "order", "relayed"), _other),
     "run": _run,
     "request": _request,
     "refusal": _refusal,

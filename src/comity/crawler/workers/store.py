@@ -250,7 +250,7 @@ class CrawlStore:
     def say(self, stands: Mapping[int, tuple[int, ShardNow]], state: str | None = None) -> None:
         """Say how shards stand: by number the token, and that; `state`: in another than it says."""
         if stands:
-            texts = [_as_text(now) for _, now in stands.values()]
+            texts = [json.dumps(asdict(replace(now, until=round(now.until, 1)))) for _, now in stands.values()]
             with self.open() as db:
                 db.execute(
                     "UPDATE shard SET state = new.state, stands = new.stands "
@@ -408,11 +408,6 @@ def _at_rest(store: CrawlStore, patience: float) -> Iterator[Any]:
 
 def _is_crawled(store: CrawlStore) -> StorageError:
     return StorageError(f"{store.where} is being crawled by another command", hint="to take part, use --join")
-
-
-def _as_text(now: ShardNow) -> str:
-    """How a shard stands, for the others."""
-    return json.dumps(asdict(replace(now, until=round(now.until, 1))))
 
 
 def _as_said(number: int, granted: int | None, text: str | None) -> ShardNow:

@@ -114,27 +114,28 @@ class Address:
     def schema(self) -> str:
         return f"comity_{self.name}"
 
-    def __str__(self) -> str:
-        """The address without a password."""
+    def _shown(self) -> tuple[str, list[str]]:
+        """The address without a password, and its options."""
         read = _URL.fullmatch(self.conninfo)
         assert read is not None, "`address` has read it"
-        authority, path, _ = read.groups()
+        authority, path, query = read.groups()
         user, at, place = authority.rpartition("@")  # `address` sees to it that there is no other
-        shown = f"postgresql://{user.partition(':')[0]}{at}{place}{path}"
+        return f"postgresql://{user.partition(':')[0]}{at}{place}{path}", [
+            each for each in (query or "").split("&") if each
+        ]
+
+    def __str__(self) -> str:
+        """The address without a password."""
+        shown, _ = self._shown()
         return shown if self.name == DEFAULT_NAME else f"{shown}?crawl={self.name}"
 
     @property
     def without_password(self) -> str:
         """A URL that leads to the same crawl, whoever has the password."""
-        read = _URL.fullmatch(self.conninfo)
-        assert read is not None
-        authority, path, query = read.groups()
-        user, at, place = authority.rpartition("@")
-        options = [
-            each for each in (query or "").split("&") if each and not _SECRET.search(unquote(each.split("=")[0]))
-        ]
+        shown, query = self._shown()
+        options = [each for each in query if not _SECRET.search(unquote(each.split("=")[0]))]
         options += [] if self.name == DEFAULT_NAME else [f"crawl={self.name}"]
-        return f"postgresql://{user.partition(':')[0]}{at}{place}{path}{'?' * bool(options)}{'&'.join(options)}"
+        return f"{shown}{'?' * bool(options)}{'&'.join(options)}"
 
 
 def address(url: str) -> Address:
