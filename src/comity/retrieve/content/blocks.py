@@ -28,22 +28,10 @@ SURROUNDINGS: Final = sum(LANDMARK_BITS[name] for name in ("nav", "footer", "hea
 """The landmarks that stand around content."""
 _MARKS = cython.declare(dict, LANDMARK_BITS)
 _ROLES: Final = {
-    "main": "main",
-    "article": "article",
-    "navigation": "nav",
-    "banner": "header",
-    "contentinfo": "footer",
-    "complementary": "aside",
-    "search": "form",
-    "form": "form",
-    "dialog": "dialog",
-    "alertdialog": "dialog",
-    "menu": "nav",
-    "menubar": "nav",
-    "tablist": "nav",
-    "list": "ul",
-    "table": "table",
-}
+    "main": "main", "article": "article", "navigation": "nav", "banner": "header", "contentinfo": "footer",
+    "complementary": "aside", "search": "form", "form": "form", "dialog": "dialog", "alertdialog": "dialog",
+    "menu": "nav", "menubar": "nav", "tablist": "nav", "list": "ul", "table": "table",
+}  # fmt: skip
 WORDS_OF_NAMES: Final = {
     "navigation": r"nav|menu|breadcrumb|crumb|pagin|pager|\btoc\b|table-of-contents|\btabs?\b|skip|jump",
     "foot": r"foot|copyright|legal|colophon|bottom",

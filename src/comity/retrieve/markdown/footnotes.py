@@ -82,11 +82,8 @@ def _fill(notes: Footnotes, numbers: dict[Node, int], tree: Tree, url: str) -> N
     if not marks:
         return
     places = {node: number for number, node in enumerate(anchors)}
-    by_id: dict[str, Node] = {}
-    for node in tree.named_nodes():
-        for name in ("id", "name"):
-            if identity := node.attributes.get(name):
-                by_id.setdefault(identity, node)
+    by_id = {node.attributes["name"]: node for node in reversed(anchors) if "name" in node.attributes}
+    by_id |= {identity: nodes[0] for identity, nodes in tree.by_id.items()}
     named: dict[str, Node] = {}
     referring: set[Node] = set()
     for mark, target in marks:

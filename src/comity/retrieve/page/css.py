@@ -32,21 +32,9 @@ _NUMBER: Final = re.compile(
 )
 _FUNCTION: Final = re.compile(r"(?<![a-z0-9-])([a-z][a-z0-9-]*+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _PIXELS: Final = {
-    "px": 1.0,
-    "em": 16.0,
-    "rem": 16.0,
-    "ex": 8.0,
-    "ch": 8.0,
-    "vw": 10.0,
-    "vh": 8.0,
-    "%": 10.0,
-    "pt": 1.3,
-    "pc": 16.0,
-    "cm": 38.0,
-    "mm": 3.8,
-    "q": 0.95,
-    "in": 96.0,
-}
+    "px": 1.0, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "vw": 10.0, "vh": 8.0, "%": 10.0, "pt": 1.3, "pc": 16.0,
+    "cm": 38.0, "mm": 3.8, "q": 0.95, "in": 96.0,
+}  # fmt: skip
 _TURNS: Final = {"deg": 1 / 360, "grad": 1 / 400, "rad": 1 / 6.283185307, "turn": 1.0}
 _HEX: Final = re.compile(r"#([0-9a-f]{3,8})\b")
 _RGB: Final = re.compile(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})")

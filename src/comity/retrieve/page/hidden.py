@@ -167,7 +167,8 @@ def _suspects(tree: Tree, rules: hiding_rules.HidingRules) -> Sequence[Node]:
     for identity in rules.by_id:
         found.update(tree.by_id.get(identity, ()))
     if rules.by_attribute:
-        found.update(node for node in tree.named_nodes() if not rules.by_attribute.keys().isdisjoint(node.attributes))
+        asked = rules.by_attribute.keys()
+        found.update(node for node in (tree.root, *tree.root.below()) if not asked.isdisjoint(node.attributes))
     return sorted(found, key=lambda node: node.number)
 
 

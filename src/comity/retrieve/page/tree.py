@@ -212,20 +212,6 @@ class Tree:
         """The elements of these names."""
         return (node for name in names for node in self.named.get(name, ()))
 
-    def named_nodes(self) -> Iterator[Node]:
-        """The elements with attributes in the page's order."""
-        stack = [self.root]
-        while stack:
-            node = stack.pop()
-            if node.attributes or node.name == "dialog":
-                yield node
-            if len(node.children) == 1:
-                child = node.children[0]
-                if type(child) is Node:
-                    stack.append(child)
-            else:
-                stack.extend([child for child in reversed(node.children) if type(child) is Node])
-
     def text(self) -> str:
         """All text of the page but scripts and styles."""
         if len(self._texts) > 1:
@@ -255,7 +241,8 @@ class Tree:
 
     def take_apart(self) -> None:
         """Let go of all elements: they refer to each other, and Python's collector would have to find that out."""
-        stack = [self.root]
+        for node in (self.root, *self.root.below()):
+            node.children = []
         self.named = {}
         self.styled = []
         self.pointing = []
@@ -264,11 +251,6 @@ class Tree:
         self.by_class = {}
         self.by_id = {}
         self._sorts = {}
-        while stack:
-            node = stack.pop()
-            children = node.children
-            node.children = []
-            stack.extend([child for child in children if type(child) is Node])
 
     def _sort_of(self, source: Any, number: object) -> Sort:
         """What a name means that the page has for the first time."""
