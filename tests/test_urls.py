@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import comity
 from comity import InvalidURL, urls
+from comity.errors import without_userinfo
 
 pytestmark = pytest.mark.both_forms
 
@@ -261,3 +262,14 @@ def test_no_error_message_repeats_a_long_text_in_full() -> None:
 )
 def test_origin_and_host(url: str, origin: str, host: str) -> None:
     assert (urls.origin(url), urls.host(url)) == (origin, host)
+
+
+@pytest.mark.parametrize(
+    "text", ["postgresql:me:pw@h/x", "postgres:me:p@w@h/x", "https:me:pw@h.example/", "HTTP:me:pw@h.example/"]
+)
+def test_a_password_in_a_url_without_slashes_is_concealed_too(text: str) -> None:
+    shown = without_userinfo(f"see {text}, and http://h.example:80/a")
+    assert "pw" not in shown
+    assert "p@w" not in shown
+    assert shown.endswith(", and http://h.example:80/a")
+    assert "***@h" in shown

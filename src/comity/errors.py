@@ -9,6 +9,7 @@ from typing import Any, Final
 _USERINFO: Final = (
     r"(?i)(?<=[a-z]:)(?!(?<=postgresql:)//(?:[\w.%~-]*|(?-i:USER:PASSWORD))@)([/\\]+)"
     r"(?:[^\s/\\?#]*|[^\s/\\?#:]*:(?!\d*[/\\?#])\S{0,500})@"
+    r"|(?i:(?<=http:)|(?<=https:)|(?<=postgres:)|(?<=postgresql:))(?![/\\])[^\s/\\?#:@]{0,500}:\S{0,500}@"  # no slashes
 )
 
 

@@ -141,12 +141,31 @@ def test_a_url_that_a_limit_left_waiting_says_so_and_when_it_has_its_turn(shop: 
     assert page["found_on"] == shop.url("/"), "the frontier remembers it from run to run"
 
 
+def test_a_url_at_a_private_address_is_refused_by_our_own_rule_until_an_option_allows_it(
+    shop: Site, tmp_path: Path
+) -> None:
+    first = comity("crawl", shop.url("/"), "-q", "-o", str(tmp_path))
+    assert "--allow-address 127.0.0.0/8" in first.stderr
+    (refusal,) = lines(tmp_path, "refusals")
+    assert (refusal["url"], refusal["by"]) == (shop.url("/"), "policy")
+    told = fate(tmp_path, shop.url("/"))
+    assert (told["fate"], told["next_try"]) == ("refused", "once the policy changes")
+    assert "127.0.0.1 is not a public address; to allow it: --allow-address 127.0.0.0/8" in told["why"]
+    assert "unreachable" not in told["why"]
+    assert shop.seen == []
+    crawl(shop, tmp_path, "--resume", url=None)
+    assert fate(tmp_path, shop.url("/"))["fate"] == "kept"
+    assert comity("prove", str(tmp_path)).returncode == 0
+
+
 def test_a_url_whose_robots_txt_is_unreachable_is_told_with_the_reason_and_so_is_the_resumed_crawl(
     shop: Site, tmp_path: Path
 ) -> None:
-    reason = "127.0.0.1 is not a public address; to allow it: --allow-address 127.0.0.0/8"
-    first = comity("crawl", shop.url("/"), "-q", "-o", str(tmp_path / "out"))
-    again = comity("crawl", "-q", "-o", str(tmp_path / "out"), "--resume")
+    shop.set("/robots.txt", status=503)
+    reason = "robots.txt unreachable: HTTP status 503"
+    allowed = ("--allow-address", "127.0.0.0/8", "-q", "-o", str(tmp_path / "out"))
+    first = comity("crawl", shop.url("/"), *allowed)
+    again = comity("crawl", *allowed, "--resume")
     assert (first.returncode, again.returncode) == (3, 3)
     assert reason in first.stderr
     assert reason in again.stderr

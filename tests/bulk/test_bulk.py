@@ -385,3 +385,9 @@ def test_the_corpus_gets_the_same_answers_as_its_files_one_by_one(corpus: Path) 
     assert len(captures) > 300
     check(asked, captures, ["MyBot", *sorted(agents)[:2]])
     check(asked[:600], captures, ["GPTBot"], policy=Policy(dialect="google"))
+
+
+@pytest.mark.parametrize("rules", ["User-agent: *", "\nUser-agent: *\nDisallow: /" + "x" * 5000, b"User-agent: *"])
+def test_the_text_of_a_robots_txt_is_told_what_is_accepted_instead(rules: str | bytes) -> None:
+    with pytest.raises(InvalidSetting, match=r"text of a robots\.txt.*'origin': 'https://example\.com'"):
+        bulk.verdicts(["https://example.com/"], rules, "MyBot")

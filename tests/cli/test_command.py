@@ -159,7 +159,7 @@ def test_check_says_what_the_site_states_about_a_purpose(name: str) -> None:
     verdict, *stated = answer.stdout.splitlines()
     assert verdict.startswith("allowed ")
     assert [line.strip() for line in stated] == [
-        "ai-input: the site says nothing about it",
+        "ai-input: robots.txt says nothing about it; no page was read",
         "train-ai is disallowed: robots.txt line 2 says 'search=yes, ai-train=no'",
     ]
 

@@ -135,10 +135,10 @@ def test_inspect_prints_what_a_site_says(site: Site) -> None:
         "  llms.txt    The library",
         "              Everything\ufffd[2J written down.",
         f"  link        {site.url('/lamp.md')}  Lamp",
-        "  usage       search: the site says nothing about it",
-        "  usage       ai-input: the site says nothing about it",
+        "  usage       search: robots.txt says nothing about it; no page was read",
+        "  usage       ai-input: robots.txt says nothing about it; no page was read",
         "  usage       train-ai is disallowed: robots.txt line 6 says 'ai-train=no'",
-        "  usage       use: the site says nothing about it",
+        "  usage       use: robots.txt says nothing about it; no page was read",
         "  this URL    allowed for MyBot/1.0: no rule for MyBot/1.0 matches /lamp, so it is allowed",
     ]
     (values,) = json.loads(comity("inspect", site.url("/lamp"), "--json", *QUICK).stdout)

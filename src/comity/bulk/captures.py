@@ -6,6 +6,7 @@ It sorts captures by origin and time and finds their octets in Arrow's buffers, 
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ EARLIEST: Final = -(2**63)
 # first; its origin has none by then; it is no URL.
 NULL, UNKNOWN, ODD, TOO_EARLY, BAD = -1, -2, -3, -4, -5
 NO_STATUS: Final = -1
+_RULES: Final = re.compile(r"\n|^\s*(?:user-agent|allow|disallow|sitemap)\s*:", re.IGNORECASE)  # no path is like this
 NO_BODY: Final = -1
 
 
@@ -120,6 +122,11 @@ def as_table(data: Any) -> Any:
     """An Arrow table of what is one: a table, a batch, a data frame, or a path as `comity audit --robots` has it."""
     import pyarrow as pa
 
+    if isinstance(data, bytes) or (isinstance(data, str) and _RULES.search(data)):
+        raise InvalidSetting(
+            "robots: this is the text of a robots.txt, and no table or path",
+            hint="say whose it is, [{'origin': 'https://example.com', 'body': text}], or give a path",
+        )
     if isinstance(data, str | os.PathLike):
         from comity.bulk.sources import robots
 

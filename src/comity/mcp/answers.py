@@ -49,7 +49,6 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "InvalidURL": ("The URL is not an absolute http or https URL.", "Give one such as https://example.com/page."),
     "FetchError": ("No usable answer came.", "Try again later, or another URL."),
 }
-_BLOCKED: Final = "is not a public address"  # in the words of AddressBlocked
 
 
 class Unanswerable(Exception):
@@ -85,7 +84,7 @@ def failure(error: ComityError | Unanswerable) -> dict[str, Any]:
         return answer({"error": own, "from_site": {}})
     names = [kind.__name__ for kind in type(error).__mro__]
     name = next((name for name in names if name in _MEANINGS), None)
-    if isinstance(error, RobotsUnreachable) and _BLOCKED in error.decision.why:
+    if isinstance(error, RobotsUnreachable) and not error.decision.may_pass:
         name = "AddressBlocked"
     message, what_to_do = _MEANINGS[name] if name is not None else ("It failed.", error.hint or "Try something else.")
     told: dict[str, Any] = {

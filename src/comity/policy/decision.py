@@ -18,6 +18,8 @@ from comity.policy.policy import Mode, Purpose
 from comity.shown import Shown, short
 from comity.usage.statements import PURPOSES, USE, Preference, Usage
 
+NOT_PUBLIC: Final = "is not a public address"
+"""In the words of every AddressBlocked; no URL has spaces, so no site can say it."""
 LONGEST: Final = math.nextafter(math.inf, 0.0)  # seconds: a site may ask for any delay that is a number
 SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -124,12 +126,24 @@ class Decision(Shown):
         yield "delay", f"{self.delay:g} s between requests" if self.delay else None
         yield "robots.txt", self.source.url if self.source is not None else None
         for purpose in self.purposes:
-            yield purpose, self.usage.explain(purpose).removeprefix(f"{purpose} is ").removeprefix(f"{purpose}: ")
+            yield purpose, self.explain_usage(purpose).removeprefix(f"{purpose} is ").removeprefix(f"{purpose}: ")
 
     @property
     def by_policy(self) -> bool:
         """Whether it is our own policy, and no line of robots.txt, that says no: another one might allow the URL."""
         return not self.may_fetch and (self.rule is None or self.verdict != "disallowed_explicit")
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether it may be answered otherwise later: robots.txt is unreachable, and not because our own rule on
+        addresses (`Policy.allow_addresses`) keeps it from being requested."""
+        return self.verdict == "unknown_unreachable" and NOT_PUBLIC not in self.why
+
+    def explain_usage(self, purpose: str) -> str:
+        """As `usage.explain`; where nothing is stated it says what was read: a page, which was not, may state more."""
+        read = self.source is not None and self.source.sha256 is not None
+        unsaid = "robots.txt says nothing about it" if read else "no robots.txt was read"
+        return self.usage.explain(purpose, unsaid=f"{unsaid}; no page was read")
 
     @property
     def usage_of_purposes(self) -> dict[Purpose, Preference]:

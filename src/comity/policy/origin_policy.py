@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from comity import times
 from comity.errors import InvalidSetting
 from comity.fields import made
-from comity.policy.decision import RECOMMENDATION, Decision, RuleCited, Source, Verdict
+from comity.policy.decision import NOT_PUBLIC, RECOMMENDATION, Decision, RuleCited, Source, Verdict
 from comity.policy.policy import Policy
 from comity.policy.presets import DAY
 from comity.policy.robots_result import RobotsResult
@@ -233,10 +233,11 @@ class OriginPolicy:
             days = f"{lasted / 86_400:.0f} days"
             why = f"robots.txt has been unreachable for {days} ({reason}): treated as unavailable"
             return "allowed_implicit", False, f"{why}, so everything is allowed"
+        outcome = "not requested" if NOT_PUBLIC in reason else "unreachable"
         return (
             "unknown_unreachable",
             policy.on_unreachable == "disallow",
-            f"robots.txt unreachable: {reason}; {_then(policy.on_unreachable == 'disallow')}",
+            f"robots.txt {outcome}: {reason}; {_then(policy.on_unreachable == 'disallow')}",
         )
 
     def _unavailable(self, result: RobotsResult) -> tuple[Verdict, bool, str]:

@@ -152,16 +152,17 @@ class Usage:
         stated = {each.value for each in _about(self.statements, USE, False)}
         return next((use for use in USES if use in stated), None)
 
-    def explain(self, purpose: str, *, images: bool = False) -> str:
+    def explain(self, purpose: str, *, images: bool = False, unsaid: str = "the site says nothing about it") -> str:
         """One sentence: the answer, and who gives it; where it is unknown, what cannot be read and why.
 
         Args:
             purpose: as for `allows`, or `use`.
+            unsaid: the words where nothing is stated; whoever read less than a page with its robots.txt has others.
         """
         name = purpose if purpose == USE else purpose_named(purpose)
         answer = self.answer(name, images=images)
         if answer == "unknown":
-            return f"{name}: {self._why_unknown(name)}"
+            return f"{name}: {self._why_unknown(name, unsaid)}"
         deciding = [each for each in _about(self.statements, name, images) if each.value == answer]
         said = "; ".join(
             f"{each.source} says {each.text!r}{f' ({each.note})' if each.note else ''}" for each in deciding[:3]
@@ -172,13 +173,13 @@ class Usage:
         """What `allows` says, and of `use` what may be done at most; `unknown` where nothing is said."""
         return (self.use or "unknown") if purpose == USE else self.allows(purpose, images=images)
 
-    def _why_unknown(self, purpose: str) -> str:
+    def _why_unknown(self, purpose: str, unsaid: str) -> str:
         """What stands in the way: a URL that may not be fetched, or statements that cannot be read."""
         if not self.applicable:
             return "unknown, because robots.txt disallows the URL"
         unread = [each for each in self.statements if each.note and each.purpose in (purpose, "")]
         if not unread:
-            return "the site says nothing about it"
+            return unsaid
         said = "; ".join(
             f"{each.source} says {each.text!r}, which is not understood: {each.note}" for each in unread[:3]
         )

@@ -77,7 +77,7 @@ def check(
             shown = f"  {agent}{decision.url}  {decision.why}"
             say(shown, lead=f"{row['answer']:11}", colour=_COLOURS[decision.answer])
             for purpose in decision.purposes:
-                say(f"{'':11}  {decision.usage.explain(purpose)}")
+                say(f"{'':11}  {decision.explain_usage(purpose)}")
     return Exit.DONE if exit_zero else exit_code(judged)
 
 

@@ -81,7 +81,7 @@ def _story(each: tuple[Decision, RobotsResult | None, Policy], match: "Match | N
         if match.rule is not None:
             lines.append(f"  decides   line {match.rule.line}: {match.rule.text}")
         lines.extend(f"  overrides line {rule.line}: {rule.text} ({why})" for rule, why in match.beaten)
-    lines.extend(f"  usage     {decision.usage.explain(purpose)}" for purpose in decision.purposes)
+    lines.extend(f"  usage     {decision.explain_usage(purpose)}" for purpose in decision.purposes)
     if decision.delay:
         lines.append(f"  delay     {decision.delay:,.10g} s between requests")
     return lines

@@ -142,7 +142,7 @@ def _site(
                 for link in section.links
             ],
         },
-        "usage": {purpose: decision.usage.explain(purpose) for purpose in (*PURPOSES, USE)},
+        "usage": {purpose: decision.explain_usage(purpose) for purpose in (*PURPOSES, USE)},
     }
 
 

@@ -242,7 +242,7 @@ class URLFilter:
             state = State.UNASKED
         elif origin_policy.allows(url):
             state = State.QUEUED
-        elif (decision := origin_policy.decide(url)).verdict == "unknown_unreachable":
+        elif (decision := origin_policy.decide(url)).may_pass:
             state = State.UNASKED  # it will be asked for again
         else:
             state, refusal = State.REFUSED, records.refusal(decision, depth=depth, found_on=found_on)

@@ -210,7 +210,7 @@ class Fetcher:
 
     def _refused(self, entry: Entry, decision: Decision) -> Outcome:
         """A URL may not be fetched: for good, or until its robots.txt can be reached, which is tried a few times."""
-        if decision.verdict != "unknown_unreachable" or entry.attempts >= self._settings.retries:
+        if not decision.may_pass or entry.attempts >= self._settings.retries:
             return Refused(entry=entry, decision=decision)
         until = self._client.driver.gate.robots.of(urls.origin(entry.url)).fresh_until
         return PutOff(entry=entry, why=decision.why, until=until)

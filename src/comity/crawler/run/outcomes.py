@@ -351,7 +351,7 @@ class Refused(Outcome):
 
     @property
     def trouble(self) -> str | None:
-        return self.decision.why if self.decision.verdict == "unknown_unreachable" else None
+        return self.decision.why if self.decision.may_pass else None
 
     def record(self) -> dict[str, Any]:
         return records.refusal(self.decision, depth=self.entry.depth, found_on=self.entry.found_on)
