@@ -52,6 +52,8 @@ def test_each_item_becomes_a_record_of_the_types_stated() -> None:
         ("number", "0.125", 0.125),
         ("number", "-3,5 °C", -3.5),
         ("number", "none", None),
+        ("number", "9" * 400, None),
+        ("integer", "9" * 400, None),
         ("integer", "12 lamps", 12),
         ("integer", "12.5", None),
         ("date", "17. Mai 2024", "2024-05-17"),
@@ -128,6 +130,19 @@ def test_records_come_with_the_warnings_limits_and_exit_codes_of_a_page(site: Si
     assert fetch(site.url("/busy")).returncode == 3
     assert fetch("http://127.0.0.1:1/").returncode == 3, "robots.txt is not reached"
     assert fetch(site.url("/lamps"), "--json").returncode == 64
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "[" * 100_000,
+        {"fields": {"price": {"css": "b", "type": ["number"]}}},
+        {"fields": {"image": {"css": "img", "attribute": 5}}},
+    ],
+)
+def test_a_schema_of_the_wrong_shape_is_an_invalid_setting(given: Any) -> None:
+    with pytest.raises(InvalidSetting, match="schema"):
+        Schema(given)
 
 
 def test_a_crawl_writes_records_and_marks_and_counts_pages_that_do_not_fit(site: Site, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ selector, or a mapping with `css` (empty: the item), `attribute` (without: its t
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -65,7 +66,7 @@ class Schema:
             self.text = json.dumps(stated, separators=(",", ":"), ensure_ascii=False)
             self._items = str(stated.get("items") or "")
             fields = dict(stated["fields"])
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise InvalidSetting("schema: it needs fields", hint='for example {"fields": {"title": "h1"}}') from None
         if not fields or (unknown := set(stated) - {"items", "fields"}):
             raise InvalidSetting(
@@ -82,9 +83,11 @@ class Schema:
                 f"schema: {name}: {what} is not understood", hint=f"it may have {', '.join(sorted(_KEYS))}"
             )
         kind = stated.get("type", "text")
-        if kind not in TYPES:
+        if not isinstance(kind, str) or kind not in TYPES:
             raise InvalidSetting(f"schema: {name}: type {kind!r} is not one of {', '.join(TYPES)}")
         css, attribute = str(stated.get("css", "")), stated.get("attribute")
+        if not isinstance(attribute, str | None):
+            raise InvalidSetting(f"schema: {name}: attribute {attribute!r} is not a name")
         self._check(name, css)
         return _Field(name, css, attribute, kind, bool(stated.get("list")), bool(stated.get("optional")))
 
@@ -156,9 +159,10 @@ def _number(text: str, _: str = "") -> float | None:
         digits = digits.replace(other, "")
         digits = digits.replace(mark, "") if grouped else digits.replace(mark, ".")
     try:
-        return float(digits)
+        number = float(digits)
     except ValueError:
         return None
+    return number if math.isfinite(number) else None  # JSON has no infinity
 
 
 def _integer(text: str, _: str) -> int | None:
