@@ -196,7 +196,7 @@ def _walk(
             text = piece.text
             block = cutter.open
             if block is None:
-                if text.isspace():
+                if _is_blank(text):
                     continue
                 near = own | first | second
                 block = cutter.open = Block(node, others | near, near, landmarks)
@@ -204,7 +204,7 @@ def _walk(
             block.texts.append(piece)
             block.pieces.append(text)
             if link:
-                block.links += len(text.strip())
+                block.links += _stripped(text)
             continue
         child = each
         name = child.name
@@ -230,13 +230,67 @@ def _walk(
             _walk(cutter, child, own | said, first, second, others, marks, link or name == "a")
 
 
-def _bits_in(text: str) -> int:
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _bits_in(text: str) -> object:
     """What a class or id in lower case says: the bits of all of its parts."""
+    if not cython.compiled:
+        return _bits_of_all(_TOKEN.findall(text))
+    found: list[str] = []
+    size: cython.Py_ssize_t = len(text)
+    at: cython.Py_ssize_t = 0
+    start: cython.Py_ssize_t
+    while at < size:
+        if not "a" <= char_at(text, at) <= "z":
+            at += 1
+            continue
+        start = at
+        while at < size and at - start < 24 and "a" <= char_at(text, at) <= "z":
+            at += 1
+        if at - start > 1:
+            found.append(text[start:at])
+    return _bits_of_all(found)
+
+
+def _bits_of_all(tokens: list[str]) -> int:
     known = 0
-    for token in _TOKEN.findall(text):
+    for token in tokens:
         bits = _TOKENS.get(token)
         known |= _bits_of(token) if bits is None else bits
     return known
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _is_blank(text: str) -> cython.bint:
+    """Whether a text, which is not empty, is white space."""
+    if not cython.compiled:
+        return text.isspace()
+    char: cython.Py_UCS4
+    for char in text:
+        if not char.isspace():
+            break
+    else:
+        return True
+    return False
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _stripped(text: str) -> cython.Py_ssize_t:
+    """How many characters a text has without the white space around it."""
+    if not cython.compiled:
+        return len(text.strip())
+    start: cython.Py_ssize_t = 0
+    end: cython.Py_ssize_t = len(text)
+    while start < end and char_at(text, start).isspace():
+        start += 1
+    while start < end and char_at(text, end - 1).isspace():
+        end -= 1
+    return end - start
 
 
 @cython.cfunc

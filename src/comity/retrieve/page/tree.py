@@ -148,12 +148,13 @@ class Node:
     def below(self, *names: str) -> list[Node]:
         """The elements in it, at any depth, in the page's order; of these names, if there are any."""
         found = []
-        stack = self.elements()[::-1]
+        stack = [self]
+        node: Node
         while stack:
             node = stack.pop()
-            if not names or node.name in names:
+            if node is not self and (not names or node.name in names):
                 found.append(node)
-            stack.extend(node.elements()[::-1])
+            stack.extend([child for child in reversed(node.children) if type(child) is Node])
         return found
 
 
@@ -241,8 +242,12 @@ class Tree:
 
     def take_apart(self) -> None:
         """Let go of all elements: they refer to each other, and Python's collector would have to find that out."""
-        for node in (self.root, *self.root.below()):
+        stack = [self.root]
+        while stack:
+            node = stack.pop()
+            children = node.children
             node.children = []
+            stack.extend([child for child in children if type(child) is Node])
         self.named = {}
         self.styled = []
         self.pointing = []
