@@ -13,6 +13,7 @@ from sites import HANGS, Site
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy, crawl
 from comity.errors import InvalidSetting
+from comity.net.session import ClientClosed
 
 LOOPBACK = ("127.0.0.0/8",)
 QUICK = Policy(min_interval=0, allow_addresses=LOOPBACK)
@@ -312,3 +313,35 @@ def test_what_cannot_be_sent_of_one_call_is_refused_in_words(site: Site) -> None
     for seeds in (None, 5):
         with pytest.raises(TypeError, match="seeds: expected a URL or several"):
             list(crawl(seeds))  # type: ignore[arg-type]
+
+
+def test_a_body_that_is_under_way_when_the_client_is_closed_ends_there_and_is_not_tried_again() -> None:
+    asked: list[bytes] = []
+    begun = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while head := await reader.readline():
+            asked.append(head)
+            while (await reader.readline()).strip():
+                pass
+            if b"robots.txt" in head:
+                writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+                continue
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\nbegun")
+            await writer.drain()
+            begun.set()
+        writer.close()
+
+    async def use() -> None:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/endless"
+            client = AsyncClient(QUICK, ClientSettings(timeout=600))
+            call = asyncio.create_task(client.get(url))
+            await begun.wait()
+            await asyncio.sleep(0.2)  # until the head was read and the body is waited for
+            await client.close()
+            with pytest.raises(ClientClosed):
+                await asyncio.wait_for(call, HANGS)
+
+    asyncio.run(use())
+    assert len(asked) == 2

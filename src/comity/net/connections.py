@@ -270,6 +270,12 @@ class _Protocol(ResponseHandler):
                 self._ended = not self._secure.read(1)  # all was read before: what comes now is the end, if it was sent
         super().eof_received()
 
+    def close(self) -> None:
+        body = self._payload
+        super().close()
+        if body is not None and not body.is_eof():  # else whoever reads it would wait until the time-out
+            body.set_exception(aiohttp.ClientPayloadError("the connection was closed"))
+
     def connection_lost(self, exc: BaseException | None) -> None:
         body = self._payload
         if body is not None and not body.is_eof():

@@ -319,7 +319,8 @@ class Session:
                 if record is not None:
                     answer._sha256 = None if digest is None else digest.hexdigest()
                     self._over(record, body=None if streamed else answer._body, sha256=answer._sha256)
-            except BaseException as error:
+            except BaseException as failed:
+                error = ClientClosed() if self._closed and isinstance(failed, FetchError) else failed
                 self._over(record, error=error)
                 # The connection that was kept for it had ended (RFC 9110, 9.2.2): no try of the host failed.
                 once_more = isinstance(error, ConnectionGone) and gone < MOST_GONE
@@ -328,6 +329,8 @@ class Session:
                 gone, tries = gone + once_more, tries + once_more
                 if again or once_more:
                     continue
+                if error is not failed:
+                    raise error from None
                 raise
             if once_more:  # signed this time
                 answer.close()
