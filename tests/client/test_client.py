@@ -345,3 +345,42 @@ def test_a_body_that_is_under_way_when_the_client_is_closed_ends_there_and_is_no
 
     asyncio.run(use())
     assert len(asked) == 2
+
+
+def test_calls_that_wait_for_their_turn_when_the_client_is_closed_end_there_and_nothing_is_learned_of_that() -> None:
+    asked: list[bytes] = []
+    begun = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while head := await reader.readline():
+            asked.append(head)
+            while (await reader.readline()).strip():
+                pass
+            if len(asked) > 1:  # the first robots.txt is never answered
+                writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            begun.set()
+        writer.close()
+
+    async def closed_while(client: AsyncClient, *paths: str) -> None:
+        calls = [asyncio.create_task(client.get(path)) for path in paths]
+        await begun.wait()
+        await asyncio.sleep(0.2)  # until each of them waits
+        await client.close()
+        for call in calls:
+            with pytest.raises(ClientClosed):
+                await asyncio.wait_for(call, HANGS)
+            assert not call.cancelled()
+
+    async def use() -> None:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            site = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            policy = Policy(min_interval=600, robots_fetch_counts=False, allow_addresses=LOOPBACK)
+            client = AsyncClient(policy, ClientSettings(timeout=600))
+            await closed_while(client, f"{site}/1", f"{site}/2")  # one waits for robots.txt, one for the other's answer
+            assert not client.inspect()
+            async with client:
+                await asyncio.wait_for(client.get(f"{site}/3"), HANGS)
+                await closed_while(client, f"{site}/4", f"{site}/5")  # both wait for their turn
+
+    asyncio.run(use())
+    assert len(asked) == 3

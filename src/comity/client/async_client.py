@@ -84,7 +84,9 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """End every connection. Calls that come later raise RuntimeError; what was learned can still be read."""
+        """End every connection and call. Calls that wait, and those that come later, raise RuntimeError; what was
+        learned can still be read.
+        """
         await self._session.close()
 
     # Questions

@@ -38,7 +38,7 @@ class AsyncDriver(Turns):
 
     def _begin(self, other: Turns | None = None) -> None:
         super()._begin(other)
-        self._waiting: set[asyncio.Task[Any]] = set()  # tasks that wait for a turn
+        self._waiting: dict[asyncio.Task[Any], Callable[[], Exception] | None] = {}  # tasks that wait for a turn
 
     @asynccontextmanager
     async def turn(self, url: str, get: Get) -> AsyncIterator[Go]:
@@ -71,9 +71,10 @@ class AsyncDriver(Turns):
         step = self.first_step(url) if self._lines else self.gate.ask(url, self.clock.monotonic())
         return step if isinstance(step, Go) else await self._run(self.permission_for(url, step), get)
 
-    def give_up_waiting(self) -> None:
-        """Cancel every task that waits for a turn; what was sent goes on."""
+    def give_up_waiting(self, error: Callable[[], Exception] | None = None) -> None:
+        """Cancel every task that waits for a turn, or have an error raised there; what was sent goes on."""
         for task in self._waiting:
+            self._waiting[task] = error
             task.cancel()
 
     async def wait_for(self, turn: "asyncio.Future[Any]") -> Any:
@@ -130,8 +131,13 @@ class AsyncDriver(Turns):
         if task is None or task in self._waiting:
             yield
             return
-        self._waiting.add(task)
+        self._waiting[task] = None
         try:
             yield
+        except asyncio.CancelledError:
+            error = self._waiting[task]
+            if error is not None and task.uncancel() == 0:
+                raise error() from None
+            raise
         finally:
-            self._waiting.discard(task)
+            del self._waiting[task]

@@ -115,8 +115,11 @@ class Session:
         await self.close()
 
     async def close(self) -> None:
-        """End every connection. Calls that come later raise RuntimeError; what was learned can still be read."""
+        """End every connection, and every call, those that wait for a turn too. These and calls that come later raise
+        RuntimeError; what was learned can still be read.
+        """
         self._closed = True
+        self.driver.give_up_waiting(ClientClosed)
         transport, self._transport = self._transport, None
         if transport is not None and transport.loop is asyncio.get_running_loop():
             await transport.close()
@@ -320,7 +323,7 @@ class Session:
                     answer._sha256 = None if digest is None else digest.hexdigest()
                     self._over(record, body=None if streamed else answer._body, sha256=answer._sha256)
             except BaseException as failed:
-                error = ClientClosed() if self._closed and isinstance(failed, FetchError) else failed
+                error = self._meant(failed)
                 self._over(record, error=error)
                 # The connection that was kept for it had ended (RFC 9110, 9.2.2): no try of the host failed.
                 once_more = isinstance(error, ConnectionGone) and gone < MOST_GONE
@@ -370,6 +373,10 @@ class Session:
             record.finished(self.clock.monotonic(), body=body, sha256=sha256, error=error)
             self.on_request(record)
 
+    def _meant(self, failed: BaseException) -> BaseException:
+        """What a request that failed means: where the connections were ended by `close`, the site is not to blame."""
+        return ClientClosed() if self._closed and isinstance(failed, FetchError) else failed
+
     # robots.txt
 
     def _robots_at_hand(self, step: FetchRobots) -> FetchRobots | None:
@@ -397,8 +404,11 @@ class Session:
                 record.headers_received(answer.status, answer.headers, self.clock.monotonic(), self.clock.wall())
             body = await answer.read(self.settings.max_robots_body, cut=True)
             await transport.turns.take(len(body) + TAKEN_UP)
-        except BaseException as error:
+        except BaseException as failed:
+            error = self._meant(failed)
             self._over(record, error=error)
+            if error is not failed:  # nothing is learned of the site
+                raise error from None
             raise
         self._over(record, body=body)
         return RobotsAnswer(answer.status, answer.headers, body, answer.cut, answer.address)
