@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity import InvalidURL, urls
+from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.traps import MOST_FORMS, Bitmap, Trap, Traps, dated, redirect_trap
 from comity.crawler.run.facts import Facts
 
@@ -20,8 +21,8 @@ TODAY = date(2026, 11, 21)
 HOST = "http://a.example"
 
 
-def traps(**limits: Any) -> Traps:
-    return Traps(today=TODAY, **limits)
+def traps(*, facts: Facts | None = None, **settings: Any) -> Traps:
+    return Traps(CrawlSettings(**settings), today=TODAY, facts=facts)
 
 
 def named(trap: Trap | None) -> str | None:
@@ -46,7 +47,12 @@ def named(trap: Trap | None) -> str | None:
 )
 def test_a_url_is_a_trap_by_its_looks(path: str, name: str | None) -> None:
     assert named(traps().judge(HOST + path)) == name
-    assert traps(max_length=None, max_segments=None).judge(HOST + "/" + "y" * 9000) is None
+    assert traps(max_url_length=None, max_path_segments=None).judge(HOST + "/" + "y" * 9000) is None
+
+
+def test_every_rule_takes_its_limits_from_the_settings_of_the_crawl() -> None:
+    assert named(traps(max_url_length=30).judge(HOST + "/" + "x" * 20)) == "long-url"
+    assert named(traps(max_path_segments=2).judge(HOST + "/1/2/3")) == "deep-path"
 
 
 def test_redirects_in_a_row_are_a_trap() -> None:

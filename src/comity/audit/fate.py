@@ -231,12 +231,8 @@ def _anew(known: _Known, url: Url) -> Fate:
         if not (verdict := scope.judge(url)).inside:
             return Fate(url, "out of scope", verdict.why)
     if settings.traps:
-        traps = Traps(
-            today=datetime.fromtimestamp(time.time(), UTC).date(),
-            max_length=settings.max_url_length,
-            max_segments=settings.max_path_segments,
-            facts=Facts(view.load_state),
-        )
+        today = datetime.fromtimestamp(time.time(), UTC).date()
+        traps = Traps(settings, today=today, facts=Facts(view.load_state))
         if (trap := traps.judge(url)) is not None:
             return Fate(url, "trapped", f"would be left out as a trap ({trap.name}): {trap.why}")
     told, named_on = _left_out(known, url)

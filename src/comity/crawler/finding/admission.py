@@ -155,12 +155,7 @@ class URLFilter:
         self._scope: Scope = settings.scope_around(seeds, facts.get("scope"))
         self._scope_kept: Scope | None = None  # as `save_state` gave it out last
         self._given: list[str] = []
-        self._traps = Traps(
-            today=datetime.fromtimestamp(given.clock.wall(), UTC).date(),
-            max_length=settings.max_url_length,
-            max_segments=settings.max_path_segments,
-            facts=facts,
-        )
+        self._traps = Traps(settings, today=datetime.fromtimestamp(given.clock.wall(), UTC).date(), facts=facts)
         self._canonicalizers: dict[str, Canonicalizer] = {}  # by origin, where robots.txt has a word in it
         self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them
 

@@ -15,10 +15,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
-from typing import Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypeVar
 from zlib import crc32
 
 from comity.crawler.run.facts import Facts
+
+if TYPE_CHECKING:
+    from comity.crawler.crawl_settings import CrawlSettings
 
 MOST_PATHS: Final = 4096
 """Paths that are counted at the same time, of each kind."""
@@ -307,27 +310,20 @@ class Traps:
     """Judges the URLs of one crawl. Memory is bounded, whatever the sites do.
 
     Args:
+        settings: of the crawl; every rule takes its limits from there.
         today: the day on which the crawl runs; calendars are known by the future.
         facts: what the crawl remembers.
     """
 
-    def __init__(
-        self,
-        *,
-        today: date,
-        max_length: int | None = 2048,
-        max_segments: int | None = 24,
-        facts: Facts | None = None,
-    ) -> None:
-        self._max_length = max_length
-        self._max_segments = max_segments
+    def __init__(self, settings: "CrawlSettings", *, today: date, facts: Facts | None = None) -> None:
+        self._settings = settings
         facts = facts or Facts()
         self._calendars = Calendars(today, facts)
         self._facets = Facets(facts)
 
     def judge(self, url: str, *, depth: int = 0) -> Trap | None:
         """Whether a URL in normal form is a trap. One that is let pass counts towards its path's limits, once."""
-        shape = shape_trap(url, max_length=self._max_length, max_segments=self._max_segments)
+        shape = _shape_trap(url, self._settings)
         if shape is not None:
             return shape
         if (why := self._calendars.judge(url, depth)) is not None:
@@ -348,8 +344,9 @@ def redirect_trap(url: str, hops: int) -> Trap | None:
     return Trap("redirect-chain", f"{hops} hops lead to it; the limit is {MOST_HOPS}")
 
 
-def shape_trap(url: str, *, max_length: int | None, max_segments: int | None) -> Trap | None:
+def _shape_trap(url: str, settings: "CrawlSettings") -> Trap | None:
     """Whether a URL is a trap by its looks."""
+    max_length, max_segments = settings.max_url_length, settings.max_path_segments
     if max_length is not None and len(url) > max_length:
         return Trap("long-url", f"it is {len(url)} characters long; the limit is {max_length}")
     start = url.index("/", url.index("//") + 2) + 1
