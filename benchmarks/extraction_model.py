@@ -7,6 +7,8 @@ the one of the folds: each page is judged by trees that saw no page of its domai
 fitted numbers go into the project. Needs lightgbm, numpy, rapidfuzz, scikit-learn.
 """
 
+from __future__ import annotations
+
 import argparse
 import gzip
 import json
@@ -27,8 +29,8 @@ from sklearn.model_selection import GroupKFold
 
 import comity.retrieve
 from comity.errors import ExtractionFailed
-from comity.retrieve.content import blocks, facts, features
-from comity.retrieve.page import hidden, tree
+from comity.retrieve import extraction
+from comity.retrieve.content import facts, features
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
@@ -83,15 +85,14 @@ def examples(folder: Path) -> list[Example]:
         row = json.loads(line)
         html = gzip.decompress((folder / "html" / f"{row['id']}.html.gz").read_bytes()).decode("utf-8", "replace")
         url = row["url"] or ""
+        truth = WORD.findall(row["content"].lower())
         try:
-            page = tree.parse(html, url)
+            with extraction._seen(html, url) as (page, _, _, cut, _):
+                words = [WORD.findall(block.text.lower()) for block in cut]
+                rows = features.measure(cut, facts.Facts(page), url) if cut else None
         except ExtractionFailed as error:
             print(error)
             continue
-        cut = blocks.cut(page, hidden.in_page(page)[1])
-        words = [WORD.findall(block.text.lower()) for block in cut]
-        truth = WORD.findall(row["content"].lower())
-        rows = features.measure(cut, facts.Facts(page), url) if cut else None
         found.append(example(row, words, truth, rows, labels(words, truth)))
     return found
 
