@@ -22,7 +22,9 @@ from sites import HANGS, Site
 from comity import Policy
 from comity.cli.metrics import place
 from comity.crawler import Crawler, CrawlSettings, HostState
+from comity.crawler.progress import stats
 from comity.crawler.progress.metrics import collector
+from comity.crawler.run import book
 from comity.crawler.sharding.shards import parts_of
 from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION
@@ -65,6 +67,22 @@ def site_of(site: Site) -> None:
 
 def lines(folder: Path, channel: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in (folder / f"{channel}.jsonl").read_text().splitlines()]
+
+
+def test_a_count_of_pages_is_declared_by_a_field_of_their_records(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book, "COUNTED_PAGES", (*stats.COUNTED_PAGES, ("unpaid", "noindex")))
+    site.set("/", '<meta name="robots" content="noindex"><a href="/same">1</a><a href="/lost">2</a>')
+    site.set("/same", '<meta name="robots" content="noindex"><a href="/same">1</a><a href="/lost">2</a>')
+    site.set("/lost", "<title>404 Not Found</title><h1>Page not found</h1><p>The page you asked for was not found.</p>")
+    crawler = Crawler([site.url("/")], tmp_path, policy=QUICK)
+    counts = asyncio.run(crawler.run())
+    records = lines(tmp_path, "pages")
+    assert {name for _, name in stats.COUNTED_PAGES} <= records[0].keys()
+    for name, field in (*stats.COUNTED_PAGES, ("unpaid", "noindex")):
+        assert getattr(counts, name) == sum(record[field] not in (None, False) for record in records), name
+    assert (counts.pages, counts.unpaid, counts.duplicates, counts.soft_404) == (3, 2, 1, 1)
 
 
 def agrees(values: Values, folder: Path) -> None:

@@ -15,7 +15,7 @@ from comity.crawler.progress.stats import COMMIT_BOUNDS, Stats
 from comity.crawler.workers.distributed import AnyCrawl
 from comity.frontier import State
 
-_COUNTERS = [(*each.metadata["metric"], each.name) for each in fields(Stats) if each.metadata]
+_COUNTERS = [(*each.metadata["metric"], each.name) for each in fields(Stats) if each.metadata.get("metric")]
 _DEPTHS = (0, 1, 2, 3, 5, 10)  # links from a seed: bounds of the histogram
 _TYPES = (  # content types that have a label; sites name others, as many as they like
     "application/json", "application/pdf", "application/xhtml+xml", "application/xml",

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -30,9 +30,14 @@ if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.policy import RobotsResult
 
 
-def _metric(name: str, words: str, start: float = 0) -> Any:
-    """A count that has a metric of its own: see metrics.py."""
-    return field(default=start, metadata={"metric": (name, words)})
+def _count(metric: tuple[str, str] | None = None, *, start: float = 0, page: str | None = None) -> Any:
+    """A count, and what metrics.py and the crawl make of it.
+
+    Args:
+        metric: its name and help, where it has a metric of its own.
+        page: the field of a page's record (run/outcomes.py) that says of a page kept that it counts.
+    """
+    return field(default=start, metadata={"metric": metric, "page": page})
 
 
 @dataclass(slots=True)
@@ -59,21 +64,21 @@ class Stats:
         new, changed, gone, unchanged: what a refresh found out about pages; all 0 in a first crawl.
     """
 
-    pages: int = _metric("pages", "Pages kept.")
+    pages: int = _count(("pages", "Pages kept."))
     refused: int = 0
-    trapped: int = _metric("traps", "URLs left out as traps.")
-    unwanted: int = _metric("unwanted", "URLs left out by their content type.")
-    duplicates: int = _metric("duplicates", "Pages kept that repeat others.")
-    soft_404: int = 0
-    misfit: int = 0
-    failed: int = _metric("failures", "URLs failed.")
+    trapped: int = _count(("traps", "URLs left out as traps."))
+    unwanted: int = _count(("unwanted", "URLs left out by their content type."))
+    duplicates: int = _count(("duplicates", "Pages kept that repeat others."), page="duplicate")
+    soft_404: int = _count(page="soft_404")
+    misfit: int = _count(page="misfit")
+    failed: int = _count(("failures", "URLs failed."))
     unpaid: int = 0
     postponed: int = 0
-    redirects: int = _metric("redirects", "Redirects.")
-    sitemaps: int = _metric("sitemaps", "Sitemaps read.")
-    body_bytes: int = _metric("bytes", "Bytes of the bodies of pages kept.")
-    waited: float = _metric(
-        "wait_seconds", "Seconds that hosts with work waited for politeness, summed over hosts.", 0.0
+    redirects: int = _count(("redirects", "Redirects."))
+    sitemaps: int = _count(("sitemaps", "Sitemaps read."))
+    body_bytes: int = _count(("bytes", "Bytes of the bodies of pages kept."))
+    waited: float = _count(
+        ("wait_seconds", "Seconds that hosts with work waited for politeness, summed over hosts."), start=0.0
     )
     found: int = 0
     outside: int = 0
@@ -90,6 +95,10 @@ class Stats:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+COUNTED_PAGES: Final = tuple((each.name, page) for each in fields(Stats) if (page := each.metadata.get("page")))
+"""Counts of the pages kept whose record says something in a field."""
 
 
 def span(seconds: float) -> str:

@@ -13,7 +13,7 @@ from comity.crawler.finding.duplicates import Duplicates
 from comity.crawler.finding.recrawl import RefreshRun
 from comity.crawler.output import records
 from comity.crawler.output.records import CrawledPage
-from comity.crawler.progress.stats import StatsCollector
+from comity.crawler.progress.stats import COUNTED_PAGES, StatsCollector
 from comity.crawler.run.facts import Facts
 from comity.crawler.run.given import Given, Opened
 from comity.crawler.run.limits import Quota
@@ -136,18 +136,18 @@ class Book:
             page = outcome.page() if self._hands_out else None
         record = None if kind.channel is None else outcome.record()
         more = list(outcome.beside(self.refresh))
+        counters = kind.counters
         # What can fail on a page has been done: from here on it is entered, all of it.
         if taken is not None:
             self._quota.kept(host, taken)
         if isinstance(outcome, Kept):
             self.stats.body_bytes += len(outcome.answer.body)
             self._collector.tally.page(outcome.entry.depth, outcome.shown.content_type)
-            self.stats.soft_404 += outcome.soft_404 is not None
-            self.stats.misfit += outcome.misfit is not None
-            self.stats.duplicates += outcome.duplicate is not None
+            assert record is not None
+            counters = *counters, *(counter for counter, name in COUNTED_PAGES if record[name] not in (None, False))
         if page is not None:
             unsaved.pages.append(page)
-        for counter in kind.counters:
+        for counter in counters:
             setattr(self.stats, counter, getattr(self.stats, counter) + 1)
         if kind.channel is not None and record is not None:
             self._write(kind.channel, record, outcome.answer if kind.with_answer else None)
