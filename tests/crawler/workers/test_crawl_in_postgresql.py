@@ -36,8 +36,7 @@ from comity.crawler.workers.jobs import Job
 from comity.crawler.workers.leases import Leases
 from comity.crawler.workers.member import Member, worker_of
 from comity.crawler.workers.output_folder import cut_back, leave_folder, take_folder
-from comity.crawler.workers.store import CrawlStore
-from comity.crawler.workers.store_clock import StoreClock
+from comity.crawler.workers.store import CrawlStore, StoreClock
 from comity.errors import Postponed, StorageError
 from comity.frontier import Batch, EntryKind, Found, State
 from comity.frontier.postgresql import database

@@ -35,8 +35,7 @@ from comity.crawler.workers.leases import Leases, number_of
 from comity.crawler.workers.member import Member, worker_of
 from comity.crawler.workers.output_folder import cut_back, take_folder
 from comity.crawler.workers.processes import WorkerProcess
-from comity.crawler.workers.store import CrawlStore
-from comity.crawler.workers.store_clock import StoreClock
+from comity.crawler.workers.store import CrawlStore, StoreClock
 from comity.errors import StorageError
 from comity.frontier import Batch, EntryKind, Found, Message, State
 from comity.frontier.messages import AT_ONCE

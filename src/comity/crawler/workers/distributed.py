@@ -28,10 +28,9 @@ from comity.crawler.workers.board import Row, urls_left
 from comity.crawler.workers.jobs import Job, Word, is_same, name_of_process
 from comity.crawler.workers.output_folder import check_free, cut_back, mark_of
 from comity.crawler.workers.processes import COMMAND, Start, WorkerProcess, children
-from comity.crawler.workers.settled import Settled, settled
 from comity.crawler.workers.shard import ShardEnd
 from comity.crawler.workers.sharded import ShardedCrawl
-from comity.crawler.workers.shared import STALLED, SharedCrawl
+from comity.crawler.workers.shared import STALLED, Settled, SharedCrawl, settled
 from comity.crawler.workers.store import LONG, CrawlStore
 from comity.crawler.workers.tables import check_server, make
 from comity.errors import InvalidSetting, StorageError

@@ -20,8 +20,7 @@ from comity.crawler.workers.jobs import Job, Watched, Word
 from comity.crawler.workers.leased_storage import LeasedStorage
 from comity.crawler.workers.leases import LeaseKeeper, Leases, number_of
 from comity.crawler.workers.shard import Shard
-from comity.crawler.workers.store import CrawlStore, one_instant
-from comity.crawler.workers.store_clock import StoreClock
+from comity.crawler.workers.store import CrawlStore, StoreClock, one_instant
 from comity.errors import StorageError
 from comity.frontier.postgresql.database import address
 from comity.frontier.postgresql.queue import ShardParcels

@@ -11,8 +11,7 @@ from comity.crawler.run.checkpoint import Begun
 from comity.crawler.run.waits import WaitJournal
 from comity.crawler.sharding.shards import CrawlManifest
 from comity.crawler.workers.leases import Leases
-from comity.crawler.workers.store import CrawlStore
-from comity.crawler.workers.store_clock import StoreClock
+from comity.crawler.workers.store import CrawlStore, StoreClock
 from comity.frontier.postgresql.database import Address
 from comity.frontier.postgresql.queue import PostgresFrontier
 from comity.frontier.rules import DurableFrontier

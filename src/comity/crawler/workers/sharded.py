@@ -23,9 +23,8 @@ from comity.crawler.sharding.shards import checked, database_of, manifest_of, ru
 from comity.crawler.workers.board import Board, RoundRequest, urls_left
 from comity.crawler.workers.jobs import Job, Word
 from comity.crawler.workers.processes import COMMAND, Start, WorkerProcess, check_files, children
-from comity.crawler.workers.settled import Settled, settled
 from comity.crawler.workers.shard import ShardEnd
-from comity.crawler.workers.shared import STALLED, SharedCrawl
+from comity.crawler.workers.shared import STALLED, Settled, SharedCrawl, settled
 from comity.errors import StorageError
 from comity.frontier import Run, State, View, has_begun
 from comity.frontier.messages import pending

@@ -22,7 +22,9 @@ from comity.frontier.messages import TAKEN, Parcel, numbers
 from comity.frontier.postgresql import visits
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
 from comity.frontier.values import Run
+from comity.net import Clock
 
+ASKED: Final = 3  # times that the database is asked for its time
 LOOK_EVERY: Final = 0.25  # seconds between two looks at who takes part
 PATIENCE: Final = 10.0  # seconds that the database may be silent
 STOPPED: Final = 30.0  # seconds that a transaction may stand still: a suspended process holds no rows for ever
@@ -422,3 +424,35 @@ def _as_said(number: int, granted: int | None, text: str | None) -> ShardNow:
         return ShardNow(**values)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StorageError(f"shard {number}: another version of comity works on this crawl") from error
+
+
+class StoreClock(Clock):
+    """Wall time as the database has it, so that what one machine writes down another can wait for, and all ledgers
+    of a crawl have one time. It runs on the monotonic clock from when the database was asked, so two processes' clocks
+    differ by what its answers took.
+
+    Args:
+        at: the database's time, Unix, just now.
+        asked: when it was asked for it, by the monotonic clock; None: now.
+    """
+
+    def __init__(self, at: float, asked: float | None = None) -> None:
+        now = time.monotonic()
+        self.within: float = 0.0 if asked is None else (now - asked) / 2
+        self._offset = at - now + self.within
+
+    @classmethod
+    def of(cls, store: CrawlStore) -> "StoreClock":
+        """The clock of a store, by the quickest of some answers. Blocks; its connection should be there already."""
+        clocks = []
+        for _ in range(ASKED):
+            asked = time.monotonic()
+            clocks.append(cls(store.crawl().at, asked))
+        return min(clocks, key=lambda clock: clock.within)
+
+    def wall(self) -> float:
+        return time.monotonic() + self._offset
+
+    def walls(self) -> tuple[float, ...]:
+        """The database's clock, and this machine's: a wait is over once it is by both."""
+        return self.wall(), time.time()
