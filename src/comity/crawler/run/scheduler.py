@@ -168,7 +168,7 @@ class Scheduler:
         self._left: set[str] = set()  # of these paces, those of which others wait in the frontier alone
         self.held_up = self.has_begun = False
         self._settings = given.settings
-        self._most = max(given.settings.concurrency, client.settings.connections)
+        self._most = given.requests
         self._clock = given.clock
         self._control = control
         self._frontier = frontier
