@@ -61,7 +61,8 @@ def test_a_shard_that_waits_for_its_first_fetch_comes_before_the_busy_one_beside
         beside: list[scheduler.Scheduler] = []
         clock, settings = FakeClock(), CrawlSettings(concurrency=4)
         session = Session(LOOPBACK, ClientSettings(), clock=clock)
-        given: Any = SimpleNamespace(settings=settings, clock=clock, membership=SimpleNamespace(beside=beside))
+        member = SimpleNamespace(beside=beside)
+        given: Any = SimpleNamespace(settings=settings, clock=clock, membership=member, requests=4)
         both = []
         for _ in range(2):
             control, rest = Control(clock), Mock()
