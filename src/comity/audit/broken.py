@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from comity.audit.fate import body_of
-from comity.audit.latest import pages, sink_of
+from comity.audit.latest import pages
+from comity.audit.stored import body_of, last_name, page_of, pages_in, stored_in
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.output.reader import read_lines
 from comity.crawler.places.written_crawl import Part, WrittenCrawl, written_crawl
-from comity.crawler.sinks.runner import read_back
-from comity.signals.links import read_page
 from comity.urls import Url
 
 MOST_PAGES: Final = 20  # named for each broken link
@@ -55,8 +54,7 @@ def failures(part: Part, *, all_formats: bool = True) -> Iterator[dict[str, Any]
     if path is not None:
         lines = read_lines(path, until=(part.committed or {}).get("failures") if part.kept else None)
         return (line.record for line in lines if line.problem is None)
-    stored = read_back(part.path, sink_of(part), part.committed)
-    return (each.record for each in stored if each.channel == "failures")
+    return (stored.record for stored in stored_in([part]) if stored.channel == "failures")
 
 
 def failed(folders: Path | Sequence[Path], *, store: str | None = None, all_formats: bool = True) -> list[BrokenLink]:
@@ -70,7 +68,7 @@ def failed(folders: Path | Sequence[Path], *, store: str | None = None, all_form
 
 def _failed(crawl: WrittenCrawl, *, all_formats: bool = True) -> dict[str, BrokenLink]:
     found: dict[str, BrokenLink] = {}
-    for part in (part for shard in crawl.there for part in shard):
+    for part in chain.from_iterable(crawl.there):
         for record in failures(part, all_formats=all_formats) or ():
             url = str(record.get("url"))
             if url in found or len(found) < MOST_LINKS:
@@ -93,22 +91,15 @@ def linking(
         StorageError, InputError, InvalidSetting: as `broken_links`.
     """
     found, clean = BrokenLink(Url(url), "", None), Canonicalizer().clean
-    wanted = {found.url, clean(found.url)}
-    last = Url(url).path_and_query.strip("/").rpartition("/")[2].encode() or b"/"  # a link may be relative
+    wanted, last = {found.url, clean(found.url)}, last_name(Url(url))
     crawl = written_crawl(folders, store)
-    for part in (part for shard in crawl.there for part in shard):
-        for stored in read_back(part.path, sink_of(part), part.committed):
-            if stored.channel != "pages" or stored.number is None or stored.problem is not None:
-                continue
-            body, page = body_of(stored.record), str(stored.record.get("url"))
-            looks -= len(body)
-            if last in body and any(
-                link.url in wanted or clean(link.url) in wanted
-                for link in read_page(body, page, stored.record.get("content_type")).links
-            ):
-                found.add(page)
-            if looks < 0 or len(found.pages) == MOST_PAGES:
-                return found.pages, False
+    for record in pages_in(crawl.parts):
+        body = body_of(record)
+        looks -= len(body)
+        if last in body and any(link.url in wanted or clean(link.url) in wanted for link in page_of(record).links):
+            found.add(record["url"])
+        if looks < 0 or len(found.pages) == MOST_PAGES:
+            return found.pages, False
     return found.pages, not crawl.absent
 
 
@@ -125,7 +116,7 @@ def broken_links(folders: Path | Sequence[Path], *, store: str | None = None) ->
         return []
     for record in pages(crawl, bodies=True):
         found.pop(record["url"], None)  # it was fetched later
-        for link in read_page(body_of(record), record["url"], record.get("content_type")).links:
+        for link in page_of(record).links:
             if (broken := found.get(link.url) or found.get(clean(link.url))) is not None:
                 broken.add(record["url"])
     return sorted(found.values(), key=lambda link: -link.count)

@@ -5,13 +5,10 @@ the Markdown of each version is made of the output, and compared.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
-from itertools import chain
-from typing import Any
 
-from comity.audit.latest import sink_of
+from comity.audit.stored import pages_in, stored_in
 from comity.crawler.places.written_crawl import WrittenCrawl
 from comity.crawler.sinks.markdown import as_markdown
-from comity.crawler.sinks.runner import read_back
 from comity.retrieve.evidence import sha256
 
 
@@ -42,16 +39,11 @@ def changes(crawl: WrittenCrawl) -> Iterator[PageChange]:
         StorageError, InvalidSetting, InputError: as `comity.audit.latest.pages`.
     """
     for parts in crawl.there:
-        given = [(part, sink_of(part)) for part in parts]
-
-        def records(channel: str, given: list[Any] = given) -> Iterator[dict[str, Any]]:
-            stored = chain.from_iterable(read_back(part.path, sink, part.committed) for part, sink in given)
-            return (each.record for each in stored if each.channel == channel)
-
-        changed = {record.get("url") for record in records("changes") if record.get("change") == "changed"}
+        told = (stored.record for stored in stored_in(parts) if stored.channel == "changes")
+        changed = {record.get("url") for record in told if record.get("change") == "changed"}
         before: dict[str, str] = {}
-        for record in records("pages"):
-            if (url := record.get("url")) not in changed or not isinstance(url, str):
+        for record in pages_in(parts):
+            if (url := record["url"]) not in changed:
                 continue
             if not isinstance(now := record.get("markdown"), str):
                 now = as_markdown(record)[0]["markdown"] or ""

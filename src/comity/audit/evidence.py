@@ -36,7 +36,7 @@ class Bodies:
     def add(self, line: JsonLine, ledger: Path) -> str | None:
         """Take up the body in a record of a robots.txt; what is wrong with it."""
         sha256 = line.record["robots_sha256"]
-        body = body_of(line.record)
+        body = _served_body(line.record)
         if line.record["body_base64"] is None:
             return None if sha256 is None or sha256 in self._places else "its body is missing"
         if body is None:
@@ -59,7 +59,7 @@ class Bodies:
         try:
             with path.open("rb") as file:
                 file.seek(offset)
-                return body_of(load(file.readline())[0]) or b""
+                return _served_body(load(file.readline())[0]) or b""
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
@@ -291,7 +291,7 @@ def _is(copy: JsonObject, cited: JsonObject) -> bool:
     return bool(copy["robots_at"] == cited["robots_at"] and copy["robots_sha256"] == cited["robots_sha256"])
 
 
-def body_of(record: JsonObject) -> bytes | None:
+def _served_body(record: JsonObject) -> bytes | None:
     """The body in a record, None where there is none or it is not base64."""
     try:
         return base64.b64decode(record["body_base64"], validate=True)

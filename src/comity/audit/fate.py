@@ -7,13 +7,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from comity import times
-from comity.audit.latest import sink_of
 from comity.audit.learned import robots_files
+from comity.audit.stored import body_of, last_name, page_of, pages_in, stored_in
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.finding.scope import Scope
@@ -23,14 +22,12 @@ from comity.crawler.places.crawl_at import crawl_at
 from comity.crawler.places.written_crawl import Part, written_crawl
 from comity.crawler.progress.stats import UNREACHABLE
 from comity.crawler.run.facts import Facts
-from comity.crawler.sinks.runner import read_back
 from comity.errors import InputError
 from comity.frontier import QueuedURL, State
 from comity.frontier.committed import FrontierView
 from comity.http_rules import is_temporary
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide
-from comity.signals.links import read_page
 from comity.signals.robots_meta import read as read_robots_meta
 from comity.signals.sitemaps import may_be_sitemap
 from comity.urls import Url
@@ -98,7 +95,7 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
     url = Url(url)
     host = url.host
     written = written_crawl(folders, store)
-    crawl = crawl_at(written.store or (folders if isinstance(folders, Path) else folders[0]))
+    crawl = crawl_at(written.place)
     parts, view = written.shards[crawl.shard_of(host)], crawl.view_of(host)
     if view is None:
         raise InputError(f"no crawl in {parts[0].path}", hint="name the folder given to comity crawl -o")
@@ -130,9 +127,7 @@ def _cleaned(known: _Known, url: Url, clean: Url, found: list[dict[str, Any]]) -
 def _records(parts: Sequence[Part], wanted: set[str]) -> Iterator[dict[str, Any]]:
     """The records about the URLs, without bodies."""
     found = []
-    there = [part for part in parts if part.absent is None]
-    read = (read_back(part.path, sink_of(part), part.committed, naming=wanted) for part in there)
-    for stored in chain.from_iterable(read):
+    for stored in stored_in(parts, naming=wanted):
         if stored.channel is not None and stored.record.get("url") in wanted:
             kept = {name: value for name, value in stored.record.items() if name not in _BODY}
             found.append({"channel": stored.channel, **kept})
@@ -250,27 +245,23 @@ def _anew(known: _Known, url: Url) -> Fate:
 def _left_out(known: _Known, url: Url) -> tuple[str, str | None]:
     """Why no link to a URL was followed, by the bodies of the pages that were kept, and the page that says so."""
     settings, found = known.settings, dict[str, str]()
-    wanted = url.path_and_query.strip("/").rpartition("/")[2].encode() or b"/"  # a link may be relative
-    for part in known.everywhere:
-        if part.absent is not None:
+    for record in pages_in(known.everywhere):
+        if record["url"] == url or last_name(url) not in (body := body_of(record)):
             continue
-        for stored in read_back(part.path, sink_of(part), part.committed):
-            record = stored.record
-            if stored.channel != "pages" or record.get("url") in (None, url) or wanted not in (body := body_of(record)):
-                continue
-            page = read_page(body, record["url"], record.get("content_type"))
-            links = [link for link in page.links if url in (link.url, Canonicalizer().clean(link.url))]
-            if not links and _names(url, page.url).search(body):
-                found.setdefault("only text or a script names it, not a link (--render runs scripts)", page.url)
-            elif links and settings.max_depth is not None and record["depth"] >= settings.max_depth:
-                deep = f"{record['depth']} links from the start, where no more are followed (--max-depth)"
-                found.setdefault(f"a page links to it that is {deep}", page.url)
-            elif links and all(link.nofollow for link in links):
-                found.setdefault("the link to it is marked nofollow (--follow-nofollow follows it)", page.url)
-            elif links and read_robots_meta((), page.metas, agent=known.policy.agent).nofollow:
-                found.setdefault("the page that links to it is marked nofollow (--follow-nofollow follows)", page.url)
-            elif links:
-                found.setdefault("a page links to it, by a link that was not followed then", page.url)
+        page = page_of(record)
+        links = [link for link in page.links if url in (link.url, Canonicalizer().clean(link.url))]
+        depth = record.get("depth")
+        if not links and _names(url, page.url).search(body):
+            found.setdefault("only text or a script names it, not a link (--render runs scripts)", page.url)
+        elif links and settings.max_depth is not None and depth is not None and depth >= settings.max_depth:
+            deep = f"{depth} links from the start, where no more are followed (--max-depth)"
+            found.setdefault(f"a page links to it that is {deep}", page.url)
+        elif links and all(link.nofollow for link in links):
+            found.setdefault("the link to it is marked nofollow (--follow-nofollow follows it)", page.url)
+        elif links and read_robots_meta((), page.metas, agent=known.policy.agent).nofollow:
+            found.setdefault("the page that links to it is marked nofollow (--follow-nofollow follows)", page.url)
+        elif links:
+            found.setdefault("a page links to it, by a link that was not followed then", page.url)
     if found:
         return "; ".join(f"{why}: {page}" for why, page in found.items()), next(iter(found.values()))
     return "no crawled page links to it or names it", None
@@ -281,14 +272,6 @@ def _names(url: Url, page: str) -> re.Pattern[bytes]:
     origin, path = (re.escape(part.encode()) for part in (url.origin, url.path_and_query))
     bare = rb"|(?<![\w/.%~:<-])" if Url(page).origin == url.origin and url.path_and_query != "/" else b""
     return re.compile(rb"(?:%b%b)%b(?![\w/%%~?=&-]|\.\w)" % (origin, bare, path))
-
-
-def body_of(record: Mapping[str, Any]) -> bytes:
-    """The body of a page as far as it lies in its record, a text in UTF-8."""
-    if isinstance(text := record.get("body"), str):
-        return text.encode("utf-8", "replace")
-    data = record.get("body_bytes")
-    return data if isinstance(data, bytes) else b""
 
 
 def _by_stored_robots(known: _Known, url: Url) -> Decision | None:

@@ -4,14 +4,12 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import chain
 from typing import Any
 
 from comity import times
-from comity.crawler.places.written_crawl import FRONTIER, Part, WrittenCrawl
-from comity.crawler.sinks.formats import FORMATS
-from comity.crawler.sinks.runner import DEFAULT, read_back
-from comity.errors import InputError, InvalidSetting
+from comity.audit.stored import stored_in
+from comity.crawler.places.written_crawl import Part, WrittenCrawl
+from comity.errors import InputError
 
 _FATES = {
     "refusals": "refused",
@@ -43,31 +41,14 @@ def pages(crawl: WrittenCrawl, *, bodies: bool = False) -> Iterator[dict[str, An
         raise InputError("; ".join(lacking), hint="comity prove DIR names the files")
 
 
-def sink_of(part: Part) -> str:
-    """The format of a part's output.
-
-    Raises:
-        StorageError: the folder holds no crawl, or it cannot be read.
-        InvalidSetting: it was written by a plug-in, which cannot be read back.
-    """
-    if part.kept is None and not (part.path / FRONTIER).exists():
-        raise InputError(f"no crawl in {part.path}", hint="name the folder given to comity crawl -o")
-    sink = part.state().get("sink")
-    name = sink.get("name", DEFAULT) if isinstance(sink, dict) else DEFAULT
-    if name not in FORMATS:
-        raise InvalidSetting(f"{part.path} was written by the plug-in {name}, which cannot be read back")
-    return str(name)
-
-
 def _pages(parts: Sequence[Part], lacking: list[str], *, bodies: bool) -> Iterator[dict[str, Any]]:
-    given = [(part, sink_of(part)) for part in parts]
     there = 0
     with closing(sqlite3.connect("", isolation_level=None)) as db:  # temporary: on disk where it is large
         db.execute("CREATE TABLE latest (url TEXT PRIMARY KEY, refresh INTEGER, at REAL, record INTEGER) WITHOUT ROWID")
         db.execute("CREATE TABLE since (url TEXT PRIMARY KEY, refresh INTEGER, told TEXT) WITHOUT ROWID")
         db.execute("BEGIN")
         # A page that is not there, or not kept, any more counts from the time that was found out.
-        for number, (channel, record) in enumerate(_told(given)):
+        for number, (channel, record) in enumerate(_told(parts)):
             there += channel == "pages"
             url, refresh = record["url"], record.get("refresh") or 0
             if channel in _FATES:
@@ -83,7 +64,7 @@ def _pages(parts: Sequence[Part], lacking: list[str], *, bodies: bool) -> Iterat
                 "at = excluded.at, record = excluded.record WHERE (excluded.refresh, excluded.at) >= (refresh, at)",
                 (url, refresh, _at(record), number if channel == "pages" else None),
             )
-        for number, (channel, record) in enumerate(_told(given)):
+        for number, (channel, record) in enumerate(_told(parts)):
             if channel != "pages":
                 continue
             row = db.execute(
@@ -114,9 +95,9 @@ def _written(part: Part) -> int:
     return 0
 
 
-def _told(parts: Sequence[tuple[Part, str]]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _told(parts: Sequence[Part]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Records that say something of pages: channel, or `out` or `unchanged`, and record."""
-    for stored in chain.from_iterable(read_back(part.path, sink, part.committed) for part, sink in parts):
+    for stored in stored_in(parts):
         record, what = stored.record, str(stored.channel)
         if what == "changes":
             what = {"gone": "out", "unchanged": "unchanged"}.get(str(record.get("change")), "")

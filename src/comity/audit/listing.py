@@ -110,7 +110,7 @@ def listing(
     if state not in ("", *STATES):
         raise InputError(f"{state[:40]!r} is no state of a URL", hint=f"choose one of {', '.join(STATES)}")
     written = written_crawl(folders, store)
-    crawl = crawl_at(written.store or (folders if isinstance(folders, Path) else folders[0]))
+    crawl = crawl_at(written.place)
     told = Listing()
     steps = list(_steps(written, crawl, [each for each in STATES if state in ("", each)], told))
     name, _, place = after.rpartition("@")

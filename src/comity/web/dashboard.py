@@ -154,10 +154,7 @@ class Dashboard:
             raise Unanswerable(f"{seconds[:40]!r} is not a number of seconds") from None
         crawl = crawl_at(self.place)
         given = end(crawl) if kind == "end" else crawl.give(host_named(host), kind, interval)
-        met = kind == "end"
-        if not met and (view := crawl.view_of(given.host)) is not None:
-            with view:
-                met = view.host(given.host) is not None
+        met = kind == "end" or crawl.has(given.host)
         return {"host": given.host, "kind": kind, "running": crawl.is_running(), "met": met}
 
     def proof(self) -> dict[str, Any]:

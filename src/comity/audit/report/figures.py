@@ -144,7 +144,6 @@ class Figures:
     state: str = CUT_OFF
     hash: str = ""
     requests: int = 0
-    robots_requests: int = 0
     fetched: int = 0
     bytes: int = 0
     refused: int = 0
@@ -313,12 +312,11 @@ def _request(figures: Figures, record: dict[str, Any]) -> None:
     size = record["bytes"] or 0
     figures.bytes += size
     host.bytes += size
-    if record["purpose"] == "robots":
-        figures.robots_requests += 1
-    elif kind == "2xx":
+    is_content = record["purpose"] != "robots"
+    if is_content and kind == "2xx":
         figures.fetched += 1
         host.fetched += 1
-    elif kind not in ("304", "3xx"):
+    elif is_content and kind not in ("304", "3xx"):
         host.failed += 1
         error = record["error"]
         why = f"HTTP status {status}" if error is None else str(error).removeprefix(f"{record['url']}: ")

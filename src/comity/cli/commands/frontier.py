@@ -144,16 +144,12 @@ def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) 
     """Give an order about a host to the crawl in a folder or a store."""
     crawl = crawl_at(place)
     given = crawl.give(host, kind, None if interval is None else _INTERVAL.checked(_INTERVAL.read(interval)))
-    known = False
-    if (opened := crawl.view_of(given.host)) is not None:
-        with opened as view:
-            known = view.host(given.host) is not None
     words = ORDERS[kind].words.format(host=given.host, seconds=given.seconds)
     when = "effective now" if crawl.is_running() else "effective from the next run on: the crawl is not running"
     say(f"{words}, {when}")
     if urls.origin(url_of(host)).partition("//")[2] != given.host:
         complain(f"an order holds for all ports of {given.host}, whose requests share one pace")
-    if not known:
+    if not crawl.has(given.host):
         complain(f"the crawl has no URL of {given.host} so far; the order takes effect once it has one")
     return Exit.DONE
 

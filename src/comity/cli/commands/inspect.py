@@ -91,7 +91,7 @@ def _learned(folders: Sequence[Path], *, as_json: bool) -> Exit:
     from comity.policy import Policy
 
     crawl = written_crawl(folders)
-    policy = crawl_at(crawl.store or folders[0]).begun().policy or Policy()
+    policy = crawl_at(crawl.place).begun().policy or Policy()
     found = [
         {"origin": result.origin, "robots": _facts(result, policy, f"{result.origin}/")}
         for result in robots_files(crawl.parts, policy)

@@ -74,6 +74,13 @@ class _Reading:
         """That of the shard which a host belongs to, if it is there."""
         return self.view(self.shard_of(host))
 
+    def has(self, host: str) -> bool:
+        """Whether it has met a URL of a host."""
+        if (opened := self.view_of(host)) is None:
+            return False
+        with opened as view:
+            return view.host(host) is not None
+
     def shard_of(self, host: str) -> int:
         """The number of the shard that a host belongs to; 0 where there are none."""
         return shard_with(host, self.shards, self._by, self.view)

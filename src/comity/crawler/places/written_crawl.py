@@ -158,6 +158,11 @@ class WrittenCrawl:
     records: Sequence[int] = ()
 
     @property
+    def place(self) -> str:
+        """Where its queue lies: its folder, or the address of its store."""
+        return self.store or self.name
+
+    @property
     def parts(self) -> list[Part]:
         return [part for parts in self.shards for part in parts]
 

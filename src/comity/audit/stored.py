@@ -1,0 +1,68 @@
+"""What the output of a crawl holds, read back record by record, whatever its format, for those who ask about it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from comity.crawler.output.reader import StoredRecord
+from comity.crawler.places.written_crawl import FRONTIER, Part
+from comity.crawler.sinks.formats import FORMATS
+from comity.crawler.sinks.runner import DEFAULT, read_back
+from comity.errors import InputError, InvalidSetting
+from comity.signals.links import Page, read_page
+from comity.urls import Url
+
+
+def stored_in(parts: Iterable[Part], *, naming: Iterable[str] = ()) -> Iterator[StoredRecord]:
+    """The records of some parts, one part after the other; those that are not there are passed over.
+
+    Args:
+        naming: records in which none of these URLs stands may be left out, unread.
+
+    Raises:
+        InputError: a folder holds no crawl.
+        StorageError: a file cannot be read.
+        InvalidSetting: a plug-in wrote the output, which cannot be read back.
+    """
+    wanted = tuple(naming)
+    for part in parts:
+        if part.absent is None:
+            yield from read_back(part.path, _sink_of(part), part.committed, naming=wanted)
+
+
+def pages_in(parts: Iterable[Part]) -> Iterator[dict[str, Any]]:
+    """The records of the pages that can be read.
+
+    Raises:
+        InputError, StorageError, InvalidSetting: as of `stored_in`.
+    """
+    for stored in stored_in(parts):
+        if stored.channel == "pages" and stored.problem is None and isinstance(stored.record.get("url"), str):
+            yield stored.record
+
+
+def body_of(record: Mapping[str, Any]) -> bytes:
+    """The body of a page as far as it lies in its record, a text in UTF-8."""
+    if isinstance(text := record.get("body"), str):
+        return text.encode("utf-8", "replace")
+    data = record.get("body_bytes")
+    return data if isinstance(data, bytes) else b""
+
+
+def page_of(record: Mapping[str, Any]) -> Page:
+    """What a stored page says of itself, and where it points."""
+    return read_page(body_of(record), record["url"], record.get("content_type"))
+
+
+def last_name(url: Url) -> bytes:
+    """What stands in every link to a URL, a relative one too."""
+    return url.path_and_query.strip("/").rpartition("/")[2].encode() or b"/"
+
+
+def _sink_of(part: Part) -> str:
+    if part.kept is None and not (part.path / FRONTIER).exists():
+        raise InputError(f"no crawl in {part.path}", hint="name the folder given to comity crawl -o")
+    sink = part.state().get("sink")
+    name = sink.get("name", DEFAULT) if isinstance(sink, dict) else DEFAULT
+    if name not in FORMATS:
+        raise InvalidSetting(f"{part.path} was written by the plug-in {name}, which cannot be read back")
+    return str(name)
