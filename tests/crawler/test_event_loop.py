@@ -35,31 +35,33 @@ def without_garbage() -> Iterator[None]:
 def longest_turn(site: Site, pages: dict[str, bytes], folder: Path) -> float:
     """Crawl pages one after another, packed by gzip; the most processor time of one turn, in seconds."""
     site.set("/robots.txt", "")
+    site.link("/first")
     for path, body in pages.items():
         site.set(path, gzip.compress(body, 1), headers=GZIP)
     worst = 0.0
 
-    async def watch() -> None:
+    async def watch(crawler: Crawler) -> None:
         nonlocal worst
         while True:
             before = time.thread_time()
             await asyncio.sleep(0)
-            worst = max(worst, time.thread_time() - before)
+            if crawler.stats.pages:  # what takes up the start URLs is no page
+                worst = max(worst, time.thread_time() - before)
 
     async def crawl() -> None:
         settings = CrawlSettings(max_depth=0, concurrency=1, sitemaps=False)
         policy = Policy(agent="Test/1.0", min_interval=0.0, allow_addresses=("127.0.0.0/8",))
         crawler = Crawler(
-            [site.url(path) for path in pages],
+            [site.url("/first"), *(site.url(path) for path in pages)],
             folder,
             policy=policy,
             settings=settings,
             client_settings=ClientSettings(),
         )
-        watching = asyncio.create_task(watch())
+        watching = asyncio.create_task(watch(crawler))
         stats = await crawler.run()
         watching.cancel()
-        assert stats.pages == len(pages)
+        assert stats.pages == 1 + len(pages)
 
     with without_garbage():
         asyncio.run(crawl())
