@@ -44,7 +44,7 @@ class Site(Pages):
 
 
 class Here:
-    """A worker in this process: see comity.crawler.workers.processes.Running."""
+    """A worker in this process: see comity.crawler.workers.worker_process.Running."""
 
     is_placed = True
 
@@ -110,7 +110,6 @@ def way(store: str | None) -> dict[Hop, None]:
     """The functions that the link passes."""
     import comity
     from comity.crawler.sharding.placement import shard_of
-    from comity.crawler.workers.distributed import DistributedCrawl
     from comity.crawler.workers.sharded import ShardedCrawl
     from comity.net import ClientSettings
 
@@ -138,7 +137,7 @@ def way(store: str | None) -> dict[Hop, None]:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()
         seeds, place = [f"http://{HERE}:{server.server_address[1]}/"], Path(folder) / "crawl"
-        crawl = ShardedCrawl(seeds, place, **how) if store is None else DistributedCrawl(seeds, place, store, **how)
+        crawl = ShardedCrawl(seeds, place, store, **how)
         threading.setprofile(profile)
         sys.setprofile(profile)
         try:

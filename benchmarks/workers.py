@@ -64,7 +64,6 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
 
     from comity.cli.process import tune
     from comity.crawler import Crawler, CrawlSettings
-    from comity.crawler.workers.distributed import DistributedCrawl
     from comity.crawler.workers.sharded import ShardedCrawl
     from comity.net import ClientSettings
     from comity.policy import Policy
@@ -81,24 +80,14 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
         traps=not about["real"],
         max_depth=0 if about["real"] else None,
     )
-    crawler: Crawler | ShardedCrawl | DistributedCrawl
-    if about["store"]:
-        crawler = DistributedCrawl(
-            about["urls"],
-            output,
-            f"{about['store']}_{time.time_ns()}",
-            workers=workers,
-            shards=shards,
-            policy=policy,
-            settings=settings,
-            client_settings=client,
-        )
-    elif shards == 1:
+    crawler: Crawler | ShardedCrawl
+    if shards == 1 and not about["store"]:
         crawler = Crawler(about["urls"], output, policy=policy, settings=settings, client_settings=client)
     else:
         crawler = ShardedCrawl(
             about["urls"],
             output,
+            f"{about['store']}_{time.time_ns()}" if about["store"] else None,
             workers=workers,
             shards=shards,
             policy=policy,

@@ -19,7 +19,7 @@ from comity.crawler.rendering.browser import _temporary
 from comity.crawler.run.checkpoint import Begun
 from comity.crawler.sinks.cdxj import Index
 from comity.crawler.workers import on_ray
-from comity.crawler.workers.processes import children
+from comity.crawler.workers.worker_process import children
 from comity.errors import InvalidSetting
 
 LACKING = """

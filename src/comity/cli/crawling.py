@@ -25,14 +25,15 @@ from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, say
 from comity.configuration import Configuration, every_setting
 from comity.crawler import Crawler, CrawlSettings
+from comity.crawler.places.crawl_at import crawl_at
 from comity.crawler.plugins import SchemaExpander, look_in
 from comity.crawler.progress.stats import shown
 from comity.crawler.run import checkpoint
 from comity.crawler.run.checkpoint import Begun
 from comity.crawler.sharding.shards import is_sharded, manifest_of, shards_for, stored_in
-from comity.crawler.workers.distributed import LEASE, AnyCrawl, DistributedCrawl, begun_in
-from comity.crawler.workers.processes import COMMAND
-from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.workers.in_store import LEASE
+from comity.crawler.workers.sharded import AnyCrawl, ShardedCrawl
+from comity.crawler.workers.worker_process import COMMAND
 from comity.errors import ComityError, InvalidSetting, StorageError
 from comity.fields import SettingField
 from comity.frontier.durable import writing_to
@@ -42,7 +43,7 @@ from comity.urls import host as host_of
 from comity.urls import normalise
 
 if TYPE_CHECKING:
-    from comity.crawler.workers.processes import Start
+    from comity.crawler.workers.worker_process import Start
     from comity.demo import DemoSite
 
 INTERPRETED: Final = (
@@ -178,7 +179,7 @@ def _crawler(
     how: dict[str, Any] = {"settings": settings}
     if again:
         if store is not None:
-            begun = begun_in(store)
+            begun = crawl_at(store).begun()
         policy, goes_on = _as_begun(begun.policy, configuration)
         how["settings"], limits = _settings_for_run(begun.settings, configuration)
     if typed.engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
@@ -195,10 +196,9 @@ def _crawler(
     if store is not None:
         lease = LEASE if typed.lease is None else _LEASE.checked(_LEASE.read(typed.lease))
         how |= {"join": join, "resume": typed.resume, "lease": lease, "on_word": complain}
-        return DistributedCrawl(seeds, folder, store, **how), client_settings
-    if typed.source is not None:
+    elif typed.source is not None:
         raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
-    return ShardedCrawl(seeds, folder, **how), client_settings
+    return ShardedCrawl(seeds, folder, store, **how), client_settings
 
 
 @contextmanager

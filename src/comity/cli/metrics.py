@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from ipaddress import ip_address
 
 from comity.crawler.progress.metrics import collector, library
-from comity.crawler.workers.distributed import AnyCrawl
+from comity.crawler.workers.sharded import AnyCrawl
 from comity.errors import InvalidSetting
 
 LOOPBACK = "127.0.0.1"

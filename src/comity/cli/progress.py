@@ -16,7 +16,7 @@ from rich.text import Text
 from comity.crawler import HostNow, HostState, Snapshot
 from comity.crawler.progress.snapshot import ShardNow, ShardState
 from comity.crawler.progress.stats import WAITS, RefusingRule, shown, size
-from comity.crawler.workers.distributed import AnyCrawl
+from comity.crawler.workers.sharded import AnyCrawl
 
 EVERY = 0.5  # seconds from one picture to the next
 LINE_EVERY = 5.0  # seconds, without a terminal

@@ -15,8 +15,8 @@ from comity.crawler.progress.stats import size
 from comity.crawler.run import checkpoint
 from comity.crawler.run.limits import COUNTED
 from comity.crawler.sinks.formats import FORMATS
-from comity.crawler.workers.distributed import AnyCrawl, DistributedCrawl
-from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.workers.sharded import AnyCrawl, ShardedCrawl
+from comity.frontier.postgresql.database import Address
 from comity.policy import Policy
 
 _MOST_FAILED: Final = 5  # that are named
@@ -112,7 +112,7 @@ def _ended(crawler: AnyCrawl) -> str:
 
 def _broken(crawler: AnyCrawl, stats: Stats) -> Iterator[str]:
     """The first URLs that failed, and what lists them all."""
-    if not stats.failed or isinstance(crawler, DistributedCrawl):
+    if not stats.failed or _store_of(crawler) is not None:
         return
     from comity.audit.broken import failed
 
@@ -143,10 +143,15 @@ def _raised(crawler: AnyCrawl) -> str:
 
 def _again(crawler: AnyCrawl) -> str:
     """The command that goes on with a crawl. One in a store others may still work on: it is joined."""
-    if isinstance(crawler, DistributedCrawl):
+    if (store := _store_of(crawler)) is not None:
         how = "--join" if crawler.stopped else "--resume"
-        return f"comity crawl --store '{crawler.where}' -o {crawler.folder} {how}"
+        return f"comity crawl --store '{store}' -o {crawler.folder} {how}"
     return f"comity crawl -o {crawler.folder} --resume"
+
+
+def _store_of(crawler: AnyCrawl) -> Address | None:
+    """The store in which a crawl lies."""
+    return crawler.store if isinstance(crawler, ShardedCrawl) else None
 
 
 def _conclude(crawler: AnyCrawl, stats: Stats, *, resumable: bool) -> Exit:
@@ -178,5 +183,5 @@ def _where(crawler: AnyCrawl, channel: str) -> str:
     """Which file of the folder holds a channel's records."""
     if crawler.format not in FORMATS:
         return crawler.format
-    parts = "shard-*/" if isinstance(crawler, ShardedCrawl | DistributedCrawl) else ""
+    parts = "shard-*/" if isinstance(crawler, ShardedCrawl) else ""
     return parts + FORMATS[crawler.format].where.format(channel)

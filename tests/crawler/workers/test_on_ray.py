@@ -31,7 +31,6 @@ from comity.audit.prove import prove
 from comity.bulk import part_files, runners, sources
 from comity.crawler.output.reader import read_lines
 from comity.crawler.sharding.shards import is_running
-from comity.crawler.workers.distributed import DistributedCrawl
 from comity.crawler.workers.on_ray import Placed, placing
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.store import CrawlStore
@@ -332,7 +331,7 @@ def test_workers_that_wait_for_room_begin_when_the_cluster_grows_and_a_machine_o
     async def run() -> set[str]:
         busy = ray.remote(Busy).options(num_cpus=4).remote()
         await busy.ready.remote()
-        crawl = DistributedCrawl(
+        crawl = ShardedCrawl(
             [sites[0].url("/0")],
             folder,
             url,
@@ -381,7 +380,7 @@ def test_a_worker_that_cannot_begin_where_it_is_placed_is_told_of(
     def lacking() -> None:
         raise ModuleNotFoundError("No module named 'comity'")
 
-    crawl = DistributedCrawl(
+    crawl = ShardedCrawl(
         [site.url("/")], tmp_path / "out", url, workers=1, policy=QUICK, start=placing(ray, prepare=lacking)
     )
     with pytest.raises(EngineFailed, match=r"cannot begin where Ray placed it: .*No module named 'comity'"):

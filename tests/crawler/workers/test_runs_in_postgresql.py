@@ -29,13 +29,13 @@ from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.run.checkpoint import settings_to_dict
 from comity.crawler.sharding.shards import LOST, CrawlManifest
 from comity.crawler.workers import leases, tables
-from comity.crawler.workers.distributed import DistributedCrawl
 from comity.crawler.workers.jobs import Job, name_of_process, on_machine
 from comity.crawler.workers.leases import Leases, number_of
 from comity.crawler.workers.member import Member, worker_of
 from comity.crawler.workers.output_folder import cut_back, take_folder
-from comity.crawler.workers.processes import WorkerProcess
+from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.store import CrawlStore, StoreClock
+from comity.crawler.workers.worker_process import WorkerProcess
 from comity.errors import StorageError
 from comity.frontier import Batch, EntryKind, Found, Message, State
 from comity.frontier.messages import AT_ONCE
@@ -396,14 +396,14 @@ class _Shell(WorkerProcess):
 
 
 def test_a_worker_that_has_the_number_of_another_machine_s_has_not_its_shards(crawl: Crawl, tmp_path: Path) -> None:
-    joined = DistributedCrawl((), tmp_path, crawl.url, join=True)
+    joined = ShardedCrawl((), tmp_path, crawl.url, join=True)
     ours, theirs = name_of_process(0), on_machine(name_of_process(0), "elsewhere")
     with closing(database.connect(crawl.store.where)) as db:
         for name, shard in ((ours, 0), (theirs, 1)):
             assert Leases(crawl.store.where, name, 600.0).take(db, shard) is not None
 
     async def had() -> list[list[int]]:
-        async with joined._begin() as coordination:
+        async with joined._place.begin(joined._manifest, joined.settings, 1) as coordination:
             return [list(coordination.shards_of(_Shell(name))) for name in (ours, theirs)]
 
     assert asyncio.run(had()) == [[0], [1]]

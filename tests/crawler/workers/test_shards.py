@@ -32,9 +32,9 @@ from comity.crawler.run.given import FolderStorage
 from comity.crawler.sharding.placement import ShardPlace, shard_of
 from comity.crawler.sharding.shards import CrawlManifest, is_running, manifest_of, parts_of
 from comity.crawler.workers.jobs import Job, is_same, name_of_process, on_machine
-from comity.crawler.workers.processes import files_of
 from comity.crawler.workers.shard import Shard
 from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.workers.worker_process import files_of
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, Run, State, Superseded
 from comity.frontier.messages import AT_ONCE, Neighbours, Parcel, parcels_of, pending

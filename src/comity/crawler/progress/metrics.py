@@ -12,7 +12,7 @@ from typing import Any
 from comity._extras import need
 from comity.crawler.progress.snapshot import HostState, Snapshot
 from comity.crawler.progress.stats import COMMIT_BOUNDS, Stats
-from comity.crawler.workers.distributed import AnyCrawl
+from comity.crawler.workers.sharded import AnyCrawl
 from comity.frontier import State
 
 _COUNTERS = [(*each.metadata["metric"], each.name) for each in fields(Stats) if each.metadata.get("metric")]

@@ -1,36 +1,54 @@
-"""The shards of a worker where the crawl lies in a store: board, parcels, orders and frontiers are there, and a lease
-says which shards are its own. Nothing is asked of a site and nothing is kept once that is over. What a shard keeps
-there, queue, waits and orders, is its LeasedStorage; its output lies in a folder.
+"""A crawl in a store: board, parcels, orders and frontiers are there, and workers settle among themselves who has which
+shard. A lease says which are a worker's own: nothing is asked of a site and nothing is kept once that is over.
+
+A command begins the crawl, or goes on with one, or joins those who work on it already; it starts workers, tells how the
+whole crawl stands, and gives back the shards of those that die.
 """
 
 import asyncio
+import math
+import platform
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from asyncio import wrap_future
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Literal
 
 from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.finding import recrawl
 from comity.crawler.places.orders import Order
-from comity.crawler.progress.snapshot import ShardState
-from comity.crawler.run.checkpoint import Begun
+from comity.crawler.progress.snapshot import ShardNow, ShardState
+from comity.crawler.run.limits import Spent
 from comity.crawler.run.scheduler import Scheduler
-from comity.crawler.run.waits import WaitJournal
+from comity.crawler.sharding.relay import ORDERS_REST
 from comity.crawler.sharding.shards import CrawlManifest, part
-from comity.crawler.workers.board import Look, RoundAnswer, RoundRequest, seconds_of
-from comity.crawler.workers.jobs import Job, Watched, Word
+from comity.crawler.workers.board import Look, RoundAnswer, RoundRequest, Row, seconds_of, urls_left
+from comity.crawler.workers.jobs import Job, Watched, Word, is_same, name_of_process
+from comity.crawler.workers.leased_storage import LeasedStorage
 from comity.crawler.workers.leases import LeaseKeeper, Leases, number_of
-from comity.crawler.workers.shard import Shard
-from comity.crawler.workers.store import CrawlStore, StoreClock, one_instant
-from comity.errors import StorageError
-from comity.frontier.postgresql.database import Address, address
-from comity.frontier.postgresql.queue import PostgresFrontier, ShardParcels
-from comity.frontier.rules import DurableFrontier
-from comity.frontier.values import Displaced, Run, Unreachable
+from comity.crawler.workers.output_folder import check_free, cut_back, mark_of
+from comity.crawler.workers.shard import Shard, ShardEnd
+from comity.crawler.workers.store import LONG, CrawlStore, StoreClock, one_instant
+from comity.crawler.workers.tables import check_server, make
+from comity.crawler.workers.worker_process import WorkerProcess
+from comity.errors import InvalidSetting, StorageError
+from comity.frontier.postgresql.database import address
+from comity.frontier.postgresql.queue import ShardParcels
+from comity.frontier.postgresql.view import ShardTables
+from comity.frontier.values import Displaced, Run, Superseded, Unreachable
 
 SAID_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
+LEASE: Final = 15.0  # seconds
+SHORTEST_LEASE: Final = 1.0
+LONGEST_LEASE: Final = 600.0
+LOOKS_IN_VAIN: Final = 20  # at a worker that has no place to run, after which it is said
+
+How = Literal["begin", "join", "resume", "refresh"]
+"""In which way a command takes part in a crawl."""
 
 
 class StoredBoard:
@@ -94,134 +112,6 @@ class StoredBoard:
             if token is not None:
                 return [(row.number, token)]
         return []
-
-
-class StoredOrders:
-    """Orders as they come out of the store; used like Orders."""
-
-    def __init__(self, so_far: Sequence[Order]) -> None:
-        self._waiting = deque(so_far)
-        self.came = self._waiting.append
-
-    def new(self) -> Iterator[Order]:
-        """What came since the last call."""
-        while self._waiting:
-            yield self._waiting.popleft()
-
-
-class WaitJournalRows:
-    """What was heard of a shard's hosts, kept in the database: whoever has the shard next may be another machine.
-
-    The crawl's own thread does not wait for it; a line is there some milliseconds after it was added.
-    """
-
-    def __init__(self, store: CrawlStore, writer: ThreadPoolExecutor, shard: int, token: int) -> None:
-        self._store = store
-        self._writer = writer
-        self._shard = shard
-        self._token = token
-        self._trouble: BaseException | None = None
-
-    def add(self, line: bytes) -> None:
-        self._run(
-            "INSERT INTO heard_{0} (line) SELECT %s "
-            "WHERE EXISTS (SELECT 1 FROM fence WHERE shard = {0} AND token = {1})",
-            line.decode("ascii").rstrip("\n"),
-        )
-
-    def check(self) -> None:
-        if self._trouble is not None:
-            raise self._trouble
-
-    def clear(self) -> None:
-        self._run("DELETE FROM heard_{0} WHERE EXISTS (SELECT 1 FROM fence WHERE shard = {0} AND token = {1})")
-
-    def lines(self) -> list[bytes]:
-        def read() -> list[bytes]:
-            with self._store.open() as db:
-                rows = db.execute(f"SELECT line FROM heard_{self._shard} ORDER BY id").fetchall()
-            return [line.encode("ascii", "replace") for (line,) in rows]
-
-        return self._writer.submit(read).result()
-
-    def close(self) -> None:
-        """The connection is for all shards of this process."""
-
-    def _run(self, statement: str, *values: str) -> None:
-        def run() -> None:
-            try:
-                self._execute(statement, values)
-            except Unreachable:  # once more, over a new connection: what a site asked for is not to be forgotten
-                self._execute(statement, values)
-
-        with suppress(RuntimeError):  # the process ends
-            self._writer.submit(run).add_done_callback(self._done)
-
-    def _execute(self, statement: str, values: Sequence[str]) -> None:
-        with self._store.open() as db:
-            db.execute(statement.format(self._shard, self._token), values)
-
-    def _done(self, future: "Future[None]") -> None:
-        if not future.cancelled():
-            self._trouble = self._trouble or future.exception()
-
-
-class LeasedStorage:
-    """A shard that keeps all in the store, but for its output, for as long as its lease.
-
-    Attributes:
-        orders: what the operator orders, as it comes out of the store.
-        clock: the store's.
-
-    Args:
-        manifest: of the crawl, with what it was begun.
-        journal_writer: a connection for delays that no commit has remembered yet, and the thread that uses it.
-    """
-
-    keeps_clock = False  # who has the shard next counts the intervals by its own clock, which differs from ours
-
-    def __init__(
-        self,
-        where: Address,
-        manifest: CrawlManifest,
-        shard: int,
-        token: int,
-        leases: Leases,
-        clock: StoreClock,
-        journal_writer: tuple[CrawlStore, ThreadPoolExecutor],
-        orders: Sequence[Order],
-    ) -> None:
-        self.orders = StoredOrders(orders)
-        self.clock = clock
-        self._begun = Begun.of(manifest)
-        self._opened: PostgresFrontier | None = None
-        self._where = where
-        self._lease = shard, token
-        self._leases = leases
-        self._journal_writer = journal_writer
-
-    @property
-    def progress(self) -> Any:
-        """What differs once anything more is committed; None before the frontier is open."""
-        return None if (opened := self._opened) is None else (opened.totals, opened.sent, opened.taken)
-
-    def abandon(self) -> None:
-        """The lease is over: from any thread."""
-        if self._opened is not None:
-            self._opened.abandon()
-
-    def begun(self) -> Begun:
-        return self._begun
-
-    def frontier(self) -> DurableFrontier:
-        self._opened = PostgresFrontier(self._where, *self._lease, patience=self._leases.seconds)
-        return self._opened
-
-    def journal(self) -> WaitJournal:
-        return WaitJournalRows(*self._journal_writer, *self._lease)
-
-    def is_ours(self) -> bool:
-        return self._leases.holds(*self._lease)
 
 
 class ShardsInStore:
@@ -324,3 +214,250 @@ def part_of(shard: int, token: int) -> str:
     """The name of the folder in which a holder of a shard keeps its part of the output."""
     number, lot = number_of(token)
     return f"{part(shard)}-{number:06}-{lot:010x}"
+
+
+class InStore:
+    """Where a crawl lies: see sharded.Place.
+
+    Attributes:
+        manifest: what held for it so far; None where it begins.
+        run: the one that was the last so far; None where there is none.
+
+    Args:
+        folder: of this machine: its parts of the output and of the ledger lie there.
+        url: of the store, as typed.
+        lease: seconds after which a process that is not heard of has lost its shards; settled when the crawl begins.
+        on_word: told when the database is away, and there again; and where workers are.
+
+    Raises:
+        InvalidURL, InvalidSetting
+        StorageError: the store cannot be reached, or holds no crawl.
+    """
+
+    def __init__(
+        self, folder: Path, url: str, *, how: How, lease: float, on_word: Callable[[str], None] | None
+    ) -> None:
+        try:
+            str(folder.absolute()).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidSetting(
+                "folder: its name or a parent's is not UTF-8, and the store must record it",
+                hint="name another with -o",
+            ) from error
+        if not SHORTEST_LEASE <= lease <= LONGEST_LEASE:
+            raise InvalidSetting(f"lease: {lease!r} is not a number of seconds from {SHORTEST_LEASE:g} to 600")
+        self.folder, self.url, self.store = folder, url, CrawlStore(address(url))
+        self.how, self.lease = how, lease
+        self.on_word = on_word or (lambda text: None)
+        self.manifest: CrawlManifest | None = None
+        self.run: Run | None = None
+        if how != "begin":
+            with closing(self.store):
+                stored = self.store.crawl()
+            self.run, self.manifest = stored.run, CrawlManifest.read(stored.manifest, self.store.where)
+
+    @asynccontextmanager
+    async def begin(
+        self, manifest: CrawlManifest, settings: CrawlSettings, workers: int
+    ) -> AsyncIterator["StoreCoordination"]:
+        with closing(self.store), ThreadPoolExecutor(1, "comity-store") as thread:
+            made = thread.submit(StoreCoordination, self, manifest, settings, workers, thread)
+            coordination = await wrap_future(made)
+            try:
+                yield coordination
+            finally:
+                with suppress(StorageError):
+                    await wrap_future(thread.submit(coordination.leave))
+
+
+class _Told:
+    """What is told of the store and of where workers run, each thing once.
+
+    Args:
+        tell: told of it.
+        folder: of this machine; `workers` how many it has.
+    """
+
+    def __init__(self, tell: Callable[[str], None], folder: Path, workers: int) -> None:
+        self._tell = tell
+        self._folder = folder
+        self._workers = workers
+        self._machines = {platform.node()}  # that are known to have workers
+        self._away: set[int] = set()  # processes that cannot reach the database
+        self._in_vain = 0  # looks at which a worker had no place to run
+
+    def in_reach(self, number: int, text: str) -> None:
+        """A process says that the database is away, or that it is back; others may say the same."""
+        before = bool(self._away)
+        self._away ^= {number}
+        if bool(self._away) != before:
+            self._tell(text if not self._away else f"{text}; no requests until it is back")
+
+    def died(self, number: int) -> None:
+        """A process is dead."""
+        self._away.discard(number)
+
+    def placed(self, machine: str) -> None:
+        """A worker runs on a machine."""
+        if machine not in self._machines:
+            self._machines.add(machine)
+            where = self._folder.absolute()
+            self._tell(f"a worker runs on {machine}: its part of the output is in {where} there")
+
+    def waiting(self, count: int) -> None:
+        """So many of the workers have no place to run."""
+        self._in_vain = self._in_vain + 1 if count else 0
+        if self._in_vain == LOOKS_IN_VAIN:
+            self._tell(f"{count} of {self._workers} workers wait until Ray has a processor free for them")
+
+
+@dataclass(slots=True)
+class _OrdersRead:
+    """How far orders were read: the last of runs before, the last of all, and when one to end was."""
+
+    before: int = 0
+    last: int = 0
+    ended_at: float = math.inf
+
+
+class StoreCoordination:
+    """See processes.Coordination. Made, the run has begun in the store. All here blocks but what Processes calls.
+
+    Args:
+        manifest, settings: of the run that begins.
+        workers: how many processes there are.
+        thread: in which this is made, and all that the database is asked.
+    """
+
+    go_on = "--join"
+
+    def __init__(
+        self, place: InStore, manifest: CrawlManifest, settings: CrawlSettings, workers: int, thread: Executor
+    ) -> None:
+        folder, store, how, run, pages = place.folder, place.store, place.how, place.run, settings.max_pages
+        self.name = name_of_process("command")
+        command = self.name, str(folder)
+        ours = None if how == "begin" else mark_of(store)
+        check_free(folder, ours)
+        with store.open() as db:
+            check_server(db, store.where, manifest.shards, workers)
+            if how == "begin":
+                make(
+                    db, store.where, manifest.shards, asdict(manifest), lease=place.lease, pages=pages, command=command
+                )
+        (ours or mark_of(store)).write(folder)
+        if how == "refresh":
+            manifest.refresh += 1
+            save = partial(recrawl.begun, manifest.refresh)
+            run = store.go_on(asdict(manifest), pages, after=run, command=command, forget=recrawl.FORGOTTEN, save=save)
+        elif how == "resume":
+            run = store.go_on(asdict(manifest), pages, after=run, command=command)
+        crawl = store.crawl()
+        cut_back(store, folder, manifest.sink)
+        before = max((number for number, _ in store.orders()), default=0)
+        self.now = {number: ShardNow(number) for number in range(manifest.shards)}
+        self.limit_reached: str | None = None
+        self.ended = False
+        self._folder = folder
+        self._url = place.url
+        self._store = store
+        self._manifest, self._settings = manifest, settings
+        self._thread = thread
+        self._run = run or crawl.run
+        self._lease = crawl.lease
+        self._told = _Told(place.on_word, folder, workers)
+        self._names: set[str] = set()  # of all processes started
+        self._dead: list[str] = []  # of them, those whose shards others may have, which the store does not know yet
+        self._holders: dict[int, str] = {}  # of shards, as seen last
+        self._looking: Future[None] | None = None
+        self._orders = _OrdersRead(before, before)
+        self._see(store.rows())
+        self.earlier = sum(now.stats.pages for now in self.now.values())
+
+    async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
+        """As of Coordination, here and below."""
+        return await wrap_future(self._thread.submit(self._sum_up))
+
+    def _sum_up(self) -> tuple[int, int]:
+        with suppress(Superseded):
+            self._see_again()  # first: a connection that broke is made anew
+        cut_back(self._store, self._folder, self._manifest.sink, self._names)
+        self._see(self._store.rows())
+        ended, now = self._store.crawl().ended, self.now.values()
+        self.ended = ended is not None and all(each.state == "ended" for each in now)
+        self.limit_reached = None if ended in (None, recrawl.FINISHED) else ended
+        if self.limit_reached is None and any(each.state == "pages" for each in now):
+            kept = Spent(pages=sum(each.spent.pages for each in now))
+            self.limit_reached = self._settings.budget.used_up(kept, 0.0)
+        with self._store.open() as db:
+            (waiting,) = db.execute("SELECT coalesce(sum(unasked + queued), 0) FROM host").fetchone()
+        left = urls_left(int(waiting), now, self._store.pending())
+        return left, self._unasked() if self._manifest.refresh else 0
+
+    def _unasked(self) -> int:
+        """Pages known from before the refresh under way that wait still."""
+        last = {shard: fact["last"] for shard, fact in self._store.state("refresh").items()}
+        with self._store.open(LONG) as db:
+            return sum(ShardTables(db, self._store.where, shard).unasked(id_) for shard, id_ in last.items())
+
+    def job(self, worker: WorkerProcess, job: Job) -> Job:
+        self._names.add(job.name)
+        manifest = replace(self._manifest, crawl=self._run.crawl, run=self._run.number)
+        return replace(job, manifest=manifest, store=self._url, lease=self._lease, orders=self._orders.before)
+
+    def heard(self, worker: WorkerProcess, word: Word) -> None:
+        match word:
+            case ("word", text):
+                self._told.in_reach(worker.number, text)
+            case ("placed", machine):
+                self._told.placed(machine)
+
+    def shards_of(self, worker: WorkerProcess) -> Collection[int]:
+        return [number for number, holder in self._holders.items() if is_same(holder, worker.name)]
+
+    def died(self, worker: WorkerProcess) -> None:
+        self._told.died(worker.number)
+        if worker.process is not None and worker.process.is_child:  # else it may live on, until its leases are over
+            self._dead.append(worker.name)
+
+    def has_enough(self, *, stopping: bool) -> bool:
+        return stopping or all(now.state == "ended" for now in self.now.values())
+
+    def look(self, waiting: int) -> bool:
+        if self._looking is None or self._looking.done():
+            if self._looking is not None:
+                self._looking.result()  # raises Superseded, and nothing else
+            self._looking = self._thread.submit(self._see_again)
+        self._told.waiting(waiting)
+        return time.monotonic() >= self._orders.ended_at + ORDERS_REST  # the shards have read and written it down, too
+
+    def _see_again(self) -> None:
+        """See how all shards stand; while the database is away, what was seen last stays.
+
+        Raises:
+            Superseded
+        """
+        try:
+            self._store.here(self._run, self.name, str(self._folder), works=False)
+            while self._dead:
+                self._store.gone(self._dead[0])
+                self._dead.pop(0)
+            self._see(self._store.rows())
+            for number, order in self._store.orders(self._orders.last):
+                self._orders.last = number
+                if order.order == "end":
+                    self._orders.ended_at = min(self._orders.ended_at, time.monotonic())
+        except Superseded:
+            raise
+        except StorageError:
+            pass
+
+    def leave(self) -> None:
+        """Take part no more."""
+        self._store.gone(self.name, *self._dead)
+
+    def _see(self, rows: list[Row]) -> None:
+        for row in rows:
+            self.now[row.number] = row.now
+            if row.holder is not None:
+                self._holders[row.number] = row.holder

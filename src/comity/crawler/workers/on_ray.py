@@ -25,8 +25,8 @@ from comity._ray import LOOKED, Head
 from comity.crawler.workers.jobs import Job, Word, on_machine
 from comity.crawler.workers.member import worker_of
 from comity.crawler.workers.output_folder import leave_folder, take_folder
-from comity.crawler.workers.processes import Start
 from comity.crawler.workers.store import CrawlStore
+from comity.crawler.workers.worker_process import Start
 from comity.errors import ComityError, EngineFailed, InvalidSetting
 from comity.frontier.postgresql.database import address
 

@@ -1,239 +1,235 @@
-"""A worker as the process sees it that starts it: what it says, whether it is well, how often it died."""
+"""The worker processes of one run on this machine, whoever has which shard: they are started, and again when they die;
+told to stop; killed when they are silent for too long; and none is left.
+"""
 
 import asyncio
-import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from comity.crawler.workers.jobs import Job, Word, pack, read_words
-from comity.errors import InvalidSetting
+from comity.crawler.progress.snapshot import ShardNow, Snapshot
+from comity.crawler.progress.stats import Pace, Stats, summed
+from comity.crawler.run.run import End
+from comity.crawler.workers.jobs import Job, Word, name_of_process
+from comity.crawler.workers.shard import ShardEnd
+from comity.crawler.workers.worker_process import Start, WorkerProcess
+from comity.errors import StorageError
 
-# What lies in the current folder is not run, and what this process leaves alone a worker does too.
-_FLAGS: Final = ("-P", *["-E"] * sys.flags.ignore_environment, *["-s"] * sys.flags.no_user_site)
-COMMAND: Final = (sys.executable, *_FLAGS, "-m", "comity", "worker")
-STARTING: Final = 10  # times as long as it may say nothing later it may take to begin
-FOR_SHARD: Final = 16  # files that a shard has open: database and journal, lock, ledger, waits, output
-FOR_DATABASE: Final = 3  # those that reading another's database takes
-FOR_ITSELF: Final = 48  # pipes, event loop, what is open for a moment
-LONG_AGO: Final = 600.0  # seconds that a worker lived after which its earlier deaths do not count
-
-
-class Running(Protocol):
-    """A worker that was started, wherever it runs.
-
-    Attributes:
-        pid: of its process; None before it has a place to run.
-        is_child: whether it is a process of this one, so that it is over for certain once it is known to be dead.
-    """
-
-    pid: int | None
-    is_child: bool
-
-    @property
-    def returncode(self) -> int | None:
-        """None until it is known to be dead: its shards may then be another's."""
-
-    @property
-    def is_placed(self) -> bool:
-        """Whether it has been given a place to run; before that it cannot say anything."""
-
-    def say(self, word: Any) -> None:
-        """Tell it something; one that is dead hears nothing."""
-
-    def words(self) -> AsyncIterator[Word]:
-        """What it says, until it says nothing more."""
-
-    def kill(self) -> None:
-        """End it at once."""
-
-    async def wait(self) -> Any:
-        """Until it is known to be dead."""
+STALLED: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
+MOST_DEATHS: Final = 5  # of one worker that kept no page in between
+LOOK_EVERY: Final = 0.5  # seconds
 
 
-Start = Callable[[Job], Awaitable[Running]]
-"""Starts a worker with a job."""
-
-
-class Child:
-    """A worker that is a process of this one, with pipes to it. See Running."""
-
-    is_placed = is_child = True
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self.pid: int | None = process.pid
-        self.kill, self.wait = process.kill, process.wait
-
-    @classmethod
-    async def start(cls, command: Sequence[str], job: Job) -> "Child":
-        """Run a command that is a worker."""
-        pipe = asyncio.subprocess.PIPE
-        child = cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe))
-        child.say(job)
-        return child
-
-    @property
-    def returncode(self) -> int | None:
-        return self._process.returncode
-
-    def say(self, word: Any) -> None:
-        if self.returncode is None and self._process.stdin is not None:
-            with suppress(OSError, RuntimeError):  # it is dying, which is found out soon
-                self._process.stdin.write(pack(word))
-
-    def words(self) -> AsyncIterator[Word]:
-        assert self._process.stdout is not None
-        return read_words(self._process.stdout)
-
-
-def children(command: Sequence[str]) -> Start:
-    """What starts workers by a command.
-
-    Raises:
-        InvalidSetting: the command is this program, which is frozen: its interpreter runs nothing else.
-    """
-    if getattr(sys, "frozen", False) and command[0] == sys.executable:
-        raise InvalidSetting(
-            "workers: a frozen program cannot start itself as a worker",
-            hint="crawl in one process, or name the command that starts one (command=)",
-        )
-    return partial(Child.start, tuple(command))
-
-
-class WorkerProcess:
-    """One worker, and those that came before it.
+class Coordination(Protocol):
+    """Who has which shard of a crawl that has begun, and how all stand: in a folder (in_folder.py) or in a store
+    (in_store.py).
 
     Attributes:
-        begun: whether it can be told anything.
-        ended: whether it has come to its end.
-        name: of the one that runs now.
-        deaths: of it and its predecessors since one of them kept a page, or lived for long.
+        go_on: the option by which such a crawl goes on.
+        now: how all shards stand, by number.
+        earlier: pages of earlier runs.
+        limit_reached: because of which limit the crawl ends, in words.
+        ended: whether all is over, whoever stopped it.
+    """
+
+    go_on: str
+    now: dict[int, ShardNow]
+    earlier: int
+    limit_reached: str | None
+    ended: bool
+
+    def job(self, worker: WorkerProcess, job: Job) -> Job:
+        """What a process that is to be started is to do, with what only the board knows."""
+
+    def heard(self, worker: WorkerProcess, word: Word) -> None:
+        """A worker says something."""
+
+    def shards_of(self, worker: WorkerProcess) -> Collection[int]:
+        """The shards that a worker had when it was seen last."""
+
+    def died(self, worker: WorkerProcess) -> None:
+        """A worker is dead before its end: others may have its shards."""
+
+    def has_enough(self, *, stopping: bool) -> bool:
+        """Whether the crawl can end without the workers that have no place to run yet."""
+
+    def look(self, waiting: int) -> bool:
+        """See, or say, how the shards stand: every half second. Gives whether the crawl is ordered to end.
+
+        Args:
+            waiting: workers that have no place to run.
+
+        Raises:
+            StorageError: the crawl cannot go on.
+        """
+
+    async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
+        """What is left once all processes have ended: URLs that wait, and pages of a refresh that were not asked
+        for."""
+
+
+class Processes:
+    """The workers of one run of a crawl on this machine, as they are started, watched and told.
 
     Args:
-        start: how one is started.
-        on_word: told of each word that it says.
-        gone: called when it says nothing more and is dead.
+        coordination: who has which shard.
+        job: by a process's name what it is to do.
+        workers, start, stalled: as of ShardedCrawl.
+        stop: set once the processes are to stop, by whomever.
+        pace: told how many pages are kept.
     """
 
     def __init__(
         self,
-        number: int,
+        coordination: Coordination,
+        job: Callable[[str], Job],
+        workers: int,
         start: Start,
-        on_word: "Callable[[WorkerProcess, Word], None]",
-        gone: Callable[[], None],
+        stalled: float,
+        stop: asyncio.Event,
+        pace: Pace,
     ) -> None:
-        self.number = number
-        self.begun = self.ended = False
-        self.name = ""
-        self.deaths = 0
-        self.process: Running | None = None
-        self._start = start
-        self._on_word = on_word
-        self._gone = gone
-        self._listening: asyncio.Task[None] | None = None
-        self._started = 0.0
-        self._silent = 0.0  # seconds
-        self._before: Mapping[int, int] = {}  # pages kept when it was started, by shard
+        self.coordination = coordination
+        self._job = job
+        self._stalled = stalled
+        self._stop = stop
+        self._pace = pace
+        self._wake = asyncio.Event()
+        self.workers = [WorkerProcess(number, start, self._heard, self._wake.set) for number in range(workers)]
+        self._pictures: dict[int, dict[int, Snapshot]] = {}  # by worker and shard
+        self._shown: tuple[int, int] | None = None  # hosts and rules that a picture is to have; None: nobody has asked
+        self._ends: dict[int, ShardEnd] = {}  # by shard, how it ended last
+        self._error: Exception | None = None
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether it has no place to run yet."""
-        return self.process is not None and not self.process.is_placed
+    def stats(self) -> Stats:
+        """Counts over all runs, shards and machines."""
+        return summed(now.stats for now in self.coordination.now.values())
 
-    @property
-    def is_dead(self) -> bool:
-        """Whether it was waited for, and all that it said was heard."""
-        dead = self.process is not None and self.process.returncode is not None
-        return dead and (self._listening is None or self._listening.done())
+    def pictures(self, hosts: int, rules: int) -> list[Snapshot]:
+        """How this machine's shards stand; from now on with so many hosts and rules at least."""
+        most = self._shown or (0, 0)  # several may ask: a display, and who scrapes metrics
+        self._shown = max(hosts, most[0]), max(rules, most[1])
+        return [each for pictures in self._pictures.copy().values() for each in pictures.values()]
 
-    async def start(self, job: Job, kept: Mapping[int, int]) -> None:
-        """Start it, or another in its place; the one before is dead.
-
-        Args:
-            kept: by shard the pages that are committed, over all runs.
-        """
-        self._before = kept
-        self.process, self.name = await self._start(job), job.name
-        self.begun = self.ended = False
-        self._silent, self._started = 0.0, time.monotonic()
-        self._listening = asyncio.ensure_future(self._listen(self.process))
-
-    def say(self, word: Any) -> None:
-        """Tell it something; one that is dead hears nothing."""
-        if self.process is not None:
-            self.process.say(word)
-
-    def watch(self, passed: float, longest: float) -> None:
-        """Kill it where it has said nothing for too long: suspended, it would go on one day.
-
-        Args:
-            passed: seconds since the last call.
-            longest: seconds that it may say nothing.
-        """
-        if self.is_waiting:
-            return
-        self._silent += passed
-        if self._silent > (longest if self.begun else STARTING * longest):
-            self._silent = 0.0
-            self.kill()
-
-    def died(self, kept: Mapping[int, int]) -> None:
-        """It died before its end. `kept`: as of `start`, of the shards that it had."""
-        is_late = time.monotonic() - self._started >= LONG_AGO
-        kept_some = is_late or any(pages > self._before.get(shard, 0) for shard, pages in kept.items())
-        self.deaths = 1 if kept_some else self.deaths + 1
-
-    def kill(self) -> None:
-        """End it at once."""
-        if self.process is not None and self.process.returncode is None:
-            with suppress(ProcessLookupError):
-                self.process.kill()
-
-    def dismiss(self) -> None:
-        """Have it not begin at all, where it has no place to run yet."""
-        if self.is_waiting and not self.ended:
-            self.ended = True
-            self.kill()
-
-    async def wait(self) -> None:
-        """Until it is dead."""
-        if self.process is not None:
-            await self.process.wait()
-        if self._listening is not None:
-            await asyncio.gather(self._listening, return_exceptions=True)
-
-    async def _listen(self, process: Running) -> None:
+    async def work(self) -> None:
+        """Have the processes work until all have ended. Whatever happens, none is left."""
         try:
-            async for word in process.words():
-                self._silent = 0.0
-                self._on_word(self, word)
-            await process.wait()
+            for worker in self.workers:
+                await self._start(worker)
+            await self._watch_workers()
         finally:
-            self._gone()
+            for worker in self.workers:
+                worker.kill()
+            for worker in self.workers:
+                await worker.wait()
+                if not worker.ended:
+                    self.coordination.died(worker)
 
+    async def ended(self) -> End:
+        """How the crawl ended, by what its shards said at their end.
 
-def files_of(shards: int, count: int, connections: int) -> int:
-    """How many files a worker has open at once, at most: those of its own shards, `count` databases, connections."""
-    return FOR_SHARD * shards + FOR_DATABASE * count + connections + FOR_ITSELF
-
-
-def check_files(shards: int, count: int, connections: int) -> None:
-    """Say before anything is started that a worker could not open all its files.
-
-    Raises:
-        InvalidSetting: the limit on open files is too low.
-    """
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return
-    most, needed = resource.getrlimit(resource.RLIMIT_NOFILE)[0], files_of(shards, count, connections)
-    if most != resource.RLIM_INFINITY and most < needed:
-        raise InvalidSetting(
-            f"shards: a worker that has {shards} of {count} and {connections} connections has up to {needed:,} files "
-            f"open, and this process may have {most:,}",
-            hint=f"raise its limit (ulimit -n {needed}), take more workers, or begin the crawl with fewer shards",
+        Raises:
+            ComityError: what ended it for good.
+        """
+        if self._error is not None:
+            raise self._error
+        stopped = self._stop.is_set()
+        left, unasked = await self.coordination.sum_up(self._ends, stopped=stopped)
+        ends, limit = [each.end for each in self._ends.values()], self.coordination.limit_reached
+        goes_on = stopped and not self.coordination.ended
+        put_off = None if limit or goes_on else next((end.put_off for end in ends if end.put_off), None)
+        return End(
+            trouble=next((end.trouble for end in ends if end.trouble), None),
+            passing=all(end.passing for end in ends),
+            refusal=next((end.refusal for end in ends if end.refusal), None),
+            limit_reached=limit or put_off,
+            put_off=put_off,
+            left=left,
+            unasked=unasked,
         )
+
+    async def _watch_workers(self) -> None:
+        """Look after the workers until all have ended, or one failed and the others came to their end."""
+        told_stop = False
+        last = time.monotonic()
+        looked = 0.0
+        while True:
+            now = time.monotonic()
+            for worker in self.workers:
+                if not worker.is_dead:
+                    worker.watch(min(now - last, 1.0), self._stalled)
+                elif not worker.ended and self._error is None:
+                    await self._died(worker)
+            last = now
+            if all(worker.is_dead and (worker.ended or self._error is not None) for worker in self.workers):
+                return
+            stopping = self._stop.is_set()
+            if (stopping or self._error is not None) and not told_stop:
+                told_stop = True
+                self._tell_begun(("stop",))
+            if self._error is not None or self.coordination.has_enough(stopping=stopping):
+                for worker in self.workers:
+                    worker.dismiss()
+            if now - looked >= LOOK_EVERY:
+                looked = now
+                self._pace.add(now, self.stats.pages)
+                if self._shown is not None:
+                    self._tell_begun(("picture", *self._shown))
+                self._look()
+            self._wake.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.25):
+                    await self._wake.wait()
+
+    async def _died(self, worker: WorkerProcess) -> None:
+        """A worker is dead: whoever has its shards next goes on as after a crash."""
+        assert worker.process is not None
+        now = self.coordination.now
+        worker.died({number: now[number].kept for number in self.coordination.shards_of(worker)})
+        if worker.deaths >= MOST_DEATHS:
+            self._error = StorageError(
+                f"worker {worker.number} died {worker.deaths} times without keeping a page "
+                f"(exit code {worker.process.returncode})",
+                hint="what was written is safe; see what it says on standard error, then continue with "
+                f"{self.coordination.go_on}",
+            )
+            return
+        self._pictures.pop(worker.number, None)
+        self.coordination.died(worker)
+        await self._start(worker)
+
+    async def _start(self, worker: WorkerProcess) -> None:
+        kept = {now.number: now.kept for now in self.coordination.now.values()}
+        await worker.start(self.coordination.job(worker, self._job(name_of_process(worker.number))), kept)
+
+    def _heard(self, worker: WorkerProcess, word: Word) -> None:
+        match word:
+            case ("begun",):
+                worker.begun = True
+                if self._stop.is_set() or self._error is not None:
+                    worker.say(("stop",))
+            case ("pictures", pictures):
+                self._pictures[worker.number] = pictures
+            case ("shard ended", end):
+                self._ends[end.now.number] = end
+            case ("ended",):
+                worker.ended = True
+            case ("failed", error):
+                self._error = self._error or error
+                self._wake.set()
+            case _:
+                self.coordination.heard(worker, word)
+
+    def _tell_begun(self, word: Word) -> None:
+        for worker in self.workers:
+            if worker.begun:
+                worker.say(word)
+
+    def _look(self) -> None:
+        try:
+            if self.coordination.look(sum(each.is_waiting for each in self.workers)):
+                self._stop.set()
+        except StorageError as error:
+            self._error = self._error or error

@@ -1,183 +1,101 @@
-"""A crawl of several shards in a folder, worked by processes of this one: who has which shard is kept here, in memory.
+"""A crawl of several shards, worked by several processes of this machine, or by Ray: what a command runs.
 
-Workers are granted pages of the limit, and are ended once all are at rest. Nothing that a shard finds passes through
-here. A shard goes to another process only when the one that had it is known to be dead.
+Where it lies is for its Place to say, and what is done with it there: a folder (in_folder.py), or PostgreSQL
+(in_store.py), where other machines may take part. The rest is the same.
 """
 
-import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from comity import urls
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.finding.recrawl import ENDED, FINISHED
-from comity.crawler.places.orders import Orders
-from comity.crawler.places.status import remove_status, write_status
-from comity.crawler.places.written_crawl import displaced, written_crawl
-from comity.crawler.progress.snapshot import ShardNow
-from comity.crawler.run.limits import Spent
-from comity.crawler.sharding.shards import checked, database_of, manifest_of, run_in, shards_for
-from comity.crawler.workers.board import Board, RoundRequest, urls_left
-from comity.crawler.workers.jobs import Job, Word
-from comity.crawler.workers.processes import COMMAND, Start, WorkerProcess, check_files, children
-from comity.crawler.workers.shard import ShardEnd
-from comity.crawler.workers.shared import STALLED, Settled, SharedCrawl, settled
-from comity.errors import StorageError
-from comity.frontier import Run, State, View, has_begun
-from comity.frontier.messages import pending
+from comity.crawler.crawler import Crawler
+from comity.crawler.plugins import Plugins
+from comity.crawler.progress.snapshot import Snapshot, merged
+from comity.crawler.progress.stats import Pace, Stats
+from comity.crawler.progress.webhook import Webhook
+from comity.crawler.run.checkpoint import Begun, settings_in_force, settings_to_dict
+from comity.crawler.run.run import End
+from comity.crawler.sharding.placement import PlacedBy
+from comity.crawler.sharding.shards import LOCK, CrawlManifest, checked, placed_by, shards_for
+from comity.crawler.sinks.runner import DEFAULT, named
+from comity.crawler.workers.in_folder import InFolder
+from comity.crawler.workers.in_store import LEASE, How, InStore
+from comity.crawler.workers.jobs import Job
+from comity.crawler.workers.processes import STALLED, Coordination, Processes
+from comity.crawler.workers.worker_process import COMMAND, Start, WorkerProcess, check_files, children
+from comity.errors import InvalidSetting, StorageError
+from comity.frontier.database import explained, lock
+from comity.frontier.durable import make_folder
+from comity.frontier.postgresql.database import address
 from comity.net import ClientSettings
 from comity.policy import Policy
+from comity.policy.policy import policy_to_dict
 
 
-class FolderCoordination:
-    """See shared.Coordination. Made, it has settled what holds for this run, and written that down.
+class Place(Protocol):
+    """Where a crawl lies.
 
-    Args:
-        workers: how many processes there are.
-        refresh: whether the run begins a refresh.
-
-    Raises:
-        StorageError: another command was here meanwhile; or files are not those that were written last.
+    Attributes:
+        manifest: what held for it so far; None where it is new.
     """
 
-    go_on = "--resume"
+    manifest: CrawlManifest | None
 
-    def __init__(self, folder: Path, settled: Settled, workers: int, *, refresh: bool) -> None:
-        manifest, settings = settled.manifest, settled.settings
-        if (run_in(folder) or Run("", 0)) != Run(manifest.crawl, manifest.run):
-            raise StorageError(f"{folder} was crawled by another command meanwhile", hint="run it again")
-        if manifest.run:
-            written = written_crawl(folder)
-            for what in displaced(written):
-                raise StorageError(f"{folder}: {what}", hint="put back what was written last, then run it again")
-            manifest.records = list(written.records)
-        manifest.crawl, manifest.run = manifest.crawl or secrets.token_hex(8), manifest.run + 1
-        databases = {number: database_of(folder, number) for number in range(manifest.shards)}
-        if refresh:
-            for path in databases.values():
-                with View(path) as view:
-                    if view.load_state(ENDED) != FINISHED or manifest.ended != FINISHED:
-                        raise StorageError(
-                            f"the crawl in {folder} is not finished", hint="finish it first, with --resume"
-                        )
-            manifest.refresh += 1
-            manifest.seconds = 0.0
-        spent = {number: _spent(path, manifest.refresh) for number, path in databases.items()}
-        manifest.seconds = max(manifest.seconds, *(each.seconds for each in spent.values()))
-        manifest.ended = None
-        manifest.write(folder)
-        self.now = {number: ShardNow(number) for number in spent}
-        self.earlier = sum(each.pages for each in spent.values())
-        self.limit_reached: str | None = None
-        self.ended = False
-        self._folder = folder
-        self._manifest = manifest
-        self._databases = databases
-        self._workers: dict[int, WorkerProcess] = {}
-        self._board = Board(settings, workers, settings.max_pages, spent, manifest.seconds)
-        self._orders = Orders(folder)
+    def begin(
+        self, manifest: CrawlManifest, settings: CrawlSettings, workers: int
+    ) -> AbstractAsyncContextManager[Coordination]:
+        """Begins it, or goes on with it, or joins it: a block in which it is worked.
 
-    async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
-        manifest = self._manifest
-        manifest.seconds = self._board.look().seconds
-        self.now |= {number: end.now for number, end in ends.items()}
-        begun = {number: path for number, path in self._databases.items() if has_begun(path)}
-        waiting = 0
-        for path in begun.values():
-            with View(path) as view:
-                counts = view.counts()
-                waiting += counts[State.UNASKED] + counts[State.QUEUED]
-        left = urls_left(waiting, self.now.values(), pending(begun))
-        manifest.ended = "stopped" if stopped else FINISHED
-        records = [self.now[number].records for number in range(manifest.shards)]
-        manifest.records = [max(each) for each in zip_longest(manifest.records, records, fillvalue=0)]
-        manifest.write(self._folder)
-        remove_status(self._folder, begun.values())
-        return left, sum(each.end.unasked for each in ends.values())
-
-    def job(self, worker: WorkerProcess, job: Job) -> Job:
-        self._workers[worker.number] = worker
-        return replace(job, orders=self._orders.mark)
-
-    def heard(self, worker: WorkerProcess, word: Word) -> None:
-        match word:
-            case ("round", asked):
-                worker.say(("answer", self._board.round(worker.name, asked)))
-                self._see(asked)
-            case ("let go", number, token, state, now):
-                self._board.let_go(worker.name, number, token, state, now)
-                self._see_all()
-
-    def shards_of(self, worker: WorkerProcess) -> Collection[int]:
-        return [row.number for row in self._board.look().rows if row.holder == worker.name]
-
-    def died(self, worker: WorkerProcess) -> None:
-        self._board.gone(worker.name)
-        self._see_all()
-
-    def has_enough(self, *, stopping: bool) -> bool:
-        return False
-
-    def look(self, waiting: int) -> bool:
-        write_status(self._folder, self.now.values())  # for `comity frontier`
-        return any(order.order == "end" for order in self._orders.new())
-
-    def _see(self, asked: RoundRequest) -> None:
-        """See how shards stand, and have the workers know that have mail from them."""
-        before = dict(self.now)
-        self._see_all()
-        receivers = {
-            receiver
-            for number in asked.stands
-            for receiver, last in self.now[number].sent.items()
-            if last > before[number].sent.get(receiver, 0)
-        }
-        told = self._board.who_has(receivers)
-        for other in self._workers.values():
-            if other.name in told:
-                other.say(("news",))
-
-    def _see_all(self) -> None:
-        look = self._board.look()
-        self.now = {row.number: row.now for row in look.rows}
-        if look.ended not in (None, FINISHED):
-            self.limit_reached = look.ended
+        Args:
+            manifest, settings: what holds from now on.
+            workers: how many processes there are.
+        """
 
 
-def _spent(database: Path, refresh: int) -> Spent:
-    """What a shard has taken of the limits of a crawl or refresh as it committed last; no process works it."""
-    if (view := View.begun(database)) is None:
-        return Spent()
-    with view:
-        refreshed, values = (view.load_state("refresh") or {"number": 0})["number"], view.load_state("spent")
-    return Spent(*values) if values and refreshed == refresh else Spent()
-
-
-class ShardedCrawl(SharedCrawl):
-    """One crawl of several shards, worked by several processes. It is used like a Crawler.
+class ShardedCrawl:
+    """One crawl of several shards, as the processes of one machine take part in it. It is used like a Crawler.
 
     Args:
         seeds, policy, settings, client_settings, refresh: as of Crawler.
-        folder: where the manifest and the shards' folders lie.
+        folder: where the manifest and the shards' folders lie; of a crawl in a store this machine's parts of the
+            output and of the ledger.
+        store: `postgresql://user@host/database`, with `?crawl=NAME` where it holds several; None for a crawl in the
+            folder, which goes on where one lies there.
+        join: whether to take part in a crawl in the store that others work on; its settings hold.
+        resume: whether to go on with one in the store that nobody works on, with these settings.
         shards: how many; None for as many as there are, or where the crawl is new, two for each worker.
-        workers: processes; there are no more than shards.
+        workers: processes; in a folder there are no more than shards.
         sink, expander: a format's name, or a plug-in as `MODULE:NAME`.
+        lease, on_word: as of InStore.
         command: the program that is a worker, and its arguments; or `start`, what starts one in another way.
         stalled: seconds of silence after which a worker is killed and started again.
+        on_begin: told when nothing refuses the crawl any more.
+
+    Attributes:
+        store: the store's address; None of a crawl in a folder.
+        end: how the last run ended.
+        running: the processes of the run that was begun last; None before.
 
     Raises:
         InvalidURL, InvalidSetting
-        StorageError: the folder cannot be used.
+        StorageError: folder or store cannot be used, or hold no crawl, or one that this is not about.
     """
 
     def __init__(
         self,
         seeds: Sequence[str],
         folder: str | Path,
+        store: str | None = None,
         *,
+        join: bool = False,
+        resume: bool = False,
+        refresh: bool = False,
         shards: int | None = None,
         workers: int = 2,
         policy: Policy | None = None,
@@ -185,29 +103,158 @@ class ShardedCrawl(SharedCrawl):
         client_settings: ClientSettings | None = None,
         sink: str | None = None,
         expander: str | None = None,
-        refresh: bool = False,
+        lease: float = LEASE,
         command: Sequence[str] = COMMAND,
         start: Start | None = None,
         stalled: float = STALLED,
         on_begin: Callable[[], None] | None = None,
+        on_word: Callable[[str], None] | None = None,
     ) -> None:
-        place = Path(folder)
-        holds = settled(
-            manifest_of(place),
-            seeds,
-            shards=shards,
-            fallback=shards_for(workers),
-            policy=policy,
-            settings=settings,
-            sink=sink,
-            expander=expander,
-            refresh=refresh,
+        checked("workers", workers)
+        self.folder = Path(folder)
+        self.store = None if store is None else address(store)
+        self._place: Place
+        if store is None:
+            self._place = InFolder(self.folder, refresh=refresh)
+        else:
+            how: How = "join" if join else "refresh" if refresh else "resume" if resume else "begin"
+            self._place = InStore(self.folder, store, how=how, lease=lease, on_word=on_word)
+        if join:
+            if seeds or sink is not None or expander is not None:
+                raise InvalidSetting("join: what is crawled, and how it is written, was settled when the crawl began")
+            policy = settings = None
+        before = self._place.manifest
+        begun = Begun() if before is None else Begun.of(before)
+        self.policy = policy or begun.policy or Policy()
+        self.settings = settings_in_force(settings, begun.settings, refresh=refresh)
+        if self.settings.render:
+            raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl with --shards 1")
+        by = placed_by(self.policy.pace_by)
+        if before is None:
+            before = CrawlManifest(checked("shards", shards or shards_for(workers), least=2), by, sink=sink or DEFAULT)
+        _check_settled(before, shards, sink, by)
+        self._manifest = manifest = before
+        manifest.seeds = list(dict.fromkeys((*manifest.seeds, *map(urls.normalise, seeds))))
+        manifest.expander = expander or manifest.expander
+        manifest.policy, manifest.settings = policy_to_dict(self.policy), settings_to_dict(self.settings)
+        self.end = End()
+        self.running: Processes | None = None
+        self._on_begin = on_begin
+        self._client_settings = client_settings or ClientSettings()
+        self._count = workers if store is not None else min(workers, manifest.shards)
+        self._start = start or children(command)
+        self._stalled = stalled
+        self._stop = asyncio.Event()
+        self._pace = Pace(time.monotonic())
+        self._webhook = None if self.settings.webhook is None else Webhook(self.settings.webhook, self.policy)
+        if store is None:
+            check_files(-(-manifest.shards // self._count), manifest.shards, self.connections)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called on this machine: URLs may be waiting for a later run, or others may go on."""
+        return self._stop.is_set()
+
+    @property
+    def format(self) -> str:
+        """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`."""
+        return self._manifest.sink
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether this is a refresh, or goes on with one."""
+        return self._manifest.refresh > 0
+
+    @property
+    def processes(self) -> Sequence[WorkerProcess]:
+        """Those of the run that was begun last."""
+        return () if self.running is None else self.running.workers
+
+    @property
+    def connections(self) -> int:
+        """Of each process: as many as its requests at least."""
+        return max(-(-self.settings.concurrency // self._count), -(-self._client_settings.connections // self._count))
+
+    @property
+    def stats(self) -> Stats:
+        """Counts over all runs, shards and machines."""
+        return Stats() if self.running is None else self.running.stats
+
+    def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
+        """How the crawl stands: from any thread. Of hosts it shows this machine's, as of a second ago or less."""
+        run, now = self.running, time.monotonic()
+        return merged(
+            [] if run is None else run.pictures(hosts, rules),
+            phase="stopping" if self.stopped else "running",
+            stats=self.stats,
+            seconds=now - self._pace.started,
+            pages_per_second=self._pace.per_second(now, self.stats.pages),
+            shards=() if run is None else tuple(run.coordination.now.copy().values()),
+            most_hosts=hosts,
+            most_rules=rules,
         )
-        count = holds.manifest.shards
-        workers = min(checked("workers", workers), count)
 
-        def begin() -> AbstractAsyncContextManager[FolderCoordination]:
-            return nullcontext(FolderCoordination(place, holds, workers, refresh=refresh))
+    def stop(self) -> None:
+        """Start nothing new on this machine; what is under way is finished and written."""
+        self._stop.set()
 
-        super().__init__(place, holds, begin, client_settings, workers, start or children(command), stalled, on_begin)
-        check_files(-(-count // workers), count, self.connections)
+    async def run(self) -> Stats:
+        """Crawl until nothing is left in any shard, a limit is reached, `stop` was called, or the crawl is over.
+
+        Raises:
+            ComityError: what ended a shard, or a process, for good; or one died again and again.
+        """
+        told = nullcontext() if self._webhook is None else self._webhook.told_end(self.folder, lambda: self.stats)
+        with told:
+            await self._crawl()
+        return self.stats
+
+    async def _crawl(self) -> None:
+        manifest = self._manifest
+        named(manifest.sink)  # what lacks is said before anything is written
+        Plugins(None, manifest.expander)
+        make_folder(self.folder)
+        with explained(self.folder / LOCK):
+            held = lock(self.folder / LOCK)
+        with closing(held):
+            async with self._place.begin(self._manifest, self.settings, self._count) as coordination:
+                self._pace.earlier = coordination.earlier
+                if self._on_begin is not None:
+                    self._on_begin()
+                run = Processes(
+                    coordination, self._job, self._count, self._start, self._stalled, self._stop, self._pace
+                )
+                self.running = run
+                if any(now.state != "ended" for now in coordination.now.values()):  # else what lies here is tidied up
+                    await run.work()
+                self.end = await run.ended()
+                if coordination.ended:
+                    self._stop.clear()
+
+    def _job(self, name: str) -> Job:
+        """What any of the processes is to do."""
+        settings = replace(self.settings, concurrency=-(-self.settings.concurrency // self._count))
+        client = replace(self._client_settings, connections=self.connections)
+        return Job(self.folder, name, self._manifest, self.policy, settings, client)
+
+
+def _check_settled(manifest: CrawlManifest, shards: int | None, sink: str | None, by: PlacedBy) -> None:
+    """See that what is given does not change what was settled when the crawl began.
+
+    Raises:
+        InvalidSetting
+        StorageError: it is written in another format.
+    """
+    if shards is not None and shards != manifest.shards:
+        raise InvalidSetting(f"shards: the crawl was begun with {manifest.shards}, which cannot be changed")
+    if sink is not None and sink != manifest.sink:
+        raise StorageError(
+            f"the crawl is written as {manifest.sink}, not as {sink}",
+            hint=f"continue with {manifest.sink}, or choose another folder",
+        )
+    if by != manifest.by:
+        raise InvalidSetting("pace_by: it says what the shards' hosts are, so it stays what it was")
+
+
+AnyCrawl = Crawler | ShardedCrawl
+"""What the command line runs."""
