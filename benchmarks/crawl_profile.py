@@ -18,7 +18,7 @@ import uvloop
 
 from comity.cli.process import tune
 from comity.crawler import Crawler, CrawlSettings
-from comity.crawler.run.commits import Commits
+from comity.crawler.run.book import Unsaved
 from comity.policy import Policy
 
 PARTS = (
@@ -60,16 +60,16 @@ def part_of(frame: FrameType | None) -> str:
 def main(pages: int) -> None:
     samples: Counter[str] = Counter()
     commits = 0.0
-    carry_out = Commits._carry_out
+    write = Unsaved.write
 
-    def timed(self: Commits, *args: object, **named: object) -> object:
+    def timed(self: Unsaved, *args: object, **named: object) -> object:
         nonlocal commits
         started = time.thread_time()
-        done = carry_out(self, *args, **named)  # type: ignore[arg-type]
+        done = write(self, *args, **named)  # type: ignore[arg-type]
         commits += time.thread_time() - started
         return done
 
-    Commits._carry_out = timed  # type: ignore[method-assign]
+    Unsaved.write = timed  # type: ignore[method-assign]
     tune()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -30,7 +30,7 @@ MILESTONES = {
     "Kept.record": "the record is made",
     "Book._write": "it waits for the commit",
     "AppendedFile.add": "the line is written",
-    "AppendedFile._write": "it is on the disk",
+    "AppendedFile.flush": "it is on the disk",
 }
 ASIDE = ("Fetcher.learn", "Discovery.take_up", "Ledger.commit", "Book.robots")  # ways of something else
 

@@ -20,7 +20,7 @@ from comity import Crawler, CrawlSettings, Policy
 from comity.crawler.finding import duplicates
 from comity.crawler.finding.duplicates import NEAR, Duplicate, Duplicates, NearTable
 from comity.crawler.run.facts import Facts
-from comity.crawler.sinks.files import JsonLines
+from comity.crawler.sinks.lines import JsonLines
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 HOST = "http://a.example"

@@ -27,7 +27,7 @@ from sites import Site
 
 from comity import Crawler, InvalidSetting, Policy, StorageError
 from comity.crawler import Sink
-from comity.crawler.sinks import files
+from comity.crawler.sinks import lines
 from comity.crawler.sinks.formats import FORMATS
 from comity.crawler.sinks.runner import SinkRunner, make, read_back
 from comity.frontier import Frontier
@@ -493,14 +493,14 @@ def test_json_lines_are_utf_8_whatever_a_header_held(site: Site, tmp_path: Path)
 @example({"bytes": 2**64})
 def test_json_lines_are_the_same_whoever_writes_them(record: dict[str, Any]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        fast = files.line(record, "pages")
-        patch.setattr(files, "orjson", None)
-        assert fast == files.line(record, "pages")
+        fast = lines.line(record, "pages")
+        patch.setattr(lines, "orjson", None)
+        assert fast == lines.line(record, "pages")
 
 
 @given(st.dictionaries(st.sampled_from(["url", "title", "body_of"]), st.text()), st.text(st.characters(codec="utf-8")))
 @example({"title": "\udce9"}, 'Grüße "\u2028\x00\x7f/\\')
 @example({"title": "\\ud"}, "Grüße")
 def test_a_text_in_utf_8_makes_the_same_line_as_the_text(record: dict[str, Any], text: str) -> None:
-    plain = files.line({"url": "", **record, "body": text}, "pages")
-    assert files.line({"url": "", **record, "body": text.encode()}, "pages") == plain
+    plain = lines.line({"url": "", **record, "body": text}, "pages")
+    assert lines.line({"url": "", **record, "body": text.encode()}, "pages") == plain

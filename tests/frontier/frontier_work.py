@@ -62,14 +62,15 @@ def work(folder: Path, log: Path | None = None, store: str | None = None) -> Non
             batch = Batch(found=found(step) if step < STEPS else [])
             for host in frontier.hosts():
                 for entry in frontier.waiting(host, but_not=(), most=FETCHED // HOSTS):
-                    sink.add([("pages", {"url": entry.url}, None)])
+                    with sink.writing() as output:
+                        output.add("pages", {"url": entry.url})
                     batch.settled.append((State.DONE, entry.id))
             if not batch:
                 return
             step += 1
 
-            with frontier.commit(batch) as commit:
-                commit.facts |= {"sink": sink.flush(), "step": step}
+            with frontier.commit(batch) as commit, sink.writing() as output:
+                commit.facts |= {"sink": sink.remembered(output.flush(final=False)), "step": step}
             if log is not None:
                 descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
                 os.write(descriptor, b"C %d\n" % step)

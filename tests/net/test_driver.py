@@ -17,9 +17,9 @@ import comity
 from comity.gate import FetchRobots, Step
 from comity.net import robots_fetch as fetching
 from comity.net.blocking_driver import Driver, Get
-from comity.net.driver import AsyncDriver
 from comity.net.robots_body import LONGEST, read_answer
 from comity.net.robots_fetch import RobotsAnswer, RobotsRequest
+from comity.net.turns import AsyncDriver
 from comity.policy import Policy, RobotsResult
 
 POLICY = Policy(agent="MyBot/1.0", min_interval=0.1, robots_fetch_counts=False, backoff=0)

@@ -1,14 +1,12 @@
-"""Files that survive a crash: names that the disk keeps, a file that only grows, the disk's errors in words.
+"""Files that survive a crash: names that the disk keeps, the disk's errors in words.
 
-A new file survives the loss of power only once its folder has been synced too. A file that only grows is cut back to
-the length last committed when it is opened again.
+A new file survives the loss of power only once its folder has been synced too.
 """
 
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from itertools import groupby
+from contextlib import contextmanager
 from pathlib import Path
 
 from comity.errors import StorageError
@@ -105,82 +103,3 @@ def _lacking(path: Path, error: OSError) -> StorageError:
         f"{path} cannot be opened: {error.strerror}",
         hint="raise this process's limit on open files (ulimit -n), then run again with --resume",
     )
-
-
-MOST_HELD = 1024 * 1024  # bytes held in memory, about
-ALONE = 64 * 1024  # bytes that are written as they are: to join them to others costs more than one more write
-
-
-class AppendedFile:
-    """One output file.
-
-    Attributes:
-        length: bytes in the file.
-        pending: bytes added since the last flush.
-
-    Args:
-        committed: bytes that were committed; what follows them is cut off.
-
-    Raises:
-        StorageError: the file cannot be opened or is shorter than what was committed.
-    """
-
-    def __init__(self, path: Path, committed: int = 0) -> None:
-        self.path = path
-        self.pending = 0
-        self._parts: list[bytes] = []
-        self._held = 0  # bytes of them
-        with explained_files(path.parent):
-            self._file = path.open("ab", buffering=0)
-            try:
-                self.length = self._file.tell()
-                if self.length < committed:
-                    raise StorageError(
-                        f"{path} has {self.length} bytes, {committed} were written",
-                        hint="another program changed it; start a new crawl in another folder",
-                    )
-                if self.length > committed:
-                    self._file.truncate(committed)
-                    self.length = committed
-                sync_folder(path.parent)
-            except BaseException:
-                self._file.close()
-                raise
-
-    def add(self, data: bytes) -> None:
-        """Append with the next flush. Much is handed to the system before; it counts only once it is flushed."""
-        size = len(data)
-        self._parts.append(data)
-        self._held += size
-        self.pending += size
-        if self._held >= MOST_HELD:
-            with explained_files(self.path.parent):
-                self._write()
-
-    def flush(self) -> int:
-        """Write what was added, have the disk keep it, and return the length reached."""
-        if self.pending:
-            with explained_files(self.path.parent):
-                self._write()
-                os.fsync(self._file.fileno())
-            self.length += self.pending
-            self.pending = 0
-        return self.length
-
-    def close(self) -> None:
-        """Close the file; what was not flushed is dropped."""
-        try:
-            if self.pending > self._held:
-                with suppress(OSError):  # else it is cut off when the file is opened again
-                    self._file.truncate(self.length)
-        finally:
-            self._file.close()
-
-    def _write(self) -> None:
-        parts, self._parts, self._held = self._parts, [], 0
-        has_large = max(map(len, parts), default=0) >= ALONE
-        for large, run in groupby(parts, lambda part: len(part) >= ALONE) if has_large else ((False, parts),):
-            for data in run if large else (b"".join(run),):
-                rest = memoryview(data)
-                while rest:
-                    rest = rest[self._file.write(rest) :]

@@ -15,9 +15,9 @@ from comity.errors import FetchError
 from comity.gate import FetchRobots
 from comity.net.blocking_driver import Driver
 from comity.net.client_settings import MAX_WAIT
-from comity.net.driver import AsyncDriver
 from comity.net.robots_body import asked_with, no_answer, read_answer, read_answer_async
 from comity.net.robots_fetch import RobotsAnswer
+from comity.net.turns import AsyncDriver
 from comity.policy import Decision, Policy
 from comity.urls import Url
 

@@ -22,12 +22,12 @@ from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
 from comity.net.clock import Clock
 from comity.net.deadlines import Deadline
-from comity.net.driver import AsyncDriver
 from comity.net.needs import Relay
 from comity.net.request_record import RequestRecord
 from comity.net.response import Head, Response
 from comity.net.robots_fetch import RobotsAnswer
 from comity.net.transport import MOST_GONE, ConnectionGone, Room, StreamedResponse, Transport
+from comity.net.turns import AsyncDriver
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.urls import Url, normalise
 

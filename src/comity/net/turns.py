@@ -2,18 +2,21 @@
 
 Theory of operation. Each way is a generator. It asks the gate, yields what it needs (one of `Need`) and is given what
 came of it, until it returns a Go or a Decision, or raises the error that ends the call. It opens no connection and
-waits for nothing itself: `AsyncDriver` carries its needs out on an event loop, `Driver` in the calling thread.
+waits for nothing itself: `AsyncDriver` carries its needs out on an event loop, `blocking_driver.Driver` in the calling
+thread.
 
 Who waits for a host waits in line, first come first served, and only the first is woken: a turn costs the same however
 many wait. Refusals do not wait.
 """
 
+import asyncio
 import math
 import os
 import random
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, Self
 
 from comity.errors import AddressBlocked, FetchError, Postponed, check_type
@@ -23,10 +26,13 @@ from comity.gate.machine import End
 from comity.gate.steps import Body, granted, no_turn, postponed, refusal
 from comity.gate.throttle import Pause
 from comity.http_rules import is_temporary, stay_away
+from comity.net import robots_fetch
 from comity.net.client_settings import MAX_WAIT, ClientSettings
 from comity.net.clock import Clock
-from comity.net.needs import Find, News, Sleep, Way
-from comity.net.robots_fetch import RobotsFetching
+from comity.net.deadlines import Deadline
+from comity.net.names import in_thread
+from comity.net.needs import Ask, Find, Need, News, Relay, Sleep, T, Way
+from comity.net.robots_fetch import RobotsAnswer, RobotsFetching
 from comity.policy import Decision, Policy
 from comity.urls import Url
 
@@ -268,6 +274,134 @@ class Turns(RobotsFetching):
     def _crowded_out(self, url: Url) -> Postponed:
         ready = self.gate.throttles.ready_at(self._key(url))
         return no_turn(url, self.max_wait or 0.0, ready - self.clock.monotonic())
+
+
+Get = Callable[[FetchRobots, dict[str, str]], Awaitable[RobotsAnswer]]
+"""Sends one request for a robots.txt, with conditions as headers; follows no redirect."""
+
+
+async def system_address(host: str) -> str:
+    """An address of a host by the system's resolver; the host itself where it has none."""
+    try:
+        return min(await in_thread(host.strip("[]")))
+    except OSError:
+        return host
+
+
+class AsyncDriver(Turns):
+    """For callers on an asyncio event loop; one loop uses it at a time.
+
+    Attributes:
+        address_of: finds an address of a host, where the policy paces by addresses.
+    """
+
+    address_of: Callable[[str], Awaitable[str]] = staticmethod(system_address)
+
+    def _begin(self, other: Turns | None = None) -> None:
+        super()._begin(other)
+        self._waiting: dict[asyncio.Task[Any], Callable[[], Exception] | None] = {}  # tasks that wait for a turn
+
+    @asynccontextmanager
+    async def turn(self, url: str, get: Get) -> AsyncIterator[Go]:
+        """Wait until a URL's request may be sent; the block sends it, and says when `headers_received`.
+
+        Args:
+            get: asks for a robots.txt when the gate wants one.
+
+        Raises:
+            InvalidURL, RobotsDisallowed, Postponed
+        """
+        go = await self.permission(Url(url), get)
+        try:
+            yield go
+        except BaseException as error:
+            self.finished(go, "failed" if isinstance(error, Exception) else "abandoned")
+            raise
+        self.finished(go)
+
+    async def decision(self, url: Url, get: Get) -> Decision:
+        """The decision about a URL. Errors as for `decision_on`."""
+        return await self._run(self.decision_on(url), get)
+
+    async def relayed(self, asked: Relay, get: Get) -> RobotsAnswer | Exception:
+        """What a host of ours answers to who has us relay. Errors as for `relayed_robots`."""
+        return await self._run(self.relayed_robots(*asked), get)
+
+    async def permission(self, url: Url, get: Get) -> Go:
+        """A Go for a URL when its turn has come. Errors as for `permission_for`."""
+        step = self.first_step(url) if self._lines else self.gate.ask(url, self.clock.monotonic())
+        return step if isinstance(step, Go) else await self._run(self.permission_for(url, step), get)
+
+    def give_up_waiting(self, error: Callable[[], Exception] | None = None) -> None:
+        """Cancel every task that waits for a turn, or have an error raised there; what was sent goes on."""
+        for task in self._waiting:
+            self._waiting[task] = error
+            task.cancel()
+
+    async def wait_for(self, turn: "asyncio.Future[Any]") -> Any:
+        """What a turn that somebody else gives comes to; `give_up_waiting` ends it too."""
+        with self._waits():
+            return await turn
+
+    async def find_pace(self, host: str) -> None:
+        """Find out what shares its pace with a host, where that depends on its address."""
+        if self.gate.pace_of(host) is None:
+            self.gate.resolved(host, await self.address_of(host))
+
+    async def _run(self, way: Way[T], get: Get) -> T:
+        try:
+            need = next(way)
+            while True:
+                try:
+                    outcome = await self._carried_out(need, get)
+                except BaseException as error:
+                    need = way.throw(error)
+                else:
+                    need = way.send(outcome)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+    async def _carried_out(self, need: Need, get: Get) -> Any:
+        match need:
+            case Ask(step, conditions):
+                try:
+                    with Deadline(self.robots_timeout or robots_fetch.TIMEOUT):
+                        return await get(step, conditions)
+                except NO_ANSWER as error:
+                    return error
+            case Find(host):
+                return await self.address_of(host)
+            case Relay():
+                return await self.relay(need) if self.relay is not None else None
+            case Sleep(seconds):
+                with self._waits():
+                    return await self.clock.sleep(seconds)
+            case News(token, most):
+                event = self._told.setdefault(token, asyncio.Event())
+                with self._waits():
+                    try:
+                        async with asyncio.timeout(most):
+                            return await event.wait()
+                    except TimeoutError:
+                        return False
+
+    @contextmanager
+    def _waits(self) -> Iterator[None]:
+        """The task that runs this waits for a turn."""
+        task = asyncio.current_task()
+        if task is None or task in self._waiting:
+            yield
+            return
+        self._waiting[task] = None
+        try:
+            yield
+        except asyncio.CancelledError:
+            error = self._waiting[task]
+            if error is not None and task.uncancel() == 0:
+                raise error() from None
+            raise
+        finally:
+            del self._waiting[task]
 
 
 _ALL: Final[weakref.WeakSet[Turns]] = weakref.WeakSet()

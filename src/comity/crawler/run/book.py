@@ -1,19 +1,23 @@
 """What a crawl found out and has not made durable yet: every outcome is entered here, once.
 
-What is entered is gathered on the crawl's own thread and written in another (commits.py), so that a disk that takes its
-time holds nobody up. Entering does not wait for anything: what has begun to be entered is entered.
+What is entered is gathered on the crawl's own thread and written in another, so that a disk that takes its time holds
+nobody up. Entering does not wait for anything: what has begun to be entered is entered. When it is written, commits.py
+says.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from comity.crawler.finding.duplicates import Duplicates
 from comity.crawler.finding.recrawl import RefreshRun
 from comity.crawler.output import records
-from comity.crawler.output.records import CrawledPage
-from comity.crawler.progress.stats import COUNTED_PAGES, StatsCollector
+from comity.crawler.output.ledger import Collected
+from comity.crawler.output.records import CrawledPage, complete
+from comity.crawler.progress.stats import COUNTED_PAGES, Stats, StatsCollector, Tally
 from comity.crawler.run.facts import Facts
 from comity.crawler.run.given import Given, Opened
 from comity.crawler.run.limits import Quota
@@ -21,6 +25,7 @@ from comity.crawler.run.memory import Memory
 from comity.crawler.run.outcomes import TABLE, Again, Failed, Kept, Outcome, PutOff, SitemapRead, Written
 from comity.crawler.sinks import Channel
 from comity.frontier import Batch, EntryKind, Found, Message, State
+from comity.frontier.rules import Commit
 from comity.net import Response
 from comity.net.request_record import RequestRecord
 from comity.policy import RobotsResult
@@ -38,6 +43,7 @@ class Unsaved:
         settled: by host, ids of URLs that have no turn though they wait in the frontier until the commit is through.
         unread: hosts of which sitemaps were found or read: their pages may have their turn after the commit.
         octets: bytes of bodies and records, about.
+        refresh: number of the refresh that it is of; 0 for a first crawl.
     """
 
     batch: Batch = field(default_factory=Batch)
@@ -46,12 +52,57 @@ class Unsaved:
     settled: dict[str, set[int]] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
     octets: int = 0
+    refresh: int = 0
 
     @property
     def hosts(self) -> set[str]:
         """Those of which URLs wait to be fetched once it is durable."""
         found = {found.host for found in self.batch.found if found.state < State.DONE}
         return found | self.unread | set(self.batch.resumed)
+
+    def write(
+        self, opened: Opened, collected: Collected, facts: dict[str, Any], stats: Stats, tally: Tally, *, final: bool
+    ) -> tuple[Commit, Sequence[tuple[str, dict[str, Any]]], int, float]:
+        """Write output, ledger and frontier, all or nothing. In the writer's thread.
+
+        Args:
+            facts, stats, tally: to be remembered with it.
+            final: nothing more is to be written in this run.
+
+        Returns:
+            What the frontier makes of it; channel and record of each failure and refusal; records of the ledger, with
+            it; the seconds that it took.
+        """
+        begun = time.perf_counter()
+        counts: Counter[str] = Counter(channel for channel, _, _ in self.records)
+        told = [(channel, record) for channel, record, _ in self.records if channel in ("failures", "refusals")]
+        with opened.sink.writing() as sink:
+            self.records.reverse()
+            while self.records:
+                channel, record, answer = self.records.pop()
+                if channel == "pages" and isinstance(answer, Response):
+                    complete(record, answer, in_utf8=opened.sink.in_utf8)
+                sink.add(channel, record, answer)
+                del record, answer  # each is let go of once it is written
+        with opened.frontier.commit(self.batch) as commit:
+            by_rule = [refused for refused in commit.refusals if "trap" not in refused]
+            marker = opened.ledger.commit(collected, by_rule, counts)
+            with opened.sink.writing() as sink:
+                for refused in commit.refusals:
+                    refused["refresh"] = self.refresh
+                    sink.add("traps" if "trap" in refused else "refusals", refused)
+                written = opened.sink.remembered(sink.flush(final=final))
+            stats.found += commit.new
+            stats.refused += len(by_rule)
+            stats.trapped += len(commit.refusals) - len(by_rule)
+            commit.facts |= facts | {
+                "sink": written,
+                "ledger": marker,
+                "stats": stats.to_dict(),
+                "tally": tally.to_list(by_rule),
+            }
+        told += [("refusals", refused) for refused in by_rule]
+        return commit, told, marker["count"], time.perf_counter() - begun
 
 
 class Book:
@@ -85,7 +136,8 @@ class Book:
         self.trouble: str | None = None
         self.lasting = False
         self.refusal: str | None = None
-        self.unsaved = Unsaved()
+        self.refresh = 0 if refresh is None else refresh.number
+        self.unsaved = Unsaved(refresh=self.refresh)
         self._on_their_way = Unsaved()  # with the commit under way
         self._collector = collector
         self._ledger = opened.ledger
@@ -93,7 +145,6 @@ class Book:
         self._memory = memory
         self._quota = quota
         self._duplicates = None if duplicates == "off" else Duplicates(facts, near=duplicates == "near")
-        self.refresh = 0 if refresh is None else refresh.number
         self._hands_out = given.listeners.page is not None
         self._telemetry = opened.telemetry
 
@@ -218,7 +269,7 @@ class Book:
 
     def take(self) -> Unsaved:
         """All that became of URLs since the last commit, for the one that begins."""
-        self._on_their_way, self.unsaved = self.unsaved, Unsaved()
+        self._on_their_way, self.unsaved = self.unsaved, Unsaved(refresh=self.refresh)
         return self._on_their_way
 
     def committed(self, new: int, refusals: list[dict[str, Any]]) -> None:

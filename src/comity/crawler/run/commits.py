@@ -1,26 +1,19 @@
-"""When what a crawl found out is made durable, and what follows once it is: output, ledger and frontier together."""
+"""When what a crawl found out is made durable, and what follows once it is."""
 
 import asyncio
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from comity.crawler.output.ledger import Collected
-from comity.crawler.output.records import complete
-from comity.crawler.progress.stats import Stats, StatsCollector, Tally
-from comity.crawler.run.book import Book, Unsaved
+from comity.crawler.progress.stats import StatsCollector
+from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
 from comity.crawler.run.facts import Facts
 from comity.crawler.run.given import Given, Opened
 from comity.crawler.run.memory import Memory
-from comity.crawler.run.outcomes import Written
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.run.waits import Waits
-from comity.frontier.rules import Commit
-from comity.net import Response
 
 EVERY: Final = 0.5  # seconds, for each shard of a process, which so commits as often as one crawl does
 LATEST: Final = 2.0  # seconds, however many they are; one that has nothing to do commits at once
@@ -111,7 +104,7 @@ class Commits:
             self._facts.put(name, value)
         stats, tally = replace(self._book.stats), self._collector.tally.copy()
         unsaved, collected = self._book.take(), self._opened.ledger.collect()
-        work = partial(self._carry_out, unsaved, collected, self._facts.take(), stats, tally, final=final)
+        work = partial(unsaved.write, self._opened, collected, self._facts.take(), stats, tally, final=final)
         written = asyncio.get_running_loop().run_in_executor(self._opened.writer, work)
         done, records, self.records, seconds = await asyncio.shield(written)
         self._book.committed(done.new, done.refusals)
@@ -135,49 +128,6 @@ class Commits:
                 errors.append(error)
         if errors:
             raise errors[0]
-
-    def _carry_out(
-        self, unsaved: Unsaved, collected: Collected, facts: dict[str, Any], stats: Stats, tally: Tally, *, final: bool
-    ) -> tuple[Commit, Sequence[tuple[str, dict[str, Any]]], int, float]:
-        """Write output, ledger and frontier, all or nothing. In the writer's thread.
-
-        Returns:
-            What the frontier makes of it; channel and record of each failure and refusal; records of the ledger, with
-            it; the seconds that it took.
-        """
-        begun, sink = time.perf_counter(), self._opened.sink
-        counts: Counter[str] = Counter(channel for channel, _, _ in unsaved.records)
-        told = [(channel, record) for channel, record, _ in unsaved.records if channel in ("failures", "refusals")]
-        sink.add(self._completed(unsaved.records))
-        with self._opened.frontier.commit(unsaved.batch) as commit:
-            for record in commit.refusals:
-                record["refresh"] = self._book.refresh
-            self._opened.sink.add(
-                ("traps" if "trap" in record else "refusals", record, None) for record in commit.refusals
-            )
-            by_rule = [record for record in commit.refusals if "trap" not in record]
-            marker = self._opened.ledger.commit(collected, by_rule, counts)
-            stats.found += commit.new
-            stats.refused += len(by_rule)
-            stats.trapped += len(commit.refusals) - len(by_rule)
-            commit.facts |= facts | {
-                "sink": sink.flush(final=final),
-                "ledger": marker,
-                "stats": stats.to_dict(),
-                "tally": tally.to_list(by_rule),
-            }
-        told += [("refusals", record) for record in by_rule]
-        return commit, told, marker["count"], time.perf_counter() - begun
-
-    def _completed(self, records: list[Written]) -> Iterator[Written]:
-        """The records of a commit, with their bodies; each is let go of once it is written."""
-        records.reverse()
-        while records:
-            channel, record, answer = records.pop()
-            if channel == "pages" and isinstance(answer, Response):
-                complete(record, answer, in_utf8=self._opened.sink.in_utf8)
-            yield channel, record, answer
-            del record, answer
 
     def _is_much(self) -> bool:
         """Whether so much waits for the next commit that it should not wait for its time."""

@@ -120,33 +120,44 @@ class Run:
         )
         self.mailbox = None if given.place is None else self._mailbox(given.place)
         self._feeding: asyncio.Task[None] | None = None
+        self._following: list[asyncio.Task[None]] = []  # beside the fetches
         self._apply_orders()
 
     async def work(self) -> End:
         """Crawl until nothing is left, a limit is reached or `control` says so."""
-        following: list[asyncio.Task[None]] = []
-        limit = put_off = None
+        scheduler, commits, clock, limit, put_off = self.scheduler, self.commits, self._given.clock, None, None
         for seed in self.seeds if self._given.place is None else self._given.place.own(self.seeds):
             self.filter.discover(seed, depth=0, given=True)
         try:
-            await self.commits.commit()
-            following.append(asyncio.ensure_future(self._follow_orders()))
-            if self._given.plugins.source is not None or self.refresh is not None:
-                self._feeding = asyncio.ensure_future(self._feed())
-                self._feeding.add_done_callback(lambda _: self.control.wake())
-                following.append(self._feeding)
-            self.scheduler.go_on()
-            if self.mailbox is not None:
-                self.mailbox.relay.go_on()
-            if (begin := self._given.listeners.begin) is not None:
-                begin()
-            await self._loop()
-            now = self._given.clock.monotonic()
+            await self._begin()
+            while True:
+                if self.control.broken is not None:
+                    raise self.control.broken
+                if self.control.is_over:
+                    self.fetcher.give_up()
+                asked_again = self._unreachable.resume_due() if self._unreachable else None
+                now = clock.monotonic()
+                scheduler.hosts.fill(now)
+                while not self._full() and (host := scheduler.hosts.pop_ready(now)) is not None:
+                    scheduler.serve(host, now)
+                commits.look()
+                if not commits.under_way:
+                    if self._is_over():
+                        await commits.commit()  # which may bring hosts their turn
+                        if self._is_over():
+                            break
+                        continue
+                    commits.begin(now)
+                elif self._is_over():
+                    await commits.wait()
+                    continue
+                await self.control.alarm.sleep(self._next_look(now, asked_again) - now)
+            now = clock.monotonic()
             if not self.control.stopping and self._waiting():
-                put_off = self.scheduler.put_off(now)
+                put_off = scheduler.put_off(now)
             limit = self._collector.limit = self.quota.used_up(now) or put_off
         finally:
-            under_way = [*following, *self.scheduler.tasks]
+            under_way = [*self._following, *self.scheduler.tasks]
             for task in under_way:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
@@ -295,41 +306,38 @@ class Run:
         except Exception as error:
             self.control.fail(error)
 
-    async def _loop(self) -> None:
-        scheduler, commits, clock = self.scheduler, self.commits, self._given.clock
-        rest = EVERY if self._given.place is None else IDLE_REST
-        while True:
-            if self.control.broken is not None:
-                raise self.control.broken
-            if self.control.is_over:
-                self.fetcher.give_up()
-            asked_again = self._unreachable.resume_due() if self._unreachable else None
-            now = clock.monotonic()
-            scheduler.hosts.fill(now)
-            while not self._full() and (host := scheduler.hosts.pop_ready(now)) is not None:
-                scheduler.serve(host, now)
-            commits.look()
-            if not commits.under_way:
-                if self._is_over():
-                    await commits.commit()  # which may bring hosts their turn
-                    if self._is_over():
-                        return
-                    continue
-                commits.begin(now)
-            elif self._is_over():
-                await commits.wait()
-                continue
-            times = [] if (due := commits.due()) is None else [due]
-            ready = scheduler.hosts.next_time()
-            if ready is not None and ready < math.inf and not self._full():
-                times.append(ready)
-            if scheduler.held_up:  # what holds it up may become slow, which nothing tells of
-                times.append(now + SLOW)
-            if (deadline := self.quota.deadline()) is not None and not self._enough():
-                times.append(deadline)
-            if asked_again is not None:
-                times.append(now + asked_again)
-            await self.control.alarm.sleep(min(times, default=now + rest) - now)
+    async def _begin(self) -> None:
+        """Once the seeds are kept: follow orders, take up what comes from elsewhere, give hosts their turn."""
+        await self.commits.commit()
+        self._following.append(asyncio.ensure_future(self._follow_orders()))
+        if self._given.plugins.source is not None or self.refresh is not None:
+            self._feeding = asyncio.ensure_future(self._feed())
+            self._feeding.add_done_callback(lambda _: self.control.wake())
+            self._following.append(self._feeding)
+        self.scheduler.go_on()
+        if self.mailbox is not None:
+            self.mailbox.relay.go_on()
+        if (begin := self._given.listeners.begin) is not None:
+            begin()
+
+    def _next_look(self, now: float, asked_again: float | None) -> float:
+        """When there is something to do next, if nothing wakes the run before.
+
+        Args:
+            asked_again: seconds until sites that could not be reached may be asked again.
+        """
+        scheduler = self.scheduler
+        times = [] if (due := self.commits.due()) is None else [due]
+        ready = scheduler.hosts.next_time()
+        if ready is not None and ready < math.inf and not self._full():
+            times.append(ready)
+        if scheduler.held_up:  # what holds it up may become slow, which nothing tells of
+            times.append(now + SLOW)
+        if (deadline := self.quota.deadline()) is not None and not self._enough():
+            times.append(deadline)
+        if asked_again is not None:
+            times.append(now + asked_again)
+        return min(times, default=now + (EVERY if self._given.place is None else IDLE_REST))
 
     def _is_over(self) -> bool:
         """Whether nothing is under way and nothing more is to be started."""

@@ -15,7 +15,7 @@ from comity.crawler.run.facts import Facts
 from comity.crawler.sharding.placement import ShardPlace
 from comity.crawler.sharding.relay import RobotsRelay
 from comity.frontier.messages import TAKEN_CHAIN, Parcel, Post, chained, numbers
-from comity.net.driver import AsyncDriver
+from comity.net.turns import AsyncDriver
 
 MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is taken in
 

@@ -15,7 +15,8 @@ from tempfile import TemporaryFile
 from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
-from comity.frontier.durable import AppendedFile, explained_files, sync_folder
+from comity.crawler.sinks.lines import AppendedFile
+from comity.frontier.durable import explained_files, sync_folder
 
 _SORTED_AT_ONCE: Final = 8 * 1024 * 1024  # bytes of lines held in memory
 _KEPT: Final = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"

@@ -1,12 +1,7 @@
-"""Output as plain files: JSON Lines alone, or with each page's body as served under `files/`.
+"""Output as plain files: each page's body as served under `files/`, beside JSON Lines.
 
-JSON Lines are one file for each channel: pages, refusals, traps, failures, redirects, robots.txt files and so on.
-What a plug-in made of the pages goes to `records.jsonl`, what a refresh found out to `changes.jsonl`; these are there
-only if there are such records. orjson writes the lines where it is installed (extra `speed`), the standard library
-elsewhere: the lines are the same.
-
-With files, `pages.jsonl` is the index. It is written first and names each file, so that after a crash the files of
-pages that were not committed are known, and are removed when the index is cut back.
+`pages.jsonl` is the index. It is written first and names each file, so that after a crash the files of pages that were
+not committed are known, and are removed when the index is cut back.
 
 A file's name is relative, of ASCII letters, digits and `.-_~` only, at most LONGEST characters, never one that Windows
 reserves, and two URLs never share one, on file systems that ignore case either. A folder is never named as a file is:
@@ -18,17 +13,17 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from comity._utf8 import json_string
-from comity.crawler.output.reader import CHECKED, StoredRecord, from_lines
-from comity.crawler.sinks import CHANNELS, Channel, Received
-from comity.frontier.durable import AppendedFile, sync_folder
+from comity.crawler.output.reader import StoredRecord
+from comity.crawler.sinks import Channel, Received
+from comity.crawler.sinks.lines import JsonLines, read_jsonl
+from comity.frontier.durable import sync_folder
 
 if TYPE_CHECKING:
     from mimetypes import MimeTypes
@@ -93,113 +88,6 @@ def _safe(text: str, longest: int) -> str:
 def _extension(content_type: str) -> str:
     found = _PREFERRED.get(content_type) or _types().guess_extension(content_type) or ".bin"
     return found if _EXTENSION.fullmatch(found) else ".bin"
-
-
-try:
-    import orjson
-except ImportError:
-    orjson = None  # type: ignore[assignment]
-
-_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_escaped = json.JSONEncoder(separators=(",", ":")).encode
-
-_ON_DEMAND: tuple[Channel, ...] = ("unwanted", "records", "changes", "links")
-
-
-SUFFIX: Final = ".jsonl"
-
-
-class Appended(Protocol):
-    """What JsonLines needs of a file: AppendedFile says what each member does."""
-
-    pending: int
-
-    def add(self, data: bytes) -> None: ...
-
-    def flush(self) -> int: ...
-
-    def close(self) -> None: ...
-
-
-class JsonLines:
-    """One file for each channel; the marker is the length of each.
-
-    Args:
-        suffix: of the files' names.
-        opened: opens a file, cut back to what was committed of it, to append to it.
-    """
-
-    in_utf8 = True
-
-    def __init__(self, suffix: str = SUFFIX, opened: Callable[[Path, int], Appended] = AppendedFile) -> None:
-        self._suffix = suffix
-        self._opened = opened
-        self._files: dict[Channel, Appended] = {}
-        self._folder = Path()
-        self.pending = 0
-
-    def open(self, folder: Path, committed: Any) -> None:
-        lengths: dict[str, int] = committed or {}
-        self._folder = folder
-        for channel in CHANNELS:
-            path = folder / f"{channel}{self._suffix}"
-            if channel not in _ON_DEMAND or lengths.get(channel) or path.exists():
-                self._files[channel] = self._opened(path, lengths.get(channel, 0))
-
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
-        file = self._files.get(channel)
-        if file is None:
-            file = self._files[channel] = self._opened(self._folder / f"{channel}{self._suffix}", 0)
-        data = line(record, channel)
-        file.add(data)
-        self.pending += len(data)
-
-    def flush(self, *, final: bool) -> dict[str, int]:
-        lengths: dict[str, int] = {channel: file.flush() for channel, file in self._files.items()}
-        self.pending = 0
-        return lengths
-
-    def close(self) -> None:
-        for file in self._files.values():
-            file.close()
-
-
-def read_jsonl(
-    folder: Path,
-    committed: Mapping[str, int] | None = None,
-    *,
-    suffix: str = SUFFIX,
-    naming: Sequence[bytes] = (),
-) -> Iterator[StoredRecord]:
-    """What lies in the files, up to what was committed where that is said; `naming` as of `read_lines`."""
-    for channel in CHECKED:
-        path = folder / f"{channel}{suffix}"
-        if channel not in _ON_DEMAND or path.exists():
-            until = None if committed is None else committed.get(channel, 0)
-            yield from from_lines(path, channel, until=until, naming=naming)
-
-
-def line(record: Mapping[str, Any], channel: Channel) -> bytes:
-    """A record as one line of UTF-8. Bytes of a header that are no text, in Python surrogates, are escaped.
-
-    A `body` may be a text in UTF-8, as bytes: it is then the last field.
-    """
-    if isinstance(body := record.get("body"), bytes):
-        rest = dict(record)
-        del rest["body"]
-        head = line(rest, channel)
-        if head.isascii() and b"\\ud" in head:  # perhaps surrogates: then all of the line is escaped
-            return line({**record, "body": body.decode("utf-8", "replace")}, channel)
-        return json_string(body, head[:-2] + b',"body":', b"}\n")
-    if orjson is not None and channel != "records":  # a plug-in may hand in what orjson knows and JSON does not
-        try:
-            return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
-        except TypeError:  # surrogates
-            pass
-    try:
-        return _text(record).encode() + b"\n"
-    except UnicodeEncodeError:
-        return _escaped(record).encode() + b"\n"
 
 
 FOLDER = "files"

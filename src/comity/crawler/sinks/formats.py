@@ -27,7 +27,7 @@ class Format:
 
 
 FORMATS: Final = {
-    "jsonl": Format("comity.crawler.sinks.files", "JsonLines", "{}.jsonl", ("{}.jsonl",), "read_jsonl", True),
+    "jsonl": Format("comity.crawler.sinks.lines", "JsonLines", "{}.jsonl", ("{}.jsonl",), "read_jsonl", True),
     "jsonl.gz": Format("comity.crawler.sinks.packed", "gzip_lines", "{}.jsonl.gz", ("{}.jsonl.gz",), "read_gzip", True),
     "jsonl.zst": Format(
         "comity.crawler.sinks.packed", "zstd_lines", "{}.jsonl.zst", ("{}.jsonl.zst",), "read_zstd", True

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity._extras import need
-from comity.crawler.sinks.files import JsonLines, read_jsonl
-from comity.frontier.durable import AppendedFile
+from comity.crawler.sinks.lines import AppendedFile, JsonLines, read_jsonl
 
 _deflating: Any
 try:

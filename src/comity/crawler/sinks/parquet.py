@@ -22,8 +22,8 @@ from comity._extras import need
 from comity.crawler.output.reader import CHECKED, StoredRecord, from_lines, is_intact
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
-from comity.crawler.sinks.files import line
-from comity.frontier.durable import AppendedFile, make_folder, sync_folder
+from comity.crawler.sinks.lines import AppendedFile, line
+from comity.frontier.durable import make_folder, sync_folder
 
 ROLL = 256 * 1024 * 1024  # bytes of journal that make a part
 GROUP = 8 * 1024 * 1024  # bytes of journal that make a row group: what is held in memory, and written at a stretch

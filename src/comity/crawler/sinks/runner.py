@@ -4,7 +4,7 @@ It keeps the sink's name beside its marker, so that a crawl begun in one format 
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from comity.crawler.output.reader import StoredRecord
-from comity.crawler.sinks import CHANNELS, Channel, Received, Sink
+from comity.crawler.sinks import CHANNELS, Sink
 from comity.crawler.sinks.formats import FORMATS
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.durable import disk_error
@@ -120,7 +120,7 @@ class SinkRunner:
         self._sink = make(given) if isinstance(given, str) else given.sink
         if "committed" not in stored:
             if begun != self.name:  # else it was looked at then, and what is there now is ours
-                with self._explaining("look at its folder"):
+                with self._explained("look at its folder"):
                     check_free(folder, self.name, *([] if begun else [LEDGER]))
             frontier.save_state("sink", {"name": self.name})
         self._committed = stored.get("committed")
@@ -136,7 +136,7 @@ class SinkRunner:
         """
 
         def there(what: str, method: Callable[[], None]) -> None:
-            with self._explaining(what):
+            with self._explained(what):
                 thread.submit(method).result()
 
         try:
@@ -148,41 +148,32 @@ class SinkRunner:
             raise
         there("close its output", self._sink.close)
 
-    def add(self, records: Iterable[tuple[Channel, Mapping[str, Any], Received | None]]) -> None:
-        """Take records, one after the other as they come."""
-        for channel, record, answer in records:
-            try:  # as `_explaining`, which costs as much as a record does
-                self._sink.add(channel, record, answer)
-                self.pending = self._sink.pending
-            except StorageError:
-                raise
-            except Exception as error:
-                raise self._explained(error, "take a record") from error
-
-    def flush(self, *, final: bool = False) -> dict[str, Any]:
-        with self._explaining("write"):
-            marker = self._sink.flush(final=final)
-            json.dumps(marker)
+    @contextmanager
+    def writing(self) -> Iterator[Sink]:
+        """The sink, to be written to in the block, in its thread."""
+        with self._explained("write"):
+            yield self._sink
             self.pending = self._sink.pending
-            return {"name": self.name, "committed": marker}
 
     @contextmanager
-    def _explaining(self, what: str) -> Iterator[None]:
+    def _explained(self, what: str) -> Iterator[None]:
         """Whatever goes wrong in here is a StorageError: a sink may be anybody's."""
         try:
             yield
         except StorageError:
             raise
+        except OSError as error:
+            raise disk_error(error, self._folder) from error
         except Exception as error:
-            raise self._explained(error, what) from error
+            raise StorageError(
+                f"the sink {self.name} could not {what}: {type(error).__name__}: {error}",
+                hint="committed results are safe; fix the problem and continue with --resume",
+            ) from error
 
-    def _explained(self, error: Exception, what: str) -> StorageError:
-        if isinstance(error, OSError):
-            return disk_error(error, self._folder)
-        return StorageError(
-            f"the sink {self.name} could not {what}: {type(error).__name__}: {error}",
-            hint="committed results are safe; fix the problem and continue with --resume",
-        )
+    def remembered(self, marker: Any) -> dict[str, Any]:
+        """What the frontier is to remember of what `flush` returned."""
+        json.dumps(marker)
+        return {"name": self.name, "committed": marker}
 
 
 def check_free(folder: Path, name: str, *others: str) -> None:

@@ -25,9 +25,8 @@ from comity import times
 from comity._extras import need
 from comity.crawler.output.reader import CHECKED, StoredRecord, absent, open_until
 from comity.crawler.sinks import Channel, Received, cdxj
-from comity.crawler.sinks.files import line
+from comity.crawler.sinks.lines import AppendedFile, line
 from comity.crawler.sinks.packed import gzipped
-from comity.frontier.durable import AppendedFile
 from comity.net.client_settings import secret
 from comity.policy import RobotsResult
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Final
 
 from comity.crawler.sharding.shards import LOCK, LOST, StoreMark, is_part, manifest_of, stored_in
+from comity.crawler.sinks.lines import AppendedFile
 from comity.crawler.sinks.runner import LEDGER, make
 from comity.crawler.workers.jobs import is_same
 from comity.crawler.workers.store import CrawlStore, PartRow
 from comity.errors import StorageError
 from comity.frontier import has_begun
 from comity.frontier.database import explained, lock
-from comity.frontier.durable import AppendedFile, explained_files, make_folder
+from comity.frontier.durable import explained_files, make_folder
 
 PATIENCE: Final = 10.0  # seconds that a worker waits for another that sees to the folder just now
 
