@@ -74,6 +74,9 @@ def cases(tests: Any, spec: Path | None) -> Iterator[Case]:
         yield Case("footnotes, each laid out in another way", html, note)
     for html, _, rendered in of_tests(tests, "test_what_markup_means_is_written_and_rendered_again"):
         yield Case("markup whose meaning is not its tag's", html, same(rendered))
+    for each in of_tests(tests, "test_what_sites_and_generators_write_is_rendered_again_as_it_is_meant"):
+        html, rendered = each.values
+        yield Case("markup of sites and generators", html, same(rendered))
     for html in of_tests(tests, "test_a_construct_of_markdown_comes_back_as_the_same_tree"):
         yield Case("constructs of Markdown", html, same(html))
     if spec is not None:

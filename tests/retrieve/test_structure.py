@@ -463,6 +463,494 @@ def tree_of(html: str) -> list[object]:
     return inside(LexborHTMLParser(f"<!doctype html><body>{html}").body)
 
 
+@pytest.mark.parametrize(
+    ("html", "rendered"),
+    [
+        pytest.param(
+            '<div class="markdown-heading" dir="auto"><h2 tabindex="-1" class="heading-element" dir="auto">Install</h2><a id="user-content-install" class="anchor" aria-label="Permalink: Install" href="#install"><svg class="octicon octicon-link" viewBox="0 0 16 16"><path d="m7.775"></path></svg></a></div><p>Run it.</p>',
+            "<h2>Install</h2><p>Run it.</p>",
+            id="github heading",
+        ),
+        pytest.param(
+            '<div class="highlight highlight-source-shell notranslate position-relative overflow-auto" dir="auto" data-snippet-clipboard-copy-content="pip install x"><pre>pip install x</pre><div class="zeroclipboard-container"><clipboard-copy aria-label="Copy" class="ClipboardButton btn" value="pip install x"><svg class="octicon"></svg></clipboard-copy></div></div>',
+            "<pre><code>pip install x\n</code></pre>",
+            id="github code clipboard",
+        ),
+        pytest.param(
+            '<ul class="contains-task-list"><li class="task-list-item"><input type="checkbox" id="" disabled="" class="task-list-item-checkbox" checked=""> done <a href="https://example.com/1">#1</a></li><li class="task-list-item"><input type="checkbox" disabled="" class="task-list-item-checkbox"> open<ul class="contains-task-list"><li class="task-list-item"><input type="checkbox" disabled="" class="task-list-item-checkbox"> inner</li></ul></li></ul>',
+            '<ul><li>[x] done <a href="https://example.com/1">#1</a></li><li>[ ] open<ul><li>[ ] inner</li></ul></li></ul>',
+            id="github task list",
+        ),
+        pytest.param(
+            '<div class="markdown-alert markdown-alert-note" dir="auto"><p class="markdown-alert-title" dir="auto"><svg class="octicon octicon-info mr-2"><path></path></svg>Note</p><p dir="auto">Useful <code>x</code>.</p></div>',
+            "<p>Note</p>\n<p>Useful <code>x</code>.</p>",
+            id="github alert",
+        ),
+        pytest.param(
+            '<details><summary>More</summary><p>Inside <strong>bold</strong></p><pre lang="py"><code>x = 1\n</code></pre></details>',
+            "<p>More</p>\n<p>Inside <strong>bold</strong></p>\n<pre><code>x = 1\n</code></pre>",
+            id="github details",
+        ),
+        pytest.param(
+            '<markdown-accessiblity-table><table tabindex="0"><thead><tr><th align="left">a</th><th align="right">b</th></tr></thead><tbody><tr><td align="left"><code>x | y</code></td><td align="right"><g-emoji class="g-emoji" alias="rocket">🚀</g-emoji></td></tr></tbody></table></markdown-accessiblity-table>',
+            "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td><code>x | y</code></td><td>🚀</td></tr></tbody></table>",
+            id="github table",
+        ),
+        pytest.param(
+            '<table class="diff-table js-diff-table"><tbody><tr><td id="L1" data-line-number="1" class="blob-num blob-num-deletion js-linkable-line-number"></td><td class="blob-num blob-num-deletion empty-cell"></td><td class="blob-code blob-code-deletion js-file-line"><span class="blob-code-inner blob-code-marker" data-code-marker="-">old = <span class="pl-c1">1</span></span></td></tr><tr><td class="blob-num blob-num-addition empty-cell"></td><td data-line-number="1" class="blob-num blob-num-addition"></td><td class="blob-code blob-code-addition"><span class="blob-code-inner blob-code-marker" data-code-marker="+">new = 2</span></td></tr></tbody></table>',
+            "<pre><code>-old = 1\n+new = 2\n</code></pre>",
+            id="github diff table",
+        ),
+        pytest.param(
+            '<table class="highlight tab-size js-file-line-container"><tbody><tr><td id="L1" class="blob-num js-line-number" data-line-number="1"></td><td id="LC1" class="blob-code blob-code-inner js-file-line"><span class=pl-k>def</span> f():</td></tr><tr><td id="L2" class="blob-num" data-line-number="2"></td><td id="LC2" class="blob-code">    return 1</td></tr></tbody></table>',
+            "<pre><code>def f():\n    return 1\n</code></pre>",
+            id="github blob",
+        ),
+        pytest.param(
+            '<section class="js-render-needs-enrichment render-needs-enrichment" data-type="mermaid"><div class="js-render-enrichment-target" data-plain="graph TD;"><div class="render-plaintext-hidden"><pre lang="mermaid" aria-label="Raw mermaid code">graph TD;\n  A--&gt;B;</pre></div></div></section>',
+            "<pre><code>graph TD;\n  A--&gt;B;\n</code></pre>",
+            id="github mermaid",
+        ),
+        pytest.param(
+            '<div class="gl-relative markdown-code-block js-markdown-code"><pre data-sourcepos="1:1-3:3" class="code highlight js-syntax-highlight language-ruby" data-canonical-lang="ruby" lang="ruby" v-pre="true"><code><span id="LC1" class="line" lang="ruby"><span class="k">def</span> x</span>\n<span id="LC2" class="line" lang="ruby"><span class="k">end</span></span></code></pre><copy-code></copy-code></div>',
+            "<pre><code>def x\nend\n</code></pre>",
+            id="gitlab code",
+        ),
+        pytest.param(
+            '<ul class="task-list" data-sourcepos="1:1"><li class="task-list-item"><task-button></task-button><input type="checkbox" class="task-list-item-checkbox" disabled> a</li></ul>',
+            "<ul><li>[ ] a</li></ul>",
+            id="gitlab task",
+        ),
+        pytest.param(
+            '<dl class="py function"><dt class="sig sig-object py" id="m.f"><span class="sig-prename descclassname"><span class="pre">m.</span></span><span class="sig-name descname"><span class="pre">f</span></span><span class="sig-paren">(</span><em class="sig-param"><span class="n"><span class="pre">a</span></span><span class="o"><span class="pre">=</span></span><span class="default_value"><span class="pre">1</span></span></em>, <em class="sig-param"><span class="o"><span class="pre">**</span></span><span class="n"><span class="pre">kw</span></span></em><span class="sig-paren">)</span><a class="headerlink" href="#m.f" title="Link to this definition">¶</a></dt><dd><p>Does it.</p><dl class="field-list simple"><dt class="field-odd">Parameters<span class="colon">:</span></dt><dd class="field-odd"><ul class="simple"><li><p><strong>a</strong> (<em>int</em>) – first</p></li></ul></dd></dl></dd></dl>',
+            "<p>m.f(<em>a=1</em>, <em>**kw</em>)</p>\n<p>Does it.</p>\n<p>Parameters:</p>\n<ul>\n<li><strong>a</strong> (<em>int</em>) – first</li>\n</ul>",
+            id="sphinx signature",
+        ),
+        pytest.param(
+            '<div class="highlight-python notranslate"><div class="highlight"><pre><span></span><span class="linenos">1</span><span class="kn">import</span> os\n<span class="linenos">2</span>os\n</pre></div></div>',
+            "<pre><code>import os\nos\n</code></pre>",
+            id="sphinx code linenos",
+        ),
+        pytest.param(
+            '<div class="highlight-python notranslate"><table class="highlighttable"><tr><td class="linenos"><div class="linenodiv"><pre><span class="normal">1</span>\n<span class="normal">2</span></pre></div></td><td class="code"><div class="highlight"><pre><span></span>import os\nos\n</pre></div></td></tr></table></div>',
+            "<pre><code>import os\nos\n</code></pre>",
+            id="sphinx code table linenos",
+        ),
+        pytest.param(
+            '<div class="highlight-console notranslate"><div class="highlight"><pre id="codecell0"><span></span><span class="gp">$ </span>ls\n</pre><button class="copybtn o-tooltip--left" data-tooltip="Copy" data-clipboard-target="#codecell0"><svg></svg></button></div></div>',
+            "<pre><code>$ ls\n</code></pre>",
+            id="sphinx copybutton",
+        ),
+        pytest.param(
+            '<div class="sd-tab-set docutils"><input checked="checked" id="sd-tab-item-0" name="sd-tab-set-0" type="radio"><label class="sd-tab-label" for="sd-tab-item-0">Linux</label><div class="sd-tab-content docutils"><p>apt</p></div><input id="sd-tab-item-1" name="sd-tab-set-0" type="radio"><label class="sd-tab-label" for="sd-tab-item-1">Mac</label><div class="sd-tab-content docutils"><p>brew</p></div></div>',
+            "<p>Linux</p><p>apt</p><p>Mac</p><p>brew</p>",
+            id="sphinx tabs design",
+        ),
+        pytest.param(
+            '<div class="versionadded"><p><span class="versionmodified added">Added in version 3.5.</span></p></div><div class="versionchanged"><p><span class="versionmodified changed">Changed in version 3.6: </span>Now faster.</p></div>',
+            "<p>Added in version 3.5.</p><p>Changed in version 3.6: Now faster.</p>",
+            id="sphinx versionadded",
+        ),
+        pytest.param(
+            '<figure class="align-default" id="id2"><img alt="_images/a.png" src="_images/a.png"><figcaption><p><span class="caption-number">Fig. 1 </span><span class="caption-text">The lamp.</span><a class="headerlink" href="#id2" title="Link to this image">¶</a></p></figcaption></figure>',
+            '<p><img src="https://example.com/dir/_images/a.png" alt="_images/a.png"></p><p>Fig. 1 The lamp.</p>',
+            id="sphinx figure",
+        ),
+        pytest.param(
+            '<dl class="simple glossary"><dt id="term-oil">oil<a class="headerlink" href="#term-oil">¶</a></dt><dd><p>Burns.</p></dd><dt id="term-b">wick<a class="headerlink" href="#term-b">¶</a></dt><dd><p>Soaks.</p></dd></dl>',
+            "<p>oil : Burns.</p><p>wick : Soaks.</p>",
+            id="sphinx glossary",
+        ),
+        pytest.param(
+            '<pre><strong id="g-a">stmt</strong> ::= "if" <a class="reference internal" href="#g-b"><code class="xref docutils literal notranslate"><span class="pre">expr</span></code></a>\n</pre>',
+            '<pre><code>stmt ::= "if" expr\n</code></pre>',
+            id="sphinx productionlist",
+        ),
+        pytest.param(
+            '<h2 id="a">Usage<a class="headerlink" href="#a" title="Permanent link">&para;</a></h2><p>x</p>',
+            "<h2>Usage</h2><p>x</p>",
+            id="mkdocs heading",
+        ),
+        pytest.param(
+            '<div class="language-py highlight"><pre><span></span><code><a id="__codelineno-0-1" name="__codelineno-0-1" href="#__codelineno-0-1"></a><span class="k">def</span> f():\n<a id="__codelineno-0-2" name="__codelineno-0-2" href="#__codelineno-0-2"></a>    pass\n</code></pre></div>',
+            "<pre><code>def f():\n    pass\n</code></pre>",
+            id="mkdocs code",
+        ),
+        pytest.param(
+            '<div class="language-yaml highlight"><span class="filename">mkdocs.yml</span><pre id="__code_0"><span></span><button class="md-clipboard md-icon" title="Copy to clipboard" data-clipboard-target="#__code_0 &gt; code"></button><code>a: 1\n</code></pre></div>',
+            "<p>mkdocs.yml</p><pre><code>a: 1\n</code></pre>",
+            id="mkdocs code filename",
+        ),
+        pytest.param(
+            '<div class="language-py highlight"><table class="highlighttable"><tr><td class="linenos"><div class="linenodiv"><pre><span></span><span class="normal">1</span>\n<span class="normal">2</span></pre></div></td><td class="code"><div><pre><span></span><code>a\nb\n</code></pre></div></td></tr></table></div>',
+            "<pre><code>a\nb\n</code></pre>",
+            id="mkdocs linenums",
+        ),
+        pytest.param(
+            '<p>Press <span class="keys"><kbd class="key-control">Ctrl</kbd><span>+</span><kbd class="key-c">C</kbd></span>.</p>',
+            "<p>Press <code>Ctrl</code>+<code>C</code>.</p>",
+            id="mkdocs annotations keys",
+        ),
+        pytest.param(
+            "<p>It <del class=critic>was</del><ins class=critic>is</ins> <mark>so</mark>.</p>",
+            "<p>It <s>was</s>is so.</p>",
+            id="mkdocs critic",
+        ),
+        pytest.param(
+            '<h2 class="anchor anchorWithStickyNavbar_LWe7" id="x">Setup<a href="#x" class="hash-link" aria-label="Direct link to Setup" title="Direct link to Setup">\u200b</a></h2><p>x</p>',
+            "<h2>Setup</h2><p>x</p>",
+            id="docusaurus heading",
+        ),
+        pytest.param(
+            '<div class="language-bash codeBlockContainer_Ckt0 theme-code-block"><div class="codeBlockTitle_Ktv7">terminal</div><div class="codeBlockContent_biex"><pre tabindex="0" class="prism-code language-bash codeBlock_bY9V thin-scrollbar"><code class="codeBlockLines_e6Vv"><span class="token-line" style="color:#393A34"><span class="token plain">npm i</span><br></span><span class="token-line" style="color:#393A34"><span class="token plain" style="display:inline-block"></span><br></span><span class="token-line" style="color:#393A34"><span class="token plain">npm start</span><br></span></code></pre><div class="buttonGroup__atx"><button type="button" aria-label="Copy code to clipboard" title="Copy" class="clean-btn"><span class="copyButtonIcons_eSgA" aria-hidden="true"><svg></svg></span></button></div></div></div>',
+            "<p>terminal</p><pre><code>npm i\n\nnpm start\n</code></pre>",
+            id="docusaurus code",
+        ),
+        pytest.param(
+            '<div class="language-js theme-code-block"><pre class="prism-code language-js"><code class="codeBlockLines_e6Vv codeBlockLinesWithNumbering_o6Pm"><span class="token-line codeLine_lJS_"><span class="codeLineNumber_Tfdd"></span><span class="codeLineContent_feaV"><span class="token plain">a</span></span><br></span><span class="token-line codeLine_lJS_"><span class="codeLineNumber_Tfdd"></span><span class="codeLineContent_feaV"><span class="token plain">b</span></span><br></span></code></pre></div>',
+            "<pre><code>a\nb\n</code></pre>",
+            id="docusaurus line numbers",
+        ),
+        pytest.param(
+            '<div class="language-ts vp-adaptive-theme line-numbers-mode"><button title="Copy Code" class="copy"></button><span class="lang">ts</span><pre class="shiki shiki-themes github-light github-dark vp-code" tabindex="0" v-pre=""><code><span class="line"><span style="--shiki-light:#D73A49;--shiki-dark:#F97583">const</span><span> a</span></span>\n<span class="line diff add"><span>b</span></span>\n<span class="line"></span>\n<span class="line diff remove"><span>c</span></span></code></pre><div class="line-numbers-wrapper" aria-hidden="true"><span class="line-number">1</span><br><span class="line-number">2</span><br><span class="line-number">3</span><br><span class="line-number">4</span><br></div></div>',
+            "<pre><code>const a\nb\n\nc\n</code></pre>",
+            id="vitepress code",
+        ),
+        pytest.param(
+            '<h2 id="a" tabindex="-1">Guide <a class="header-anchor" href="#a" aria-label="Permalink to &quot;Guide&quot;">&ZeroWidthSpace;</a></h2><p>x</p>',
+            "<h2>Guide</h2><p>x</p>",
+            id="vitepress heading",
+        ),
+        pytest.param(
+            '<div class="highlight"><div class="chroma">\n<table class="lntable"><tr><td class="lntd">\n<pre tabindex="0" class="chroma"><code><span class="lnt">1\n</span><span class="lnt">2\n</span></code></pre></td>\n<td class="lntd">\n<pre tabindex="0" class="chroma"><code class="language-go" data-lang="go"><span class="line"><span class="cl"><span class="kn">package</span> main\n</span></span><span class="line"><span class="cl">func\n</span></span></code></pre></td></tr></table>\n</div>\n</div>',
+            "<pre><code>package main\nfunc\n</code></pre>",
+            id="hugo chroma lntable",
+        ),
+        pytest.param(
+            '<div class="highlight"><pre tabindex="0" class="chroma"><code class="language-go" data-lang="go"><span class="line"><span class="ln">1</span><span class="cl">package main\n</span></span><span class="line hl"><span class="ln">2</span><span class="cl">func\n</span></span></code></pre></div>',
+            "<pre><code>package main\nfunc\n</code></pre>",
+            id="hugo chroma inline ln",
+        ),
+        pytest.param(
+            '<div class="highlight"><pre tabindex="0" style="color:#f8f8f2;background-color:#272822;"><code class="language-sh" data-lang="sh"><span style="display:flex;"><span style="white-space:pre;-webkit-user-select:none;user-select:none;margin-right:0.4em;padding:0 0.4em 0 0.4em;color:#7f7f7f">1</span><span>hugo\n</span></span><span style="display:flex;"><span style="white-space:pre;-webkit-user-select:none;user-select:none;margin-right:0.4em;padding:0 0.4em 0 0.4em;color:#7f7f7f">2</span><span>hugo server\n</span></span></code></pre></div>',
+            "<pre><code>hugo\nhugo server\n</code></pre>",
+            id="hugo inline styles",
+        ),
+        pytest.param(
+            '<h2 id="a">Oil <a class="td-heading-self-link" href="#a" aria-label="Heading self-link"></a></h2><h2 id=b>Wick<a hidden class="anchor" aria-hidden="true" href="#b">#</a></h2><p>x</p>',
+            "<h2>Oil</h2><h2>Wick</h2><p>x</p>",
+            id="hugo heading anchor",
+        ),
+        pytest.param(
+            '<figure class="kg-card kg-image-card kg-card-hascaption"><img src="https://example.com/a.jpg" class="kg-image" alt="Lamp" loading="lazy" width="2" srcset="https://example.com/s/a.jpg 600w"><figcaption><span style="white-space: pre-wrap;">A </span><i><em class="italic" style="white-space: pre-wrap;">lamp</em></i></figcaption></figure>',
+            '<p><img src="https://example.com/a.jpg" alt="Lamp"></p><p>A <em>lamp</em></p>',
+            id="ghost image card",
+        ),
+        pytest.param(
+            '<div class="kg-card kg-callout-card kg-callout-card-blue"><div class="kg-callout-emoji">💡</div><div class="kg-callout-text">Think <b><strong style="white-space: pre-wrap;">twice</strong></b>.</div></div>',
+            "<p>💡</p><p>Think <strong>twice</strong>.</p>",
+            id="ghost callout",
+        ),
+        pytest.param(
+            '<div class="captioned-image-container"><figure><a class="image-link image2 is-viewable-img" target="_blank" href="https://example.com/f/a.png" data-component-name="Image2ToDOM"><div class="image2-inset"><picture><source type="image/webp" srcset="https://example.com/w/a.png 424w, https://example.com/w2/a.png 848w" sizes="100vw"><img src="https://example.com/p/a.png" width="1456" data-attrs="{}" class="sizing-normal" alt="A lamp"></picture><div class="image-link-expand"><div class="pencraft"><button type="button" class="pencraft"><svg></svg></button></div></div></div></a><figcaption class="image-caption">The lamp.</figcaption></figure></div>',
+            '<p><a href="https://example.com/f/a.png"><img src="https://example.com/p/a.png" alt="A lamp"></a></p><p>The lamp.</p>',
+            id="substack image",
+        ),
+        pytest.param(
+            '<pre class="nb nc nd"><span id="abcd" class="ne nf gv" data-selectable-paragraph=""><span class="hljs-keyword">import</span> os<br>os.getcwd()</span></pre>',
+            "<pre><code>import os\nos.getcwd()\n</code></pre>",
+            id="medium code",
+        ),
+        pytest.param(
+            '<figure class="wp-block-image size-large"><a href="https://example.com/a.jpg"><img decoding="async" width="1024" src="data:image/svg+xml,%3Csvg%20xmlns=" data-lazy-srcset="https://example.com/a-1024.jpg 1024w" alt="Lamp" class="wp-image-1" data-lazy-src="https://example.com/a-1024.jpg"></a><figcaption class="wp-element-caption">Cap</figcaption></figure>',
+            '<p><a href="https://example.com/a.jpg"><img src="https://example.com/a-1024.jpg" alt="Lamp"></a></p><p>Cap</p>',
+            id="wp image",
+        ),
+        pytest.param(
+            '<figure class="wp-block-table"><table class="has-fixed-layout"><tbody><tr><td><strong>Name</strong></td><td>Oil</td></tr><tr><td>A</td><td>1<br>2</td></tr></tbody></table><figcaption class="wp-element-caption">Cap</figcaption></figure>',
+            "<table>\n<thead>\n<tr>\n<th></th>\n<th></th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td><strong>Name</strong></td>\n<td>Oil</td>\n</tr>\n<tr>\n<td>A</td>\n<td>1<br>2</td>\n</tr>\n</tbody>\n</table>\n<p>Cap</p>",
+            id="wp table",
+        ),
+        pytest.param(
+            '<div class="wp-block-columns"><div class="wp-block-column"><p>Left</p></div><div class="wp-block-column"><p>Right</p></div></div><div class="wp-block-buttons"><div class="wp-block-button"><a class="wp-block-button__link wp-element-button" href="https://example.com/go">Go</a></div></div>',
+            '<p>Left</p><p>Right</p><p><a href="https://example.com/go">Go</a></p>',
+            id="wp columns/button",
+        ),
+        pytest.param(
+            '<div class="wp-block-syntaxhighlighter-code"><pre class="brush: jscript; title: ; notranslate" title="">var a;</pre></div>',
+            "<pre><code>var a;\n</code></pre>",
+            id="wp syntaxhighlighter evolved",
+        ),
+        pytest.param(
+            '<pre class="wp-block-verse">Roses\n  are red</pre>',
+            "<pre><code>Roses\n  are red\n</code></pre>",
+            id="wp verse + preformatted",
+        ),
+        pytest.param(
+            '<div class="crayon-main"><table class="crayon-table"><tr class="crayon-row"><td class="crayon-nums " data-settings="show"><div class="crayon-nums-content"><div class="crayon-num">1</div><div class="crayon-num">2</div></div></td><td class="crayon-code"><div class="crayon-pre"><div class="crayon-line" id="c1"><span class="crayon-v">a</span> = 1;</div><div class="crayon-line">  b</div></div></td></tr></table></div>',
+            "<pre><code>a = 1;\n  b\n</code></pre>",
+            id="wp crayon",
+        ),
+        pytest.param(
+            '<div class="mw-heading mw-heading2"><h2 id="H">History</h2><span class="mw-editsection"><span class="mw-editsection-bracket">[</span><a href="/w/index.php?title=X&amp;action=edit&amp;section=1" title="Edit section: History"><span>edit</span></a><span class="mw-editsection-bracket">]</span></span></div><p>Old.</p>',
+            "<h2>History</h2><p>Old.</p>",
+            id="mediawiki heading",
+        ),
+        pytest.param(
+            '<ul class="gallery mw-gallery-traditional"><li class="gallerybox" style="width: 155px"><div class="thumb"><span typeof="mw:File"><a href="/wiki/File:A.jpg"><img src="//up.example/A.jpg" alt=""></a></span></div><div class="gallerytext">A lamp</div></li></ul>',
+            '<ul>\n<li>\n<p><a href="https://example.com/wiki/File:A.jpg"><img src="https://up.example/A.jpg" alt="" /></a></p>\n<p>A lamp</p>\n</li>\n</ul>',
+            id="mediawiki gallery",
+        ),
+        pytest.param(
+            '<ul class="to-do-list"><li><div class="checkbox checkbox-on"></div> <span class="to-do-children-checked">Done</span></li></ul><ul class="to-do-list"><li><div class="checkbox checkbox-off"></div> <span class="to-do-children-unchecked">Open</span></li></ul>',
+            "<ul><li>[x] Done</li><li>[ ] Open</li></ul>",
+            id="notion todo",
+        ),
+        pytest.param(
+            '<ul class="bulleted-list"><li style="list-style-type:disc">a</li></ul><ul class="bulleted-list"><li style="list-style-type:disc">b</li></ul><ol type="1" class="numbered-list" start="1"><li>x</li></ol><ol type="1" class="numbered-list" start="2"><li>y</li></ol>',
+            "<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n<ol>\n<li>x</li>\n<li>y</li>\n</ol>",
+            id="notion lists split",
+        ),
+        pytest.param(
+            '<pre class="code"><code class="language-Python" style="white-space:pre-wrap;word-break:break-all">x = 1\ny = 2</code></pre>',
+            "<pre><code>x = 1\ny = 2\n</code></pre>",
+            id="notion code",
+        ),
+        pytest.param(
+            '<div class="s-prose js-post-body" itemprop="text"><p>Use <code>x</code>:</p><pre class="lang-py s-code-block"><code class="hljs language-python"><span class="hljs-keyword">import</span> os\n</code></pre><blockquote class="spoiler" data-spoiler="Reveal spoiler"><p>Boo</p></blockquote><p>Press <kbd>Ctrl</kbd>+<kbd>C</kbd></p></div>',
+            "<p>Use <code>x</code>:</p><pre><code>import os\n</code></pre><blockquote><p>Boo</p></blockquote><p>Press <code>Ctrl</code>+<code>C</code></p>",
+            id="so answer",
+        ),
+        pytest.param(
+            '<pre data-code-wrap="rust"><code class="lang-rust">fn main() {}\n</code></pre>',
+            "<pre><code>fn main() {}\n</code></pre>",
+            id="discourse code",
+        ),
+        pytest.param(
+            '<table id="S1.E1" class="ltx_equation ltx_eqn_table"><tbody><tr class="ltx_equation ltx_eqn_row ltx_align_baseline"><td class="ltx_eqn_cell ltx_eqn_center_padleft"></td><td class="ltx_eqn_cell ltx_align_center"><math id="S1.E1.m1" class="ltx_Math" alttext="E=mc^{2}" display="block"><semantics><mrow><mi>E</mi><mo>=</mo><mrow><mi>m</mi><mo>\u2062</mo><msup><mi>c</mi><mn>2</mn></msup></mrow></mrow><annotation encoding="application/x-tex">E=mc^{2}</annotation></semantics></math></td><td class="ltx_eqn_cell ltx_eqn_center_padright"></td><td rowspan="1" class="ltx_eqn_cell ltx_eqn_eqno ltx_align_middle ltx_align_right"><span class="ltx_tag ltx_tag_equation ltx_align_right">(1)</span></td></tr></tbody></table>',
+            "<p>$$E=mc^{2} \\tag{1}$$</p>",
+            id="latexml equation",
+        ),
+        pytest.param(
+            '<h2 class="ltx_title ltx_title_section"><span class="ltx_tag ltx_tag_section">1 </span>Introduction</h2><div class="ltx_para"><p class="ltx_p">We.</p></div>',
+            "<h2>1 Introduction</h2><p>We.</p>",
+            id="latexml section title",
+        ),
+        pytest.param(
+            '<ul class="ltx_itemize"><li class="ltx_item" style="list-style-type:none;"><span class="ltx_tag ltx_tag_item">•</span> <div class="ltx_para"><p class="ltx_p">First</p></div></li><li class="ltx_item" style="list-style-type:none;"><span class="ltx_tag ltx_tag_item">•</span> <div class="ltx_para"><p class="ltx_p">Second</p></div></li></ul>',
+            "<ul><li>First</li><li>Second</li></ul>",
+            id="latexml itemize",
+        ),
+        pytest.param(
+            '<figure class="ltx_table"><figcaption class="ltx_caption"><span class="ltx_tag ltx_tag_table">Table 1: </span>Oils.</figcaption><table class="ltx_tabular ltx_align_middle"><tr class="ltx_tr"><td class="ltx_td ltx_align_left ltx_border_t">A</td><td class="ltx_td">B</td></tr><tr class="ltx_tr"><td class="ltx_td">1</td><td class="ltx_td"><math alttext="\\pm 2" display="inline"><semantics><mrow><mo>±</mo><mn>2</mn></mrow><annotation encoding="application/x-tex">\\pm 2</annotation></semantics></math></td></tr></table></figure>',
+            "<p>Table 1: Oils.</p>\n<table>\n<thead>\n<tr>\n<th></th>\n<th></th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>A</td>\n<td>B</td>\n</tr>\n<tr>\n<td>1</td>\n<td>$\\pm 2$</td>\n</tr>\n</tbody>\n</table>",
+            id="latexml tabular",
+        ),
+        pytest.param(
+            '<span class="ltx_tabular ltx_align_middle"><span class="ltx_tbody"><span class="ltx_tr"><span class="ltx_td ltx_align_left">A</span><span class="ltx_td">B</span></span><span class="ltx_tr"><span class="ltx_td">1</span><span class="ltx_td">2</span></span></span></span>',
+            "<table>\n<thead>\n<tr>\n<th></th>\n<th></th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>A</td>\n<td>B</td>\n</tr>\n<tr>\n<td>1</td>\n<td>2</td>\n</tr>\n</tbody>\n</table>",
+            id="latexml span tabular",
+        ),
+        pytest.param(
+            '<div class="ltx_listing ltx_lst_language_Python ltx_lstlisting"><div class="ltx_listing_data"><a href="data:text/plain;base64,YT0x" download="">⬇</a></div><div id="lstnumberx1" class="ltx_listingline"><span class="ltx_tag ltx_tag_listingline">1</span><span class="ltx_text ltx_lst_identifier">a</span>=1</div><div id="lstnumberx2" class="ltx_listingline"><span class="ltx_tag ltx_tag_listingline">2</span><span class="ltx_text ltx_lst_space">  </span>b</div></div>',
+            '<pre><code class="language-Python">a=1\n  b\n</code></pre>',
+            id="latexml listing",
+        ),
+        pytest.param(
+            '<div class="jp-RenderedText jp-OutputArea-output" data-mime-type="text/plain" tabindex="0"><pre>a   b\n1   2\n</pre></div>',
+            "<pre><code>a   b\n1   2\n</code></pre>",
+            id="jupyter stream",
+        ),
+        pytest.param(
+            '<div class="listingblock"><div class="title">app.rb</div><div class="content"><pre class="rouge highlight"><code data-lang="ruby"><span class="nb">require</span> \'sinatra\' <i class="conum" data-value="1"></i><b>(1)</b>\nget <i class="conum" data-value="2"></i><b>(2)</b></code></pre></div></div><div class="colist arabic"><table><tr><td><i class="conum" data-value="1"></i><b>1</b></td><td>Library import</td></tr><tr><td><i class="conum" data-value="2"></i><b>2</b></td><td>URL mapping</td></tr></table></div>',
+            "<p>app.rb</p>\n<pre><code class=\"language-ruby\">require 'sinatra' (1)\nget (2)\n</code></pre>\n<table>\n<thead>\n<tr>\n<th></th>\n<th></th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td><strong>1</strong></td>\n<td>Library import</td>\n</tr>\n<tr>\n<td><strong>2</strong></td>\n<td>URL mapping</td>\n</tr>\n</tbody>\n</table>",
+            id="asciidoctor callouts",
+        ),
+        pytest.param(
+            '<div class="admonitionblock note"><table><tr><td class="icon"><div class="title">Note</div></td><td class="content"><div class="paragraph"><p>Careful.</p></div></td></tr></table></div>',
+            "<p>Note</p><p>Careful.</p>",
+            id="asciidoctor admonition",
+        ),
+        pytest.param(
+            '<table class="tableblock frame-all grid-all stretch"><colgroup><col><col></colgroup><thead><tr><th class="tableblock halign-left">A</th><th class="tableblock">B</th></tr></thead><tbody><tr><td class="tableblock"><p class="tableblock">1</p></td><td class="tableblock"><div class="content"><div class="ulist"><ul><li><p>x</p></li><li><p>y</p></li></ul></div></div></td></tr></tbody></table>',
+            "<table>\n<thead>\n<tr>\n<th>A</th>\n<th>B</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n<td>- x<br>- y</td>\n</tr>\n</tbody>\n</table>",
+            id="asciidoctor table",
+        ),
+        pytest.param(
+            '<div class="listingblock"><div class="content"><pre class="rouge highlight nowrap"><code data-lang="ruby"><table class="linenotable"><tbody><tr><td class="linenos gl"><pre class="lineno">1\n2\n</pre></td><td class="code"><pre>a\nb\n</pre></td></tr></tbody></table></code></pre></div></div>',
+            "<pre><code>a\nb\n</code></pre>",
+            id="asciidoctor linenos table",
+        ),
+        pytest.param(
+            '<div class="stemblock"><div class="content">\\[a_1*b*c\\]</div></div><script src="https://cdn/MathJax.js"></script>',
+            "<p>$$a_1<em>b</em>c$$</p>",
+            id="asciidoctor stem",
+        ),
+        pytest.param(
+            '<h2 id="hello"><a class="header" href="#hello">Hello, World!</a></h2><pre><div class="buttons"><button class="fa fa-copy clip-button" title="Copy to clipboard" aria-label="Copy to clipboard"><i class="tooltiptext"></i></button><button class="fa fa-play play-button" hidden="" title="Run this code"></button></div><pre class="playground"><code class="language-rust edition2021 hljs"><span class="boring">#![allow(unused)]\n</span><span class="boring">fn main() {\n</span>let x = 5;\n<span class="boring">}</span></code></pre></pre>',
+            '<h2>Hello, World!</h2>\n<pre><code class="language-rust">#![allow(unused)]\nfn main() {\nlet x = 5;\n}\n</code></pre>',
+            id="mdbook",
+        ),
+        pytest.param(
+            '<pre><code class="language-console">$ cargo new\n</code></pre><p><span class="filename">Filename: src/main.rs</span></p>',
+            "<pre><code>$ cargo new\n</code></pre><p>Filename: src/main.rs</p>",
+            id="mdbook simple",
+        ),
+        pytest.param(
+            '<pre class="rust item-decl"><code>pub fn join&lt;T&gt;(\n    a: <a class="enum" href="/x">Option</a>&lt;T&gt;,\n) -&gt; T<div class="where">where\n    T: Send,</div></code></pre><h2 id="examples"><a class="doc-anchor" href="#examples">§</a>Examples</h2><div class="example-wrap"><pre class="rust rust-example-rendered"><code><span class="kw">let </span>x = <span class="number">5</span>;</code></pre></div>',
+            '<pre><code class="language-rust">pub fn join&lt;T&gt;(\n    a: Option&lt;T&gt;,\n) -&gt; T\nwhere\n    T: Send,\n</code></pre>\n<h2>Examples</h2>\n<pre><code class="language-rust">let x = 5;\n</code></pre>',
+            id="rustdoc fn",
+        ),
+        pytest.param(
+            '<section class="detail" id="get()"><h3>get</h3><div class="member-signature"><span class="modifiers">public</span>&nbsp;<span class="return-type"><a href="V.html" title="class">V</a></span>&nbsp;<span class="element-name">get</span><wbr><span class="parameters">(<a href="K.html">K</a>&nbsp;key)</span></div><div class="block">Returns it.</div><dl class="notes"><dt>Parameters:</dt><dd><code>key</code> - the key</dd><dt>Returns:</dt><dd>the value</dd></dl></section>',
+            '<h3>get</h3>\n<p>public <a href="https://example.com/dir/V.html">V</a> get(<a href="https://example.com/dir/K.html">K</a> key)</p>\n<p>Returns it.</p>\n<p>Parameters:\n: <code>key</code> - the key</p>\n<p>Returns:\n: the value</p>',
+            id="javadoc method",
+        ),
+        pytest.param(
+            '<pre class="shiki github-dark twoslash lsp"><code><span class="line"><span>const </span><span><span class="twoslash-hover"><span class="twoslash-popup-container"><code class="twoslash-popup-code"><span>const a: number</span></code></span>a</span></span><span> = 1</span></span></code></pre>',
+            "<pre><code>const a = 1\n</code></pre>",
+            id="shiki twoslash",
+        ),
+        pytest.param(
+            '<pre class="line-numbers language-css" tabindex="0"><code class="language-css"><span class="token selector">p</span> {}\nq<span aria-hidden="true" class="line-numbers-rows"><span></span><span></span></span></code></pre>',
+            "<pre><code>p {}\nq\n</code></pre>",
+            id="prism line numbers",
+        ),
+        pytest.param(
+            '<pre><code class="language-js hljs"><table class="hljs-ln"><tbody><tr><td class="hljs-ln-line hljs-ln-numbers" data-line-number="1"><div class="hljs-ln-n" data-line-number="1"></div></td><td class="hljs-ln-line hljs-ln-code" data-line-number="1">a</td></tr><tr><td class="hljs-ln-line hljs-ln-numbers" data-line-number="2"></td><td class="hljs-ln-line hljs-ln-code">  b</td></tr></tbody></table></code></pre>',
+            "<pre><code>a\n  b\n</code></pre>",
+            id="hljs ln table",
+        ),
+        pytest.param(
+            '<div class="language-ruby highlighter-rouge"><div class="highlight"><pre class="highlight"><code><table class="rouge-table"><tbody><tr><td class="rouge-gutter gl"><pre class="lineno">1\n2\n</pre></td><td class="rouge-code"><pre>a\nb\n</pre></td></tr></tbody></table></code></pre></div></div>',
+            "<pre><code>a\nb\n</code></pre>",
+            id="rouge jekyll table",
+        ),
+        pytest.param(
+            '<div class="language-diff highlighter-rouge"><div class="highlight"><pre class="highlight"><code><span class="gd">-old\n</span><span class="gi">+new\n</span></code></pre></div></div>',
+            "<pre><code>-old\n+new\n</code></pre>",
+            id="rouge diff",
+        ),
+        pytest.param(
+            '<div class="gatsby-highlight" data-language="jsx"><pre class="language-jsx"><code class="language-jsx"><span class="gatsby-highlight-code-line">a</span>b</code></pre></div>',
+            '<pre><code class="language-jsx">a\nb\n</code></pre>',
+            id="gatsby code",
+        ),
+        pytest.param(
+            "<ul><li>a</li><ul><li>b</li></ul><li>c</li></ul>",
+            "<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>",
+            id="nested lists sibling ul",
+        ),
+        pytest.param(
+            "<p>word<strong> bold </strong>word<em> </em>end</p>",
+            "<p>word <strong>bold</strong> word end</p>",
+            id="emphasis empty space",
+        ),
+        pytest.param(
+            "<p><strong><code>x</code></strong>: text and <em><code>y</code>s</em></p>",
+            "<p><strong><code>x</code></strong>: text and <em><code>y</code>s</em></p>",
+            id="emphasis nested code",
+        ),
+        pytest.param(
+            '<h1><img src="https://example.com/l.png" alt="Logo"><br>Title<br>Sub</h1><p>x</p>',
+            '<h1><img src="https://example.com/l.png" alt="Logo" /> Title Sub</h1>\n<p>x</p>',
+            id="heading with br and img",
+        ),
+        pytest.param(
+            '<a href="https://example.com/x"><h3>Card</h3><p>Words here.</p></a>',
+            '<h3><a href="https://example.com/x">Card</a></h3><p>Words here.</p>',
+            id="link with block",
+        ),
+        pytest.param(
+            "<table><thead><tr><th colspan=2>Both</th></tr><tr><th>A</th><th>B</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody></table>",
+            "<table><thead><tr><th>Both</th><th></th></tr></thead><tbody><tr><td>A</td><td>B</td></tr><tr><td>1</td><td>2</td></tr></tbody></table>",
+            id="table with thead two rows",
+        ),
+        pytest.param(
+            "<table><tr><th>A<th>B<tr><td rowspan=2>x<td>1<tr><td>2</table>",
+            "<table><thead><tr><th>A</th><th>B</th></tr></thead><tbody><tr><td>x</td><td>1</td></tr><tr><td></td><td>2</td></tr></tbody></table>",
+            id="table rowspan",
+        ),
+        pytest.param(
+            "<dl><div><dt>A</dt><dd>1</dd></div><div><dt>B</dt><dd>2</dd></div></dl>",
+            "<p>A : 1</p><p>B : 2</p>",
+            id="dl with div groups",
+        ),
+        pytest.param("<ruby>漢<rt>kan</rt>字<rt>ji</rt></ruby>", "<p>漢(kan)字(ji)</p>", id="ruby no rp"),
+        pytest.param(
+            '<video controls poster="/p.jpg"><source src="/v.webm" type="video/webm"><track src="/c.vtt" kind=captions><p>No video? <a href="/v.webm">Download</a></p></video>',
+            '<p><a href="https://example.com/v.webm">video</a></p>',
+            id="video fallback track",
+        ),
+        pytest.param(
+            '<img class="lazyload" data-srcset="https://example.com/a-300.jpg 300w, https://example.com/a-600.jpg 600w" alt="A" src="data:image/gif;base64,R0lGOD">',
+            '<p><img src="https://example.com/a-300.jpg" alt="A"></p>',
+            id="img srcset only lazy noscript",
+        ),
+        pytest.param(
+            '<blockquote class="twitter-tweet"><p lang="en" dir="ltr">just setting up<br>my twttr</p>&mdash; jack (@jack) <a href="https://twitter.com/jack/status/20">March 21, 2006</a></blockquote><script async src="https://platform.twitter.com/widgets.js"></script>',
+            '<blockquote><p>just setting up<br>my twttr</p><p>— jack (@jack) <a href="https://twitter.com/jack/status/20">March 21, 2006</a></p></blockquote>',
+            id="blockquote tweet",
+        ),
+        pytest.param(
+            '<div role="list"><div role="listitem">One</div><div role="listitem">Two</div></div>',
+            "<ul>\n<li>One</li>\n<li>Two</li>\n</ul>",
+            id="aria list",
+        ),
+        pytest.param(
+            "<pre>a<br>&nbsp;&nbsp;b<br><br>c</pre>", "<pre><code>a\n  b\n\nc\n</code></pre>", id="pre with br and nbsp"
+        ),
+        pytest.param(
+            "<pre><div>a</div><div>  b</div><div><br></div><div>c</div></pre>",
+            "<pre><code>a\n  b\n\nc\n</code></pre>",
+            id="pre divs per line (Google docs/CodePen)",
+        ),
+        pytest.param(
+            '<pre class="prettyprint linenums"><ol class="linenums"><li class="L0"><span class="kwd">a</span></li><li class="L1">  b</li></ol></pre>',
+            "<pre><code>a\n  b\n</code></pre>",
+            id="pre ol li lines",
+        ),
+        pytest.param(
+            '<div class="syntaxhighlighter java"><table border="0"><tbody><tr><td class="gutter"><div class="line number1">1</div><div class="line number2">2</div></td><td class="code"><div class="container"><div class="line number1"><code class="java keyword">int</code> <code class="java plain">a;</code></div><div class="line number2"><code class="java spaces">&nbsp;&nbsp;</code><code class="java plain">b;</code></div></div></td></tr></tbody></table></div>',
+            "<pre><code>int a;\n  b;\n</code></pre>",
+            id="syntaxhighlighter table",
+        ),
+        pytest.param(
+            '<figure class="highlight python"><table><tr><td class="gutter"><pre><span class="line">1</span><br><span class="line">2</span><br></pre></td><td class="code"><pre><span class="line">a</span><br><span class="line">  b</span><br></pre></td></tr></table></figure>',
+            "<pre><code>a\n  b\n</code></pre>",
+            id="hexo highlight",
+        ),
+        pytest.param(
+            '<div class="code-example"><div class="example-header"><span class="language-name">js</span><button type="button" class="icon copy-icon"><span class="visually-hidden">Copy to Clipboard</span></button></div><pre class="brush: js notranslate"><code>a();</code></pre></div>',
+            "<pre><code>a();\n</code></pre>",
+            id="mdn example",
+        ),
+        pytest.param(
+            '<div class="codeHeader" data-bi-name="code-header"><span class="language">C#</span><button class="action position-relative" data-bi-name="copy"><span class="icon"></span><span>Copy</span><div class="successful-copy-alert" aria-hidden="true"><span class="icon"></span></div></button></div><pre tabindex="0" class="has-inner-focus"><code class="lang-csharp" data-author-content="x"><span><span class="hljs-keyword">int</span> a;</span></code></pre>',
+            "<pre><code>int a;\n</code></pre>",
+            id="ms learn",
+        ),
+        pytest.param(
+            '<div class="cell"><details class="code-fold"><summary>Code</summary><div class="sourceCode cell-code" id="cb1"><pre class="sourceCode r code-with-copy"><code class="sourceCode r"><span id="cb1-1"><a href="#cb1-1" aria-hidden="true" tabindex="-1"></a>x <span class="ot">&lt;-</span> 1</span>\n<span id="cb1-2"><a href="#cb1-2" aria-hidden="true" tabindex="-1"></a>x</span></code><button title="Copy to Clipboard" class="code-copy-button"><i class="bi"></i></button></pre></div></details><div class="cell-output cell-output-stdout"><pre><code>[1] 1</code></pre></div></div>',
+            "<p>Code</p><pre><code>x &lt;- 1\nx\n</code></pre><pre><code>[1] 1\n</code></pre>",
+            id="quarto callout+code fold",
+        ),
+        pytest.param(
+            '<div class="expressive-code"><figure class="frame has-title not-content"><figcaption class="header"><span class="title">src/a.js</span></figcaption><pre data-language="js"><code><div class="ec-line"><div class="gutter"><div class="ln" aria-hidden="true">1</div></div><div class="code"><span style="--0:#c792ea">const</span> a</div></div><div class="ec-line mark"><div class="gutter"><div class="ln" aria-hidden="true">2</div></div><div class="code"><span class="indent">  </span>b</div></div></code></pre><div class="copy"><button title="Copy to clipboard" data-copied="Copied!" data-code="x"><div></div></button></div></figure></div>',
+            "<p>src/a.js</p><pre><code>const a\n  b\n</code></pre>",
+            id="starlight expressive code",
+        ),
+        pytest.param(
+            '<div class="hint"><div><svg></svg></div><div><p>Hint words.</p></div></div><div class="group/codeblock"><div><span>terminal</span><button>Copy</button></div><pre class="p-4"><code id="x" class="min-w-full"><span class="highlight-line"><span class="highlight-line-number"></span><span class="highlight-line-content">a</span></span><span class="highlight-line"><span class="highlight-line-content">b</span></span></code></pre></div>',
+            "<p>Hint words.</p>\n<p>terminal</p>\n<pre><code>a\nb\n</code></pre>",
+            id="gitbook",
+        ),
+    ],
+)
+def test_what_sites_and_generators_write_is_rendered_again_as_it_is_meant(html: str, rendered: str) -> None:
+    assert tree_of(RENDERER.render(markdown(html))) == tree_of(rendered)
+
+
 BASE = "https://example.com/"
 
 

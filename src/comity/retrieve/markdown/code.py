@@ -10,12 +10,16 @@ from typing import Final
 from comity.retrieve.page.tree import Node, Text, Tree, is_block
 
 NUMBERS: Final = re.compile(
-    r"\b(?:linenos?|line-?numbers?|line-number|gutter|blob-num|lineno|lnt?|crayon-nums?|rouge-gutter|hljs-ln-numbers)\b"
+    r"\b(?:linenos?|line-?numbers?|blob-num|crayon-nums?|rouge-gutter|hljs-ln-numbers|ltx_tag_listingline)\b"
+    r"|(?<![\w-])(?:lnt?|gutter)(?![\w-])"
 )
 """Classes of elements that hold numbers of lines."""
+LINES: Final = re.compile(r"(?:^|[\s-])line(?=\s|$)")
+"""Classes of elements that hold a line each."""
 _LANGUAGE: Final = re.compile(r"[A-Za-z0-9+#]{1,20}")
 _STATED: Final = re.compile(
-    r"(?:language|lang|highlight-source|highlight-text|highlight|mw-highlight-lang|brush:)-?([A-Za-z0-9+#]{1,20})(?:-basic)?;?"
+    r"(?:language|lang|highlight-source|highlight-text|highlight|mw-highlight-lang|ltx_lst_language_|brush:)-?"
+    r"([A-Za-z0-9+#]{1,20})(?:-basic)?;?"
 )
 _BEFORE: Final = frozenset(("hljs", "brush:", "sourceCode", "prettyprint", "prism", "chroma"))
 _NO_LANGUAGE: Final = frozenset(
@@ -32,6 +36,7 @@ _NAMED: Final = frozenset(
     " toml ts tsx typescript vue xml yaml zsh text plaintext plain console".split()
 )
 _MOST_BESIDE: Final = 12
+_MOST_TOOLS: Final = 3  # on one side of a piece of code
 _MOST_PARTS: Final = 20
 _LONGEST_LABEL: Final = 40
 _TOOLS: Final = frozenset("div span button header label small".split())
@@ -40,74 +45,115 @@ _AROUND: Final = ("body", "main", "article", "section", "td", "li", "blockquote"
 
 def marked(tree: Tree) -> None:
     """Have each piece of code be one `pre`, without what is there to copy it or to tell its language."""
+    for listing in tree.holding(("ltx_listing",), ("div",)):
+        if "ltx_lstlisting" in listing.attributes["class"].split():
+            listing.name = "pre"
+            listing.children = [
+                each for each in listing.elements() if "ltx_listingline" in each.attributes.get("class", "")
+            ]
+            tree.named.setdefault("pre", []).append(listing)
     tables = [table for table in tree.named.get("table", ()) if _take_table(table) is not None]
+    places: dict[Node, dict[Node, int]] = {}
     for pre in (*tables, *tree.named.get("pre", ())):
-        _drop_tools(pre)
+        _drop_tools(pre, places)
     for code in tree.named.get("code", ()):
         if any(child.name == "br" for child in code.elements()):
             _take_lines(code)
 
 
 def _take_table(table: Node) -> Node | None:
-    """A table of numbers of lines and lines is one piece of code."""
+    """A table of numbers of lines and lines is one piece of code; a difference has two columns of numbers, and what
+    each line is as an attribute.
+    """
     rows: list[Node] = []
     for part in table.elements():
         if part.name != "colgroup":
             rows += [part] if part.name == "tr" else part.elements() if part.name == "tbody" else [part]
     cells = [[cell for cell in row.elements() if cell.name == "td"] for row in rows if row.name == "tr"]
-    if not cells or len(cells) < len(rows) or any(len(row) != 2 or not _is_number(row[0]) for row in cells):
+    if not cells or len(cells) < len(rows) or not all(_is_line(row) for row in cells):
         return None
-    for row, (_, cell) in zip(rows, cells, strict=True):
+    for row, (*_, cell) in zip(rows, cells, strict=True):
         row.children = [cell]
+        marked = (each.attributes.get("data-code-marker") for each in (cell, *cell.elements()))
+        if mark := next(filter(None, marked), ""):
+            cell.children.insert(0, Text(mark))
         if len(rows) > 1 and not cell.text().strip():
             cell.children = [Text("\n")]
     table.children = [part for part in table.elements() if part.name != "colgroup"]
     for part in table.elements():
         part.children = [*part.elements()]
     table.name = "pre"
-    for inner in cells[0][1].elements():
+    for inner in cells[0][-1].elements():
         if inner.name == "pre" and (said := language(inner)):
             table.attributes["data-lang"] = said
     return table
 
 
-def _is_number(cell: Node) -> bool:
-    said = cell.attributes.get("class", "")
-    return NUMBERS.search(said) is not None or said == "lntd"
+def _is_line(row: list[Node]) -> bool:
+    """Whether cells are a line of code behind one number or two."""
+    said = [cell.attributes.get("class", "") for cell in row]
+    return 2 <= len(row) <= 3 and all(NUMBERS.search(each) or each == "lntd" for each in said[:-1])
 
 
-def _drop_tools(pre: Node) -> None:
-    """Skip the buttons that copy code, and the labels of its language, around it and at its ends."""
+def is_number(node: Node) -> bool:
+    """Whether an element within code holds the number of a line: by its class, or as what cannot be copied."""
+    if node.name not in ("td", "span", "div"):
+        return False
+    if NUMBERS.search(node.attributes.get("class", "")):
+        return True
+    style = node.attributes.get("style", "")
+    return "user-select" in style and "none" in style and node.text().strip().isdigit()
+
+
+def _drop_tools(pre: Node, places: dict[Node, dict[Node, int]]) -> None:
+    """Skip the buttons that copy code, the labels of its language and the numbers of its lines, around it and at its
+    ends. `places`: of what stands in an element, filled as it is asked for.
+    """
     for each in pre.elements()[:2] + pre.elements()[-1:]:
-        each.skipped |= each.name in _TOOLS and each.name != "span" and _label(each) == ""
+        each.skipped |= each.name in _TOOLS and each.name != "span" and _label(each) == ("", True)
     child, around = pre, pre.parent
     for _ in range(3):
-        if around is None or around.name in _AROUND:
+        if around is None:
             return
-        if len(around.children) > _MOST_BESIDE:
-            return
-        for each in around.elements():
-            if each is child or not (each.name in _TOOLS or "-" in each.name):
-                continue
-            label = _label(each)
-            if label is None:
+        is_shared = around.name in _AROUND or len(around.children) > _MOST_BESIDE
+        for each in _beside(child, around, places):
+            label, copies = _label(each) or (None, False)
+            if NUMBERS.search(each.attributes.get("class", "")) and all(map(str.isdigit, each.text().split())):
+                each.skipped = True
+            if label is None or (is_shared and not copies):
                 continue
             known = language(pre)
             if not label or label in _NAMED or label == known:
                 each.skipped = True
                 if label and not known and label not in _NO_LANGUAGE:
                     pre.attributes["data-lang"] = label
+            elif copies:
+                for button in each.below("button"):
+                    button.skipped |= _label(button) == ("", True)
+        if is_shared:
+            return
         child, around = around, around.parent
 
 
-def _label(node: Node) -> str | None:
-    """What a short element says but that it copies, in lower case; None of others."""
+def _beside(child: Node, around: Node, places: dict[Node, dict[Node, int]]) -> list[Node]:
+    """The elements that may be tools and stand right before and behind one."""
+    if around not in places:
+        places[around] = {each: place for place, each in enumerate(around.elements())}
+    elements = [*places[around]]
+    at = places[around][child]
+    near = (*elements[max(0, at - _MOST_TOOLS) : at], *elements[at + 1 : at + 1 + _MOST_TOOLS])
+    return [each for each in near if each.name in _TOOLS or "-" in each.name]
+
+
+def _label(node: Node) -> tuple[str, bool] | None:
+    """What a short element says but that it copies, in lower case, and whether it says that; None of others."""
     parts: list[str] = []
     stack: list[Node | Text] = [node]
     for _ in range(_MOST_PARTS):
         if not stack:
             words = " ".join(" ".join(parts).split())
-            return _COPY.sub("", words).strip().lower() if 0 < len(words) < _LONGEST_LABEL else None
+            label, count = _COPY.subn("", words)
+            return (label.strip().lower(), count > 0) if 0 < len(words) < _LONGEST_LABEL else None
         each = stack.pop()
         if isinstance(each, Text):
             parts.append(each.text[:_LONGEST_LABEL])
@@ -156,7 +202,9 @@ def language(pre: Node) -> str:
     """The language that a `pre`, the `code` in it or what stands around them name: `language-python`, `hljs python`,
     `brush: python`, `data-lang`.
     """
-    inner = next((child for child in pre.elements() if child.name == "code"), None)
+    inner = next((child for child in pre.elements() if child.name in ("code", "pre")), None)
+    if inner is not None and inner.name == "pre":  # a book's example that can be run stands in two
+        inner = next((child for child in inner.elements() if child.name == "code"), inner)
     around = pre.parent
     for node in filter(None, (pre, inner, around, around.parent if around is not None else None)):
         own = node is pre or node is inner
@@ -173,4 +221,5 @@ def language(pre: Node) -> str:
                 continue
             if _LANGUAGE.fullmatch(language) and not _STATED.fullmatch(language):
                 return "" if language in _NO_LANGUAGE else language
-    return ""
+    bare = pre.attributes.get("class", "").split()[:1]
+    return bare[0] if bare and len(bare[0]) > 1 and bare[0] in _NAMED - _NO_LANGUAGE else ""

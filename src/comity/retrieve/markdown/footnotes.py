@@ -124,7 +124,9 @@ def _is_mark(node: Node, leading: Set[str]) -> bool:
 
 def _note(target: Node | None, mark: Node) -> Node | None:
     """The element that is the note: what the fragment names, or what stands around an anchor that it names."""
-    node = target
+    if target is None or target in mark.around():  # a mark in its own note, or beside the heading that it leads to
+        return None
+    node: Node | None = target
     while node is not None and node.name not in _HOLDS_NOTE and not (node is target and node.name == "table"):
         if node.name == "dt" and node.parent is not None:  # the label of a note, which is what follows
             siblings = node.parent.children

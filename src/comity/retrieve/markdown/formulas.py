@@ -72,9 +72,25 @@ def marked(tree: Tree) -> None:
             _become(
                 tree, node, said.removeprefix("{\\displaystyle").removesuffix("}") if "displaystyle" in said else said
             )
-
+    for table in tree.holding(("ltx_eqn_table",), ("table",)):
+        for row in table.below("tr"):
+            _become_row(tree, row)
+        for each in (table, *table.below("tbody", "tr", "td")):
+            each.name = "div"
     if any(_DRAWS.search(node.attributes.get("src", "")) for node in tree.named.get("script", ())):
         _mark_text(tree)
+
+
+def _become_row(tree: Tree, row: Node) -> None:
+    """Have a row of a table that sets formulas (LaTeXML) be one formula with its number."""
+    formulas = row.below("math")
+    numbers = (each for each in row.below("span") if "ltx_tag_equation" in each.attributes.get("class", ""))
+    if formulas:
+        tex = " ".join(each.text().strip().removeprefix(r"\displaystyle") for each in formulas)
+        if number := _NUMBER.search(next((each.text() for each in numbers), "")):
+            tex = rf"{tex} \tag{{{number[0]}}}"
+        _become(tree, formulas[0], tex, display=True)
+        row.children = [formulas[0]]
 
 
 def _mark_text(tree: Tree) -> None:

@@ -85,12 +85,12 @@ def settled(text: str) -> str:
 def _emphasised(match: re.Match[str]) -> str:
     text, core = match.string, match[2]
     first, last = match.span()
-    while text[first - 2 : first - 1] == "\x1d":
+    while first > 1 and text[first - 2] == "\x1d":
         first -= 2
     while text[last : last + 1] == "\x1c":
         last += 2
     lead = trail = ""
-    if _is_letter(text[first - 1 : first]) and not _is_letter(core.lstrip("*~")[:1]):
+    if first > 0 and _is_letter(text[first - 1]) and not _is_letter(core.lstrip("*~")[:1]):
         signs = _SIGNS_FIRST.match(core)
         lead = signs[0] if signs is not None else core
         core = core[len(lead) :]

@@ -13,7 +13,7 @@ from typing import Final
 from comity import urls
 from comity.errors import ExtractionFailed
 from comity.retrieve.markdown import tables
-from comity.retrieve.markdown.code import NUMBERS, language
+from comity.retrieve.markdown.code import LINES, is_number, language
 from comity.retrieve.markdown.footnotes import Footnotes
 from comity.retrieve.markdown.inline import (
     BREAK,
@@ -33,6 +33,7 @@ from comity.retrieve.page.tree import Node, Text, Tree, is_block
 
 _LONGEST_REFERENCE: Final = 8192
 _DEEPEST_INDENT: Final = 24
+_NEAR: Final = 4  # elements around a link in a heading
 _CHECK_EVERY: Final = 256
 # Where an image alone is the button that shares a page, or leads to who publishes it.
 _SHARING: Final = re.compile(
@@ -41,7 +42,11 @@ _SHARING: Final = re.compile(
     re.IGNORECASE,
 )
 # A block of nothing but images that lead elsewhere: before and after the content, logos and advertisements.
-_LINKED_IMAGES: Final = re.compile(r"(?:(?:(?:[-*]|\d+[.)]) +)?\[!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)\]\([^()]*\)\s*)+")
+_LINKED_IMAGES: Final = re.compile(
+    r"(?:(?:(?:[-*]|\d+[.)]) +)?\[!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)\]"
+    r"\((?![^()]*\.(?i:jpe?g|png|webp|avif|gif)[?)])[^()]*\)\s*)+"
+)
+_IMAGE: Final = re.compile(r"!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)")
 _UNSEEN: Final = re.compile("[\\s\\u200b-\\u200f\\u2060\\ufeff\\ue000-\\uf8ff]+")
 """What a reader does not see, and glyphs of icon fonts."""
 _NOTE_MARK: Final = re.compile(r"\s*(?:\\\[|\()?(\[\^\d+\](?:\s*[,;–-]\s*\[\^\d+\])*)(?:\\\]|\))?\s*")
@@ -57,6 +62,7 @@ _PLACEHOLDER: Final = re.compile(
 )
 # One of these stands in whatever the expression above finds, and is found faster.
 _PLACEHOLDING: Final = "data: blank placeholder spacer pixel transparent loading lazy 1x1".split()
+_BULLETS: Final = frozenset("•·▪◦‣●○■–")
 _BULLET: Final = re.compile(r"(?m)^(?:-|(\d+)\.)(?= )")
 _MOST: Final = 10**9 - 1
 # What would end a link's destination, percent-encoded.
@@ -175,6 +181,8 @@ class Writer:
         if kind is None and "role" in node.attributes:
             role = node.attributes["role"].strip().lower()
             kind = self._heading if role == "heading" else self._table if role in _TABLES else None
+            if role == "list" and all(each.attributes.get("role") == "listitem" for each in node.elements()):
+                kind = self._list
         if node in self._notes.notes:
             self._note(node, out)
         elif kind is not None:
@@ -200,7 +208,10 @@ class Writer:
         elif name in ("video", "audio"):
             run.append(self._medium(node))
         elif name in _CODE:
-            run.append(code_span(self._raw(node)))
+            code = code_span(self._raw(node))
+            link = _all_link(node)
+            target = self._target(link) if link is not None and "[" not in inside else None
+            run.append(code if target is None else f"[{code}]({target})")
         elif name == "a":
             self._anchor(node, run, inside)
         elif name == "math":
@@ -228,7 +239,7 @@ class Writer:
         """An element's content on one line, for a heading or a cell."""
         parts: list[Block] = []
         self.container(node, parts)
-        return " ".join(text.replace("\n", " ") for _, text in parts)
+        return " ".join(text.replace("  \n", " ").replace("\n", " ") for _, text in parts)
 
     def is_left_out(self, node: Node) -> bool:
         """Whether nothing of it is written."""
@@ -272,7 +283,7 @@ class Writer:
         if not text or text.isspace():
             return
         text = line_breaks(text)
-        if self._link is not None and "](" not in text:
+        if self._link is not None and ("](" not in text or _IMAGE.fullmatch(text)):
             text, self._link = f"[{text}]({self._link})", None
         out.append(("text", line_starts(text)))
 
@@ -320,6 +331,8 @@ class Writer:
                     run: list[str] = []
                     self.inline(child, run, frozenset())
                     self._flush(run, blocks)
+            if len(blocks) > 1 and (blocks[0][1] in _BULLETS or blocks[0][1] == f"{number}\\."):
+                del blocks[0]  # a list whose style writes no mark of its own
             text = joined(blocks, tight=True)
             if not text:
                 continue
@@ -337,12 +350,18 @@ class Writer:
 
     def _definitions(self, node: Node, out: list[Block]) -> None:
         """Terms with what they mean: a line each where that is a line (`: `, as in pandoc), else as it stands."""
-        others = (child for child in node.children if not isinstance(child, Node) or child.name not in ("dt", "dd"))
+        children: list[Node | Text] = []
+        for each in node.children:  # a `div` may hold a group of them (HTML, 4.4.9)
+            if isinstance(each, Node) and each.name == "div" and not self.is_left_out(each):
+                children += each.children
+            else:
+                children.append(each)
+        others = (child for child in children if not isinstance(child, Node) or child.name not in ("dt", "dd"))
         if any(isinstance(child, Node) or not child.text.isspace() for child in others):
             self.container(node, out)
             return
         parts: list[tuple[str, list[Block]]] = []
-        for child in node.elements():
+        for child in (each for each in children if isinstance(each, Node)):
             if not self.is_left_out(child):
                 blocks: list[Block] = []
                 self.block(child, blocks)
@@ -392,24 +411,36 @@ class Writer:
     def _raw(self, node: Node) -> str:
         """The text of code: lines and indentation as they are."""
         parts: list[str] = []
+        is_open = False  # a line whose end is not written yet
 
         def take(inner: Node) -> None:
+            nonlocal is_open
             for child in inner.children:
                 if isinstance(child, Text):
-                    if child.kept:
+                    if child.kept and child.text:
+                        if is_open and child.text[0] not in "\r\n":
+                            parts.append("\n")
+                        is_open = False
                         parts.append(child.text)
                 elif child.name == "br":
+                    is_open = False
                     parts.append("\n")
                 elif not self.is_left_out(child):
                     self._tick()
-                    if NUMBERS.search(child.attributes.get("class", "")) and child.name in ("td", "span", "div"):
+                    if is_number(child):
                         continue
                     lines = is_block(child) and child.name not in ("td", "th")
-                    if lines and parts and not parts[-1].endswith("\n"):
+                    is_line = child.name == "span" and LINES.search(child.attributes.get("class", "")) is not None
+                    if (is_line and is_open) or (lines and parts and not parts[-1].endswith("\n")):
                         parts.append("\n")
+                        is_open = False
+                    before = len(parts)
                     take(child)
                     if lines and parts and not parts[-1].endswith("\n"):
                         parts.append("\n")
+                        is_open = False
+                    if is_line:
+                        is_open = len(parts) == before or not parts[-1].endswith("\n")
 
         take(node)
         return "".join(parts).replace("\r\n", "\n").replace("\xa0", " ")
@@ -429,6 +460,9 @@ class Writer:
         if "#" in node.attributes.get("href", ""):
             plain = _UNSEEN.sub("", label.replace("\\", ""))
             if plain in _PERMALINKS or not plain:
+                return
+            if _leads_to_its_heading(node):
+                run.append(words)
                 return
         if not label or target is None:
             run.append(words)
@@ -506,6 +540,20 @@ def _is_chosen(node: Node) -> bool:
     return node.words == 0 and node.around()[-1].words > 0
 
 
+def _all_link(node: Node) -> Node | None:
+    """The link that is all that stands in an element."""
+    only = node.children[0] if len(node.children) == 1 else None
+    return only if isinstance(only, Node) and only.name == "a" and only.children else None
+
+
+def _leads_to_its_heading(link: Node) -> bool:
+    """Whether a link leads to the heading that it stands in."""
+    around = link.around()[:_NEAR]
+    place = link.attributes["href"]
+    stands = any(each.name in _HEADINGS for each in around)
+    return stands and place[:1] == "#" and any(each.attributes.get("id") == place[1:] for each in around)
+
+
 def _is_placeholder(source: str) -> bool:
     lower = source.lower()
     return any(word in lower for word in _PLACEHOLDING) and _PLACEHOLDER.search(source) is not None
@@ -520,7 +568,7 @@ def _begins_item(node: Node) -> bool:
     """Whether it is the first thing in an item of a list."""
     for child, around in pairwise(node.around()):
         before = around.children[: around.children.index(child)]
-        if any(isinstance(each, Node) or not each.text.isspace() for each in before):
+        if any((each.text() if isinstance(each, Node) else each.text).strip() for each in before):
             return False
         if around.name not in ("p", "label", "span", "div"):
             return around.name == "li"

@@ -86,10 +86,10 @@ def _rows(table: Node, writer: Writer) -> tuple[list[list[Node]], list[list[Node
 
 
 def _is_layout(table: Node, rows: list[list[Node]]) -> bool:
-    """Whether it is no table of data: one column, or more in a cell than a cell can hold."""
+    """Whether it is no table of data: one column, one row without a head, or more in a cell than a cell can hold."""
     if table.attributes.get("role", "").lower() in ("presentation", "none"):
         return True
-    if max(map(len, rows), default=0) < 2:
+    if max(map(len, rows), default=0) < 2 or (len(rows) == 1 and not any(_part(cell) == "th" for cell in rows[0])):
         return True
     for row in rows:
         for cell in row:

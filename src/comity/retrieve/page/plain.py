@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from comity.retrieve.page.tree import Node, Tree
+from comity.retrieve.page.tree import Node, Text, Tree
 
 _PLAYERS: Final = re.compile(
     r"(?:https?:)?//(?:[\w-]+\.)*"
@@ -27,13 +27,19 @@ _LITE: Final = {
 }
 _ID: Final = re.compile(r"[\w-]{1,40}")
 _FILE: Final = re.compile(r"\.(?:jpe?g|png|webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
-_TOOLS: Final = re.compile(r"(?:^|\s)(?:mw-editsection|material-(?:icons|symbols)(?:-\w+)?)(?:\s|$)")
-"""Classes of links that edit the page, and of icons whose text is the name of a glyph."""
+_TABULAR: Final = {"ltx_tabular": "table", "ltx_thead": "thead", "ltx_tbody": "tbody", "ltx_tr": "tr", "ltx_td": "td"}
+"""Classes by which LaTeXML writes a table in elements that may stand in a sentence."""
+_LISTS: Final = ("bulleted-list", "numbered-list", "to-do-list")
+"""Classes of the lists of Notion, in each of which one item stands."""
+_TOOLS: Final = re.compile(
+    r"(?:^|\s)(?:mw-editsection|material-(?:icons|symbols)(?:-\w+)?|twoslash-popup-container)(?:\s|$)"
+)
+"""Classes of links that edit the page, of icons whose text is the name of a glyph, of what explains code at a touch."""
 
 
 def plain(tree: Tree) -> None:
     """Have a page's players, images and tools be what later passes know them as."""
-    for node in tree.holding(("mw-editsection", "material-"), ("span", "div", "i")):
+    for node in tree.holding(("mw-editsection", "material-", "twoslash-"), ("span", "div", "i")):
         node.skipped |= _TOOLS.search(node.attributes.get("class", "")) is not None
     for node in tree.all("iframe", "amp-iframe"):
         source = next((node.attributes[name] for name in _SOURCES if "//" in node.attributes.get(name, "")), "")
@@ -44,9 +50,44 @@ def plain(tree: Tree) -> None:
             if _ID.fullmatch(identity := node.attributes.get(attribute, "")):
                 node.attributes.setdefault("title", node.attributes.get("playlabel", ""))
                 _become(node, "video", place + identity)
+    for node in tree.holding(tuple(_TABULAR), ("span",)):
+        _become_tabular(tree, node)
+    for around in {node.parent for node in tree.holding(_LISTS, ("ul", "ol"))}:
+        if around is not None:
+            _join_lists(around)
+    for node in tree.holding(("checkbox-on", "checkbox-off"), ("div",)):
+        node.name, node.apart = "input", False
+        node.attributes |= {"type": "checkbox"} | ({"checked": ""} if "checkbox-on" in node.attributes["class"] else {})
+    for node in tree.all("video", "audio"):  # what else stands in it is for who cannot play it
+        node.children = [each for each in node.elements() if each.name == "source"]
+        node.blocky = False
     for node in tree.all("amp-img", "amp-anim"):
         _become(node, "img", node.attributes.get("src", ""))
     _show_images(tree)
+
+
+def _become_tabular(tree: Tree, node: Node) -> None:
+    name = next((_TABULAR[each] for each in node.attributes["class"].split() if each in _TABULAR), "")
+    if name:
+        node.name, node.apart = name, True
+        tree.named.setdefault(name, []).append(node)
+        for each in node.around()[1:]:
+            each.blocky = True
+
+
+def _join_lists(around: Node) -> None:
+    """Have the items of lists of one kind that follow each other stand in the first one."""
+    children: list[Node | Text] = []
+    for each in around.children:
+        before = children[-1] if children else None
+        kinds = [node.attributes.get("class") for node in (before, each) if isinstance(node, Node)]
+        if isinstance(each, Node) and isinstance(before, Node) and kinds[0] == kinds[1] and kinds[0] in _LISTS:
+            before.children += each.children
+            for item in each.elements():
+                item.parent = before
+        else:
+            children.append(each)
+    around.children = children
 
 
 def _become(node: Node, name: str, source: str) -> None:
