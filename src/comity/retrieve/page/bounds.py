@@ -24,7 +24,7 @@ MAX_SOURCE = 16 * 1024 * 1024
 """Characters of a page that are looked at."""
 MAX_HTML = 4 * 1024 * 1024
 """Characters of a page that are read, its scripts not counted."""
-MAX_TAGS = 300_000
+MAX_TAGS = 500_000
 """Tags of a page that are read."""
 MAX_ATTRIBUTES = 1_000
 """Attributes of one tag; a page with more is refused."""
