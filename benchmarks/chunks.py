@@ -6,6 +6,7 @@ PAGES holds `html/ID.html.gz` and `truth.jsonl.gz`. Scripts are off and nothing 
 """
 
 import argparse
+import base64
 import contextlib
 import gzip
 import json
@@ -21,8 +22,21 @@ from playwright.sync_api import Page, sync_playwright
 from comity.retrieve.extraction import ExtractedPage, read
 from comity.retrieve.pieces import Chunk
 
+_ARGUMENTS = ["--no-sandbox", "--blink-settings=imagesEnabled=false"]  # images that fail move what stands below them
 _ABOVE = 30_000  # pixels put above a page: who is led to a passage has scrolled past them
-_BEFORE = f"<style>*{{scroll-behavior:auto !important}}</style><div style='height:{_ABOVE}px !important'></div>"
+_BEFORE = (
+    "<style>*{scroll-behavior:auto !important} ::target-text{background:#01fe03 !important}</style>"
+    f"<div style='height:{_ABOVE}px !important'></div>"
+)
+_IS_MARKED = """async (shot) => {  // whether a picture of the window has the colour of what the browser was led to
+  const picture = await createImageBitmap(new Blob([Uint8Array.from(atob(shot), each => each.charCodeAt(0))]));
+  const canvas = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+  canvas.drawImage(picture, 0, 0);
+  const {data} = canvas.getImageData(0, 0, picture.width, picture.height);
+  for (let at = 0; at < data.length; at += 4)
+    if (data[at] === 1 && data[at + 1] === 254 && data[at + 2] === 3) return true;
+  return false;
+}"""
 _SHOWN = """() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT); const seen = [];
   while (walker.nextNode()) {
@@ -66,13 +80,18 @@ def lost_or_twice(page: ExtractedPage, chunks: tuple[Chunk, ...]) -> list[str]:
 
 
 def is_found(tab: Page, url: str) -> bool:
-    """Whether the browser shows the words of a URL's text fragment after it went there."""
+    """Whether the browser shows the words of a URL's text fragment after it went there: it scrolled to them, or marks
+    them where they stand over the page.
+    """
     place, _, words = url.partition(":~:text=")
     tab.goto("about:blank")
     tab.goto(f"{place.partition('#')[0]}#:~:text={words}", wait_until="load")
-    for _ in range(100):
+    for tried in range(300):
         scrolled, shown = tab.evaluate(_SHOWN)
-        if scrolled > _ABOVE / 2 and letters(unquote(words)) in letters(shown):
+        if letters(unquote(words)) in letters(shown) and (
+            scrolled > _ABOVE / 2
+            or (tried % 100 == 99 and tab.evaluate(_IS_MARKED, base64.b64encode(tab.screenshot()).decode()))
+        ):
             return True
         tab.wait_for_timeout(30)
     return False
@@ -104,7 +123,7 @@ def main() -> None:
     root = f"http://127.0.0.1:{server.server_port}"
     asked = found = number = wrong = without = 0
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_ARGUMENTS)
         context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
         context.route("**/*", lambda route: route.continue_() if route.request.url.startswith(root) else route.abort())
         for name, kind, html in pages(options.pages, options.number, options.seed):

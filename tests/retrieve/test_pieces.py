@@ -241,6 +241,19 @@ def test_a_bullet_is_not_among_the_words_that_a_chunk_is_found_by() -> None:
     assert words_of(chunk) == "Storage: a hall of oil and wicks, dry"
 
 
+def test_the_colon_before_what_a_term_means_is_not_among_the_words_that_a_chunk_is_found_by() -> None:
+    assert [words_of(chunk) for chunk in page("Joined\n: April of the year before last").chunks()] == [
+        "April of the year before last"
+    ]
+
+
+def test_a_further_paragraph_of_a_note_is_text_and_no_code() -> None:
+    text = "[^1]: See\n\n    2. The *oil* of [whales](https://example.com/whales) burns\n\n    Or gas.\n"
+    found = page(text)
+    assert [link.url for link in found.links] == ["https://example.com/whales"]
+    assert [words_of(chunk) for chunk in found.chunks()] == ["The oil of whales burns"]
+
+
 def test_a_chunk_all_of_whose_words_stand_earlier_on_the_page_has_no_address_that_leads_there() -> None:
     refrain = "The lamp burns at night.\n"
     first, _, third = page(f"# One\n\n{refrain}\n# Two\n\nThe keeper sleeps.\n\n# Two\n\n{refrain}").chunks()

@@ -34,9 +34,10 @@ _ONWARDS: Final = "\u200d\\เแโใไ"  # characters that belong to the one
 _NEAR: Final = 32  # characters within which a better place for a cut is looked for
 _PARTS: Final = 8  # of a chunk at most, that text without breaks is cut into
 _MARKERS: Final = re.compile(r"\A(?:[ \t>]|[-+*][ \t]|\d{1,9}[.)][ \t]|\[\^\w+\]:)+")
+_NOTE: Final = re.compile(r"\[\^\w+\]:")
+_FENCE: Final = re.compile(r"(`{3,}|~{3,}).*")
 # Where Markdown says something else than the page's text: indices, formulas, marks of notes, bullets that a
 # style writes, quotation marks of `q`; or a browser may: words grown together of elements that a style sets apart.
-_FENCE: Final = re.compile(r"(`{3,}|~{3,}).*")
 _OTHERWISE: Final = re.compile(
     "[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎“”•·●○◦▪▫■□►▶‣✓✔|»«™\ue000-\uf8ff\ufffc]+|[a-z]{2}(?=[A-Z][a-z])|[\\^_]\\{[^}]*\\}|\\^\\w|\\[\\^\\w+\\]|\\$+[^$]*\\$+|</?su[bp]>|\\*\\*|~~"
 )
@@ -232,9 +233,16 @@ def _letters(text: str) -> str:
 
 @cache
 def _parser() -> Any:
-    from markdown_it import MarkdownIt  # late: most callers want no pieces
+    from markdown_it import MarkdownIt, rules_block  # late: most callers want no pieces
 
-    return MarkdownIt("commonmark", {"maxNesting": 100}).enable("table")
+    def reference(state: Any, first: int, last: int, silent: bool) -> bool:
+        """A definition of a link, which a note of one word looks like too."""
+        is_note = _NOTE.match(state.src, state.bMarks[first] + state.tShift[first])
+        return is_note is None and rules_block.reference(state, first, last, silent)
+
+    parser = MarkdownIt("commonmark", {"maxNesting": 100}).enable("table")
+    parser.block.ruler.at("reference", reference)
+    return parser
 
 
 @dataclass(slots=True)
@@ -294,12 +302,19 @@ class _Markdown:
                     first, last = row
                 self.runs.append(_Run(token.content, self._at(first), self._at(last), stack[-1].kind))
             elif token.type in ("fence", "code_block", "html_block"):
+                before = stack[-1].blocks[-1] if stack[-1].blocks else None
                 block = self._block(token, stack[-1])
-                self.runs.append(_Run(token.content, block.start, block.end, token.type))
+                if block.kind == "code_block" and before is not None and self._is_note(before):
+                    block.kind = "note"
+                self.runs.append(_Run(token.content, block.start, block.end, block.kind))
             elif token.nesting > 0 and token.map and token.type not in ("th_open", "td_open"):
                 stack.append(self._block(token, stack[-1]))
             elif token.nesting < 0 and stack[-1].kind == token.type.replace("_close", "_open"):
                 stack.pop()
+
+    def _is_note(self, block: _Block) -> bool:
+        """Whether a block is a note or one of its further paragraphs, whose indentation is none of code."""
+        return block.kind == "note" or _NOTE.match(self.text, block.start) is not None
 
     def _block(self, token: Any, around: _Block) -> _Block:
         level = int(token.tag[1]) if token.type == "heading_open" else 0
@@ -321,8 +336,11 @@ class _Markdown:
         parts: list[str] = []
         for token in self.inline(content[:_LONGEST]):
             if token.type in ("text", "code_inline"):
-                kept = token.type == "code_inline" or not exact
-                parts.append(token.content if kept else _OTHERWISE.sub("\0", token.content))
+                text = token.content
+                if exact and token.type == "text":
+                    follows_a_term = parts[-1:] == [" "] and text[:2] == ": "
+                    text = _OTHERWISE.sub("\0", f"\0 {text[2:]}" if follows_a_term else text)
+                parts.append(text)
             elif token.type == "softbreak":
                 parts.append(" ")
             elif token.type in ("link_open", "link_close") and exact:
@@ -597,17 +615,20 @@ class _Cutter:
             parts = [part for line in lines[:_TRIED] if "```" not in line for part in _WIDE.split(line.strip())]
             yield from (part.split() for part in parts if any(map(str.isalnum, part)))
             return
-        content = run.content
-        if run.kind != "tr_open" and (run.start < start or run.end > end):
+        contents = [run.content]
+        if run.kind == "note":
+            lines = self._text[max(run.start, start) : min(run.end, end)].split("\n")
+            contents = [_MARKERS.sub("", line, count=1) for line in lines[:_TRIED]]
+        elif run.kind != "tr_open" and (run.start < start or run.end > end):
             content = self._text[max(run.start, start) : min(run.end, end)]
-            content = _MARKERS.sub("", content, count=1) if run.start >= start else content
-        plain = self._page.plain(content)
-        for part in _WIDE.split(_AROUND.sub("\n", plain.removeprefix("\0"))):
-            inner = _LINK.split(part[:_RUN])
-            if len(inner) > 1:  # a style may set links apart, or break their text
-                yield from (words for each in inner if len(words := each.split()) >= _WORDS // 2)
-            if any(map(str.isalnum, _LINKED.sub("", part))):
-                yield "".join(inner).split()
+            contents = [_MARKERS.sub("", content, count=1) if run.start >= start else content]
+        for plain in map(self._page.plain, contents):
+            for part in _WIDE.split(_AROUND.sub("\n", plain.removeprefix("\0"))):
+                inner = _LINK.split(part[:_RUN])
+                if len(inner) > 1:  # a style may set links apart, or break their text
+                    yield from (words for each in inner if len(words := each.split()) >= _WORDS // 2)
+                if any(map(str.isalnum, _LINKED.sub("", part))):
+                    yield "".join(inner).split()
 
     def _only_here(self, words: list[str], start: int) -> list[str]:
         """The first words, as few as are enough, where they are not found earlier on the page."""
