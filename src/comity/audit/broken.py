@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.audit.latest import pages
-from comity.audit.stored import body_of, last_name, page_of, pages_in, stored_in
+from comity.audit.stored import last_name, page_of, pages_in, stored_in
 from comity.crawler.finding.canonicalize import Canonicalizer
-from comity.crawler.output.reader import read_lines
+from comity.crawler.output.reader import body_of, read_lines
 from comity.crawler.places.written_crawl import Part, WrittenCrawl, written_crawl
 from comity.urls import Url
 

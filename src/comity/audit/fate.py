@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from comity import times
 from comity.audit.learned import robots_files
-from comity.audit.stored import body_of, last_name, page_of, pages_in, stored_in
+from comity.audit.stored import last_name, page_of, pages_in, stored_in
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.finding.scope import Scope
 from comity.crawler.finding.traps import Traps
-from comity.crawler.output.reader import CHECKED
+from comity.crawler.output.reader import CHECKED, body_of
 from comity.crawler.places.crawl_at import crawl_at
 from comity.crawler.places.written_crawl import Part, written_crawl
 from comity.crawler.progress.stats import UNREACHABLE
@@ -165,7 +165,9 @@ def story(record: Mapping[str, Any]) -> tuple[str, str]:
     at = f" at {record['fetched_at']}" if record.get("fetched_at") else ""
     match record["channel"]:
         case "pages":
-            same = f"; a copy of {record['duplicate_of']} ({record['duplicate']})" if record.get("duplicate") else ""
+            same = (
+                f"; a copy of {record.get('duplicate_of')} ({record['duplicate']})" if record.get("duplicate") else ""
+            )
             return "kept", f"fetched{at}, status {record['status']}{_rule(record)}{same}"
         case "changes":
             change = record["change"]
@@ -192,7 +194,7 @@ def _rule(record: Mapping[str, Any]) -> str:
     decision = record.get("decision") or {}
     if not decision.get("rule"):
         return "; no robots.txt rule matches it" if decision.get("robots_sha256") else ""
-    return f"; allowed by robots.txt line {decision['line']} ({decision['rule']})"
+    return f"; allowed by robots.txt line {decision.get('line')} ({decision['rule']})"
 
 
 def waiting(view: FrontierView, url: Url, standing: QueuedURL) -> Fate:

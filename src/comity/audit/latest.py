@@ -44,13 +44,13 @@ def pages(crawl: WrittenCrawl, *, bodies: bool = False) -> Iterator[dict[str, An
 def _pages(parts: Sequence[Part], lacking: list[str], *, bodies: bool) -> Iterator[dict[str, Any]]:
     there = 0
     with closing(sqlite3.connect("", isolation_level=None)) as db:  # temporary: on disk where it is large
-        db.execute("CREATE TABLE latest (url TEXT PRIMARY KEY, refresh INTEGER, at REAL, record INTEGER) WITHOUT ROWID")
-        db.execute("CREATE TABLE since (url TEXT PRIMARY KEY, refresh INTEGER, told TEXT) WITHOUT ROWID")
+        db.execute("CREATE TABLE latest (url BLOB PRIMARY KEY, refresh INTEGER, at REAL, record INTEGER) WITHOUT ROWID")
+        db.execute("CREATE TABLE since (url BLOB PRIMARY KEY, refresh INTEGER, told TEXT) WITHOUT ROWID")
         db.execute("BEGIN")
         # A page that is not there, or not kept, any more counts from the time that was found out.
         for number, (channel, record) in enumerate(_told(parts)):
             there += channel == "pages"
-            url, refresh = record["url"], record.get("refresh") or 0
+            url, refresh = _key(record), record.get("refresh") or 0
             if channel in _FATES:
                 if refresh:
                     fate = {"fate": _FATES[channel], "why": record.get("why"), "refresh": refresh}
@@ -70,7 +70,7 @@ def _pages(parts: Sequence[Part], lacking: list[str], *, bodies: bool) -> Iterat
             row = db.execute(
                 "SELECT since.told FROM latest LEFT JOIN since ON since.url = latest.url "
                 "AND since.refresh > latest.refresh WHERE latest.url = ? AND record = ?",
-                (record["url"], number),
+                (_key(record), number),
             ).fetchone()
             if row is not None:
                 kept = record if bodies else {name: value for name, value in record.items() if name not in _BODY}
@@ -79,7 +79,7 @@ def _pages(parts: Sequence[Part], lacking: list[str], *, bodies: bool) -> Iterat
         lacking.append(f"{parts[0].path}: {there:,} of the {wrote:,} pages that were written can be read")
 
 
-def _put(db: sqlite3.Connection, table: str, url: str, refresh: int, told: str | None) -> None:
+def _put(db: sqlite3.Connection, table: str, url: bytes, refresh: int, told: str | None) -> None:
     db.execute(
         f"INSERT INTO {table} VALUES (?, ?, ?) ON CONFLICT (url) DO UPDATE SET refresh = excluded.refresh, "
         "told = excluded.told WHERE excluded.refresh >= refresh",
@@ -103,12 +103,13 @@ def _told(parts: Sequence[Part]) -> Iterator[tuple[str, dict[str, Any]]]:
             what = {"gone": "out", "unchanged": "unchanged"}.get(str(record.get("change")), "")
         elif what == "refusals" and record.get("by") == "usage":
             what = "out"
-        if what in ("pages", "out", "unchanged", *_FATES) and isinstance(record.get("url"), str):
+        if what in ("pages", "out", "unchanged", *_FATES):
             yield what, record
 
 
+def _key(record: dict[str, Any]) -> bytes:
+    return str(record["url"]).encode("utf-8", "surrogatepass")
+
+
 def _at(record: dict[str, Any]) -> float:
-    try:
-        return times.read(record["fetched_at"])
-    except (KeyError, TypeError, ValueError):
-        return 0.0
+    return times.read(record["fetched_at"]) if record.get("fetched_at") else 0.0

@@ -13,21 +13,14 @@ from typing import Any, Final, Self
 
 from comity import times, urls
 from comity.audit.chain import Proof
-from comity.crawler.output.reader import JsonObject, StoredRecord, shape, wrong_field
+from comity.crawler.output.reader import CHECKED, JsonObject, StoredRecord
 from comity.crawler.sinks import OURS
+from comity.crawler.sinks.columns import damaged_field
 from comity.crawler.sinks.formats import FORMATS
 from comity.crawler.sinks.runner import read_back
 from comity.errors import ComityError, InvalidSetting, MissingExtra
 
-_SHAPES: Final = {
-    "pages": shape("url:text status:count sha256:text decision:object"),
-    "redirects": shape("url:text status:count location:text to:text? decision:object"),
-    "failures": shape("url:text status:count?"),
-    "unwanted": shape("url:text status:count"),
-    "refusals": shape("url:text decision:object"),
-    "changes": shape("url:text change:text by:text status:count? sha256:text? previous_sha256:text?"),
-    "robots": shape("url:text origin:text outcome:text status:count? fetched_at:text sha256:text?"),
-}
+_KNOWN: Final = frozenset(CHECKED) - {"traps"}  # channels whose records the ledger has too
 _EVIDENCE = ("verdict", "line", "rule", "robots_sha256")
 
 
@@ -73,7 +66,7 @@ class LedgerRequests:
 
     def wrote(self, counts: JsonObject, *, all_: bool) -> None:
         """How many records were written by channel: `all_` that there are, or there may be more since."""
-        self._wrote = {name: n for name, n in counts.items() if name in _SHAPES and type(n) is int}
+        self._wrote = {name: n for name, n in counts.items() if name in _KNOWN and type(n) is int}
         self._all = all_
 
     def check(self, folder: Path, sink: str | None, proof: Proof, committed: Any = None) -> None:
@@ -122,11 +115,12 @@ class LedgerRequests:
 
     def _problem(self, stored: StoredRecord) -> str | None:
         channel, record = stored.channel, stored.record
-        if channel is None or channel not in _SHAPES:
-            return None  # of a kind that the ledger knows nothing of
-        name = wrong_field(record, _SHAPES[channel])
-        if name is not None:
+        if channel is None:
+            return None
+        if (name := damaged_field(channel, record)) is not None:
             return f"its field {name!r} is missing or damaged"
+        if channel not in _KNOWN:
+            return None
         url = record["url"]
         if channel == "failures" and str(record.get("why")).startswith(OURS):
             return f"it failed, and not by the site's fault: {record['why'][:200]}"

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from comity.crawler.output.reader import StoredRecord
+from comity.crawler.output.reader import StoredRecord, body_of
 from comity.crawler.places.written_crawl import FRONTIER, Part
+from comity.crawler.sinks.columns import damaged_field
 from comity.crawler.sinks.formats import FORMATS
 from comity.crawler.sinks.runner import DEFAULT, read_back
 from comity.errors import InputError, InvalidSetting
@@ -13,7 +14,8 @@ from comity.urls import Url
 
 
 def stored_in(parts: Iterable[Part], *, naming: Iterable[str] = ()) -> Iterator[StoredRecord]:
-    """The records of some parts, one part after the other; those that are not there are passed over.
+    """The records of some parts, one part after the other. Parts that are not there are passed over, and records that
+    are damaged, which `comity prove` names.
 
     Args:
         naming: records in which none of these URLs stands may be left out, unread.
@@ -26,7 +28,11 @@ def stored_in(parts: Iterable[Part], *, naming: Iterable[str] = ()) -> Iterator[
     wanted = tuple(naming)
     for part in parts:
         if part.absent is None:
-            yield from read_back(part.path, _sink_of(part), part.committed, naming=wanted)
+            for stored in read_back(part.path, _sink_of(part), part.committed, naming=wanted):
+                if stored.channel is None or stored.number is None or stored.problem is not None:
+                    continue
+                if damaged_field(stored.channel, stored.record) is None:
+                    yield stored
 
 
 def pages_in(parts: Iterable[Part]) -> Iterator[dict[str, Any]]:
@@ -35,17 +41,7 @@ def pages_in(parts: Iterable[Part]) -> Iterator[dict[str, Any]]:
     Raises:
         InputError, StorageError, InvalidSetting: as of `stored_in`.
     """
-    for stored in stored_in(parts):
-        if stored.channel == "pages" and stored.problem is None and isinstance(stored.record.get("url"), str):
-            yield stored.record
-
-
-def body_of(record: Mapping[str, Any]) -> bytes:
-    """The body of a page as far as it lies in its record, a text in UTF-8."""
-    if isinstance(text := record.get("body"), str):
-        return text.encode("utf-8", "replace")
-    data = record.get("body_bytes")
-    return data if isinstance(data, bytes) else b""
+    return (stored.record for stored in stored_in(parts) if stored.channel == "pages")
 
 
 def page_of(record: Mapping[str, Any]) -> Page:

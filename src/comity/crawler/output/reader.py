@@ -5,7 +5,6 @@ read comes back as a problem in words.
 """
 
 import base64
-import binascii
 import codecs
 import gzip
 import hashlib
@@ -244,6 +243,18 @@ def from_lines(
         yield StoredRecord(channel, path.name, line.number, line.record, intact, problem)
 
 
+def body_of(record: Mapping[str, Any]) -> bytes:
+    """The body in a page's record, one that is there as text in UTF-8; empty where there is none, or it is damaged."""
+    if isinstance(body := record.get("body_bytes"), bytes):
+        return body
+    if (encoded := record.get("body_base64")) is not None:
+        try:
+            return base64.b64decode(str(encoded))
+        except ValueError:
+            return b""
+    return body if isinstance(body := record.get("body"), bytes) else str(body or "").encode("utf-8", "surrogatepass")
+
+
 def is_intact(record: Mapping[str, Any]) -> bool | None:
     """Whether the body in a record, as bytes, as base64 or as text, has the hash that the record names."""
     sha256 = record.get("sha256")
@@ -251,7 +262,7 @@ def is_intact(record: Mapping[str, Any]) -> bool | None:
     if (encoded := record.get("body_base64")) is not None:
         try:
             body = base64.b64decode(str(encoded), validate=True)
-        except (binascii.Error, ValueError):
+        except ValueError:
             return False
     if isinstance(body, bytes):
         return hashlib.sha256(body).hexdigest() == sha256 or (sha256 is None and not body)

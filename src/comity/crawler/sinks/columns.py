@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, cast
 
 from comity import times
 from comity.crawler.sinks import Channel
+from comity.urls import is_http
 
 ColumnType = Literal["text", "integer", "real", "boolean", "bytes", "time", "json"]
 
@@ -74,6 +75,40 @@ COLUMNS: dict[Channel, dict[str, ColumnType]] = {
 }
 for _table in COLUMNS.values():
     _table |= _MORE
+
+_NEEDED: Final[dict[Channel, str]] = {
+    "pages": "url status sha256 decision",
+    "refusals": "url why decision",
+    "traps": "url trap why",
+    "unwanted": "url status why",
+    "failures": "url status? why",
+    "redirects": "url status location to? decision",
+    "robots": "url origin outcome status? fetched_at sha256?",
+    "changes": "url change by refresh status? sha256? previous_sha256?",
+}
+"""Fields that every record of a channel has; with a question mark they may be null."""
+
+
+def damaged_field(channel: Channel, record: Mapping[str, Any]) -> str | None:
+    """The name of the first field that a record which was read back lacks, or whose value is not of its type."""
+    if channel not in _NEEDED:
+        return None
+    for each in _NEEDED[channel].split():
+        name = each.removesuffix("?")
+        if name not in record or (record[name] is None and name == each):
+            return name
+    columns = COLUMNS[channel]
+    for name, value in record.items():
+        if name in columns and not _fits(value, columns[name]):
+            return name
+    if channel == "pages" and not is_http(record["url"]):  # a source may have named anything, but pages came from URLs
+        return "url"
+    if "decision" in record and not all(
+        isinstance(record["decision"], Mapping) and _fits(record["decision"].get(name), kind)
+        for name, kind in _DECISION.items()
+    ):
+        return "decision"
+    return None
 
 
 Fields = dict[str, ColumnType]
@@ -174,6 +209,8 @@ def _fits(value: Any, kind: ColumnType | None) -> bool:
     if kind is None or value is None:
         return kind is not None
     if kind == "time" and not _is_time(value):
+        return False
+    if kind == "integer" and isinstance(value, int) and not -(2**63) <= value < 2**63:
         return False
     return kind == "json" or (isinstance(value, _PYTHON[kind]) and isinstance(value, bool) == (kind == "boolean"))
 

@@ -8,7 +8,6 @@ reserves, and two URLs never share one, on file systems that ignore case either.
 every file's name has one `~`, followed by a hash of the URL, and no folder's has any.
 """
 
-import base64
 import hashlib
 import json
 import os
@@ -20,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from comity.crawler.output.reader import StoredRecord
+from comity.crawler.output.reader import StoredRecord, body_of
 from comity.crawler.sinks import Channel, Received
 from comity.crawler.sinks.lines import JsonLines, read_jsonl
 from comity.frontier.durable import sync_folder
@@ -216,12 +215,3 @@ def _is_ours(name: str) -> bool:
     """Whether a name stays in the folder, and is one that `name_of` may have given."""
     path = PurePosixPath(name)
     return ".." not in path.parts and not path.is_absolute() and "~" in name
-
-
-def body_of(record: Mapping[str, Any]) -> bytes:
-    """The body in a page's record; one that is there as text in UTF-8."""
-    if isinstance(body := record.get("body_bytes"), bytes):
-        return body
-    if record.get("body_base64") is not None:
-        return base64.b64decode(record["body_base64"])
-    return body if isinstance(body := record.get("body"), bytes) else str(body or "").encode("utf-8", "surrogatepass")

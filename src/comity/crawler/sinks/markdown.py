@@ -9,8 +9,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from comity.crawler.output.reader import body_of
 from comity.crawler.sinks import Channel, Received
-from comity.crawler.sinks.files import FOLDER, Files, body_of, name_of, read_files
+from comity.crawler.sinks.files import FOLDER, Files, name_of, read_files
 from comity.errors import ExtractionFailed
 from comity.retrieve.documents import read_body
 from comity.retrieve.extraction import ExtractedPage
@@ -80,7 +81,8 @@ def as_markdown(record: Mapping[str, Any], body: bytes | None = None) -> tuple[d
 def preferences(record: Mapping[str, Any]) -> dict[str, str]:
     """What is stated for each purpose that was asked about."""
     usage = record.get("usage")
-    return {name: each["preference"] for name, each in usage.items()} if isinstance(usage, dict) else {}
+    stated = usage.items() if isinstance(usage, dict) else ()
+    return {name: each["preference"] for name, each in stated if isinstance(each, dict) and "preference" in each}
 
 
 def as_file(record: Mapping[str, Any]) -> str:
