@@ -65,6 +65,7 @@ def test_the_command_lists_them_and_says_so_by_its_exit_code(linked: Site, tmp_p
     linked.link("/gone")
     linked.link("/lost")
     crawled(tmp_path, "--refresh")
+    assert comity("report", "out", "--json", cwd=tmp_path).stderr.startswith("comity: --json goes with --broken-links")
     healed = comity("report", "out", "--broken-links", cwd=tmp_path)
     assert (healed.returncode, healed.stdout) == (0, "")
 

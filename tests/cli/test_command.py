@@ -593,11 +593,12 @@ def test_a_standard_stream_that_is_closed_is_one_that_nobody_reads(words: str) -
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no shell that closes a stream")
-def test_a_standard_input_that_is_closed_is_no_empty_robots_txt() -> None:
-    command = f"{shlex.quote(sys.executable)} -m comity check /private --robots - <&-"
+@pytest.mark.parametrize("words", ["check /private --robots -", "mcp"])
+def test_a_standard_input_that_is_closed_is_no_empty_one(words: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -m comity {words} <&-"
     answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=HANGS, check=False)
     assert (answer.returncode, answer.stdout) == (66, "")
-    assert "standard input cannot be read" in answer.stderr
+    assert re.fullmatch(r"comity: standard input.* cannot be read: .*\n", answer.stderr)
 
 
 def test_a_letter_that_the_locale_lacks_is_written_by_its_number(tmp_path: Path) -> None:
@@ -611,7 +612,7 @@ def test_a_letter_that_the_locale_lacks_is_written_by_its_number(tmp_path: Path)
 
 
 def test_standard_input_is_read_once(tmp_path: Path) -> None:
-    for words in (("diff", "-", "-"), ("lint", "-", "-")):
+    for words in (("diff", "-", "-"), ("lint", "-", "-"), ("test", "-", "--robots", "-")):
         answer = comity(*words)
         assert answer.returncode == 64
         assert complaint(answer) == "comity: standard input ('-') can be read only once (name the other file)"

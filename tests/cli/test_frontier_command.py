@@ -159,6 +159,10 @@ def test_what_is_wrong_is_said_in_one_line(folder: Path, tmp_path: Path) -> None
     unknown = comity("frontier", str(folder), "--host", "c.example")
     assert unknown.returncode == 64
     assert "'c.example'" in complaint(unknown)
+    for words in (("show", str(folder), "--host", ""), ("stop", str(folder), "")):
+        empty = comity("frontier", *words)
+        assert empty.returncode == 64
+        assert complaint(empty) == "comity: '' names no host (write for example www.example.com)"
     nothing = comity("frontier", str(tmp_path / "nothing"))
     assert nothing.returncode == 66
     assert "no crawl in" in complaint(nothing)

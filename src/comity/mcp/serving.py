@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from comity import _extras
 from comity._listening import LOOPBACK, bearer, is_loopback
+from comity.errors import InputError
 from comity.mcp import first_answer
 
 if TYPE_CHECKING:
@@ -84,10 +85,17 @@ def _run(serving: Coroutine[Any, Any, None]) -> None:
 
 
 def _first_line(wire: int) -> bytes:
-    """Read octet by octet, so that what follows is left to the SDK."""
+    """Read octet by octet, so that what follows is left to the SDK.
+
+    Raises:
+        InputError: our standard input is closed.
+    """
     line = bytearray()
     while len(line) < _LONGEST_LINE and not line.endswith(b"\n"):
-        octet = os.read(wire, 1)
+        try:
+            octet = os.read(wire, 1)
+        except OSError as error:
+            raise InputError(f"standard input, where a client speaks, cannot be read: {error.strerror}") from error
         if not octet:
             break
         line += octet

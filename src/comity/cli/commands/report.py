@@ -4,6 +4,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+import click
+
 from comity.audit import broken
 from comity.audit import report as writing
 from comity.cli.exits import Exit
@@ -24,6 +26,8 @@ def report(folders: tuple[Path, ...], store: str | None, output: Path, broken_li
     """
     if broken_links:
         return _broken_links(folders, store, as_json=as_json)
+    if as_json:
+        raise click.UsageError("--json goes with --broken-links")
     for words in writing.write(folders, output, store=store):
         complain(f"{words}; comity prove says more")
     say(f"report in {output}")

@@ -31,9 +31,12 @@ def test(expectations: Path, robots: str, form: str | None, as_json: bool, **opt
     Its lines look like 'GPTBot not /private' and 'Googlebot yes /blog'. Exit code 2: some do not hold, 3: a site
     could not be reached.
     """
+    input_files.check_once([expectations, Path(robots)])
     wanted = list(_read(expectations))
     if not wanted:
-        raise InputError(f"{expectations} holds no expectations", hint="one a line, such as: GPTBot not /private")
+        raise InputError(
+            f"{input_files.named(expectations)} holds no expectations", hint="one a line, such as: GPTBot not /private"
+        )
     (source,) = read_all([robots], loaded(**options))
     if source.missing:
         tell(f"{source.name}: {source.missing}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from comity import urls
-from comity.errors import InvalidSetting
+from comity.errors import InvalidSetting, InvalidURL
 from comity.frontier.durable import explained_files, sync_folder
 
 FILE: Final = "orders.jsonl"
@@ -87,7 +87,10 @@ def url_of(text: str) -> str:
     Raises:
         InvalidURL: it is none.
     """
-    return urls.normalise(text if "://" in text else f"http://{text}/")
+    try:
+        return urls.normalise(text if "://" in text else f"http://{text}/")
+    except InvalidURL as error:
+        raise InvalidURL(f"{text!r} names no host", url=text, hint="write for example www.example.com") from error
 
 
 def give(folder: Path, host: str, order: OrderKind, seconds: float | None = None) -> Order:
