@@ -241,6 +241,16 @@ def test_a_bullet_is_not_among_the_words_that_a_chunk_is_found_by() -> None:
     assert words_of(chunk) == "Storage: a hall of oil and wicks, dry"
 
 
+def test_a_word_in_which_a_link_ends_is_not_among_the_words_that_a_chunk_is_found_by() -> None:
+    text = "Of [Minnow](https://example.com/x)’s slightly bigger brother, which we have here"
+    assert [words_of(chunk) for chunk in page(text).chunks()] == ["slightly bigger brother, which we have here"]
+
+
+def test_words_that_a_style_keeps_wide_apart_are_not_what_a_chunk_is_found_by() -> None:
+    html = "<p style='white-space: pre-wrap'>The code:  of all lamps in the <b>tower</b>"
+    assert [words_of(chunk) for chunk in read(html, URL).chunks()] == ["of all lamps in the tower"]
+
+
 def test_the_colon_before_what_a_term_means_is_not_among_the_words_that_a_chunk_is_found_by() -> None:
     assert [words_of(chunk) for chunk in page("Joined\n: April of the year before last").chunks()] == [
         "April of the year before last"

@@ -44,6 +44,8 @@ _OTHERWISE: Final = re.compile(
 _LINKS: Final = {1: "\1", -1: "\2"}
 _LINK: Final = re.compile("[\1\2]")
 _LINKED: Final = re.compile("\1[^\1\2]*\2?|^[^\1\2]*\2")
+_IN_WORD: Final = re.compile("[^\\s\1\2]*(?<=[^\\s\1\2])[\1\2](?=[^\\s\1\2])[^\\s\1\2]*")
+"""A word in which a link begins or ends."""
 _AROUND: Final = re.compile("\\S*\0\\S*")
 _WIDE: Final = re.compile(r"\s{2,}|[^\S ]")  # space that a browser does not take for one space everywhere
 _RUN: Final = 300  # characters of a run of text that are looked at
@@ -624,11 +626,11 @@ class _Cutter:
             contents = [_MARKERS.sub("", content, count=1) if run.start >= start else content]
         for plain in map(self._page.plain, contents):
             for part in _WIDE.split(_AROUND.sub("\n", plain.removeprefix("\0"))):
-                inner = _LINK.split(part[:_RUN])
-                if len(inner) > 1:  # a style may set links apart, or break their text
+                if _LINK.search(part, 0, _RUN):  # a style may set links apart, or break their text
+                    inner = _LINK.split(_IN_WORD.sub("\1", part[:_RUN]))
                     yield from (words for each in inner if len(words := each.split()) >= _WORDS // 2)
                 if any(map(str.isalnum, _LINKED.sub("", part))):
-                    yield "".join(inner).split()
+                    yield _LINK.sub("", part[:_RUN]).split()
 
     def _only_here(self, words: list[str], start: int) -> list[str]:
         """The first words, as few as are enough, where they are not found earlier on the page."""

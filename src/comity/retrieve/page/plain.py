@@ -29,6 +29,7 @@ _ID: Final = re.compile(r"[\w-]{1,40}")
 _FILE: Final = re.compile(r"\.(?:jpe?g|png|webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
 _TABULAR: Final = {"ltx_tabular": "table", "ltx_thead": "thead", "ltx_tbody": "tbody", "ltx_tr": "tr", "ltx_td": "td"}
 """Classes by which LaTeXML writes a table in elements that may stand in a sentence."""
+_KEEPS_SPACE: Final = re.compile(r"(?i)white-space\s*:\s*(?:pre(?:-wrap)?|break-spaces)\s*(?:;|!|$)")
 _LISTS: Final = ("bulleted-list", "numbered-list", "to-do-list")
 """Classes of the lists of Notion, in each of which one item stands."""
 _TOOLS: Final = re.compile(
@@ -50,6 +51,11 @@ def plain(tree: Tree) -> None:
             if _ID.fullmatch(identity := node.attributes.get(attribute, "")):
                 node.attributes.setdefault("title", node.attributes.get("playlabel", ""))
                 _become(node, "video", place + identity)
+    for node in tree.styled:
+        if "white-space" in (style := node.attributes.get("style", "")) and _KEEPS_SPACE.search(style):
+            for piece in node.children:
+                if isinstance(piece, Text) and "  " in piece.text:
+                    piece.text = piece.text.replace("  ", "\xa0 ")  # by which `words_of` knows such a gap
     for node in tree.holding(tuple(_TABULAR), ("span",)):
         _become_tabular(tree, node)
     for around in {node.parent for node in tree.holding(_LISTS, ("ul", "ol"))}:
