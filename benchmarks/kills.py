@@ -95,7 +95,7 @@ class Crawl:
                 shutil.copy(path, copy)
             try:
                 database = sqlite3.connect(Path(copy) / "frontier.sqlite")
-                row = database.execute("SELECT value FROM run WHERE key = 'ledger'").fetchone()
+                row = database.execute("SELECT value FROM fact WHERE key = 'ledger'").fetchone()
                 database.close()
             except sqlite3.Error:
                 return False  # killed before it was made

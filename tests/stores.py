@@ -14,7 +14,7 @@ from comity.crawler.workers.tables import make
 from comity.errors import StorageError
 from comity.frontier import Frontier, View
 from comity.frontier.postgresql import database
-from comity.frontier.postgresql.queue import PostgresFrontier
+from comity.frontier.postgresql.store import PostgresFrontier
 from comity.frontier.postgresql.view import PostgresView
 
 _NUMBERS = itertools.count()

@@ -337,11 +337,6 @@ VALUES = ("Protocol", "NamedTuple", "TypedDict", "StrEnum", "IntEnum")
 """Classes that say what values look like."""
 
 
-STORES = ("FrontierTables", "SqliteStore", "PostgresStore")
-"""They have a method for each question and each change of frontier.store.Store, a line of SQL or a few, and no more is
-in them: cut in two, each part would need the transaction of the other."""
-
-
 def set_on(function: ast.AST, name: str = "self") -> set[str]:
     """The attributes of an object to which a method gives a value, by assignment or by name."""
     nodes = list(ast.walk(function))
@@ -424,7 +419,7 @@ def faults_of(made: ast.ClassDef, inherited: Collection[str]) -> Iterator[str]:
     if late:
         yield f"{made.name}: {', '.join(sorted(late))} has no value once it is made"
     for count, what in ((len(every), "attributes"), (len(methods), "methods")):
-        if count > MOST_OF_A_CLASS and not (what == "methods" and made.name in STORES):
+        if count > MOST_OF_A_CLASS:
             yield f"{made.name} has {count} {what}"
 
 

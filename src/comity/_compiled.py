@@ -31,7 +31,7 @@ MODULES: tuple[str, ...] = (
     "bulk.engine.citing",
     "bulk.engine.rows",
     "bulk.engine.writing",
-    "frontier._words",
+    "frontier.sqlite._words",
     "retrieve.content._forest",
     "retrieve.content.blocks",
     "retrieve.page.bounds",

@@ -28,7 +28,7 @@ from comity.audit.prove import Proof, StillRunning, prove
 from comity.audit.report.figures import gather
 from comity.audit.report.page import html
 from comity.errors import Timeout
-from comity.frontier.database import lock
+from comity.frontier.sqlite.database import lock
 from comity.net.request_record import RequestRecord
 
 LOOPBACK = ("127.0.0.0/8",)

@@ -14,7 +14,7 @@ from sites import Site
 from comity import ClientSettings, Crawler, CrawlSettings, Policy
 from comity.audit.report import plots, write
 from comity.audit.report.figures import BINS, WIDTHS, Figures, Gathering, Timeline
-from comity.frontier.database import lock
+from comity.frontier.sqlite.database import lock
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, backoff=0.05, allow_addresses=("127.0.0.0/8",))
 

@@ -416,7 +416,7 @@ def test_a_folder_from_before_there_were_refreshes_goes_on_and_says_why_it_canno
     crawl(tmp_path, site.url("/"), max_pages=1)
     with sqlite3.connect(tmp_path / "frontier.sqlite") as db:
         db.execute("DROP TABLE visit")
-        db.execute("DELETE FROM run WHERE key = 'ended'")
+        db.execute("DELETE FROM fact WHERE key = 'ended'")
     db.close()
     with pytest.raises(StorageError, match="is not finished"):
         crawl(tmp_path, refresh=True)

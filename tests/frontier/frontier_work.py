@@ -14,7 +14,8 @@ from typing import Any
 
 from comity.crawler.sinks.runner import SinkRunner
 from comity.errors import StorageError
-from comity.frontier import Batch, EntryKind, Found, Frontier, State, seen
+from comity.frontier import Batch, EntryKind, Found, Frontier, State
+from comity.frontier.sqlite import seen
 
 STEPS = 40
 FOUND = 30

@@ -4,12 +4,10 @@ one (comity/frontier/store.py), and another store may start from it.
 
 import json
 import threading
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 from comity.errors import StorageError
@@ -61,9 +59,6 @@ class InMemory:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
-
-    def explained(self) -> AbstractContextManager[None]:
-        return nullcontext()
 
     def counts(self) -> list[int]:
         return [sum(its[state] for its in self.tables.counts.values()) for state in State]
@@ -175,14 +170,8 @@ class MemoryTables(InMemory):
     def recall(self) -> None:
         pass
 
-    def tidy(self) -> None:
-        pass
-
     def while_writing(self) -> AbstractContextManager[None]:
         return nullcontext()
-
-    def committed(self, met: Collection[int]) -> None:
-        pass
 
     def meet(self, urls: list[str]) -> dict[int, int]:
         found = {}
@@ -193,14 +182,11 @@ class MemoryTables(InMemory):
         return found
 
     def host_ids(self, names: Sequence[str]) -> dict[str, int]:
-        return {name: self.tables.hosts[name] for name in names if name in self.tables.hosts}
-
-    def last_host(self) -> int:
-        return len(self.tables.hosts)
-
-    def add_hosts(self, ids: Mapping[str, int]) -> None:
-        self.tables.hosts |= ids
-        self.tables.counts |= {id_: [0] * len(State) for id_ in ids.values()}
+        for name in names:
+            self.tables.counts.setdefault(
+                self.tables.hosts.setdefault(name, len(self.tables.hosts) + 1), [0] * len(State)
+            )
+        return {name: self.tables.hosts[name] for name in names}
 
     def add_sources(self, ids: Mapping[str, int]) -> None:
         self.tables.sources |= {id_: url for url, id_ in ids.items()}
@@ -209,31 +195,30 @@ class MemoryTables(InMemory):
         for id_, its in changes.items():
             self.tables.counts[id_] = [one + other for one, other in zip(self.tables.counts[id_], its, strict=True)]
 
-    def add(self, rows: Sequence[Row]) -> None:
-        self.tables.waiting |= {row[0]: Queued(*row[1:]) for row in rows}
+    def add(self, rows: Sequence[Row], why: int | None = None) -> None:
+        table = self.tables.waiting if why is None else self.tables.aside
+        table |= {row[0]: Queued(*row[1:], why=why) for row in rows}
 
-    def add_aside(self, rows: Sequence[Row], why: int) -> None:
-        self.tables.aside |= {row[0]: Queued(*row[1:], why=why) for row in rows}
+    def remove(
+        self, ids: Sequence[int], why: int | None = None, state: int | None = None
+    ) -> list[tuple[int, int, int]]:
+        gone = {id_: self.tables.waiting.pop(id_) for id_ in ids if id_ in self.tables.waiting}
+        if why is not None:
+            for id_, its in gone.items():
+                self.tables.aside[id_] = replace(its, why=why, state=its.state if state is None else state)
+        return [(id_, its.host, its.state) for id_, its in gone.items()]
 
-    def set_aside(self, ids: Sequence[int], state: int, why: int) -> None:
+    def bring_back(self, ids: Sequence[int], state: int | None = None) -> None:
         for id_ in ids:
-            if id_ in self.tables.waiting:
-                self.tables.aside.setdefault(id_, replace(self.tables.waiting[id_], state=state, why=why))
+            its = replace(self.tables.aside.pop(id_), why=None)
+            self.tables.waiting[id_] = its if state is None else replace(its, state=state, attempts=0)
 
-    def remove(self, ids: list[int]) -> list[tuple[int, int, int]]:
-        gone = [(id_, self.tables.waiting.pop(id_)) for id_ in ids if id_ in self.tables.waiting]
-        return [(id_, its.host, its.state) for id_, its in gone]
-
-    def retry(self, ids: Sequence[int], times: int) -> None:
+    def retry(self, ids: Sequence[int], times: int, *, later: bool = False) -> None:
         for id_ in ids:
-            if id_ in self.tables.waiting:
-                self.tables.waiting[id_].attempts += times
-
-    def postpone(self, ids: Sequence[int]) -> None:
-        for id_ in ids:
-            if id_ in self.tables.waiting and self.tables.waiting[id_].rank < LATER:
-                self.tables.waiting[id_].rank += 2 * LATER
-                self.tables.waiting[id_].attempts += 1
+            its = self.tables.waiting.get(id_)
+            if its is not None and its.rank < LATER:
+                its.rank += 2 * LATER * later
+                its.attempts += times
 
     def resume(self, hosts: Sequence[int] | None) -> None:
         for its in self.tables.waiting.values():
@@ -241,27 +226,15 @@ class MemoryTables(InMemory):
                 its.rank -= 2 * LATER
                 its.attempts = 0 if hosts is None else its.attempts
 
-    def bring_back(self, why: int, state: int) -> dict[tuple[int, int], int]:
-        back = {id_: its for id_, its in self.tables.aside.items() if its.why == why}
-        for id_, its in back.items():
-            del self.tables.aside[id_]
-            self.tables.waiting[id_] = replace(its, state=state, attempts=0, why=None)
-        return Counter((its.host, its.state) for its in back.values())
-
-    def page(self, aside: bool, after: int) -> list[tuple[int, str, int, int, int, int]]:
-        rows = self.tables.aside if aside else self.tables.waiting
+    def page(self, why: int | None, after: int) -> list[tuple[int, str, int, int, int, int]]:
+        rows = self.tables.waiting if why is None else self.tables.aside
         return [
             (id_, self._url(its), its.depth, its.kind, its.host, its.state)
             for id_, its in sorted(rows.items())
-            if id_ > after and its.why == (SCOPE if aside else None)
+            if id_ > after and its.why == why
         ]
 
-    def move(self, ids: Sequence[int], *, aside: bool) -> None:
-        one, other = self.tables.waiting, self.tables.aside
-        source, target = (one, other) if aside else (other, one)
-        target |= {id_: replace(source.pop(id_), why=SCOPE if aside else None) for id_ in ids}
-
-    def write_visits(self, batch: Batch) -> None:
+    def write_visits(self, batch: Batch, *, again: bool) -> None:
         for visit in batch.visits:
             self.tables.visits.pop(visit.url, None)
             self._visit(visit)
@@ -290,23 +263,15 @@ class MemoryTables(InMemory):
         its.counts = {id_: [0] * len(State) for id_ in its.counts}
         return its.visited
 
-    def forget(self, patterns: Iterable[str]) -> None:
-        for pattern in patterns:
-            self.drop([name for name in self.tables.facts if fnmatchcase(name, pattern)])
+    def keep(self, facts: Mapping[str, str | None]) -> None:
+        assert all(text is None or json.loads(text) is not None for text in facts.values())
+        self.tables.facts = {name: text for name, text in (self.tables.facts | facts).items() if text is not None}
 
-    def keep(self, facts: Mapping[str, str]) -> None:
-        assert all(json.loads(text) is not None for text in facts.values())
-        self.tables.facts |= facts
+    def forget(self, start: str) -> None:
+        self.tables.facts = {name: text for name, text in self.tables.facts.items() if not name.startswith(start)}
 
-    def drop(self, names: list[str]) -> None:
-        for name in names:
-            self.tables.facts.pop(name, None)
-
-    def send(self, parcels: Iterable[tuple[int, int, str]]) -> None:
-        self.tables.parcels |= {number: (receiver, text) for number, receiver, text in parcels}
-
-    def forget_parcels(self, delivered: Mapping[int, int]) -> None:
-        kept = self.tables.parcels.items()
+    def exchange(self, parcels: Mapping[int, tuple[int, str]], delivered: Mapping[int, int]) -> None:
+        kept = (self.tables.parcels | parcels).items()
         self.tables.parcels = {n: each for n, each in kept if n > delivered.get(each[0], 0)}
 
 

@@ -30,12 +30,15 @@ from postgres import Server
 from stores import Held, PostgresStore, SqliteStore
 
 from comity.errors import StorageError
-from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, Message, State, View, Visit, queue, seen, tables
-from comity.frontier.database import open_for_reading
+from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, Message, State, View, Visit
 from comity.frontier.postgresql.database import address
-from comity.frontier.postgresql.queue import PostgresFrontier
+from comity.frontier.postgresql.store import PostgresFrontier
 from comity.frontier.postgresql.view import PostgresView
 from comity.frontier.rules import DurableFrontier
+from comity.frontier.sqlite import seen
+from comity.frontier.sqlite import store as store_module
+from comity.frontier.sqlite import view as view_module
+from comity.frontier.sqlite.database import open_for_reading
 from comity.frontier.values import Displaced
 
 pytestmark = pytest.mark.both_forms
@@ -329,7 +332,7 @@ def test_to_open_a_view_costs_the_same_however_many_hosts_were_met(
         nonlocal work
         work += 1
 
-    monkeypatch.setattr(tables, "open_for_reading", counted)
+    monkeypatch.setattr(view_module, "open_for_reading", counted)
     costs = []
     for hosts in (range(10), range(10, 3_000)):
         commit(in_sqlite, Batch(found=[found("", f"h{number}.example") for number in hosts]), nothing)
@@ -521,7 +524,7 @@ class Crashes(RuleBasedStateMachine):
         self.patch.setattr(seen, "MOST_FRESH", 10)
         self.patch.setattr(seen, "BLOCK", 4)
         self.patch.setattr(seen, "SLICE", 1)
-        self.patch.setattr(queue.os, "urandom", bytes)  # the same fingerprints each time
+        self.patch.setattr(store_module.os, "urandom", bytes)  # the same fingerprints each time
         self.root = memory_folder()
         self.copies = 0
         self.folder = self.root / "0"
@@ -729,11 +732,11 @@ def test_the_same_holds_in_postgresql_whoever_dies_or_wakes_up(postgres: Server,
 def test_a_layout_of_the_tables_has_a_number_that_no_earlier_one_had() -> None:
     """Who changes the tables takes the next number, so that comity refuses those of before in words."""
     from comity.crawler.workers import tables
-    from comity.frontier import database as file
     from comity.frontier.postgresql import database as store
+    from comity.frontier.sqlite import database as file
 
     in_store = store._SCHEMA + store._PARTITION + tables._TABLES + tables._HEARD
     layouts = file.SCHEMA.replace(f"user_version = {file.FORMAT}", ""), in_store
     kept = [hashlib.sha256(layout.encode("ascii")).hexdigest()[:16] for layout in layouts]
-    assert (file.FORMAT - (sys.byteorder != "little"), kept[0]) == (4, "37a79f4eaf583214")
-    assert (store.FORMAT, kept[1]) == (6, "6b443bd5fca51953")
+    assert (file.FORMAT - (sys.byteorder != "little"), kept[0]) == (6, "f1a164dadd5c9585")
+    assert (store.FORMAT, kept[1]) == (7, "f753643413cbd07d")

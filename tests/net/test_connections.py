@@ -22,8 +22,8 @@ from sites import HANGS
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
-from comity.frontier.database import explained, open_for_writing
 from comity.frontier.durable import explained_files
+from comity.frontier.sqlite.database import explained, open_for_writing
 from comity.net.request_record import RequestRecord
 
 LOOPBACK = ("127.0.0.0/8",)

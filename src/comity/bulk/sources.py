@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from comity._extras import need
 from comity.errors import InputError, InvalidURL
-from comity.frontier.database import open_finished
+from comity.frontier.sqlite.database import open_finished
 from comity.robots.paths import is_robots_txt
 from comity.urls import Url
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from comity._late import late
 
 if TYPE_CHECKING:
-    from comity.frontier.database import has_begun
-    from comity.frontier.queue import Frontier
     from comity.frontier.refilter import Judged
-    from comity.frontier.tables import View
+    from comity.frontier.sqlite.database import has_begun
+    from comity.frontier.sqlite.store import Frontier
+    from comity.frontier.sqlite.view import View
     from comity.frontier.values import (
         Batch,
         Entry,
@@ -47,9 +47,9 @@ __getattr__ = late(  # what reads a finished crawl has no use for most of it
     __name__,
     {
         "comity.frontier.values": "Batch Entry EntryKind Found HostCounts Message QueuedURL Run State Superseded Visit",
-        "comity.frontier.queue": "Frontier",
-        "comity.frontier.database": "has_begun",
-        "comity.frontier.tables": "View",
+        "comity.frontier.sqlite.store": "Frontier",
+        "comity.frontier.sqlite.view": "View",
+        "comity.frontier.sqlite.database": "has_begun",
         "comity.frontier.refilter": "Judged",
         "comity.frontier.visits": "Visits",
     },

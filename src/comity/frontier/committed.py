@@ -48,8 +48,7 @@ class FrontierView(CommittedFrontier):
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._committed.explained():
-            self._open.close()
+        self._open.close()
 
     def busiest(self, most: int) -> list[HostCounts]:
         """The hosts with most URLs waiting; those with none come last."""

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from comity.frontier.database import explained, open_for_reading
+from comity.frontier.sqlite.database import explained, open_for_reading
 from comity.frontier.values import EntryKind, Message
 
 TAKEN: Final = "taken"
@@ -176,7 +176,7 @@ def pending(paths: Mapping[int, Path]) -> dict[int, int]:
     taken: dict[int, dict[int, int]] = {}  # by receiver
     for receiver, path in paths.items():
         with explained(path), closing(open_for_reading(path)) as db:
-            row = db.execute("SELECT value FROM run WHERE key = ?", (TAKEN,)).fetchone()
+            row = db.execute("SELECT value FROM fact WHERE key = ?", (TAKEN,)).fetchone()
         taken[receiver] = numbers(json.loads(row[0]) if row else None)
     found = {}
     for sender, path in paths.items():

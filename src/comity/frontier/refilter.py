@@ -5,10 +5,10 @@ that changes rows is part of the transaction that is open.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 
-from comity.frontier.store import POLICY, USAGE, Store
+from comity.frontier.store import POLICY, SCOPE, USAGE, Changed, Queued
 from comity.frontier.values import EntryKind, State
 
 Inside = Callable[[str, int, EntryKind], bool]
@@ -45,7 +45,7 @@ class StateChanges(Counter[tuple[int, int]]):
 
 
 def refilter(
-    store: Store, changes: StateChanges, inside: Inside | None, *, policy: bool, usage: bool
+    store: Changed, changes: StateChanges, inside: Inside | None, *, policy: bool, usage: bool
 ) -> tuple[Judged, Judged]:
     """Filter anew what scope, policy and the uses wanted decided: see `rules.DurableFrontier.judge_again`.
 
@@ -60,31 +60,34 @@ def refilter(
         back += _bring_back(store, USAGE, changes)
     if inside is None:
         return back, Judged()
-    found = _move(store, inside, changes, aside=False)
-    left = _move(store, lambda *url: not inside(*url), changes, aside=True)
+    found = left = 0
+    for rows in _pages(store, SCOPE):
+        if chosen := [row for row in rows if inside(*row[1:3], EntryKind(row[3]))]:
+            store.bring_back([row[0] for row in chosen])
+            found += len(chosen)
+            changes.update((host, state) for *_, host, state in chosen)
+    for rows in _pages(store, None):
+        if chosen := [row for row in rows if not inside(*row[1:3], EntryKind(row[3]))]:
+            store.remove([row[0] for row in chosen], SCOPE)
+            left += len(chosen)
+            changes.subtract((host, state) for *_, host, state in chosen)
     return back, Judged(left=left, back=found)
 
 
-def _bring_back(store: Store, why: int, changes: StateChanges) -> Judged:
+def _bring_back(store: Changed, why: int, changes: StateChanges) -> Judged:
     counts: Counter[int] = Counter()
-    for (host, state), number in store.bring_back(why, State.UNASKED).items():
-        changes[host, state] -= number
-        changes[host, State.UNASKED] += number
-        counts[state] += number
+    for rows in _pages(store, why):
+        store.bring_back([row[0] for row in rows], State.UNASKED)
+        for *_, host, state in rows:
+            changes[host, state] -= 1
+            changes[host, State.UNASKED] += 1
+            counts[state] += 1
     return Judged(back=counts.total(), refused=counts[State.REFUSED], failed=counts[State.FAILED])
 
 
-def _move(store: Store, wanted: Inside, changes: StateChanges, *, aside: bool) -> int:
-    """Move the rows that are wanted out of the queue, or back; gives how many there were."""
-    last = moved = 0
-    while rows := store.page(not aside, last):
+def _pages(store: Changed, why: int | None) -> Iterator[Sequence[Queued]]:
+    """All rows of the queue, or of what stands aside for a reason, some at a time."""
+    last = 0
+    while rows := store.page(why, last):
         last = rows[-1][0]
-        chosen = [
-            (id_, host, state) for id_, url, depth, kind, host, state in rows if wanted(url, depth, EntryKind(kind))
-        ]
-        if chosen:
-            store.move([id_ for id_, _, _ in chosen], aside=aside)
-        for _, host, state in chosen:
-            changes[host, state] += -1 if aside else 1
-        moved += len(chosen)
-    return moved
+        yield rows

@@ -13,17 +13,20 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final, Self
 
 from comity.frontier import messages
 from comity.frontier.committed import CommittedFrontier
 from comity.frontier.refilter import Inside, Judged, StateChanges, refilter
-from comity.frontier.store import LATER, POLICY, USAGE, Committed, Row, Store, quick, rank, split
+from comity.frontier.store import LATER, POLICY, USAGE, Changed, Committed, Row, Store, quick, rank, split
 from comity.frontier.values import Batch, Entry, EntryKind, Found, State
 from comity.frontier.visits import Visits
 
 NEXT_ID: Final = "next_id"
 NEXT_SOURCE: Final = "next_source"
+VISITED_AGAIN: Final = "visited_again"
+"""The fact that says that a refresh has begun: until then, a URL is visited once."""
 _MOST_HOST_IDS: Final = 1 << 16  # ids of hosts held in memory
 
 Queued = dict[str, list[tuple[int, Found]]]
@@ -82,8 +85,7 @@ class DurableFrontier(CommittedFrontier):
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._committed.explained():  # a full disk can refuse even this; the journal is replayed on resume
-            self._open.close()
+        self._open.close()
 
     @contextmanager
     def commit(self, batch: Batch) -> Iterator[Commit]:
@@ -93,32 +95,37 @@ class DurableFrontier(CommittedFrontier):
         Raises:
             StorageError: the disk is full or fails; the batch can be handed in again, now or after a restart.
         """
-        with self._committed.explained():
-            if self._stale:
-                self._reload()
-            self._stale = True
-            self._store.tidy()
-            with self._store.transaction():
-                changes = StateChanges()
-                self._settle(batch, changes)
-                self._put_off(batch)
-                new, met, queued = self._take_up(batch.found, changes)
-                with self._store.while_writing():
-                    if changes:
-                        self._store.count(changes.by_host())
-                    self._store.write_visits(batch)
-                    exchanged = self._exchange(batch, met) if batch.exchanges else {}
-                    refusals = [found.refusal for found in new if found.refusal is not None]
-                    commit = Commit(len(new), refusals, queued)
-                    yield commit
-                    ids = {NEXT_ID: self._next_id, NEXT_SOURCE: self._next_source}
-                    self._save(commit.facts | ids | exchanged)
-            self._stale = False
-            self._store.committed(met)
-            if exchanged:
-                self.sent, self.taken = exchanged[messages.SENT], exchanged[messages.TAKEN]
-                self._sent_chain = exchanged[messages.SENT_CHAIN]
-            self.totals = {state: self.totals[state] + changes.of(state) for state in State}
+        with self._transaction():
+            changes = StateChanges()
+            self._settle(batch, changes)
+            self._put_off(batch)
+            new, queued = self._take_up(batch.found, changes)
+            with self._store.while_writing():
+                if changes:
+                    self._store.count(changes.by_host())
+                self._store.write_visits(batch, again=self._visits_again)
+                exchanged = self._exchange(batch) if batch.exchanges else {}
+                refusals = [found.refusal for found in new if found.refusal is not None]
+                commit = Commit(len(new), refusals, queued)
+                yield commit
+                ids = {NEXT_ID: self._next_id, NEXT_SOURCE: self._next_source}
+                _save(self._store, commit.facts | ids | exchanged)
+        if exchanged:
+            self.sent, self.taken = exchanged[messages.SENT], exchanged[messages.TAKEN]
+            self._sent_chain = exchanged[messages.SENT_CHAIN]
+        self.totals = {state: self.totals[state] + changes.of(state) for state in State}
+
+    @contextmanager
+    def _transaction(self, *, anew: bool = False) -> Iterator[None]:
+        """A transaction of the store. `anew`: what memory holds is something else after it."""
+        if self._stale:
+            self._reload()
+        self._stale = True
+        with self._store.transaction():
+            yield
+        if anew:
+            self._reload()
+        self._stale = False
 
     def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
         """Forget which URLs were met and what waits, but not which pages were visited: all or nothing.
@@ -126,17 +133,10 @@ class DurableFrontier(CommittedFrontier):
         What waits is remembered with the visits, as something that is yet to be visited.
 
         Args:
-            forget: patterns of names of what is saved; `*` stands for anything.
-            save: is given the id of the last visit and returns what to save in the same transaction.
+            forget, save: as of `begin_again` below.
         """
-        with self._committed.explained():
-            self._stale = True
-            with self._store.transaction():
-                last = self._store.begin_refresh()
-                self._store.forget(forget)
-                self._save(save(last))
-            self._reload()
-            self._stale = False
+        with self._transaction(anew=True):
+            begin_again(self._store, forget, save)
 
     def judge_again(
         self, inside: Inside | None, *, policy: bool, usage: bool, save: Callable[[Judged, Judged], dict[str, Any]]
@@ -150,16 +150,12 @@ class DurableFrontier(CommittedFrontier):
             save: is given what came of policy and uses, and of the scope, and returns what to save in the same
                 transaction.
         """
-        with self._committed.explained():
-            self._stale = True
-            with self._store.transaction():
-                changes = StateChanges()
-                judged = refilter(self._store, changes, inside, policy=policy, usage=usage)
-                if changes:
-                    self._store.count(changes.by_host())
-                self._save(save(*judged))
-            self._reload()
-            self._stale = False
+        with self._transaction(anew=True):
+            changes = StateChanges()
+            judged = refilter(self._store, changes, inside, policy=policy, usage=usage)
+            if changes:
+                self._store.count(changes.by_host())
+            _save(self._store, save(*judged))
 
     def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: EntryKind | None = None) -> list[Entry]:
         """URLs of a host, of a kind or of all, that wait for their turn, by priority, then sitemaps first, then in the
@@ -168,11 +164,8 @@ class DurableFrontier(CommittedFrontier):
 
     def save_state(self, key: str, value: Any) -> None:
         """Keep a fact about the run, as JSON; None forgets it."""
-        with self._committed.explained():
-            stale, self._stale = self._stale, True
-            with self._store.transaction():
-                self._save({key: value})
-            self._stale = stale
+        with self._transaction():
+            _save(self._store, {key: value})
 
     def load_states(self, start: str) -> dict[str, Any]:
         """What is saved whose names begin with `start`, by name."""
@@ -183,21 +176,22 @@ class DurableFrontier(CommittedFrontier):
         self._store.recall()
         self._next_id: int = self.load_state(NEXT_ID, 1)
         self._next_source: int = self.load_state(NEXT_SOURCE, 1)
+        self._visits_again: bool = self.load_state(VISITED_AGAIN, False)
         self.totals = self.counts()
 
     def _settle(self, batch: Batch, changes: StateChanges) -> None:
         """What was settled leaves the queue; what our own settings refuse stands aside."""
-        aside: dict[tuple[State, int], list[int]] = {}
-        for state, id_ in batch.by_policy:
-            aside.setdefault((state, POLICY), []).append(id_)
-        if batch.by_usage:
-            aside[State.REFUSED, USAGE] = batch.by_usage
-        for (counted, why), ids in aside.items():
-            self._store.set_aside(ids, counted, why)
         states = {id_: state for state, id_ in batch.settled}
-        if states:
-            for id_, host, before in self._store.remove(list(states)):  # what was settled before is not there
-                changes[host, before] -= 1
+        aside: dict[tuple[int | None, State | None], list[int]] = {}
+        for state, id_ in batch.by_policy:
+            aside.setdefault((POLICY, state), []).append(id_)
+        if batch.by_usage:
+            aside[USAGE, State.REFUSED] = batch.by_usage
+        kept = set(chain.from_iterable(aside.values()))
+        aside[None, None] = [id_ for id_ in states if id_ not in kept]
+        for (why, state_aside), ids in aside.items():
+            for id_, host, before in self._store.remove(ids, why, state_aside) if ids else ():
+                changes[host, before] -= 1  # what was settled before is not there
                 changes[host, states[id_]] += 1
 
     def _put_off(self, batch: Batch) -> None:
@@ -208,12 +202,12 @@ class DurableFrontier(CommittedFrontier):
         for times, ids in by_times.items():
             self._store.retry(ids, times)
         if batch.postponed:
-            self._store.postpone(batch.postponed)
+            self._store.retry(batch.postponed, 1, later=True)
         if batch.resumed:
             self._store.resume([self._host_ids[name] for name in self._with_ids(batch.resumed)])
 
-    def _take_up(self, found: list[Found], changes: StateChanges) -> tuple[list[Found], list[int], Queued]:
-        """Those that are new, and their fingerprints; what of them waits goes into the queue, and is given by host."""
+    def _take_up(self, found: list[Found], changes: StateChanges) -> tuple[list[Found], Queued]:
+        """Those that are new; what of them waits goes into the queue, and is given by host."""
         fingerprints = self._store.meet([each.url for each in found])
         new = [found[index] for index in fingerprints.values()]
         self._with_ids([each.host for each in new])
@@ -240,8 +234,8 @@ class DurableFrontier(CommittedFrontier):
         if rows:
             self._store.add(rows)
         if refused:
-            self._store.add_aside(refused, POLICY)
-        return new, list(fingerprints), queued
+            self._store.add(refused, POLICY)
+        return new, queued
 
     def _with_ids(self, names: Iterable[str]) -> list[str]:
         """Names of hosts, whose ids are in memory then; they are made in the order of the names."""
@@ -253,31 +247,42 @@ class DurableFrontier(CommittedFrontier):
                 unknown = wanted
                 ids.clear()
             ids.update(self._store.host_ids(unknown))
-            if made := [name for name in unknown if name not in ids]:
-                numbers = {name: number for number, name in enumerate(made, self._store.last_host() + 1)}
-                self._store.add_hosts(numbers)
-                ids.update(numbers)
         return wanted
 
-    def _exchange(self, batch: Batch, met: list[int]) -> dict[str, dict[int, Any]]:
-        """Send what concerns other shards, each URL once; gives what is to be saved, and adds fingerprints to `met`."""
+    def _exchange(self, batch: Batch) -> dict[str, dict[int, Any]]:
+        """Send what concerns other shards, each URL once; gives what is to be saved."""
         urls = [each for each in batch.messages if each[1].settles]
-        fingerprints = self._store.meet([message.url for _, message in urls])
-        met += fingerprints
-        texts = messages.parcels_of(batch.messages, [urls[index] for index in fingerprints.values()])
+        new = self._store.meet([message.url for _, message in urls]).values()
+        texts = messages.parcels_of(batch.messages, [urls[index] for index in new])
         made = {shard: number for number, shard in enumerate(texts, max(self.sent.values(), default=0) + 1)}
-        self._store.send([(made[shard], shard, text) for shard, text in texts.items()])
-        self._store.forget_parcels(batch.delivered)
+        self._store.exchange({made[shard]: (shard, text) for shard, text in texts.items()}, batch.delivered)
         return {
             messages.SENT: self.sent | made,
             messages.SENT_CHAIN: messages.chains(self._sent_chain, texts),
             messages.TAKEN: self.taken | batch.taken,
         }
 
-    def _save(self, state: Mapping[str, Any]) -> None:
-        kept = {key: value for key, value in state.items() if value is not None}
-        self._store.keep(  # texts and counts, of which there are some for each page, need no encoder made for them
-            {key: quick(value) if type(value) in (str, int) else json.dumps(value) for key, value in kept.items()}
-        )
-        if gone := [key for key, value in state.items() if value is None]:
-            self._store.drop(gone)
+
+def begin_again(store: Changed, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
+    """Begin a refresh, in the transaction that is open.
+
+    Args:
+        forget: names of what is saved; one that ends with `*` stands for all that begin so.
+        save: is given the id of the last visit and returns what to save in the same transaction.
+    """
+    facts = save(store.begin_refresh())
+    names = list(forget)
+    for name in names:
+        if name.endswith("*"):
+            store.forget(name[:-1])
+    _save(store, {name: None for name in names if not name.endswith("*")} | facts | {VISITED_AGAIN: True})
+
+
+def _save(store: Changed, facts: Mapping[str, Any]) -> None:
+    store.keep(  # texts and counts, of which there are some for each page, need no encoder made for them
+        {name: value if value is None else _as_text(value) for name, value in facts.items()}
+    )
+
+
+def _as_text(value: Any) -> str:
+    return quick(value) if type(value) in (str, int) else json.dumps(value)

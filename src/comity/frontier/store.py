@@ -1,8 +1,8 @@
 """What a frontier needs of what keeps it: a few questions, and changes for many rows at once. Any store that has these
-will do; every rule of the frontier stands in rules.py, tables.py, refilter.py and visits.py, over them.
+will do; every rule of the frontier stands in rules.py, refilter.py and visits.py, over them.
 
-SQLite and PostgreSQL have most of them in the same SQL (tables.py), each the others in its own (queue.py,
-postgresql/queue.py). tests/frontier/in_memory.py is the smallest: plain dicts, without SQL.
+SQLite and PostgreSQL have most of them in the same SQL (tables.py, changes.py), and each the others in its own
+(sqlite/store.py, postgresql/store.py). tests/frontier/in_memory.py is the smallest store: plain dicts, without SQL.
 """
 
 import json
@@ -23,6 +23,8 @@ SCOPE, POLICY, USAGE = range(3)
 """Why a row is set aside. Its state is that in which it waited (scope), or was counted when it was settled."""
 Row = tuple[int, int, int, int, str, int, int, int, int, int | None]
 """A URL as it is queued: id, host, rank, prefix, rest, depth, kind, state, hops, source."""
+Queued = tuple[int, str, int, int, int, int]
+"""A URL that waits or stands aside: id, URL, depth, kind, host, state."""
 _KINDS: Final = tuple(EntryKind)
 _PREFIXES: Final = ("", "https://", "http://")
 
@@ -69,9 +71,6 @@ class Committed(Protocol):
     Raises:
         StorageError: by every method, where the store fails.
     """
-
-    def explained(self) -> AbstractContextManager[None]:
-        """Turns the store's own errors into a StorageError that says what to do."""
 
     def counts(self) -> Sequence[int]:
         """How many URLs are in each state, in the order of State."""
@@ -120,89 +119,72 @@ class Committed(Protocol):
         """How many pages wait of which there is a visit up to the id `last`."""
 
 
-class Store(Committed, Protocol):
-    """What is changed; all from `meet` on in the transaction that is open."""
+class Changed(Committed, Protocol):
+    """What is changed, in the transaction that is open."""
+
+    def host_ids(self, names: Sequence[str]) -> Mapping[str, int]:
+        """The ids of hosts. Those that have none are given the next ones in order, and nothing is counted of them."""
+
+    def add_sources(self, ids: Mapping[str, int]) -> None:
+        """Add URLs of what named others, with their ids."""
+
+    def add(self, rows: Sequence[Row], why: int | None = None) -> None:
+        """Add URLs, never tried yet, to the queue; or, where it is said why, to what stands aside."""
+
+    def remove(
+        self, ids: Sequence[int], why: int | None = None, state: int | None = None
+    ) -> Iterable[tuple[int, int, int]]:
+        """Take URLs out of the queue; gives id, host and state of those that were there.
+
+        Args:
+            why: they are to stand aside for that.
+            state: in which they do; None: in the one that they are in.
+        """
+
+    def bring_back(self, ids: Sequence[int], state: int | None = None) -> None:
+        """Queue again what stands aside; with a state, as never tried and in that."""
+
+    def retry(self, ids: Sequence[int], times: int, *, later: bool = False) -> None:
+        """Count so many tries more of what is not postponed; `later`: postpone it, by twice LATER onto its rank."""
+
+    def resume(self, hosts: Sequence[int] | None) -> None:
+        """Take that off again: of hosts; or of all, whose tries are forgotten then."""
+
+    def page(self, why: int | None, after: int) -> Sequence[Queued]:
+        """The next URLs by id, of the queue or of what stands aside for a reason; a few at a time."""
+
+    def count(self, changes: Mapping[int, Sequence[int]]) -> None:
+        """Change how many URLs of hosts are in each state, in the order of State."""
+
+    def write_visits(self, batch: Batch, *, again: bool) -> None:
+        """Take up what a batch says of visits. `again`: a URL may have been visited before, and what it says takes the
+        place of that, at the end; what is only owed leaves it."""
+
+    def begin_refresh(self) -> int:
+        """Remember what waits with the visits, and forget what was met; gives the id of the last visit."""
+
+    def keep(self, facts: Mapping[str, str | None]) -> None:
+        """Keep facts, as text, by name; None forgets one."""
+
+    def forget(self, start: str) -> None:
+        """Forget the facts whose names begin so."""
+
+
+class Store(Changed, Protocol):
+    """What a frontier lies in. `meet` and `exchange` are changes too."""
 
     def transaction(self) -> AbstractContextManager[None]:
-        """A block that is kept as a whole or not at all."""
+        """A block that is kept as a whole or not at all; what the store cannot do in it is raised as a StorageError."""
 
     def recall(self) -> None:
-        """Hold in memory nothing but what is kept: a transaction may have failed."""
-
-    def tidy(self) -> None:
-        """Do what is best done before a transaction."""
+        """Hold in memory nothing but what is kept: a transaction has failed, or another set of URLs is met now."""
 
     def while_writing(self) -> AbstractContextManager[Any]:
         """A block in which the output is written: what is changed in it need not be done before its end."""
-
-    def committed(self, met: Collection[int]) -> None:
-        """Fingerprints were added, and that is durable."""
 
     def meet(self, urls: list[str]) -> dict[int, int]:
         """Add the fingerprints of URLs that were not met before, each with the index of the first that has it, in
         order."""
 
-    def host_ids(self, names: Sequence[str]) -> Mapping[str, int]:
-        """The ids of those hosts that have one."""
-
-    def last_host(self) -> int:
-        """The highest id of a host."""
-
-    def add_hosts(self, ids: Mapping[str, int]) -> None:
-        """Add hosts, of which nothing is counted yet; `add_sources` what named URLs."""
-
-    def add_sources(self, ids: Mapping[str, int]) -> None: ...
-
-    def count(self, changes: Mapping[int, Sequence[int]]) -> None:
-        """Change how many URLs of hosts are in each state, in the order of State."""
-
-    def add(self, rows: Sequence[Row]) -> None:
-        """Add URLs to the queue, never tried yet; `add_aside` to what stands aside."""
-
-    def add_aside(self, rows: Sequence[Row], why: int) -> None: ...
-
-    def set_aside(self, ids: Sequence[int], state: int, why: int) -> None:
-        """Add a copy of queued rows to what stands aside, in another state; what stands there already stays."""
-
-    def remove(self, ids: list[int]) -> Iterable[tuple[int, int, int]]:
-        """Take URLs out of the queue; gives id, host and state of those that were there."""
-
-    def retry(self, ids: Sequence[int], times: int) -> None:
-        """Count so many tries more."""
-
-    def postpone(self, ids: Sequence[int]) -> None:
-        """Count a try more, and put twice LATER onto the rank, where that is not so yet."""
-
-    def resume(self, hosts: Sequence[int] | None) -> None:
-        """Take that off again: of hosts; or of all, whose tries are forgotten then."""
-
-    def bring_back(self, why: int, state: int) -> Mapping[tuple[int, int], int]:
-        """Queue what stands aside for a reason, in a state and never tried; gives by host and former state how many
-        these were."""
-
-    def page(self, aside: bool, after: int) -> Sequence[tuple[int, str, int, int, int, int]]:
-        """The next rows by id, of what stands aside for the scope or of the queue: id, URL, depth, kind, host, state;
-        a few at a time."""
-
-    def move(self, ids: Sequence[int], *, aside: bool) -> None:
-        """Move rows out of the queue to what stands aside for the scope, or back."""
-
-    def write_visits(self, batch: Batch) -> None:
-        """Take up what a batch says of visits."""
-
-    def begin_refresh(self) -> int:
-        """Remember what waits with the visits, and forget what was met; gives the id of the last visit."""
-
-    def forget(self, patterns: Iterable[str]) -> None:
-        """Forget facts by name; `*` stands for anything."""
-
-    def keep(self, facts: Mapping[str, str]) -> None:
-        """Keep facts, as text; `drop` forgets some."""
-
-    def drop(self, names: list[str]) -> None: ...
-
-    def send(self, parcels: Iterable[tuple[int, int, str]]) -> None:
-        """Keep parcels: number, receiver and text."""
-
-    def forget_parcels(self, delivered: Mapping[int, int]) -> None:
-        """Forget what was taken, by receiver up to which parcel."""
+    def exchange(self, parcels: Mapping[int, tuple[int, str]], delivered: Mapping[int, int]) -> None:
+        """Keep parcels, by number with receiver and text; forget those that were taken, by receiver up to which."""

@@ -1,134 +1,128 @@
-"""A frontier's tables as both SQL stores have them, and what is asked and changed in SQL that both understand.
-
-SQLite has a file for each shard, PostgreSQL a partition of each table; what differs between their statements is said
-here in one place. What each does in its own way is in queue.py and postgresql/queue.py.
+"""What is asked of a frontier's tables, in SQL that SQLite and PostgreSQL both understand; changes.py has what is
+changed. SQLite has a file for each shard, PostgreSQL a partition of each table. What differs between their statements
+is a method of Dialect; sqlite/dialect.py and postgresql/dialect.py have the two forms of each.
 """
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from comity.errors import InputError
-from comity.frontier.committed import FrontierView
-from comity.frontier.database import begun, explained, open_for_reading
 from comity.frontier.store import LATER, POLICY, SCOPE, USAGE, entry_of
 from comity.frontier.values import Entry, EntryKind, HostCounts, Listed, ListedTable, QueuedURL, State, Visit
 
 URL: Final = "CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' || name END || rest"
 """A queued URL, of a row joined with its host's."""
+AT_ONCE: Final = 1000  # rows read at a time
 _HOST_COUNTS: Final = "name, unasked + queued, done, refused, failed"
-_AT_ONCE: Final = 1000  # rows read at a time
 _VISITS_AT_ONCE: Final = 500
 
 
-class FrontierTables:
-    """The tables of a SQLite file, over one connection: see store.py. Statements have a question mark for values."""
+class Dialect(Protocol):
+    """A connection to a frontier's tables, and how its database says what both can do. In a statement, a question mark
+    stands for a value.
 
-    waiting, aside, host, source, visited, of_run = "waiting", "aside", "host", "source", "visit", "run"
-    columns = "id, host, rank, prefix, rest, depth, kind, state, hops, attempts, source"
-    known = "json_extract(said, '$[1]') IS NOT NULL"  # of a visit: there was a page
-    among = "IN (SELECT value FROM json_each(?))"  # of a column; the value is that of `as_value`
+    Raises:
+        StorageError: by `rows` and in a block of `explained`; the others pass on what the database says.
+    """
 
-    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
-        self._db: Any = db
-        self._path = path
+    @property
+    def met(self) -> Sequence[str]:
+        """The tables of what was met."""
 
-    # What differs between the two
+    def explained(self) -> AbstractContextManager[None]:
+        """Turns what the database says into a StorageError that says what to do."""
+
+    def table(self, name: str) -> str:
+        """A table of this frontier."""
 
     def execute(self, query: str, values: Sequence[Any] = ()) -> Any:
         """Carry out a statement in the transaction that is open; gives the cursor."""
-        return self._db.execute(query, values)
-
-    def explained(self) -> AbstractContextManager[None]:
-        """Turns the store's errors into a StorageError that says what to do."""
-        return explained(self._path)
-
-    @staticmethod
-    def as_value(ids: Sequence[Any]) -> Any:
-        """Ids, or names, as one value of a statement."""
-        return json.dumps(ids)
-
-    @staticmethod
-    def same(one: str, other: str) -> str:
-        """That two expressions are the same URL, as the index of visits has them."""
-        return f"{one} = {other}"
-
-    @staticmethod
-    def starting(start: str) -> tuple[str, tuple[str, ...]]:
-        """That a fact's name begins so, and the values of that."""
-        return "key >= ? AND key < ?", (start, f"{start}\U0010ffff")
-
-    def ordered(self, query: str, values: Sequence[Any]) -> Iterable[Any]:
-        """The rows of the queue that a query gives, in its order, with the URL of the source in the place of its id."""
-        # One row: at each row that SQLite hands over, threads fight for the interpreter.
-        ((rows,),) = self.rows(
-            "SELECT json_group_array(json_array(rank, id, prefix, rest, depth, kind, attempts, hops, "
-            f"(SELECT url FROM source WHERE source.id = queue.source))) FROM ({query}) AS queue",
-            values,
-        )
-        return sorted(json.loads(rows))
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows of an answer.
+        """All rows of an answer."""
 
-        Raises:
-            StorageError
-        """
-        with self.explained():
-            rows: list[Any] = self.execute(query, values).fetchall()
-            return rows
+    def many(self, columns: str, query: str, values: Sequence[Any]) -> Iterable[Any]:
+        """Columns of a query that answers with many rows, in no order."""
 
-    # What is asked
+    def given(self, rows: Collection[Sequence[Any]], **types: str) -> tuple[str, Sequence[Any]]:
+        """Rows as a table of a statement, by names and types of its columns; and the values of that."""
+
+    def insert(self, table: str, rows: Sequence[Sequence[Any]], at_conflict: str = "", **types: str) -> None:
+        """Insert rows, by names and types of the columns; `at_conflict`: what happens where one is there, as SQL."""
+
+    def append(self, table: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
+        """The same as fast as can be; not while output is written."""
+
+    def delete(self, table: str, ids: Sequence[int], columns: str) -> Iterable[Any]:
+        """Delete rows by id; gives columns of those that were there."""
+
+    def among(self, column: str, values: Collection[Any]) -> tuple[str, Any]:
+        """That a column is one of these, and the value of that."""
+
+    def starting(self, column: str, start: str) -> tuple[str, Sequence[Any]]:
+        """That a text begins so, and the values of that."""
+
+    def key(self, text: str) -> str:
+        """What an index has of a text of any length."""
+
+    def array(self, values: str) -> str:
+        """Values as the text of a JSON array."""
+
+
+class Tables:
+    """The tables of a frontier, for who reads them: see `store.Committed`."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._sql = dialect
+        names = ("waiting", "aside", "host", "source", "visit", "fact")
+        self._waiting, self._aside, self._host, self._source, self._visit, self._fact = map(dialect.table, names)
 
     def counts(self) -> list[int]:
-        """As of Committed, here and below."""
-        query = f"SELECT sum(unasked), sum(queued), sum(done), sum(refused), sum(failed) FROM {self.host}"
-        return [int(number or 0) for number in self.rows(query)[0]]
+        query = f"SELECT sum(unasked), sum(queued), sum(done), sum(refused), sum(failed) FROM {self._host}"
+        return [int(number or 0) for number in self._sql.rows(query)[0]]
 
     def hosts(self, after: int) -> list[tuple[int, str]]:
-        return self.rows(
-            f"SELECT id, name FROM {self.host} WHERE id > ? AND unasked + queued > 0 ORDER BY id LIMIT {_AT_ONCE}",
+        return self._sql.rows(
+            f"SELECT id, name FROM {self._host} WHERE id > ? AND unasked + queued > 0 ORDER BY id LIMIT {AT_ONCE}",
             (after,),
         )
 
     def busiest(self, most: int) -> list[HostCounts]:
-        query = f"SELECT {_HOST_COUNTS} FROM {self.host} ORDER BY unasked + queued DESC, id LIMIT ?"
-        return [HostCounts(*row) for row in self.rows(query, (most,))]
+        query = f"SELECT {_HOST_COUNTS} FROM {self._host} ORDER BY unasked + queued DESC, id LIMIT ?"
+        return [HostCounts(*row) for row in self._sql.rows(query, (most,))]
 
     def host_counts(self, name: str) -> HostCounts | None:
-        rows = self.rows(f"SELECT {_HOST_COUNTS} FROM {self.host} WHERE name = ?", (name,))
+        rows = self._sql.rows(f"SELECT {_HOST_COUNTS} FROM {self._host} WHERE name = ?", (name,))
         return HostCounts(*rows[0]) if rows else None
 
     def fact(self, name: str) -> str | None:
-        rows = self.rows(f"SELECT value FROM {self.of_run} WHERE key = ?", (name,))
+        rows = self._sql.rows(f"SELECT value FROM {self._fact} WHERE key = ?", (name,))
         return rows[0][0] if rows else None
 
     def facts(self, start: str) -> dict[str, str]:
-        which, values = self.starting(start)
-        return dict(self.rows(f"SELECT key, value FROM {self.of_run} WHERE {which}", values))
+        which, values = self._sql.starting("key", start)
+        return dict(self._sql.rows(f"SELECT key, value FROM {self._fact} WHERE {which}", values))
 
     def queue(
         self, host: str, most: int, *, but_not: Collection[int], below: int, kind: EntryKind | None
     ) -> list[Entry]:
         wanted = "" if kind is None else f"AND kind = {kind:d} "
-        rows = self.ordered(
-            f"SELECT rank, id, prefix, rest, depth, kind, attempts, hops, source FROM {self.waiting} "
-            f"WHERE host = (SELECT id FROM {self.host} WHERE name = ?) AND rank < ? {wanted}"
-            f"AND NOT (id {self.among}) ORDER BY rank, id LIMIT ?",
-            (host, below, self.as_value(list(but_not)), most),
+        held, ids = self._sql.among("id", but_not)
+        rows = self._sql.many(
+            f"rank, id, prefix, rest, depth, kind, attempts, hops, {self._found_on}",
+            f"SELECT * FROM {self._waiting} WHERE host = (SELECT id FROM {self._host} WHERE name = ?) "
+            f"AND rank < ? {wanted}AND NOT ({held}) ORDER BY rank, id LIMIT ?",
+            (host, below, ids, most),
         )
-        return [entry_of(host, row) for row in rows]
+        return [entry_of(host, row) for row in sorted(rows)]
 
     def stands(self, host: str, prefix: int, rest: str) -> QueuedURL | None:
-        for table, why in ((self.waiting, "CAST(NULL AS smallint)"), (self.aside, "why")):
-            rows = self.rows(
-                f"SELECT state, rank, depth, attempts, {why}, (SELECT url FROM {self.source} AS source "
-                f"WHERE source.id = queue.source) FROM {table} AS queue "
-                f"WHERE host = (SELECT id FROM {self.host} WHERE name = ?) AND prefix = ? AND rest = ?",
+        for table, why in ((self._waiting, "CAST(NULL AS smallint)"), (self._aside, "why")):
+            rows = self._sql.rows(
+                f"SELECT state, rank, depth, attempts, {why}, {self._found_on} FROM {table} AS queue "
+                f"WHERE host = (SELECT id FROM {self._host} WHERE name = ?) AND prefix = ? AND rest = ?",
                 (host, prefix, rest),
             )
             if rows:
@@ -138,29 +132,29 @@ class FrontierTables:
         return None
 
     def visit(self, url: str) -> Visit | None:
-        rows = self.rows(f"SELECT said, stated FROM {self.visited} WHERE {self.same('url', '?')}", (url,))
+        rows = self._sql.rows(f"SELECT said, stated FROM {self._visit} WHERE {self._same('url', '?')}", (url,))
         return replace(Visit(url, *json.loads(rows[0][0])), stated=rows[0][1]) if rows else None
 
     def visits(self, after: int, last: int, *, known: bool) -> list[tuple[int, Visit]]:
-        rows = self.rows(
-            f"SELECT id, url, said FROM {self.visited} WHERE id > ? AND id <= ? "
-            f"AND {'' if known else 'NOT '}({self.known}) ORDER BY id LIMIT {_VISITS_AT_ONCE}",
+        rows = self._sql.rows(
+            f"SELECT id, url, said FROM {self._visit} WHERE id > ? AND id <= ? "
+            f"AND {'' if known else 'NOT '}known ORDER BY id LIMIT {_VISITS_AT_ONCE}",
             (after, last),
         )
         return [(id_, Visit(url, *json.loads(said))) for id_, url, said in rows]
 
     def unasked(self, last: int) -> int:
-        rows = self.rows(
-            f"SELECT count(*) FROM {self.waiting} AS queue JOIN {self.host} AS host ON host.id = queue.host "
-            f"JOIN {self.visited} AS visit ON {self.same('visit.url', URL)} "
-            f"WHERE kind = 0 AND visit.id <= ? AND {self.known}",
+        rows = self._sql.rows(
+            f"SELECT count(*) FROM {self._waiting} AS queue JOIN {self._host} AS host ON host.id = queue.host "
+            f"JOIN {self._visit} AS visit ON {self._same('visit.url', URL)} "
+            "WHERE kind = 0 AND visit.id <= ? AND known",
             (last,),
         )
         return int(rows[0][0])
 
     def listed(self, table: ListedTable, sought: str, *, after: int, most: int, looks: int) -> Listed:
-        name = {"visit": self.visited, "waiting": self.waiting, "aside": self.aside}[table]
-        ((last, looked),) = self.rows(
+        name = {"visit": self._visit, "waiting": self._waiting, "aside": self._aside}[table]
+        ((last, looked),) = self._sql.rows(
             f"SELECT max(id), count(*) FROM (SELECT id FROM {name} WHERE id > ? ORDER BY id LIMIT ?) AS looked",
             (after, looks),
         )
@@ -169,17 +163,16 @@ class FrontierTables:
         values = (after + 1, last or after, f"%{escaped}%", most)
         urls: list[tuple[int, str, QueuedURL | Visit]]
         if table == "visit":
-            rows = self.rows(
-                f"SELECT id, url, said FROM {name} WHERE id {within.format('lower(url)')} AND {self.known} "
+            rows = self._sql.rows(
+                f"SELECT id, url, said FROM {name} WHERE id {within.format('lower(url)')} AND known "
                 "ORDER BY id LIMIT ?",
                 values,
             )
             urls = [(id_, url, Visit(url, *json.loads(said))) for id_, url, said in rows]
         else:
-            rows = self.rows(
-                f"SELECT queue.id, {URL}, state, rank, depth, attempts, (SELECT url FROM {self.source} AS source "
-                f"WHERE source.id = queue.source) FROM {name} AS queue JOIN {self.host} AS host "
-                f"ON host.id = queue.host WHERE queue.id {within.format(f'lower({URL})')} "
+            rows = self._sql.rows(
+                f"SELECT queue.id, {URL}, state, rank, depth, attempts, {self._found_on} FROM {name} AS queue "
+                f"JOIN {self._host} AS host ON host.id = queue.host WHERE queue.id {within.format(f'lower({URL})')} "
                 f"{f'AND why = {SCOPE} ' if table == 'aside' else ''}ORDER BY queue.id LIMIT ?",
                 values,
             )
@@ -190,128 +183,30 @@ class FrontierTables:
             ]
         if len(urls) == most:
             last = urls[-1][0]
-            ((looked,),) = self.rows(f"SELECT count(*) FROM {name} WHERE id BETWEEN ? AND ?", (after + 1, last))
+            ((looked,),) = self._sql.rows(f"SELECT count(*) FROM {name} WHERE id BETWEEN ? AND ?", (after + 1, last))
             return Listed(urls, last, looked)
         return Listed(urls, last if looked == looks else None, looked)
 
-    # What is changed
+    @property
+    def _found_on(self) -> str:
+        """The URL of what named a URL, of a row of `queue`."""
+        return f"(SELECT url FROM {self._source} AS source WHERE source.id = queue.source)"
 
-    def host_ids(self, names: Sequence[str]) -> dict[str, int]:
-        """As of Store, here and below."""
-        query = f"SELECT name, id FROM {self.host} WHERE name {self.among}"
-        return dict(self.execute(query, (self.as_value(names),)).fetchall())
-
-    def last_host(self) -> int:
-        (last,) = self.execute(f"SELECT coalesce(max(id), 0) FROM {self.host}").fetchone()
-        return int(last)
-
-    def set_aside(self, ids: Sequence[int], state: int, why: int) -> None:
-        self.execute(
-            f"INSERT INTO {self.aside} ({self.columns}, why) SELECT {self.columns.replace('state', f'{state:d}')}, "
-            f"{why} FROM {self.waiting} WHERE id {self.among} ON CONFLICT DO NOTHING",
-            (self.as_value(ids),),
-        )
-
-    def retry(self, ids: Sequence[int], times: int) -> None:
-        self.execute(
-            f"UPDATE {self.waiting} SET attempts = attempts + ? WHERE id {self.among}", (times, self.as_value(ids))
-        )
-
-    def postpone(self, ids: Sequence[int]) -> None:
-        self.execute(
-            f"UPDATE {self.waiting} SET rank = rank + ?, attempts = attempts + 1 WHERE id {self.among} AND rank < ?",
-            (2 * LATER, self.as_value(ids), LATER),
-        )
-
-    def resume(self, hosts: Sequence[int] | None) -> None:
-        values: tuple[Any, ...]
-        if hosts is None:
-            query, values = "rank = rank - ?, attempts = 0 WHERE rank >= ?", (2 * LATER, LATER)
-        else:
-            query = f"rank = rank - ? WHERE host {self.among} AND rank >= ?"
-            values = (2 * LATER, self.as_value(hosts), LATER)
-        self.execute(f"UPDATE {self.waiting} SET {query}", values)
-
-    def bring_back(self, why: int, state: int) -> dict[tuple[int, int], int]:
-        counts = self.execute(
-            f"SELECT host, state, count(*) FROM {self.aside} WHERE why = ? GROUP BY host, state", (why,)
-        ).fetchall()
-        renewed = self.columns.replace("state", f"{state:d}").replace("attempts", "0")
-        self.execute(
-            f"INSERT INTO {self.waiting} ({self.columns}) SELECT {renewed} FROM {self.aside} WHERE why = ?", (why,)
-        )
-        self.execute(f"DELETE FROM {self.aside} WHERE why = ?", (why,))
-        return {(host, before): number for host, before, number in counts}
-
-    def page(self, aside: bool, after: int) -> list[tuple[int, str, int, int, int, int]]:
-        rows: list[tuple[int, str, int, int, int, int]] = self.execute(
-            f"SELECT queue.id, {URL}, depth, kind, host, state FROM {self.aside if aside else self.waiting} AS queue "
-            f"JOIN {self.host} AS host ON host.id = queue.host "
-            f"WHERE queue.id > ? {f'AND why = {SCOPE} ' if aside else ''}ORDER BY queue.id LIMIT {_AT_ONCE}",
-            (after,),
-        ).fetchall()
-        return rows
-
-    def move(self, ids: Sequence[int], *, aside: bool) -> None:
-        source, target, why = (self.waiting, self.aside, f", {SCOPE}") if aside else (self.aside, self.waiting, "")
-        self.execute(
-            f"INSERT INTO {target} ({self.columns}{', why' * aside}) "
-            f"SELECT {self.columns}{why} FROM {source} WHERE id {self.among}",
-            (self.as_value(ids),),
-        )
-        self.execute(f"DELETE FROM {source} WHERE id {self.among}", (self.as_value(ids),))
+    def _same(self, one: str, other: str) -> str:
+        """That two texts are the same, as an index has them."""
+        return f"{self._sql.key(one)} = {self._sql.key(other)}"
 
 
 @contextmanager
-def one_instant(db: Any, tables: FrontierTables, begin: str) -> Iterator[None]:
+def one_instant(db: Any, dialect: Dialect, begin: str) -> Iterator[None]:
     """All that is asked meanwhile is answered as of now; the connection is closed then.
 
     Args:
         begin: the statement that begins a transaction that reads.
     """
-    with closing(db):
+    with dialect.explained(), closing(db):
         db.execute(begin)
         # The first question settles which instant all answers are of; a crawl may have met a million hosts.
-        tables.rows(f"SELECT 1 FROM {tables.host} LIMIT 1")
+        dialect.rows(f"SELECT 1 FROM {dialect.table('host')} LIMIT 1")
         yield
         db.execute("ROLLBACK")
-
-
-class View(FrontierView):
-    """The frontier of a crawl folder.
-
-    Raises:
-        StorageError: there is none, or it cannot be read.
-    """
-
-    def __init__(self, path: Path) -> None:
-        if not path.exists():
-            raise InputError(f"no crawl in {path.parent}", hint="name the folder given to comity crawl -o")
-        with explained(path):
-            self._begin(open_for_reading(path), path)
-
-    def _begin(self, db: sqlite3.Connection, path: Path) -> None:
-        tables = FrontierTables(db, path)
-        super().__init__(tables, one_instant(db, tables, "BEGIN"))
-
-    @classmethod
-    def begun(cls, path: Path) -> "View | None":
-        """The same; None where no crawl has begun in it.
-
-        Raises:
-            StorageError: it cannot be read.
-        """
-        if not path.exists():
-            return None
-        with explained(path):
-            db = open_for_reading(path)
-            try:
-                if not begun(db):
-                    db.close()
-                    return None
-                view = cls.__new__(cls)
-                view._begin(db, path)
-            except BaseException:
-                db.close()
-                raise
-            return view

@@ -27,7 +27,7 @@ from comity.crawler.workers import store as stores
 from comity.crawler.workers.store import CrawlStore, one_instant
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
-from comity.frontier.tables import FrontierTables
+from comity.frontier.sqlite.dialect import SqliteDialect
 
 
 @pytest.fixture
@@ -96,14 +96,14 @@ def test_a_frontier_that_cannot_be_read_ends_the_run_and_no_page_fails(
     for path in paths:
         site.link(path)
     policy = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
-    rows = FrontierTables.rows
+    rows = SqliteDialect.rows
 
-    def damaged(tables: FrontierTables, query: str, values: Any = ()) -> Any:
+    def damaged(dialect: SqliteDialect, query: str, values: Any = ()) -> Any:
         if len(site.seen) > 10 and "content " in str(values):
             raise StorageError("disk I/O error")
-        return rows(tables, query, values)
+        return rows(dialect, query, values)
 
-    monkeypatch.setattr(FrontierTables, "rows", damaged)
+    monkeypatch.setattr(SqliteDialect, "rows", damaged)
     with pytest.raises(StorageError, match="disk I/O error"):
         asyncio.run(Crawler([site.url("/")], tmp_path, policy=policy).run())
     monkeypatch.undo()

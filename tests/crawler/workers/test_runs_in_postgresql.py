@@ -40,7 +40,7 @@ from comity.errors import StorageError
 from comity.frontier import Batch, EntryKind, Found, Message, State
 from comity.frontier.messages import AT_ONCE
 from comity.frontier.postgresql import database
-from comity.frontier.postgresql.queue import ShardParcels
+from comity.frontier.postgresql.store import ShardParcels
 from comity.frontier.values import Displaced, Run, Superseded
 from comity.net import ClientSettings
 from comity.policy.policy import policy_to_dict

@@ -32,8 +32,8 @@ from comity.crawler.sharding.shards import part as part_name
 from comity.crawler.sinks.runner import LEDGER
 from comity.errors import InputError, InvalidSetting, StorageError
 from comity.frontier import Run
-from comity.frontier.database import open_finished
 from comity.frontier.messages import SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN, Mail, Parcel, astray
+from comity.frontier.sqlite.database import open_finished
 from comity.frontier.values import Unreachable
 
 FRONTIER: Final = "frontier.sqlite"
@@ -100,7 +100,7 @@ class Part:
         if self.kept is not None:
             return self.kept
         with self._opened() as db:
-            wanted = f"SELECT key, value FROM run WHERE key IN ({', '.join('?' * len(_FACTS))})"
+            wanted = f"SELECT key, value FROM fact WHERE key IN ({', '.join('?' * len(_FACTS))})"
             rows = db.execute(wanted, _FACTS).fetchall()
         return {key: value for key, text in rows if (value := _read(text)) is not None}
 

@@ -14,7 +14,7 @@ from comity.crawler.output.reader import CHECKED, StoredRecord, absent, is_intac
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.errors import StorageError
-from comity.frontier.database import open_finished
+from comity.frontier.sqlite.database import open_finished
 
 NAME = "crawl.sqlite"
 _TYPES: dict[ColumnType, str] = {

@@ -37,8 +37,9 @@ from comity.crawler.workers.tables import check_server, make
 from comity.crawler.workers.worker_process import WorkerProcess
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.postgresql.database import address
-from comity.frontier.postgresql.queue import ShardParcels
-from comity.frontier.postgresql.view import ShardTables
+from comity.frontier.postgresql.dialect import PostgresDialect
+from comity.frontier.postgresql.store import ShardParcels
+from comity.frontier.tables import Tables
 from comity.frontier.values import Displaced, Run, Superseded, Unreachable
 
 SAID_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
@@ -398,7 +399,8 @@ class StoreCoordination:
         """Pages known from before the refresh under way that wait still."""
         last = {shard: fact["last"] for shard, fact in self._store.state("refresh").items()}
         with self._store.open(LONG) as db:
-            return sum(ShardTables(db, self._store.where, shard).unasked(id_) for shard, id_ in last.items())
+            where = self._store.where
+            return sum(Tables(PostgresDialect(db, where, shard)).unasked(id_) for shard, id_ in last.items())
 
     def job(self, worker: WorkerProcess, job: Job) -> Job:
         self._names.add(job.name)

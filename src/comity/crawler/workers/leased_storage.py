@@ -13,7 +13,7 @@ from comity.crawler.sharding.shards import CrawlManifest
 from comity.crawler.workers.leases import Leases
 from comity.crawler.workers.store import CrawlStore, StoreClock
 from comity.frontier.postgresql.database import Address
-from comity.frontier.postgresql.queue import PostgresFrontier
+from comity.frontier.postgresql.store import PostgresFrontier
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import Unreachable
 

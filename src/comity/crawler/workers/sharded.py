@@ -30,9 +30,9 @@ from comity.crawler.workers.jobs import Job
 from comity.crawler.workers.processes import STALLED, Coordination, Processes
 from comity.crawler.workers.worker_process import COMMAND, Start, WorkerProcess, check_files, children
 from comity.errors import InvalidSetting, StorageError
-from comity.frontier.database import explained, lock
 from comity.frontier.durable import make_folder
 from comity.frontier.postgresql.database import address
+from comity.frontier.sqlite.database import explained, lock
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.policy.policy import policy_to_dict

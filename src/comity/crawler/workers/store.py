@@ -18,9 +18,11 @@ from comity.crawler.run.limits import Spent
 from comity.crawler.workers.board import Row, left_alone, shared_out
 from comity.crawler.workers.leases import NEXT_TOKEN, StandsStill, now, see_run
 from comity.errors import InputError, StorageError
+from comity.frontier.changes import ChangedTables
 from comity.frontier.messages import TAKEN, Parcel, numbers
-from comity.frontier.postgresql import visits
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
+from comity.frontier.postgresql.dialect import PostgresDialect
+from comity.frontier.rules import begin_again
 from comity.frontier.values import Run
 from comity.net import Clock
 
@@ -147,7 +149,7 @@ class CrawlStore:
                         f"the crawl in {self.where} is not finished", hint="finish it first, with --resume"
                     )
                 for number in states:
-                    visits.begin_again(db, number, forget, save)
+                    begin_again(ChangedTables(PostgresDialect(db, self.where, number)), forget, save)
                 db.execute("UPDATE shard SET stands = NULL")
             kept = {
                 shard: Spent(*json.loads(value)).pages

@@ -18,7 +18,7 @@ from comity.errors import InputError, InvalidSetting, StorageError
 from comity.frontier.values import Unreachable
 
 _RIGHTS: Final = "who begins a crawl needs CREATE on the database, and who takes part is the same user"
-FORMAT: Final = 6  # of these tables, and of those in crawler/workers/tables.py
+FORMAT: Final = 7  # of these tables, and of those in crawler/workers/tables.py
 USE: Final = "--store with PostgreSQL"
 DEFAULT_NAME: Final = "crawl"
 # Not by urllib, of which newer versions refuse what libpq takes: several hosts, one of them an address in brackets.
@@ -50,8 +50,8 @@ _SESSION: Final = (
 # pages for the rows that take the place of old ones. What a site names is of any length, so no other index than one of
 # hashes holds it: a row of a B-tree has 2,704 octets at most.
 _QUEUED = """shard int NOT NULL, id bigint NOT NULL, rank bigint NOT NULL, host int NOT NULL, source int,
-    depth int NOT NULL, hops int NOT NULL, attempts int NOT NULL, prefix smallint NOT NULL, kind smallint NOT NULL,
-    state smallint NOT NULL, {why}rest text NOT NULL"""
+    depth int NOT NULL, hops int NOT NULL, attempts int NOT NULL DEFAULT 0, prefix smallint NOT NULL,
+    kind smallint NOT NULL, state smallint NOT NULL, {why}rest text NOT NULL"""
 _SCHEMA = f"""
 CREATE SCHEMA {{schema}};
 SET LOCAL search_path = {{schema}};
@@ -78,22 +78,22 @@ CREATE TABLE visit (
     stated double precision
 ) PARTITION BY LIST (shard)"""
 _PARTITION = """
-CREATE TABLE fact_{n} PARTITION OF fact FOR VALUES IN ({n}) WITH (fillfactor = 40);
+CREATE TABLE fact_{n} PARTITION OF fact (shard DEFAULT {n}) FOR VALUES IN ({n}) WITH (fillfactor = 40);
 CREATE UNIQUE INDEX ON fact_{n} (md5(key));
 CREATE INDEX ON fact_{n} USING hash (key);
-CREATE TABLE host_{n} PARTITION OF host FOR VALUES IN ({n}) WITH (fillfactor = 50);
+CREATE TABLE host_{n} PARTITION OF host (shard DEFAULT {n}) FOR VALUES IN ({n}) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX ON host_{n} (id);
 CREATE INDEX ON host_{n} USING hash (name);
-CREATE TABLE waiting_{n} PARTITION OF waiting FOR VALUES IN ({n});
+CREATE TABLE waiting_{n} PARTITION OF waiting (shard DEFAULT {n}) FOR VALUES IN ({n});
 CREATE UNIQUE INDEX ON waiting_{n} (id);
 CREATE INDEX ON waiting_{n} (host, rank, id);
-CREATE TABLE aside_{n} PARTITION OF aside FOR VALUES IN ({n});
+CREATE TABLE aside_{n} PARTITION OF aside (shard DEFAULT {n}) FOR VALUES IN ({n});
 CREATE UNIQUE INDEX ON aside_{n} (id);
-CREATE TABLE source_{n} PARTITION OF source FOR VALUES IN ({n});
+CREATE TABLE source_{n} PARTITION OF source (shard DEFAULT {n}) FOR VALUES IN ({n});
 CREATE UNIQUE INDEX ON source_{n} (id);
-CREATE TABLE seen_{n} PARTITION OF seen FOR VALUES IN ({n});
+CREATE TABLE seen_{n} PARTITION OF seen (shard DEFAULT {n}) FOR VALUES IN ({n});
 CREATE UNIQUE INDEX ON seen_{n} (fingerprint);
-CREATE TABLE visit_{n} PARTITION OF visit FOR VALUES IN ({n});
+CREATE TABLE visit_{n} PARTITION OF visit (shard DEFAULT {n}) FOR VALUES IN ({n});
 CREATE UNIQUE INDEX ON visit_{n} (id);
 INSERT INTO fence (shard) VALUES ({n})"""
 

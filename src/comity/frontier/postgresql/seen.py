@@ -2,7 +2,6 @@
 
 import hashlib
 from array import array
-from collections.abc import Collection
 from typing import Any, Final
 
 PLACES: Final = 1 << 17
@@ -42,15 +41,17 @@ class Fingerprints:
             "RETURNING fingerprint",
             (sorted(first),),
         ).fetchall()
-        if len(rows) == len(first):
-            return first
-        new = {fingerprint for (fingerprint,) in rows}
-        return {fingerprint: index for fingerprint, index in first.items() if fingerprint in new}
+        if len(rows) < len(first):
+            new = {fingerprint for (fingerprint,) in rows}
+            first = {fingerprint: index for fingerprint, index in first.items() if fingerprint in new}
+        self._added.extend(first)
+        return first
 
-    def committed(self, fingerprints: Collection[int]) -> None:
-        """These were added, and that is durable."""
-        for fingerprint in fingerprints:
+    def committed(self) -> None:
+        """What was added is durable."""
+        for fingerprint in self._added:
             self._known[fingerprint & PLACES - 1] = fingerprint
+        self._added.clear()
 
     def forget(self) -> None:
         """Hold nothing in memory: the set is another one now."""
@@ -58,3 +59,4 @@ class Fingerprints:
         # belongs to another: 0, and the first one 1.
         self._known = array("q", bytes(8 * PLACES))
         self._known[0] = 1
+        self._added: list[int] = []  # since the last commit

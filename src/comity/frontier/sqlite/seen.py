@@ -19,9 +19,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from comity.errors import StorageError
-from comity.frontier import _words
-from comity.frontier.database import transaction
 from comity.frontier.durable import explained_files, sync_folder
+from comity.frontier.sqlite import _words
+from comity.frontier.sqlite.database import transaction
 
 WIDTH = 8  # bytes of a fingerprint
 BLOCK = 512  # fingerprints read at once: a page of most file systems

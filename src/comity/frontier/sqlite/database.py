@@ -12,7 +12,7 @@ from comity.errors import StorageError
 from comity.frontier.durable import no_descriptor, no_room
 
 # PRAGMA user_version; fingerprints lie in the machine's byte order
-FORMAT = 4 if sys.byteorder == "little" else 5
+FORMAT = 6 if sys.byteorder == "little" else 7
 
 # Rows are written where the last ones were: ids only grow, and the one index grows at the end of each host's range.
 # `waiting` holds only what waits, `aside` what scope and policy keep out of it (refilter.py); of the rest there remain
@@ -29,7 +29,7 @@ _QUEUED = """
     kind INTEGER NOT NULL,
     state INTEGER NOT NULL,
     hops INTEGER NOT NULL,
-    attempts INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
     source INTEGER"""
 # IMMEDIATE: a transaction that begins by reading is refused its first write at once where another process, which opens
 # the database to read it, is just building the index of the journal; this one waits for that.
@@ -54,12 +54,13 @@ CREATE TABLE IF NOT EXISTS source (id INTEGER PRIMARY KEY, url TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS visit (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     url TEXT NOT NULL,
+    known INTEGER NOT NULL,
     said TEXT NOT NULL,
     stated REAL
 );
 CREATE TABLE IF NOT EXISTS fresh (id INTEGER PRIMARY KEY, fingerprints BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS sorted_run (id INTEGER PRIMARY KEY, size INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS run (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fact (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS parcel (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     shard INTEGER NOT NULL,
@@ -210,5 +211,5 @@ def has_begun(path: Path) -> bool:
 
 def begun(db: sqlite3.Connection) -> bool:
     """Whether there is a crawl in an open frontier."""
-    made = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'run'").fetchone()
-    return made is not None and db.execute("SELECT 1 FROM run WHERE key = 'seeds'").fetchone() is not None
+    made = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'fact'").fetchone()
+    return made is not None and db.execute("SELECT 1 FROM fact WHERE key = 'seeds'").fetchone() is not None
