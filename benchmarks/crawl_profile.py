@@ -26,7 +26,10 @@ PARTS = (
     (
         "discovery: scope, traps, robots.txt for each new link",
         (
-            *(f"comity.crawler.finding.{name}" for name in ("admission", "canonicalize", "scope", "traps")),
+            *(
+                f"comity.crawler.finding.{name}"
+                for name in ("admission", "canonicalize", "discovery", "scope", "traps")
+            ),
             *("comity.policy", "comity.robots"),
         ),
     ),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sites import HANGS, Site
 
 from comity import Crawler, Policy, parse, urls
-from comity.crawler.finding import admission
+from comity.crawler.finding import admission, discovery
 from comity.signals.links import read_page
 from comity.signals.robots_meta import RobotsMeta
 
@@ -233,13 +233,13 @@ def test_whatever_a_site_serves_what_is_found_are_urls_in_normal_form(text: str,
     meta = RobotsMeta(nofollow=nofollow)
     found = [
         *admission.named_sitemaps("http://a.example", parse(octets)),
-        *(url for url, _ in admission.named_by_page(page, is_given=depth == 0, feeds=True)),
-        *(url for url, *_ in admission.in_sitemap(octets, url)),
+        *(url for url, _ in discovery.named_by_page(page, is_given=depth == 0, feeds=True)),
+        *(url for url, *_ in discovery.in_sitemap(octets, url)),
     ]
     assert found == [urls.normalise(each) for each in found]
-    links, left = admission.links_of(page, meta, follow_nofollow=False)
+    links, left = discovery.links_of(page, meta, follow_nofollow=False)
     assert not (nofollow and links)
-    assert {*links, *left} == set(admission.links_of(page, meta, follow_nofollow=True)[0])
+    assert {*links, *left} == set(discovery.links_of(page, meta, follow_nofollow=True)[0])
 
 
 INDEX = '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</sitemapindex>'

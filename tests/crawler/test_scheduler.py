@@ -66,7 +66,7 @@ def test_a_shard_that_waits_for_its_first_fetch_comes_before_the_busy_one_beside
         both = []
         for _ in range(2):
             control, rest = Control(clock), Mock()
-            both.append(scheduler.Scheduler(given, control, rest, session, rest, rest, rest, rest, None))
+            both.append(scheduler.Scheduler(given, control, rest, session, rest, rest, rest, None))
         busy, other = both
         host, entry = busy.hosts.found("busy.example"), Entry(1, "http://busy.example/", 0, EntryKind.PAGE, 0, 0)
         for _ in range(4):

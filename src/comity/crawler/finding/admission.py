@@ -1,13 +1,12 @@
 """The URL filter: what a crawl finds, and what of it enters the queue.
 
-Links and feeds of a page, sitemaps of a site, URLs in either: each once, cleaned, in scope, no trap, and queued only
-where robots.txt allows it.
+Each once, cleaned, in scope, no trap, and queued only where robots.txt allows it.
 
 It asks what is known already and sends no request: where robots.txt was not read yet, the URL waits for that.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeVar
 
 from comity import urls
@@ -24,88 +23,15 @@ from comity.errors import InvalidURL
 from comity.frontier import Entry, EntryKind, Found, Message, State, Visit
 from comity.policy import OriginPolicy, RobotsResult
 from comity.robots import Robots
-from comity.signals import sitemaps
-from comity.signals.links import UNFOLLOWED, Page
-from comity.signals.robots_meta import RobotsMeta
 
-FEEDS: Final = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
-_BEGINNING: Final = 65_536  # bytes of a document that tell what it is
 WELL_KNOWN: Final = ("/sitemap.xml", "/sitemap_index.xml")
 """Where a sitemap is looked for, one after the other, when robots.txt names none."""
-
-
-def named_by_page(page: Page, *, is_given: bool, feeds: bool) -> Iterator[tuple[str, EntryKind]]:
-    """The canonical URL and, of a page that was given, the feeds: other pages repeat them, or name one for each
-    article.
-    """
-    if page.canonical is not None and page.canonical != page.url:
-        yield page.canonical, EntryKind.PAGE
-    if feeds and is_given:
-        yield from ((each.url, EntryKind.SITEMAP) for each in page.alternates if each.type in FEEDS)
-
-
-def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> tuple[Sequence[str], Sequence[str]]:
-    """The links that a page lets be followed, all of them where the operator says so, and those that it does not."""
-    found, rels = zip(*page.links, strict=True) if page.links else ((), ())
-    asking = () if follow_nofollow else {rel for rel in set(rels) if meta.nofollow or not UNFOLLOWED.isdisjoint(rel)}
-    if not asking:
-        return found, ()
-    followed = [url for url, rel in page.links if rel not in asking]
-    return followed, [url for url, rel in page.links if rel in asking]
 
 
 def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:
     """The URLs of the sitemaps that an origin's robots.txt names."""
     targets = (urls.join(origin + "/", sitemap) for sitemap in robots.sitemaps)
     return tuple(dict.fromkeys(target for target in targets if target is not None))
-
-
-def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
-    """Whether a document is a sitemap, or a feed where these count; a list of URLs as text cannot be told."""
-    reader = sitemaps.SitemapReader(url)
-    for _ in reader.read(body[:_BEGINNING]):
-        break
-    return reader.kind in ("urlset", "sitemapindex") or (feeds and reader.kind in ("rss", "atom"))
-
-
-def in_sitemap(body: bytes, url: str, *, dates: bool = False) -> Iterator[tuple[str, EntryKind, float | None]]:
-    """What a sitemap or a feed names, other sitemaps and the pages it may speak of; see `latest_change`.
-
-    Args:
-        dates: whether it matters when pages changed; a feed says only when they came out.
-    """
-    host = urls.host(url)
-    reader = sitemaps.SitemapReader(url)
-    for item in reader.read(body):
-        target = urls.join(url, item.loc)
-        if target is None:
-            continue
-        if isinstance(item, sitemaps.SitemapRef):
-            yield target, EntryKind.SITEMAP, None
-        elif sitemaps.in_scope(target, url, named_by=host):
-            yield target, EntryKind.PAGE, latest_change(item) if dates and reader.kind == "urlset" else None
-
-
-def latest_change(item: sitemaps.SitemapUrl) -> float | None:
-    """The latest Unix time in seconds that the `lastmod` of a sitemap's entry leaves; None where it says none."""
-    if item.lastmod is None:
-        return None
-    try:
-        return _end(item.lastmod, item.precision).timestamp()
-    except (OverflowError, ValueError):  # the year 9999, or one that is no year here
-        return None
-
-
-def _end(start: datetime, precision: str | None) -> datetime:
-    match precision:
-        case "year":
-            return start.replace(year=start.year + 1)
-        case "month":
-            return (start + timedelta(days=32)).replace(day=1)
-        case "day":
-            return start + timedelta(days=1)
-        case _:
-            return start + timedelta(minutes=1)
 
 
 MOST_ORIGINS: Final = 20_000  # of which it is remembered what robots.txt says of sitemaps, and of parameters

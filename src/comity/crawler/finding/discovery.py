@@ -1,17 +1,18 @@
-"""Takes up what an answer names: links, feeds, sitemaps, where a URL leads. Nothing is sent, nothing is settled.
+"""What an answer names, and that it is taken up: links, feeds, sitemaps, where a URL leads. Nothing is sent, nothing is
+settled; what of it enters the queue is the URL filter's to say.
 
 Long work on the event loop goes on in short pieces, so that no site can hold up the others with much of it.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Final, Literal
 
 from comity import urls
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.finding import admission
 from comity.crawler.finding.admission import URLFilter
 from comity.crawler.finding.recrawl import RefreshRun
 from comity.crawler.run.book import Book
@@ -19,7 +20,8 @@ from comity.crawler.run.control import Control
 from comity.crawler.run.outcomes import Absent, Known, Outcome, PageRead, PutOff, Redirected, Refused, SitemapRead
 from comity.frontier import Entry, EntryKind
 from comity.policy import RobotsResult
-from comity.signals.links import Page, Refresh
+from comity.signals import sitemaps
+from comity.signals.links import UNFOLLOWED, Page, Refresh
 from comity.signals.robots_meta import RobotsMeta
 from comity.signals.sitemaps import may_be_sitemap
 
@@ -27,6 +29,76 @@ LONGEST: Final = 0.01  # seconds that work goes on before others have their turn
 FEW: Final = 8  # links taken up between two looks at the time
 MANY: Final = 1024  # links of which it is asked whether they were met lately, between two looks
 MOST_FOUND: Final = 20_000  # URLs found that wait for a commit, about: what names more of them is read on after it
+FEEDS: Final = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
+_BEGINNING: Final = 65_536  # bytes of a document that tell what it is
+
+
+def named_by_page(page: Page, *, is_given: bool, feeds: bool) -> Iterator[tuple[str, EntryKind]]:
+    """The canonical URL and, of a page that was given, the feeds: other pages repeat them, or name one for each
+    article.
+    """
+    if page.canonical is not None and page.canonical != page.url:
+        yield page.canonical, EntryKind.PAGE
+    if feeds and is_given:
+        yield from ((each.url, EntryKind.SITEMAP) for each in page.alternates if each.type in FEEDS)
+
+
+def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> tuple[Sequence[str], Sequence[str]]:
+    """The links that a page lets be followed, all of them where the operator says so, and those that it does not."""
+    found, rels = zip(*page.links, strict=True) if page.links else ((), ())
+    asking = () if follow_nofollow else {rel for rel in set(rels) if meta.nofollow or not UNFOLLOWED.isdisjoint(rel)}
+    if not asking:
+        return found, ()
+    followed = [url for url, rel in page.links if rel not in asking]
+    return followed, [url for url, rel in page.links if rel in asking]
+
+
+def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
+    """Whether a document is a sitemap, or a feed where these count; a list of URLs as text cannot be told."""
+    reader = sitemaps.SitemapReader(url)
+    for _ in reader.read(body[:_BEGINNING]):
+        break
+    return reader.kind in ("urlset", "sitemapindex") or (feeds and reader.kind in ("rss", "atom"))
+
+
+def in_sitemap(body: bytes, url: str, *, dates: bool = False) -> Iterator[tuple[str, EntryKind, float | None]]:
+    """What a sitemap or a feed names, other sitemaps and the pages it may speak of; see `latest_change`.
+
+    Args:
+        dates: whether it matters when pages changed; a feed says only when they came out.
+    """
+    host = urls.host(url)
+    reader = sitemaps.SitemapReader(url)
+    for item in reader.read(body):
+        target = urls.join(url, item.loc)
+        if target is None:
+            continue
+        if isinstance(item, sitemaps.SitemapRef):
+            yield target, EntryKind.SITEMAP, None
+        elif sitemaps.in_scope(target, url, named_by=host):
+            yield target, EntryKind.PAGE, latest_change(item) if dates and reader.kind == "urlset" else None
+
+
+def latest_change(item: sitemaps.SitemapUrl) -> float | None:
+    """The latest Unix time in seconds that the `lastmod` of a sitemap's entry leaves; None where it says none."""
+    if item.lastmod is None:
+        return None
+    try:
+        return _end(item.lastmod, item.precision).timestamp()
+    except (OverflowError, ValueError):  # the year 9999, or one that is no year here
+        return None
+
+
+def _end(start: datetime, precision: str | None) -> datetime:
+    match precision:
+        case "year":
+            return start.replace(year=start.year + 1)
+        case "month":
+            return (start + timedelta(days=32)).replace(day=1)
+        case "day":
+            return start + timedelta(days=1)
+        case _:
+            return start + timedelta(minutes=1)
 
 
 class Stretch:
@@ -122,7 +194,7 @@ class Discovery:
         entry, stretch = outcome.entry, Stretch(self._line)
         stated = []
         empty = True
-        for url, kind, changed in admission.in_sitemap(outcome.answer.body, entry.url, dates=self._dates):
+        for url, kind, changed in in_sitemap(outcome.answer.body, entry.url, dates=self._dates):
             hops = entry.hops + 1 if kind is EntryKind.SITEMAP else 0
             self._filter.discover(url, depth=entry.depth, kind=kind, hops=hops, found_on=entry.url)
             empty = False
@@ -139,11 +211,11 @@ class Discovery:
         if follows and page.refresh is not None and page.refresh.url != entry.url:
             self._sent_on(entry, page.refresh)
         stretch = Stretch(self._line)
-        links, unfollowed = admission.links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
+        links, unfollowed = links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
         if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
             await self._leave_out(links, "outside", stretch)
         else:
-            for url, kind in admission.named_by_page(page, is_given=entry.depth == 0, feeds=self._settings.feeds):
+            for url, kind in named_by_page(page, is_given=entry.depth == 0, feeds=self._settings.feeds):
                 self._filter.discover(url, depth=entry.depth + 1, kind=kind, found_on=entry.url)
                 await self._pause(stretch)
             for start in range(0, len(links), MANY):

@@ -52,15 +52,11 @@ _READ: Final = """(() => {
 class Renderer:
     """The browser of one crawl.
 
-    Attributes:
-        pages: how many are being rendered or wait for that: no request of theirs counts as under way.
-
     Raises:
         MissingExtra, InvalidSetting: see Browser.
     """
 
     def __init__(self, client: Session, settings: CrawlSettings, book: Book) -> None:
-        self.pages = 0
         self._client = client
         self._settings = settings
         self._book = book
@@ -68,6 +64,12 @@ class Renderer:
         self._slots = asyncio.Semaphore(settings.render_pages)
         self._scripts = Scripts()
         self._refusals: set[str] = set()
+        self._rendering: set[asyncio.Task[Any]] = set()
+
+    @property
+    def pages(self) -> int:
+        """How many are being rendered or wait for that: no request of theirs counts as under way."""
+        return len(self._rendering)
 
     async def close(self) -> None:
         """End the browser; what is still being rendered must have been cancelled before."""
@@ -82,14 +84,21 @@ class Renderer:
         """
         if response.content_type not in HTML or _SCRIPTS.search(response.body) is None:
             return None
-        if self._settings.render_auto and not await asyncio.to_thread(_is_shell, response):
-            return None
-        self.pages += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._rendering.add(task)
         try:
+            if self._settings.render_auto and not await asyncio.to_thread(_is_shell, response):
+                return None
             async with self._slots:
                 return await self._shown(entry, response)
         finally:
-            self.pages -= 1
+            self._rendering.discard(task)
+
+    def give_up(self) -> None:
+        """Cancel the fetches of these pages."""
+        for task in self._rendering:
+            task.cancel()
 
     async def _shown(self, entry: Entry, response: Response) -> Rendered:
         parts = PageRequests(

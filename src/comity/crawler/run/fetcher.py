@@ -1,24 +1,26 @@
-"""Fetches one URL through the client and says what came of it. It writes nothing: what came of it is an outcome.
+"""The turn of a URL: it is fetched through the client, what its answer names is taken up, what came of it is entered.
 
-It decides what an answer is (a page, a redirect, a failure, one to be tried again). Which URL has its turn, and when,
-is the scheduler's to say.
+The first two may be given up, and are done again then; the last waits for nothing. It is decided here what an answer
+is (a page, a redirect, a failure, one to be tried again). Which URL has its turn, and when, is the scheduler's to say.
 """
 
 import asyncio
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from comity import urls
-from comity.crawler.finding import admission
 from comity.crawler.finding.admission import URLFilter
+from comity.crawler.finding.discovery import Discovery, is_sitemap
 from comity.crawler.finding.recrawl import RefreshRun
 from comity.crawler.output.records import HTML
+from comity.crawler.progress.stats import StatsCollector
 from comity.crawler.run.book import Book
 from comity.crawler.run.hosts import Host
 from comity.crawler.run.limits import Quota
-from comity.crawler.run.memory import BodyOctets
+from comity.crawler.run.memory import BodyOctets, Memory
 from comity.crawler.run.outcomes import (
     Absent,
     Again,
@@ -26,6 +28,7 @@ from comity.crawler.run.outcomes import (
     Gone,
     Known,
     Outcome,
+    PageRead,
     PutOff,
     Redirected,
     Refused,
@@ -35,13 +38,15 @@ from comity.crawler.run.outcomes import (
     Unpaid,
     Unwanted,
 )
-from comity.crawler.run.page_reader import Reader, Rendered
+from comity.crawler.run.page_reader import Reader
 from comity.crawler.run.unreachable import UnreachableHosts
 from comity.crawler.sinks import OURS
 from comity.errors import (
     AddressBlocked,
+    CircuitOpen,
     FetchError,
     InvalidSetting,
+    OutOfHours,
     PaymentRequired,
     PluginError,
     Postponed,
@@ -63,15 +68,12 @@ if TYPE_CHECKING:
 
 LARGEST_SITEMAP = 52_428_800 + 65_536  # bytes: the limit of sitemaps.org, and a little for those who count otherwise
 SLOW_SHARE = 3.0  # times as long as rules were asked that take long, others have the event loop
+LONGEST_BACKOFF = 60.0  # seconds
 MOST_RESTING = 32  # pages that wait for the browser before they hold up other hosts: each is in memory
 
 
 class Fetcher:
-    """Fetches the URLs of one crawl.
-
-    Args:
-        book: where what a rendered page asks for is entered.
-    """
+    """Fetches the URLs of one crawl."""
 
     def __init__(
         self,
@@ -81,7 +83,10 @@ class Fetcher:
         quota: Quota,
         refresh: RefreshRun | None,
         unreachable: UnreachableHosts,
+        discovery: Discovery,
         book: Book,
+        memory: Memory,
+        collector: StatsCollector,
     ) -> None:
         self._client = client
         self._reader = reader
@@ -90,8 +95,11 @@ class Fetcher:
         self._settings = reader.settings
         self._refresh = refresh
         self._unreachable = unreachable
+        self._discovery = discovery
+        self._book = book
+        self._memory = memory
+        self._collector = collector
         self._slow_rules_lock = asyncio.Lock()
-        self._rendering: set[asyncio.Task[Any]] = set()
         self._renderer: Renderer | None = None
         if reader.settings.render:
             from comity.crawler import rendering
@@ -105,8 +113,8 @@ class Fetcher:
 
     def give_up(self) -> None:
         """Cancel the fetches that wait for their turn or for the browser: their URLs wait in the frontier."""
-        for task in self._rendering:
-            task.cancel()
+        if self._renderer is not None:
+            self._renderer.give_up()
         self._client.driver.give_up_waiting()
 
     async def close(self) -> None:
@@ -120,6 +128,27 @@ class Fetcher:
         if host.delay is None or origin not in host.origins or self._client.driver.gate.pace_of(host.name) is None:
             return False
         return not (self._unreachable and self._unreachable.holds(host.name, origin))
+
+    async def take(self, host: Host, entry: Entry, *, known: bool) -> Outcome:
+        """Carry out the turn of a URL; gives what came of it.
+
+        Args:
+            known: whether what must be known before it may be fetched is known.
+        """
+        room = self._memory.claim()
+        try:
+            try:
+                work = self.fetch(host, entry, room) if known else self.learn(host, entry)
+                outcome = await work
+                if outcome.answer is not None and outcome.answer.from_cache:
+                    self._book.copied(outcome.answer)
+                outcome = self._book.enter(await self._discovery.take_up(outcome), host.name)
+            except Exception as error:
+                outcome = self._book.enter(self.given_up(entry, error), host.name)
+        finally:
+            room.release()
+        self._tell(host, outcome)
+        return outcome
 
     async def learn(self, host: Host, entry: Entry) -> Outcome:
         """Learn what must be known before a URL may be fetched: whose pace its host shares, then its robots.txt."""
@@ -155,7 +184,7 @@ class Fetcher:
             return SitemapRead(entry=entry, answer=response)
         if not self._quota.has_room(host.name):  # it stays in the frontier for a later run with a higher limit
             return Again(entry=entry, answer=response)
-        rendered = None if self._renderer is None else await self._rendered(self._renderer, entry, response)
+        rendered = None if self._renderer is None else await self._renderer.render(entry, response)
         return await self._reader.read(entry, response, before, rendered)
 
     def given_up(self, entry: Entry, error: Exception) -> Outcome:
@@ -229,7 +258,7 @@ class Fetcher:
             return False
         if self._filter.names(entry.url) and response.content_type not in HTML:
             return True
-        return entry.depth == 0 and admission.is_sitemap(response.body, entry.url, feeds=self._settings.feeds)
+        return entry.depth == 0 and is_sitemap(response.body, entry.url, feeds=self._settings.feeds)
 
     async def _ask_slow_rules(self, url: str) -> None:
         """Have the answer about a URL at hand where it takes long: one at a time, and no more than a part of the time.
@@ -243,15 +272,6 @@ class Fetcher:
                 await asyncio.get_running_loop().run_in_executor(None, origin_policy.allows, url)
                 await asyncio.sleep(SLOW_SHARE * (perf_counter() - begun))
 
-    async def _rendered(self, renderer: "Renderer", entry: Entry, response: Response) -> Rendered | None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._rendering.add(task)
-        try:
-            return await renderer.render(entry, response)
-        finally:
-            self._rendering.discard(task)
-
     def _conditions(self, before: Visit | None) -> Mapping[str, str]:
         return self._refresh.conditions(before) if self._refresh is not None else {}
 
@@ -261,3 +281,38 @@ class Fetcher:
         if not decision.may_fetch:
             return Refused(entry=entry, decision=decision)
         return Unchanged(entry=entry, before=before, by="lastmod")
+
+    def _tell(self, host: Host, outcome: Outcome) -> None:
+        """What an outcome means for its host."""
+        if outcome.answer is not None:
+            host.delay, host.failing = outcome.answer.decision.delay, False
+        match outcome:
+            case PageRead():
+                pass
+            case Known() | Refused():
+                host.delay, origin = outcome.decision.delay, urls.origin(outcome.entry.url)
+                if origin not in host.origins:
+                    host.origins = (*host.origins, origin)
+            case PutOff():
+                self._unreachable.postpone(host.name, urls.origin(outcome.entry.url), outcome.why, outcome.until)
+                if outcome.until is not None:
+                    host.delay = None  # robots.txt comes first again
+            case Retried():
+                host.failing, host.held_by = True, "back_off"
+                seconds = min(2.0 ** (outcome.entry.attempts - 1), LONGEST_BACKOFF)
+                host.not_before = self._collector.clock.monotonic() + seconds
+            case Unwanted():
+                host.failing = False
+            case Again(error=Postponed() as error):
+                self._hold(host, error)
+
+    def _hold(self, host: Host, error: Postponed) -> None:
+        now = self._collector.clock.monotonic()
+        if math.isinf(error.seconds):
+            host.held_by, host.not_before = "stopped", math.inf
+            return
+        kinds = ((CircuitOpen, "circuit_open"), (OutOfHours, "visiting_hours"))
+        host.held_by = next((why for kind, why in kinds if isinstance(error, kind)), "interval")
+        if host.not_before <= now:  # of several requests under way the first tells
+            self._collector.postponed(host.name, host.held_by, error.seconds)
+        host.not_before = now + error.seconds

@@ -28,7 +28,7 @@ from comity.crawler.run.given import Given, Opened
 from comity.crawler.run.limits import Quota
 from comity.crawler.run.memory import Memory
 from comity.crawler.run.page_reader import Reader
-from comity.crawler.run.scheduler import SLOW, Scheduler, Turns
+from comity.crawler.run.scheduler import SLOW, Scheduler
 from comity.crawler.run.unreachable import UnreachableHosts
 from comity.crawler.run.waits import Waits
 from comity.crawler.sharding.mailbox import Mailbox
@@ -108,11 +108,21 @@ class Run:
         known = frontier.load_states(UNREACHABLE)
         self._unreachable = UnreachableHosts(self.book, clock, given.policy.failure_life, self.facts, known)
         reader = Reader(given, opened.reader)
-        self.fetcher = Fetcher(self.client, reader, self.filter, self.quota, self.refresh, self._unreachable, self.book)
         discovery = Discovery(settings, self.filter, self.book, self.refresh, self._robots_of, control)
-        turns = Turns(self.fetcher, discovery, self.book, memory, self._unreachable, collector)
+        self.fetcher = Fetcher(
+            self.client,
+            reader,
+            self.filter,
+            self.quota,
+            self.refresh,
+            self._unreachable,
+            discovery,
+            self.book,
+            memory,
+            collector,
+        )
         self.scheduler = Scheduler(
-            given, control, frontier, self.client, self.fetcher, self.quota, turns, self.book, self.refresh
+            given, control, frontier, self.client, self.fetcher, self.quota, self.book, self.refresh
         )
         saved = self._state_to_save
         self.commits = Commits(

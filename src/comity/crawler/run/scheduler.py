@@ -15,21 +15,16 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
-from comity import urls
-from comity.crawler.finding.discovery import Discovery
 from comity.crawler.finding.recrawl import RefreshRun
 from comity.crawler.places.orders import Order
-from comity.crawler.progress.stats import StatsCollector, span
+from comity.crawler.progress.stats import span
 from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
 from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.given import Given
 from comity.crawler.run.hosts import FAR, Host, Hosts
 from comity.crawler.run.limits import Quota
-from comity.crawler.run.memory import Memory
-from comity.crawler.run.outcomes import Again, Known, Outcome, PageRead, PutOff, Refused, Retried, Unwanted
-from comity.crawler.run.unreachable import UnreachableHosts
-from comity.errors import CircuitOpen, OutOfHours, Postponed
+from comity.crawler.run.outcomes import Again, Known, Outcome, Retried
 from comity.frontier import Entry, EntryKind, Found
 from comity.frontier.rules import DurableFrontier
 from comity.net import Session
@@ -56,86 +51,6 @@ MOST_URLS = 1 << 16  # of all hosts with an interval, where there are many
 MOST_PARKED = 64  # hosts of one pace that wait for it in memory once half of the places there are taken
 COMES_AGAIN = (Retried, Known, Again)
 SLOW = 2.0  # seconds after which a fetch no longer keeps others from starting
-LONGEST_BACKOFF = 60.0  # seconds
-
-
-class Turns:
-    """The turns of one crawl's URLs: each is fetched, what its answer names is taken up, what came of it is entered.
-
-    The first two may be given up, and are done again then; the last waits for nothing.
-    """
-
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        discovery: Discovery,
-        book: Book,
-        memory: Memory,
-        unreachable: UnreachableHosts,
-        collector: StatsCollector,
-    ) -> None:
-        self._fetcher = fetcher
-        self._discovery = discovery
-        self._book = book
-        self._memory = memory
-        self._unreachable = unreachable
-        self._collector = collector
-
-    async def take(self, host: Host, entry: Entry, *, known: bool) -> Outcome:
-        """Carry out the turn of a URL; gives what came of it.
-
-        Args:
-            known: whether what must be known before it may be fetched is known.
-        """
-        room = self._memory.claim()
-        try:
-            try:
-                work = self._fetcher.fetch(host, entry, room) if known else self._fetcher.learn(host, entry)
-                outcome = await work
-                if outcome.answer is not None and outcome.answer.from_cache:
-                    self._book.copied(outcome.answer)
-                outcome = self._book.enter(await self._discovery.take_up(outcome), host.name)
-            except Exception as error:
-                outcome = self._book.enter(self._fetcher.given_up(entry, error), host.name)
-        finally:
-            room.release()
-        self._tell(host, outcome)
-        return outcome
-
-    def _tell(self, host: Host, outcome: Outcome) -> None:
-        """What an outcome means for its host."""
-        if outcome.answer is not None:
-            host.delay, host.failing = outcome.answer.decision.delay, False
-        match outcome:
-            case PageRead():
-                pass
-            case Known() | Refused():
-                host.delay, origin = outcome.decision.delay, urls.origin(outcome.entry.url)
-                if origin not in host.origins:
-                    host.origins = (*host.origins, origin)
-            case PutOff():
-                self._unreachable.postpone(host.name, urls.origin(outcome.entry.url), outcome.why, outcome.until)
-                if outcome.until is not None:
-                    host.delay = None  # robots.txt comes first again
-            case Retried():
-                host.failing, host.held_by = True, "back_off"
-                seconds = min(2.0 ** (outcome.entry.attempts - 1), LONGEST_BACKOFF)
-                host.not_before = self._collector.clock.monotonic() + seconds
-            case Unwanted():
-                host.failing = False
-            case Again(error=Postponed() as error):
-                self._hold(host, error)
-
-    def _hold(self, host: Host, error: Postponed) -> None:
-        now = self._collector.clock.monotonic()
-        if math.isinf(error.seconds):
-            host.held_by, host.not_before = "stopped", math.inf
-            return
-        kinds = ((CircuitOpen, "circuit_open"), (OutOfHours, "visiting_hours"))
-        host.held_by = next((why for kind, why in kinds if isinstance(error, kind)), "interval")
-        if host.not_before <= now:  # of several requests under way the first tells
-            self._collector.postponed(host.name, host.held_by, error.seconds)
-        host.not_before = now + error.seconds
 
 
 class Scheduler:
@@ -156,7 +71,6 @@ class Scheduler:
         client: Session,
         fetcher: Fetcher,
         quota: Quota,
-        turns: Turns,
         book: Book,
         refresh: RefreshRun | None,
     ) -> None:
@@ -175,7 +89,6 @@ class Scheduler:
         self._client = client
         self._fetcher = fetcher
         self._quota = quota
-        self._turns = turns
         self._book = book
         self._refresh = refresh
         self.beside: list[Scheduler] = [] if given.membership is None else given.membership.beside
@@ -273,7 +186,7 @@ class Scheduler:
         host.under_way.append(entry.id)
         host.sitemaps += entry.kind is EntryKind.SITEMAP
         self._quota.started(host.name, now, lists=known and entry.kind is EntryKind.SITEMAP)
-        task = asyncio.get_running_loop().create_task(self._turns.take(host, entry, known=known))
+        task = asyncio.get_running_loop().create_task(self._fetcher.take(host, entry, known=known))
         self.tasks.add(task)
         if not host.failing:
             self._quick[task] = now
