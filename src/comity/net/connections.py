@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -111,19 +111,12 @@ def most_sockets() -> int:
     return 1 << 16 if most == resource.RLIM_INFINITY else max(most - min(most // 2, OTHER_FILES), 1)
 
 
-class Holder(Protocol):
-    """Who sends, perhaps for as long as hosts are its own only."""
-
-    may_send: Callable[[], bool] | None
-
-
 class Connections(aiohttp.TCPConnector):
     """Make it inside the event loop that uses it.
 
     Args:
         guard: None where every connection leads to the proxy.
-        holder: whose `may_send` is asked when a connection is there, right before a request goes out; where it says
-            no, none does.
+        may_send: asked when a connection is there, right before a request goes out; where it says no, none does.
         interval: seconds between two requests to a host. For twice as long a connection is kept, within bounds, or the
             next request would need a new one.
     """
@@ -133,11 +126,11 @@ class Connections(aiohttp.TCPConnector):
         settings: ClientSettings,
         guard: AddressGuard | None,
         names: AbstractResolver,
-        holder: Holder,
+        may_send: Callable[[], bool] | None,
         *,
         interval: float = 0.0,
     ) -> None:
-        self._holder = holder
+        self._may_send = may_send
         self._most = most_sockets()
         super().__init__(
             limit=min(settings.connections, self._most),
@@ -174,8 +167,7 @@ class Connections(aiohttp.TCPConnector):
         self, req: aiohttp.ClientRequest, traces: list["Trace"], timeout: aiohttp.ClientTimeout
     ) -> "Connection":
         connection = await super().connect(req, traces, timeout)
-        may_send = self._holder.may_send
-        if may_send is not None and not may_send():  # asked last: to connect may have taken long
+        if self._may_send is not None and not self._may_send():  # asked last: to connect may have taken long
             connection.close()
             url = ATTEMPT.get().url
             raise Postponed(f"{url}: its host now belongs to another process", url=url, seconds=1.0)

@@ -75,7 +75,7 @@ class Session:
 
     Attributes:
         driver: waits for turns and asks the gate.
-        on_robots, on_request, may_send: as of Hooks.
+        on_robots, on_request: as of Hooks.
     """
 
     def __init__(
@@ -92,7 +92,6 @@ class Session:
         self._hooks = hooks = hooks or Hooks()
         self.on_robots = hooks.on_robots
         self.on_request = hooks.on_request
-        self.may_send = hooks.may_send
         self.clock = clock or Clock()
         self.driver: AsyncDriver = AsyncDriver(
             policy, settings.max_wait, self.clock, None if pace_with is None else pace_with.driver
@@ -147,7 +146,7 @@ class Session:
                 raise ClientClosed
             guard = AddressGuard(self.policy.allow_addresses, self.policy.allow_hosts)
             self._open_cache()
-            self._transport = Transport(self.settings, guard, self.policy, self)
+            self._transport = Transport(self.settings, guard, self.policy, self._hooks.may_send)
             look_up, placed = self._transport.address_of, self._hooks.address_of
             self.driver.address_of = look_up if placed is None else partial(placed, look_up)
         return self._transport

@@ -7,7 +7,7 @@ import os
 import re
 import ssl
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -20,7 +20,7 @@ from comity import urls
 from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge, UnwantedType
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
-from comity.net.connections import ATTEMPT, LONGEST_LINE, Attempt, Connections, Holder
+from comity.net.connections import ATTEMPT, LONGEST_LINE, Attempt, Connections
 from comity.net.deadlines import Deadline, deadlines_paused
 from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.loop_slices import LoopSlices
@@ -265,7 +265,7 @@ class Transport:
         settings: ClientSettings,
         guard: AddressGuard,
         policy: Policy,
-        holder: Holder,
+        may_send: Callable[[], bool] | None,
     ) -> None:
         self.signing: Signing | None = None
         if settings.identity is not None and settings.sign != "never":  # first: it may raise, and nothing is open yet
@@ -288,7 +288,7 @@ class Transport:
                 settings,
                 guard if settings.proxy is None else None,  # of whom the proxy connects to, `open` judges the name
                 self._names,
-                holder,
+                may_send,
                 interval=policy.min_interval,
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
