@@ -19,7 +19,7 @@ from types import FrameType
 
 MILESTONES = {
     "Book.found": "the URL is let into the queue",
-    "SqliteStore.add": "it is durable",
+    "ChangedTables.add": "it is durable",
     "Tables.queue": "it is read back in its turn",
     "Throttle.started": "its host's turn is taken",
     "Connections.connect": "its request is sent",
