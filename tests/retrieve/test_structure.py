@@ -160,6 +160,7 @@ def test_the_language_of_code_is_told_in_ten_markups(code: str) -> None:
     [
         ("<p>2<sup>k</sup> and a<sub>i+1</sub>", "2^k and a_{i+1}"),
         ("<p>10<sup>6</sup>, e<sup>-x</sup>, 4<sup>th</sup>, Lamp<sup>TM</sup>", "10⁶, e^{-x}, 4th, LampTM"),
+        ("<p>(a+b)<sup>2</sup>, costs 3.<sup>2</sup> A <sup>2</sup>", "(a+b)², costs 3.² A 2"),
         ("<h2>Lamps<a href='#lamps'>&#8203;</a></h2><p>x", "## Lamps\n\nx"),
         ("<h2>Lamps<a class=headerlink href='#lamps'>¶</a></h2><p>x", "## Lamps\n\nx"),
         ("<h2>Lamps <a href='#lamps'><i class=icon>\ue157</i></a></h2><p>x", "## Lamps\n\nx"),
@@ -198,6 +199,7 @@ BODY = "".join(f"<p>{n}. {SENTENCE * 4}</p>" for n in range(5))
             '<a id="a1" href="#n1" class="footnote-anchor">1</a>',
             '<div class="footnote"><a id="n1" href="#a1" class="footnote-number">1</a><div><p>Oil of whales.</p></div></div>',
         ),
+        ('<sup><a href="#f1">a</a></sup>', '<p id="f1"><sup>a</sup> Oil of whales.</p>'),
         (
             '<sup><a href="#f1" id="r1">*</a></sup>',
             '<p id="f1"><a href="#r1">*</a> Oil of whales.</p>',
@@ -264,7 +266,7 @@ BODY = "".join(f"<p>{n}. {SENTENCE * 4}</p>" for n in range(5))
         ),
     ],
     ids=(
-        "Python-Markdown Sphinx pandoc MediaWiki Substack plain kramdown WordPress GitHub Asciidoctor LaTeXML Tufte Distill"
+        "Python-Markdown Sphinx pandoc MediaWiki Substack letter plain kramdown WordPress GitHub Asciidoctor LaTeXML Tufte Distill"
         " Word DocBook mdBook Google-Docs EPUB absolute dl docutils-table"
     ).split(),
 )

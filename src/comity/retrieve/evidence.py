@@ -136,8 +136,8 @@ class Retrieved(Shown, Pieces):
         left_out: what was taken for no content, by place.
         heading_ids: letters and digits of each heading that can be linked to, and the id to do so.
         page_starts: of a PDF, the characters of the Markdown that its pages begin with.
-        folded: texts where a browser looks for a passage in vain: of the content, what a script unfolds; of what
-            was left out, what begins as something below it does.
+        folded: texts where a browser looks for a passage in vain: of the content, what a script unfolds and
+            what has a wide gap in it; of what was left out, what begins as something below it does.
     """
 
     ANSWERS: ClassVar = {

@@ -64,8 +64,8 @@ class ExtractedPage(Pieces):
         url: where it was served.
         heading_ids: letters and digits of each heading that can be linked to, and the id to do so.
         page_starts: of a PDF, the characters of the Markdown that its pages begin with.
-        folded: texts where a browser looks for a passage in vain: of the content, what a script unfolds; of what
-            was left out, what begins as something below it does.
+        folded: texts where a browser looks for a passage in vain: of the content, what a script unfolds and
+            what has a wide gap in it; of what was left out, what begins as something below it does.
     """
 
     markdown: str
@@ -166,14 +166,27 @@ def _licences(tree: Tree, base: urls.Base) -> Iterator[tuple[str, str, str]]:
 
 
 def _in_vain(cut: list[Block], folded: Set[Node]) -> Iterator[str]:
-    """Texts whose words a browser finds before those of the content that they begin as, or does not show."""
+    """Texts whose words a browser finds before those of the content that they begin as, or does not show, or not as
+    words one after the other.
+    """
     below: set[str] = set()
     for block in reversed(cut):
         begins = block.text[:_ALIKE]
         if block.kept:
             below.add(begins)
-        if begins in below if not block.kept else folded and not folded.isdisjoint(block.node.around()):
+        if not block.kept:
+            in_vain = begins in below
+        else:
+            in_vain = any("\xa0" in each.text and _has_wide_end(each.text) for each in block.texts)
+            in_vain = in_vain or (bool(folded) and not folded.isdisjoint(block.node.around()))
+        if in_vain:
             yield block.text
+
+
+def _has_wide_end(text: str) -> bool:
+    """Whether a piece of text begins or ends with space that stays wider than one space."""
+    ends = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return any(len(each) > 1 and "\xa0" in each for each in ends)
 
 
 def _base(tree: Tree, url: str) -> urls.Base:

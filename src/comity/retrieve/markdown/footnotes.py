@@ -95,6 +95,8 @@ def _fill(notes: Footnotes, numbers: dict[Node, int], tree: Tree, url: str) -> N
         if note not in numbers:
             numbers[note] = len(numbers) + 1
         notes.marks[mark] = numbers[note]
+        for label in note.below("sup")[:1]:
+            label.skipped |= label.text().strip() == mark.text().strip()
         named[_identity(mark)] = mark
         referring.update(mark.around()[1:])
     notes.notes = numbers

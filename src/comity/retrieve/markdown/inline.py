@@ -108,20 +108,29 @@ def _is_letter(char: str) -> bool:
     return char.isalnum() or (char != "" and not char.isspace() and unicodedata.category(char)[0] not in "PS")
 
 
-def shifted(name: str, text: str, after_word: bool) -> str:
-    """An exponent or an index in characters of its own: `10<sup>6</sup>` is not 106."""
+def shifted(name: str, text: str, before: str) -> str:
+    """An exponent or an index in characters of its own: `10<sup>6</sup>` is not 106. `before`: the character that it
+    stands behind.
+    """
     core = text.strip()
-    if not after_word or not core or "](" in core:
+    if not core or "](" in core or not before.strip():
         return text
     if name == "sup":
-        if _EXPONENT.fullmatch(core):
+        if _EXPONENT.fullmatch(core) and (_is_shifted(before) or core.isdigit()):
             return core.translate(_RAISED)
-        if core.lower() in _ENDINGS or not any(map(str.isalnum, core)):
+        if not _is_shifted(before) or core.lower() in _ENDINGS or not any(map(str.isalnum, core)):
             return text
         return f"^{_braced(core)}"
+    if not _is_shifted(before):
+        return text
     if _INDEX.fullmatch(core):
         return core.translate(_LOWERED)
     return f"_{_braced(core)}" if any(map(str.isalnum, core)) else text
+
+
+def _is_shifted(before: str) -> bool:
+    """Whether what stands behind a character may be its exponent or index."""
+    return before.isalnum() or before in ")]}|"
 
 
 def _braced(text: str) -> str:

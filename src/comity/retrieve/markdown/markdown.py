@@ -220,7 +220,7 @@ class Writer:
         elif name in ("sup", "sub"):
             inner = self._inner(node, inside)
             note = _NOTE_MARK.fullmatch(inner)
-            run.append(note[1] if note else shifted(name, inner, bool(run) and run[-1][-1:].isalnum()))
+            run.append(note[1] if note else shifted(name, inner, run[-1][-1:] if run else ""))
         elif name == "q":
             run.append(f"“{self._inner(node, inside).strip()}”")
         elif (mark := _WRAPS.get(name)) is not None and mark not in inside:
