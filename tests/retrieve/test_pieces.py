@@ -256,6 +256,11 @@ def test_words_around_a_gap_between_elements_are_not_what_a_chunk_is_found_by() 
     assert [words_of(chunk) for chunk in read(html, URL).chunks()] == ["Or buy the lamp with its oil"]
 
 
+def test_a_heading_of_two_lines_is_not_what_a_chunk_is_found_by() -> None:
+    html = "<h2>The lamp and<br>its oil</h2><p>Both stand in the tower</p>"
+    assert [words_of(chunk) for chunk in read(html, URL).chunks()] == ["Both stand in the tower"]
+
+
 def test_the_colon_before_what_a_term_means_is_not_among_the_words_that_a_chunk_is_found_by() -> None:
     assert [words_of(chunk) for chunk in page("Joined\n: April of the year before last").chunks()] == [
         "April of the year before last"

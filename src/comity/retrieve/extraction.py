@@ -23,7 +23,7 @@ from comity.retrieve.page import hidden
 from comity.retrieve.page.bounds import MAX_ATTRIBUTES, MAX_HTML, MAX_TAGS, bounded
 from comity.retrieve.page.hidden import HiddenText
 from comity.retrieve.page.plain import plain
-from comity.retrieve.page.tree import MAX_DEPTH, Node, Tree, parse
+from comity.retrieve.page.tree import HEADINGS, MAX_DEPTH, Node, Tree, parse
 from comity.retrieve.pieces import Pieces, ids_of_headings
 from comity.signals.link_header import relation_types
 
@@ -178,6 +178,7 @@ def _in_vain(cut: list[Block], folded: Set[Node]) -> Iterator[str]:
             in_vain = begins in below
         else:
             in_vain = any("\xa0" in each.text and _has_wide_end(each.text) for each in block.texts)
+            in_vain = in_vain or (block.node.name in HEADINGS and bool(block.node.below("br")))  # one line of Markdown
             in_vain = in_vain or (bool(folded) and not folded.isdisjoint(block.node.around()))
         if in_vain:
             yield block.text
