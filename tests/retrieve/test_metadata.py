@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from comity.as_json import jsonable
 from comity.retrieve.extraction import read
 from comity.retrieve.metadata.days import day_of
-from comity.retrieve.metadata.metadata import Field, Metadata
+from comity.retrieve.metadata.metadata import Metadata
+from comity.retrieve.metadata.page import Field
 
 URL = "https://example.com/2024/05/17/how-lamps-burn"
 PLAIN = "https://example.com/lamps"
@@ -154,11 +155,11 @@ def test_an_account_or_an_address_is_no_author(nobody: str) -> None:
         ('<meta name="w-published-date" content="2024-05-17T06:03:43.274Z">', "", PLAIN, "meta"),
         ("", '<span itemprop="datePublished">17 May 2024</span>', PLAIN, "markup"),
         ("", '<site-timeago ts="2024-05-17T09:47:05+00:00">last week</site-timeago>', PLAIN, "markup"),
-        ("", "<h2 class='date-header'><span>Friday, May 17, 2024</span></h2>", PLAIN, "markup"),
+        ("", "<h2 class='date-header'><span>Friday, May 17, 2024</span></h2>", PLAIN, "text"),
         ("", "", URL, "url"),
         ("", "<p class=date>05/17/2024</p>", "https://example.com/blog/2024/may/17/lamps", "url"),
         ("", '<time datetime="2024-05-17">last week</time>', PLAIN, "markup"),
-        ("", '<p class="posted-on">Posted on May 17th, 2024</p>', PLAIN, "markup"),
+        ("", '<p class="posted-on">Posted on May 17th, 2024</p>', PLAIN, "text"),
         ("", "<div><div><h1>How lamps burn</h1></div>May 17, 2024</div>", PLAIN, "text"),
         ('<meta property="article:modified_time" content="2024-05-17">', "", PLAIN, "meta"),
     ],
@@ -319,7 +320,7 @@ def test_days_are_read_as_many_languages_write_them(text: str, day: str) -> None
 )
 def test_figures_with_strokes_are_read_by_the_language_of_the_page(language: str, url: str, day: str) -> None:
     page = read(f'<html lang="{language}"><p class="date">3/4/2024</p>', url)
-    assert page.metadata.date == Field(day, "markup")
+    assert page.metadata.date == Field(day, "text")
 
 
 @pytest.mark.parametrize(
@@ -357,7 +358,10 @@ def test_a_date_is_found_where_nothing_marks_it(body: str, day: str | None) -> N
     ],
 )
 def test_a_byline_is_the_name_and_nothing_else(words: str, names: str) -> None:
-    assert metadata("", f'<h1>Lamps</h1><p class="byline">{words}</p>').author == Field(names, "markup")
+    for body in (f'<h1>Lamps</h1><p class="byline">{words}</p>', f'<p class="byline">{words}</p>'):
+        found = metadata("", body).author
+        assert found is not None
+        assert found.value == names
 
 
 def test_the_label_of_a_field_for_comments_is_no_author() -> None:
@@ -412,7 +416,7 @@ def test_the_date_nearest_to_the_heading_is_the_texts() -> None:
         "<div class=date>May 20, 2024</div><nav><p>Menu</nav><p class=date>May 17, 2024</p><h1>Lamps</h1><p>They burn."
     )
     assert metadata("", f"{body}<p>More.<p>And more.<span class=date>May 3, 2024</span>").date == Field(
-        "2024-05-17", "markup"
+        "2024-05-17", "text"
     )
 
 
@@ -451,3 +455,202 @@ def test_a_language_that_is_not_stated_is_told_by_the_words() -> None:
     words = "Der Leuchtturmwärter geht jeden Abend umher und füllt die Lampen mit Öl, damit sie die Nacht über brennen."
     assert metadata("", f"<p>{words}</p>").language == Field("de", "text")
     assert metadata("", "<p>ok</p>").language is None
+
+
+TEXT = "<h1>How lamps burn</h1>{}<p>Lamps burn with oil all through the night, and keepers fill them before dusk.</p>"
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("<p>By Ada Keeper and Bo Diddley | The Island Agency</p>", "Ada Keeper and Bo Diddley"),
+        ("<p>By <a href=/ada>Ada Keeper</a>, <a href=/bo>Bo Diddley</a> and <a>Cy Young</a></p>", "Ada, Bo, Cy"),
+        ("<p>Written by</p><p>Ada Keeper</p><p>Lamp keeper</p>", "Ada Keeper"),
+        ("<strong>By <a href=/team/ada>Dr. Ada Keeper</a></strong> - May 17, 2024", "Dr. Ada Keeper"),
+        ("<time>05/17/2024</time> by Ada Keeper", "Ada Keeper"),
+        ("<p>Posted on May 17, 2024 by Ada Keeper</p>", "Ada Keeper"),
+        ("<p>Posted by ada_keeper on May 17, 2024</p>", "ada_keeper"),
+        ("<p>Reviewed by Bo Diddley, MD</p><p>Written by The Lamp Team</p>", "The Lamp Team"),
+        ("<p>Photographs by Bo Diddley</p><p>Words by Ada Keeper</p>", "Ada Keeper"),
+        ("<p>By Dr. Martin L. King, Jr.</p>", "Dr. Martin L. King, Jr."),
+        ("<p>By 3i Global</p>", "3i Global"),
+        ("<a href=/blog/authors/ada><img><span>Ada Keeper</span></a>", "Ada Keeper"),
+        ("<a href=/members/ada_k.12/>ada_k</a><a href=/members/list/>Members</a>", "ada_k"),
+        ("<div class=author><b>Ada Keeper</b><i>Former Consultant</i></div>", "Ada Keeper"),
+        ("<div class=author-role>Lamp Keeper</div><div class=author-name>Ada Keeper</div>", "Ada Keeper"),
+        ("<a rel=author href=/ada>More posts by Ada Keeper</a>", "Ada Keeper"),
+        ("<p>Ein Beitrag von Ada Keeper</p>", "Ada Keeper"),
+        ("<p>17.05.2024 von Ada Keeper</p>", "Ada Keeper"),
+        ("<p>Publié le 17 mai 2024 par Ada Keeper</p>", "Ada Keeper"),
+        ("<p>Scritto da Ada Keeper il 17 maggio 2024</p>", "Ada Keeper"),
+        ("<p>Escrito por Ada Keeper</p>", "Ada Keeper"),
+        ("<p>Geschreven door Ada Keeper</p>", "Ada Keeper"),
+        ("<p>Autor: Jan Novák, foto: Petr Malý</p>", "Jan Novák"),
+        ("<p>Kirjoittaja: Aino Virtanen</p>", "Aino Virtanen"),
+        ("<p>Szerző: Kovács Anna</p>", "Kovács Anna"),
+        ("<p>Yazar: Ayşe Demir</p>", "Ayşe Demir"),
+        ("<p>Συντάκτης: Νίκος Παππάς</p>", "Νίκος Παππάς"),
+        ("<p>بقلم أحمد محمد</p>", "أحمد محمد"),
+        ("<p>作者：王小明 2024年5月17日</p>", "王小明"),
+    ],
+)
+def test_an_author_is_read_in_the_lines_about_the_heading(line: str, names: str) -> None:
+    found = metadata("", TEXT.format(line)).author
+    assert found is not None
+    assert found.value == {"Ada, Bo, Cy": "Ada Keeper, Bo Diddley, Cy Young"}.get(names, names)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<p>Photo by Bo Diddley</p>",
+        "<p>By Amazon sellers sell lamps to people</p>",
+        "<p>Works by default</p>",
+        "<p>DE</p><p>Deutsch</p>",
+        "<a href=/user/sign-in>Sign in</a>",
+        "<div class=comment-author>Eve</div>",
+        "<span class=author>( ) x</span>",
+    ],
+)
+def test_what_only_looks_like_a_line_about_an_author_is_none(line: str) -> None:
+    assert metadata("", TEXT.format(line)).author is None
+
+
+def test_a_line_that_readers_see_names_whom_data_does_not() -> None:
+    head = data({"@type": "Article", "author": {"name": "Site Editor"}})
+    assert metadata(head, TEXT.format("<p>By Ada Keeper</p>")).author == Field("Ada Keeper", "text")
+    head = data({"@type": "Article", "author": {"name": "Ada Keeper"}})
+    found = metadata(head, TEXT.format("<p>By Ada Keeper, Senior Editor</p>")).author
+    assert found == Field("Ada Keeper", "json-ld")
+
+
+@pytest.mark.parametrize(
+    ("head", "names"),
+    [
+        (
+            '<meta name="citation_author" content="Keeper, Ada"><meta name="citation_author" content="Bo D">',
+            "Ada Keeper, Bo D",
+        ),
+        ('<meta name="author" content="262588213843476">', None),
+        (data({"@type": "Article", "author": {"@list": [{"name": "Ada Keeper"}]}}), "Ada Keeper"),
+        (data({"@type": "Article", "author": {"name": "Ada Keeper"}}).replace('"}', '",}'), "Ada Keeper"),
+        (
+            data(
+                [
+                    {"@type": "Article", "headline": "Other", "author": "Eve"},
+                    {"@type": "Article", "url": PLAIN, "author": "Ada"},
+                ]
+            ),
+            "Ada",
+        ),
+        (data({"@type": "Article", "author": "Ada", "publisher": {"@type": "Person", "name": "Ada"}}), "Ada"),
+    ],
+)
+def test_authors_that_are_stated_in_unusual_ways_are_read(head: str, names: str | None) -> None:
+    found = metadata(f"<title>Lamps</title>{head}").author
+    assert (found.value if found else None) == names
+
+
+@pytest.mark.parametrize(
+    ("line", "day"),
+    [
+        ("<p>Published 3 May 2021, updated 17 May 2024</p>", "2021-05-03"),
+        ("<p>Updated 17 May 2024. First published 3 May 2021</p>", "2021-05-03"),
+        ("<span>Last updated:</span> <b>17 May 2024</b><p><i>Published</i> <b>3 May 2021</b></p>", "2021-05-03"),
+        ("<p>Ada Keeper | Senior Writer | May 17, 2024</p>", "2024-05-17"),
+        ("<div><b>May</b> <b>17</b>, <i>2024</i></div>", "2024-05-17"),
+        ('<span class="age" title="2024-05-17T10:00:00">3 hours ago</span>', "2024-05-17"),
+        ("<p>Stand: 17.05.2024</p>", "2024-05-17"),
+        ("<p>Last modified: 17 May 2024</p>", "2024-05-17"),
+        ("<p>05-17-2024</p>", "2024-05-17"),
+        ('<div class="comments"><time datetime="2024-06-20">June 20</time></div>', None),
+        ('<section class="related"><time datetime="2024-06-20">June 20</time></section>', None),
+        ("<time>2 hours ago</time>", None),
+        ("<footer>Privacy <span class=revision-date>(Revised 1/2/2014)</span></footer>", None),
+    ],
+)
+def test_a_day_is_read_in_the_lines_about_the_heading(line: str, day: str | None) -> None:
+    found = metadata("", TEXT.format(line)).date
+    assert (found.value if found else None) == day
+
+
+@pytest.mark.parametrize(
+    ("stated", "shown", "day"),
+    [
+        ("2025-11-05", "January 31, 2024", "2024-01-31"),
+        ("2024-01-31", "Updated November 5, 2025", "2024-01-31"),
+        ("2024-01-31", "November 5, 2025", "2024-01-31"),
+        ("2024-01-31", "January 30, 2024", "2024-01-31"),
+        ("2024-09-10", "10/09/2024", "2024-09-10"),
+    ],
+)
+def test_a_day_that_readers_see_counts_before_a_later_one_that_machines_are_told(
+    stated: str, shown: str, day: str
+) -> None:
+    head = data({"@type": "Article", "datePublished": stated})
+    found = metadata(head, TEXT.format(f"<p>{shown}</p>")).date
+    assert found is not None
+    assert found.value == day
+
+
+@pytest.mark.parametrize(
+    ("head", "url"),
+    [
+        ("", "https://example.com/2024-05-17-lamps"),
+        ("", "https://example.com/news/20240517/lamps.html"),
+        ("", "https://example.com/news/2024-05/17/c_11.htm"),
+        ("", "https://example.com/2024/0517/lamps"),
+        ('<meta name="DC.Date" content="2024-05-17"><meta name="date" content="2025-11-11">', PLAIN),
+        ('<meta name="article_date_original" content="Friday, May 17, 2024, 9:10 PM">', PLAIN),
+        (
+            data({"@type": "Article", "dateModified": "2024-06-01"}) + '<meta name="pubdate" content="2024-05-17">',
+            PLAIN,
+        ),
+        (data({"@type": "BackgroundNewsArticle", "datePublished": "20240517T080000+0900"}), PLAIN),
+        (f"<meta name='parsely-page' content='{json.dumps({'pub_date': '2024-05-17T08:00:00Z'})}'>", PLAIN),
+    ],
+)
+def test_days_that_are_stated_in_unusual_ways_are_read(head: str, url: str) -> None:
+    found = metadata(head, url=url).date
+    assert found is not None
+    assert found.value == "2024-05-17"
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2024. 5. 17.", "2024-05-17"),
+        ("17. avgust 2024", "2024-08-17"),
+        ("17 юли 2024", "2024-07-17"),
+        ("17. juuli 2024", "2024-07-17"),
+        ("17. maí 2024", "2024-05-17"),
+        ("17 Mac 2024", "2024-03-17"),
+        ("17. нов 2024", "2024-11-17"),
+    ],
+)
+def test_days_are_read_in_further_languages(text: str, day: str) -> None:
+    assert day_of(text) == day
+
+
+def test_the_locale_says_which_english_it_is() -> None:
+    page = '<html lang="en"><meta property="og:locale" content="{}"><p>3/4/2024</p>'
+    for locale, day in (("en_GB", "2024-04-03"), ("en_US", "2024-03-04")):
+        assert read(page.format(locale), PLAIN).metadata.date == Field(day, "text")
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "title"),
+    [
+        ("What is a wick? - The Book of Oil", "<h1>The Book of Oil</h1><h2>What is a wick?</h2>", "What is a wick?"),
+        ("Isle News: Lamps burn down", "<h1>Isle News</h1><h3>Lamps burn down</h3>", "Lamps burn down"),
+        ("Oil: a history", "<h1>Oil</h1><h2>Of wells</h2>", "Oil"),
+        ("Help - No light | Isle", "<h1><span class='label label--red'>Help</span> No light</h1>", "No light"),
+        ("Lamps burn down", "<h1>Lamps burn down <time>May 17</time></h1>", "Lamps burn down"),
+        ("(3) Lamps burn down", "", "Lamps burn down"),
+        ("Lamps — Docs", "<h1>¶ Lamps</h1>", "Lamps"),
+    ],
+)
+def test_a_title_is_the_pages_and_neither_the_books_nor_a_label(head: str, body: str, title: str) -> None:
+    found = metadata(f"<title>{head}</title>", body).title
+    assert found is not None
+    assert found.value == title

@@ -5,7 +5,8 @@ from comity.retrieve.evidence import Considered, Evidence, Manifest, Retrieved, 
 from comity.retrieve.extraction import Content
 from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.metadata.json_ld import Entity
-from comity.retrieve.metadata.metadata import Field, Metadata
+from comity.retrieve.metadata.metadata import Metadata
+from comity.retrieve.metadata.page import Field
 from comity.retrieve.page.hidden import HiddenText
 from comity.retrieve.pieces import Chunk, Image, Link, Section, Table
 from comity.retrieve.plugins import Answer, Chooser, Extractor, Fetcher

@@ -7,7 +7,8 @@ from comity.retrieve import extraction, pdf
 from comity.retrieve.content.kinds import PAGE, Judgement
 from comity.retrieve.extraction import Content, ExtractedPage
 from comity.retrieve.metadata.days import day_of
-from comity.retrieve.metadata.metadata import Field, Metadata
+from comity.retrieve.metadata.metadata import Metadata
+from comity.retrieve.metadata.page import Field
 from comity.retrieve.page import hidden, served
 from comity.signals import encodings
 

@@ -9,18 +9,18 @@ from typing import Final
 _YEAR: Final = r"(19[89]\d|20\d\d)(?!\d)"
 # A month a line, January first: how its names begin in several languages.
 _NAMES: Final = """
-jan|janv|ene|gen|gennaio|enero|stycz|sty|led|ledna|янв|січ|oca|ocak|ian|tammi|ιαν|jaan|sau|siječ|ม.ค|ינואר|يناير|جنف|जन|มกรา
-feb|fév|fev|lut|úno|únor|фев|лют|şub|helmi|φεβ|febru|veebr|vas|velj|ก.พ|פברואר|فبراير|फर|กุมภา
-mar|mär|mrz|maa|märz|maart|mars|marz|març|břez|březn|мар|бер|μαρ|márc|kov|ožuj|มี.ค|מרץ|مارس|मार्च|มีนา
+jan|janv|ene|gen|gennaio|enero|stycz|sty|led|ledna|янв|яну|јан|січ|oca|ocak|ian|tammi|ιαν|jaan|sau|siječ|ม.ค|ינואר|يناير|جنف|जन|มกรา
+feb|fév|fev|lut|úno|únor|фев|феб|лют|şub|helmi|φεβ|febru|veebr|vas|velj|ก.พ|פברואר|فبراير|फर|กุมภา
+mar|mär|mrz|maa|mac|märz|maart|mars|marz|març|břez|březn|мар|бер|μαρ|márc|kov|ožuj|มี.ค|מרץ|مارس|मार्च|มีนา
 apr|avr|abr|kwie|kwi|dub|апр|квіт|кві|nis|huhti|απρ|ápr|bal|trav|เม.ย|אפריל|أبريل|إبريل|अप्र|เมษา
-may|mai|maj|mei|mag|maggio|mayo|maio|květ|kvě|мая|май|трав|тра|toukok|μαΐ|μαι|máj|geg|svib|พ.ค|מאי|مايو|मई|พฤษภา
-jun|juin|giu|czerw|cze|červn|čer|июн|черв|чер|haz|iun|kesäk|ιουν|jún|bir|lipnja|มิ.ย|יוני|يونيو|जून|มิถุนา
-jul|juil|lug|luglio|lip|červen|čvc|июл|лип|tem|iul|heinä|ιουλ|júl|lie|srpnja|ก.ค|יולי|يوليو|जुल|กรกฎา
-aug|aoû|ago|agu|agosto|sier|sie|srp|авг|серп|сер|ağu|elo|αυγ|rugp|kolov|ส.ค|אוגוסט|أغسطس|अग|สิงหา
-sep|set|wrz|zář|сен|вер|eyl|syys|σεπ|szept|rugs|ruj|ก.ย|ספטמבר|سبتمبر|सित|กันยา
+may|mai|май|мај|maj|mei|mag|maggio|mayo|maio|květ|kvě|мая|трав|тра|toukok|μαΐ|μαι|máj|geg|svib|maí|พ.ค|מאי|مايو|मई|พฤษภา
+jun|јун|юни|juin|giu|czerw|cze|červn|čer|июн|черв|чер|haz|iun|kesäk|ιουν|jún|jūn|juun|bir|lipnja|มิ.ย|יוני|يونيو|जून|มิถุนา
+jul|јул|юли|juil|lug|luglio|lip|červen|čvc|июл|лип|tem|iul|heinä|ιουλ|júl|jūl|juul|lie|srpnja|ก.ค|יולי|يوليو|जुल|กรกฎา
+aug|avg|ágú|ogo|aoû|ago|agu|agosto|sier|sie|srp|авг|серп|сер|ağu|elo|αυγ|rugp|kolov|ส.ค|אוגוסט|أغسطس|अग|สิงหา
+sep|set|wrz|zář|сен|сеп|вер|eyl|syys|σεπ|szept|rugs|ruj|ก.ย|ספטמבר|سبتمبر|सित|กันยา
 oct|okt|out|ott|ottobre|paźdz|paź|říj|окт|жовт|жов|eki|loka|οκτ|spal|ต.ค|אוקטובר|أكتوبر|अक्|ตุลา
-nov|listopad|лист|ноя|kas|marras|νοε|lapkr|stud|พ.ย|נובמבר|نوفمبر|नव|พฤศจิก
-dec|dez|déc|dic|dicem|grud|gru|pros|дек|груд|гру|ara|joulu|δεκ|des|gruod|ธ.ค|דצמבר|ديسمبر|दिस|ธันวา
+nov|nóv|ное|нов|listopad|лист|ноя|kas|marras|νοε|lapkr|stud|พ.ย|נובמבר|نوفمبر|नव|พฤศจิก
+dec|dez|дец|déc|dic|dicem|grud|gru|pros|дек|груд|гру|ara|joulu|δεκ|des|gruod|ธ.ค|דצמבר|ديسمبر|दिस|ธันวา
 """
 _MONTHS: Final = {
     **{name: at for at, line in enumerate(_NAMES.strip().splitlines(), start=1) for name in line.split("|")},
@@ -35,7 +35,7 @@ _MONTHS: Final = {
 _ALL: Final = "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True))
 _MONTH: Final = rf"(?<![^\W\d_])ב?({_ALL})(?:[^\W\d_]|[\u0900-\u0963\u0e31-\u0e4e]){{0,9}}\.?"
 _OF: Final = r"(?:\s*(?:of|de|del|di|da|d['’]|พ\.ศ\.)(?=\s))?[\s.\-/]*"
-_ISO: Final = re.compile(rf"(?<![\d.]){_YEAR}[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])(?!\d)")
+_ISO: Final = re.compile(rf"(?<![\d.]){_YEAR}[-/.]\s?(0?[1-9]|1[0-2])[-/.]\s?(0?[1-9]|[12]\d|3[01])(?!\d)")
 _SIGNS: Final = re.compile(rf"{_YEAR}\s*[年년]\s*(\d{{1,2}})\s*[月월]\s*(\d{{1,2}})\s*[日일]?")
 _DAY_MONTH: Final = re.compile(
     rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|er|º|ª|\.)?{_OF}{_MONTH},?{_OF}(?:den\s)?(19[89]\d|20\d\d|25[3-9]\d)(?!\d)",
@@ -58,16 +58,19 @@ _PATTERNS: Final = (
 )
 _DIGITS: Final = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९๐๑๒๓๔๕๖๗๘๙", "0123456789" * 4)
 _LATER: Final = re.compile(
-    r"^\W*(?:last |zuletzt |dernière )?(?:updated?|modified|revised|reviewed|edited|aktualisiert|mis à jour|mise à jour"
-    r"|actualizado|aggiornato|atualizado|bijgewerkt|обновлено)\b",
+    r"\b(?:updated?|modified|revised|reviewed|edited|changed|last (?:post|reply|activity)|latest|joined|registered"
+    r"|member since|aktualisiert|stand"
+    r"|geändert|mise? à jour|modifiée?|actualizado|modificado|aggiornato|atualizado|bijgewerkt|gewijzigd|opdateret"
+    r"|oppdatert|uppdaterad|zaktualizowano|aktualizov|обновлено|изменено)\b",
     re.IGNORECASE,
 )
+_BEGINS: Final = re.compile(r"\W*(?:last |zuletzt |dernière )?", re.IGNORECASE)
 _FIRST: Final = re.compile(
     r"\b(?:published|posted|created|veröffentlicht|publiée?|publicado|pubblicato|gepubliceerd|опубликовано)\b",
     re.IGNORECASE,
 )
 _BUDDHIST: Final = 543  # years that Thailand counts more
-_COMPACT: Final = re.compile(r"(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:T?\d{4,6})?Z?")
+_COMPACT: Final = re.compile(r"(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:T?\d{4,6})?(?:Z|[+-]\d{4})?")
 _SINCE: Final = re.compile(r"(1[0-9]{9})(?:\d{3})?")
 
 
@@ -98,16 +101,20 @@ def day_of(text: str, *, day_first: bool = False) -> str:
             found.append((match.start(), as_day(match[year], named, match[number])))
     if match := _FIGURES.search(text) or _SHORT.search(text):
         first, second = match[1], match[3]
-        american = match[2] == "/" and not day_first and int(first) <= 12
+        american = match[2] != "." and not day_first and int(first) <= 12
         if not american and int(second) <= 12:
             first, second = second, first
         found.append((match.start(), as_day(match[4] if len(match[4]) > 2 else f"20{match[4]}", first, second)))
     return next((each for _, each in sorted(found) if each), "")
 
 
-def is_of_change(text: str) -> bool:
-    """Whether a text begins by saying that a page was changed."""
-    return _LATER.match(text) is not None
+def is_of_change(text: str, *, anywhere: bool = False) -> bool:
+    """Whether a text begins by saying that a page was changed, or the last that it says is that."""
+    if not anywhere:
+        begins = _BEGINS.match(text)
+        return _LATER.match(text, begins.end() if begins else 0) is not None
+    later = max((each.start() for each in _LATER.finditer(text)), default=-1)
+    return later > max((each.start() for each in _FIRST.finditer(text)), default=-1)
 
 
 def says_published(text: str) -> bool:

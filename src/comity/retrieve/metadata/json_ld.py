@@ -28,7 +28,8 @@ MAX_VALUES: Final = 100
 
 ARTICLES: Final = frozenset(
     "Article NewsArticle BlogPosting TechArticle ScholarlyArticle Report Blog LiveBlogPosting ReportageNewsArticle"
-    " OpinionNewsArticle ReviewNewsArticle AnalysisNewsArticle MedicalScholarlyArticle SocialMediaPosting".split()
+    " OpinionNewsArticle ReviewNewsArticle AnalysisNewsArticle BackgroundNewsArticle"
+    " MedicalScholarlyArticle SocialMediaPosting APIReference".split()
 )
 POSTS: Final = frozenset(("DiscussionForumPosting", "Question", "QAPage"))
 # schema.org's type to the one that is reported, and its properties to the fields' names.
@@ -38,36 +39,18 @@ _KINDS: Final = {
     "Recipe": "Recipe",
     "FAQPage": "FAQ",
 }
-_FIELDS: Final[dict[str, dict[str, str]]] = {
-    "Article": {
-        "headline": "headline",
-        "author": "author",
-        "datePublished": "published",
-        "dateModified": "modified",
-        "publisher": "publisher",
-        "description": "description",
-        "articleSection": "section",
-    },
-    "Product": {"name": "name", "brand": "brand", "sku": "sku", "gtin13": "gtin", "description": "description"},
-    "Recipe": {
-        "name": "name",
-        "author": "author",
-        "recipeYield": "yield",
-        "totalTime": "total_time",
-        "recipeIngredient": "ingredients",
-        "recipeInstructions": "instructions",
-    },
-    "Event": {
-        "name": "name",
-        "startDate": "start",
-        "endDate": "end",
-        "location": "location",
-        "organizer": "organizer",
-        "description": "description",
-    },
-    "FAQ": {},
+_FIELDS: Final = {
+    "Article": "headline author datePublished=published dateModified=modified publisher description"
+    " articleSection=section",
+    "Product": "name brand sku gtin13=gtin description",
+    "Recipe": "name author recipeYield=yield totalTime=total_time recipeIngredient=ingredients"
+    " recipeInstructions=instructions",
+    "Event": "name startDate=start endDate=end location organizer description",
+    "FAQ": "",
 }
 _TAG: Final = re.compile(r"<[^<>]*>")
+_NEEDLESS: Final = re.compile(r",(?=\s*[\]}])")
+"""A comma before an end, as those who write data by hand leave it."""
 _CONTROL: Final = re.compile("[\x00-\x1f]")
 
 Object = Mapping[str, Any]
@@ -91,11 +74,7 @@ def objects(tree: Tree) -> list[Object]:
         text = node.text()
         if len(text) > MAX_SIZE:
             continue
-        try:
-            data = json.loads(_CONTROL.sub(" ", text.strip().removeprefix("<!--").removesuffix("-->").rstrip(" ;")))
-        except (ValueError, RecursionError):
-            continue
-        stack = [data]
+        stack = [_loaded(_CONTROL.sub(" ", text.strip().removeprefix("<!--").removesuffix("-->").rstrip(" ;")))]
         while stack and len(found) < MAX_OBJECTS:
             value = stack.pop()
             if isinstance(value, list):
@@ -106,6 +85,16 @@ def objects(tree: Tree) -> list[Object]:
                 inner = (value.get(name) for name in ("hasPart", "mainEntityOfPage", "mainEntity", "@graph"))
                 stack.extend(each for each in inner if isinstance(each, (list, dict)))
     return found
+
+
+def _loaded(text: str) -> Any:
+    """The value of JSON, with commas before ends if need be; None if it is none."""
+    for attempt in (text, _NEEDLESS.sub("", text)):
+        try:
+            return json.loads(attempt)
+        except (ValueError, RecursionError):
+            continue
+    return None
 
 
 def types(entry: Object) -> list[str]:
@@ -124,10 +113,10 @@ def entities(found: list[Object]) -> tuple[Entity, ...]:
         if not kind or len(reported) >= MAX_ENTITIES:
             continue
         fields: dict[str, str | tuple[str, ...]] = {}
-        for name, ours in _FIELDS[kind].items():
-            values = tuple(words(entry.get(name)))
-            if values:
-                fields[ours] = values[0] if len(values) == 1 else values
+        for stated in _FIELDS[kind].split():
+            name, _, ours = stated.partition("=")
+            if values := tuple(words(entry.get(name))):
+                fields[ours or name] = values[0] if len(values) == 1 else values
         if kind == "Product":
             fields |= _offer(entry)
         elif kind == "FAQ":
@@ -147,7 +136,8 @@ def words(value: Any) -> Iterator[str]:
             stack.extend(reversed(value[:MAX_VALUES]))
         elif isinstance(value, dict):
             inner = next(
-                (value[name] for name in ("name", "text", "itemListElement", "@value") if value.get(name)), None
+                (value[name] for name in ("name", "text", "itemListElement", "@value", "@list") if value.get(name)),
+                None,
             )
             if inner is not None:
                 stack.append(inner)

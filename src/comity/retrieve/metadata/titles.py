@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import urlsplit
 
 from comity.retrieve.metadata import json_ld
-from comity.retrieve.metadata.json_ld import Object, plain
-from comity.retrieve.page.tree import Node, Text, Tree
-
-TitleSource = Literal["json-ld", "meta", "heading", "title", "markup", "text", "url", "link", "html"]
+from comity.retrieve.metadata.json_ld import plain
+from comity.retrieve.metadata.page import Field, Page, field
+from comity.retrieve.page.tree import Node, Text
 
 _SEPARATOR: Final = re.compile(r"\s+[|\-–—·•»›:~]{1,2}\s+|\s*[|»›]\s*|:\s+(?=[A-Z])")
 _BAR: Final = re.compile(r"\s+[|»·•]\s+|\s*\|\s*")
-_GLYPHS: Final = re.compile("(?:\\s*[¶§#\u200b-\u200f\u2060\ufeff\ue000-\uf8ff\U0001f517]+)+$")
+_GLYPHS: Final = re.compile("^[¶§#\\s]+|(?:\\s*[¶§#\u200b-\u200f\u2060\ufeff\ue000-\uf8ff\U0001f517]+)+$")
 """What stands at the end of a heading for people to copy its address, and letters of icon fonts."""
+_COUNT: Final = re.compile(r"^\(\d+\+?\)\s+")
+"""How many messages a visitor has."""
 _HOME: Final = frozenset(("home", "homepage", "index", "startseite", "accueil", "inicio", "welcome"))
 _NO_WORD: Final = re.compile(r"\W+")
 _WORD: Final = re.compile(r"\w+")
@@ -31,53 +32,72 @@ _NEARLY: Final = 0.75
 _PARTLY: Final = 0.34
 _FEW_WORDS: Final = 3
 _LONGEST: Final = 500
+_MOST_HEADINGS: Final = 60
+_LABEL: Final = re.compile(r"(?:^|\s)(?:label|ipsBadge)")
 
 
-def title(
-    tree: Tree, metas: dict[str, str], found: list[Object], site: str, hidden: set[Node], url: str
-) -> tuple[str, TitleSource]:
-    """The title of a page and where it stands; empty where there is none.
-
-    Args:
-        metas: what the `meta` elements state, by their names in lower case.
-        found: what the page states as JSON-LD.
-        site: what the site calls itself, as far as it says so.
-        hidden: elements nobody sees.
-        url: where the page was served.
-    """
+def title(page: Page) -> tuple[Field | None, Node | None]:
+    """The title of a page and where it stands, and its heading."""
+    tree, metas, hidden = page.tree, page.metas, page.hidden
     node = next((each for each in tree.named.get("title", ()) if not inside(each, {"svg"})), None)
-    stated = plain(node.text())[:_LONGEST] if node is not None else ""
+    stated = _COUNT.sub("", plain(node.text())[:_LONGEST]) if node is not None else ""
     og = (metas.get("og:title", "") or metas.get("twitter:title", ""))[:_LONGEST]
     about = set(_WORD.findall(f"{stated} {og}".lower()))
-    sites = tuple(each for each in (_flat(site), _host(url)) if each)
+    sites = tuple(each for each in (_flat(page.site.value if page.site else ""), _host(page.url)) if each)
     first = _flat(_bars(stated)[0])
-    best = some = ""
-    for number, heading in enumerate(tree.named.get("h1", ())[:20]):
-        text = _GLYPHS.sub("", plain(shown(heading, hidden)))
+    best: Node | None = None
+    some: Node | None = None
+    most = 0.0
+    named_h1 = tree.named.get("h1", ())[:20]
+    lower = [node for node in tree.headings[:_MOST_HEADINGS] if node.name in ("h2", "h3")]
+    texts = {node: _text_of(node, hidden) for node in (*named_h1, *lower)}
+    for number, heading in enumerate(named_h1):
+        text = texts[heading]
         words = _WORD.findall(text.lower())
         if not words or len(text) > 300 or _flat(text) in (*sites, *_HOME):
             continue
         if _flat(text) == first:
-            best = text
+            best = heading
             break
         common = sum(word in about for word in words) / len(words)
-        if common >= _NEARLY and len(words) * common > len(_WORD.findall(best)) and (len(words) > 1 or len(about) < 6):
-            best = text
+        if common >= _NEARLY and len(words) * common > most and (len(words) > 1 or len(about) < 6):
+            best = heading
+            most = len(words)
         if not some and number < 2 and len(words) >= _FEW_WORDS and common >= _PARTLY:
-            some = text  # worded for the reader, where the head is worded for search engines
-    if heading_text := best or some:
-        return _without_site(heading_text, sites) or heading_text, "heading"
+            some = heading  # worded for the reader, where the head is worded for search engines
+    if (chosen := best or some) is not None:
+        chosen = _below_site(chosen, texts, stated)
+        return field(_without_site(texts[chosen], sites) or texts[chosen], "heading"), chosen
+    named = next((node for node, text in texts.items() if text and _flat(text) in _flat(f"{stated} {og}")), None)
     if og:
-        return _first_part(_without_site(og, sites) or og), "meta"
+        return field(_first_part(_without_site(og, sites) or og), "meta"), named
     if stated:
-        return _first_part(_without_site(stated, sites) or stated), "title"
-    for entry in found:
+        return field(_first_part(_without_site(stated, sites) or stated), "title"), named
+    for entry in page.data:
         if json_ld.ARTICLES & set(json_ld.types(entry)) and (name := next(json_ld.words(entry.get("headline")), "")):
-            return name, "json-ld"
-    for heading in tree.named.get("h1", ())[:5]:
-        if text := plain(shown(heading, hidden)):
-            return text, "heading"
-    return "", "title"
+            return field(name, "json-ld"), named
+    named = next((node for node, text in texts.items() if node.name == "h1" and text), None)
+    return field(texts[named] if named else "", "heading"), named
+
+
+def _text_of(heading: Node, hidden: set[Node]) -> str:
+    """The words of a heading without what is to be clicked, a label of what it is about, or a time."""
+    apart = [node for node in heading.below() if node.name == "time" or _LABEL.search(node.attributes.get("class", ""))]
+    text = _GLYPHS.sub("", plain(shown(heading, hidden.union(apart) if apart else hidden)))
+    return text or _GLYPHS.sub("", plain(shown(heading, hidden)))
+
+
+def _below_site(heading: Node, texts: dict[Node, str], stated: str) -> Node:
+    """The heading below the one that is the site's or the book's, which the `title` element names with it."""
+    flat = _flat(stated)
+    name = _flat(texts[heading])
+    if flat.startswith(name) and stated[len(texts[heading]) :].startswith(": "):
+        rest = flat.removeprefix(name)
+    elif flat.endswith(name):
+        rest = flat.removesuffix(name)
+    else:
+        return heading
+    return next((node for node, text in texts.items() if rest and _flat(text) == rest), heading)
 
 
 def _without_site(title: str, sites: tuple[str, ...]) -> str:

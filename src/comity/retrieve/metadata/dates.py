@@ -1,0 +1,179 @@
+"""When a page was published, and when it was changed: by its data, its metas, its address, and what readers see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
+from typing import Final
+from urllib.parse import urlsplit
+
+from comity.retrieve.metadata import json_ld
+from comity.retrieve.metadata.days import day_of, is_of_change, says_published
+from comity.retrieve.metadata.page import Field, Page, Piece
+from comity.retrieve.metadata.titles import inside
+from comity.retrieve.page.tree import Node
+
+_IN_URL: Final = re.compile(
+    r"/(20\d\d)(?:/|-)(0?[1-9]|1[0-2]|[a-z]{3,9})(?:/|-)(0?[1-9]|[12]\d|3[01])(?=[/\-_.]|$)"
+    r"|[/\-_](20[012]\d)/?(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=[/\-_.])"
+)
+_PUBLISHED: Final = tuple(
+    "article:published_time og:article:published_time datepublished dc.date.issued dc.date.created dcterms.created"
+    " dcterms.issued dc.date dcterms.date date pubdate publish-date publish_date publishdate parsely-pub-date"
+    " sailthru.date article.published cxenseparse:recs:publishtime citation_publication_date citation_date"
+    " citation_online_date originalpublicationdate published-date release_date published last-modified".split()
+)
+_CHANGED: Final = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified")
+_SAYS_PUBLISHED: Final = re.compile(
+    r"publi(?:sh|cation).*(?:date|time)|(?:date|time).*(?:publi(?:sh|cation)|original)|original.*date"
+)
+_IN_SCRIPT: Final = re.compile(r"\"(?:datePublished|dateCreated|pub_date)\"\s*:\s*\"([^\"]{8,40})\"")
+_TIMES: Final = re.compile("-.*(?:time|date)|(?:time|date).*-")  # elements of a site's own
+_BESIDE: Final = {"nav", "aside", "footer"}
+_YEAR: Final = re.compile(r"(?:19[89]|20[0-4]|25[3-9])\d|[٢۲२๒][٠۰०๐]")
+_LONGEST: Final = 80
+_MOST: Final = 200_000
+"""Characters of a page in which a day is looked for."""
+_LETTERS: Final = re.compile(r"[^\W\d_]")
+_FEW_LETTERS: Final = 12  # of words that stand with a date and are none of those that do so often
+_WORDS_OF_DATES: Final = re.compile(
+    r"\b(?:last|first|originally|updated?|published|posted|modified|created|on|at|the|date|by|am|pm|utc|gmt|est|min|read"
+    r"|mon|tue|wed|thu|fri|sat|sun|\w+day|january|february|march|april|june|july|august|september|october|november"
+    r"|december)\b",
+    re.IGNORECASE,
+)
+
+_OF_OTHERS: Final = re.compile(r"(?<![a-z-])(?:comments?|related|recommend\w*|teasers?)(?![a-z])", re.IGNORECASE)
+_PARTS: Final = re.compile(r"\s*[|•·–—»]\s*|\s+-\s+")
+
+Days = Callable[[str], str]
+
+
+def published(page: Page, about: Sequence[Piece], changed: Field | None) -> Field | None:
+    """The day that the surest source states. What only machines are told gives way to an earlier day that readers see
+    about the heading, and a day to the one beside it in the address, which is the same in another time zone.
+
+    Args:
+        about: the texts about the heading.
+        changed: when the page says that it was changed last.
+    """
+
+    def day(text: str) -> str:
+        return day_of(text, day_first=page.day_first)
+
+    in_url = _IN_URL.search(urlsplit(page.url).path.lower())
+    parts = [each for each in in_url.groups() if each] if in_url else []
+    of_url = day("-".join(parts)) or day(" ".join(parts[::-1]))
+    seen = list(_seen(about, day))
+    first = next((each for each, kind in seen if not kind), "")
+    stated = next(_dates(page, of_url, first, day), changed)
+    if stated is None:
+        return None
+    if of_url and stated.value != of_url and _are_near(stated.value, of_url):
+        return Field(of_url, "url")
+    told = stated.source in ("json-ld", "meta") and stated.value not in [each for each, _ in seen]
+    if told and first and first < stated.value and not _is_other(first, stated.value):
+        return Field(first, "text")
+    return stated
+
+
+def modified(page: Page, stated: Iterable[object]) -> Field | None:
+    """The day of the last change; `stated`: those that the page's data has."""
+    for each in stated:
+        if isinstance(each, str) and (that := day_of(each, day_first=page.day_first)):
+            return Field(that, "json-ld")
+    for name in _CHANGED:
+        if (value := page.metas.get(name)) and (that := day_of(value, day_first=page.day_first)):
+            return Field(that, "meta")
+    return None
+
+
+def _are_near(one: str, other: str) -> bool:
+    """Whether two days follow one another."""
+    try:
+        return abs((date.fromisoformat(one) - date.fromisoformat(other)).days) == 1
+    except ValueError:
+        return False
+
+
+def _is_other(one: str, other: str) -> bool:
+    """Whether two days are one in two time zones, or with day and month turned."""
+    return _are_near(one, other) or (one[:4] == other[:4] and one[5:7] == other[8:] and one[8:] == other[5:7])
+
+
+def _seen(pieces: Sequence[Piece], day: Days) -> Iterator[tuple[str, str]]:
+    """The days in texts, those nearest to the heading first, and whether each is of a change or of a sentence."""
+    middle = next((at for at, piece in enumerate(pieces) if not piece.text), 0)
+    for at in sorted(range(len(pieces)), key=lambda at: abs(at - middle)):
+        text = pieces[at].text
+        if len(text) > _LONGEST or not _YEAR.search(text):
+            continue
+        before = " ".join(each.text for each in pieces[max(0, at - 4) : at])[-30:].replace(" ,", ",")
+        for part in _PARTS.split(text):
+            if that := day(part) or (day(f"{before} {part}") if len(part) < 10 else ""):
+                changed = is_of_change(part) or is_of_change(_YEAR.split(before)[-1], anywhere=True)
+                changed = changed and not says_published(part)
+                yield that, "change" if changed else "" if _stands_alone(part) else "sentence"
+
+
+def _stands_alone(text: str) -> bool:
+    """Whether there is not much more than a date in a text."""
+    return len(_LETTERS.findall(_WORDS_OF_DATES.sub("", text))) <= _FEW_LETTERS
+
+
+def _is_beside(node: Node) -> bool:
+    """Whether an element stands in what is round the page, the site's header too."""
+    return inside(node, _BESIDE) or (inside(node, {"header"}) and not inside(node, {"article", "main"}))
+
+
+def _is_of_others(node: Node) -> bool:
+    """Whether comments or teasers of other pages stand in an element, by its name."""
+    return _OF_OTHERS.search(f"{node.attributes.get('class', '')} {node.attributes.get('id', '')}") is not None
+
+
+def _dates(page: Page, of_url: str, seen: str, day: Days) -> Iterator[Field]:
+    """The days that a page states, the surest source first."""
+    tree, metas = page.tree, page.metas
+    for wanted in (json_ld.ARTICLES, json_ld.POSTS, frozenset(("WebPage", "Recipe", "VideoObject"))):
+        for entry in page.linked:
+            if wanted & set(json_ld.types(entry)):
+                for name in ("datePublished", "dateCreated", "uploadDate"):
+                    value = entry.get(name)
+                    if isinstance(value, str) and (that := day(value)):
+                        yield Field(that, "json-ld")
+    for name in (*_PUBLISHED, *(each for each in metas if _SAYS_PUBLISHED.search(each))):
+        if (value := metas.get(name)) and (that := day(value)):
+            yield Field(that, "meta")
+    for node in tree.all("time", "span", "meta", "div", "abbr") if tree.stating else ():
+        attributes = node.attributes
+        if attributes.get("itemprop", "").lower() in ("datepublished", "datecreated") and (
+            that := day(attributes.get("datetime") or attributes.get("content") or node.text()[:100])
+        ):
+            yield Field(that, "markup")
+    if of_url:
+        yield Field(of_url, "url")
+    times = [each for each in tree.named.get("time", ())[:30] if not any(map(_is_of_others, each.around()[:6]))]
+    times = times or [node for name in tree.named if _TIMES.search(name) for node in tree.named[name][:5]]
+    for node in [each for each in times if not _is_beside(each)][:5]:
+        if that := day(node.attributes.get("datetime") or node.attributes.get("ts", "")) or day(node.text()[:100]):
+            yield Field(that, "markup")
+    for node in (*tree.named.get("abbr", ())[:30], *tree.by_class.get("age", ())[:30]):
+        if that := day(node.attributes.get("title", "")):
+            yield Field(that, "markup")
+    if seen:
+        yield Field(seen, "text")
+    scripts = tree.named.get("script", ())[:50] if not page.linked else ()  # with JSON that is none
+    for text in (metas.get("parsely-page", ""), *(each.text() for each in scripts)):
+        if (match := _IN_SCRIPT.search(text)) and (that := day(match[1])):
+            yield Field(that, "json-ld")
+    body = list(_seen(page.within(tree.first("body") or tree.root, _MOST), day))
+    yield from (Field(each, "text") for each, kind in body if not kind)
+    title = tree.first("h1")
+    around = title.parent.parent if title is not None and title.parent is not None else None
+    if around is not None and (that := day(" ".join(piece.text for piece in page.within(around, 1500)))):
+        yield Field(that, "text")
+    yield from (Field(each, "text") for each, kind in body if kind == "change")
+    for node in times[:5]:
+        if that := day(node.attributes.get("datetime", "")):
+            yield Field(that, "markup")

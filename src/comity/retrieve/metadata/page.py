@@ -1,0 +1,105 @@
+"""A page as its metadata is read: what it states as data and metas, and what stands about its heading, where readers
+look for who wrote it and when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from comity.retrieve.metadata.json_ld import Object, plain
+from comity.retrieve.page.tree import Node, Text, Tree
+
+MAX_FIELD: Final = 500
+"""Characters kept of a field."""
+_BEFORE: Final = 250
+_AFTER: Final = 500
+"""Characters about a heading that are looked at."""
+_MOST_NODES: Final = 300
+_PASSED: Final = frozenset(("nav", "aside", "footer", "figure", "blockquote", "form"))
+
+Source = Literal["json-ld", "meta", "heading", "title", "markup", "text", "url", "link", "html"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A value, and where it was found."""
+
+    value: str
+    source: Source
+
+
+def field(value: str, source: Source) -> Field | None:
+    """A value as a field, if there is any."""
+    value = plain(value)[:MAX_FIELD]
+    return Field(value, source) if value else None
+
+
+class Piece(NamedTuple):
+    """A text, and the element it stands in."""
+
+    text: str
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What the readers of fields read.
+
+    Attributes:
+        url: where the page was served.
+        hidden: elements nobody sees.
+        metas: what the `meta` elements state, by their names in lower case; what is said again in lines.
+        linked: what it states as JSON-LD.
+        data: the same, then what it states as microdata.
+        site: what the site calls itself.
+        day_first: whether 3/4/2024 is a day of April.
+    """
+
+    tree: Tree
+    url: str
+    hidden: set[Node]
+    metas: dict[str, str]
+    linked: list[Object]
+    data: list[Object]
+    site: Field | None
+    day_first: bool
+
+    def about(self, heading: Node | None) -> list[Piece]:
+        """The texts before and after a heading but what stands beside a page; an empty one for the heading itself."""
+        if heading is None:
+            return []
+        before: list[Piece] = []
+        after: list[Piece] = []
+        node = heading
+        while node.parent is not None and node.name != "body":
+            siblings = node.parent.children
+            at = siblings.index(node)
+            self._read(siblings[:at], node.parent, _BEFORE, before, backwards=True)
+            self._read(siblings[:at:-1], node.parent, _AFTER, after, backwards=False)
+            node = node.parent
+        return [*reversed(before), Piece("", heading), *after]
+
+    def within(self, node: Node, most: int = _AFTER) -> list[Piece]:
+        """The texts in an element, up to a number of characters in all."""
+        found: list[Piece] = []
+        self._read(node.children[::-1], node, most, found, backwards=False)
+        return found
+
+    def _read(
+        self, nodes: Sequence[Node | Text], around: Node, most: int, found: list[Piece], *, backwards: bool
+    ) -> None:
+        """Add the texts of elements, from the last, up to a number of characters in all."""
+        stack = [(each, around) for each in nodes[-_MOST_NODES:]]
+        most -= sum(len(piece.text) for piece in found)
+        left = max(_MOST_NODES, most)
+        while stack and most > 0 and left > 0:
+            each, parent = stack.pop()
+            left -= 1
+            if isinstance(each, Text):
+                if text := " ".join(each.text[:1000].split()):
+                    found.append(Piece(text, parent))
+                    most -= len(text)
+            elif not each.skipped and each.name not in _PASSED and each not in self.hidden:
+                stack.extend((child, each) for child in (each.children if backwards else reversed(each.children)))
