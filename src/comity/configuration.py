@@ -100,6 +100,11 @@ class Configuration:
             for name, value in values.items()
         }
 
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What was given as arguments, by name, in the form in which it is kept."""
+        return {name: each.value for name, each in self.settings.items() if each.origin == "argument"}
+
 
 def load(file: Path | None = None, **arguments: Any) -> Configuration:
     """The settings in force.

@@ -19,10 +19,9 @@ from comity.crawler.finding.scope import Scope
 from comity.crawler.finding.traps import Traps
 from comity.crawler.output.reader import CHECKED, body_of
 from comity.crawler.places.crawl_at import crawl_at
-from comity.crawler.places.written_crawl import Part, written_crawl
+from comity.crawler.places.written_crawl import Part, no_crawl, written_crawl
 from comity.crawler.progress.stats import UNREACHABLE
 from comity.crawler.run.facts import Facts
-from comity.errors import InputError
 from comity.frontier import QueuedURL, State
 from comity.frontier.committed import FrontierView
 from comity.http_rules import is_temporary
@@ -98,7 +97,7 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
     crawl = crawl_at(written.place)
     parts, view = written.shards[crawl.shard_of(host)], crawl.view_of(host)
     if view is None:
-        raise InputError(f"no crawl in {parts[0].path}", hint="name the folder given to comity crawl -o")
+        raise no_crawl(parts[0].path)
     with view:
         begun = crawl.begun(view)
         known = _Known(view, parts, written.parts, begun.policy or Policy(), CrawlSettings(**begun.settings))

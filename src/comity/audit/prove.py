@@ -16,7 +16,6 @@ from comity.audit.outputs import LedgerRequests
 from comity.audit.paces import TOLERANCE, OrdersInForce, Paces
 from comity.crawler.output.reader import JsonLine, JsonObject
 from comity.crawler.places.written_crawl import (
-    FRONTIER,
     NotKept,
     Part,
     WrittenCrawl,
@@ -29,7 +28,7 @@ from comity.crawler.sharding.shards import combined
 from comity.crawler.sharding.shards import part as name_of_part
 from comity.crawler.sinks.runner import LEDGER as FILE
 from comity.domains import registrable
-from comity.errors import ComityError, InputError, StorageError
+from comity.errors import ComityError, StorageError
 from comity.policy import Policy
 
 __all__ = ["Proof", "ProofFinding", "StillRunning", "prove"]
@@ -170,9 +169,8 @@ def _prove(parts: Sequence[Part], runs: _Runs) -> dict[str, Proof]:
             proof.add("", None, part.absent)
             walk = walk and walk.after_a_gap()
             continue
-        if not part.ledger.exists() and part.kept is None and not (part.path / FRONTIER).exists():
-            raise InputError(f"no crawl in {part.path}", hint="name the folder that comity crawl -o wrote")
         if not part.ledger.exists():
+            part.check_begun()
             proof.add(FILE, None, "it is missing")
             walk = walk and walk.after_a_gap()
             continue

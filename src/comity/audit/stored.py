@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from comity.crawler.output.reader import StoredRecord, body_of
-from comity.crawler.places.written_crawl import FRONTIER, Part
+from comity.crawler.places.written_crawl import Part
 from comity.crawler.sinks.columns import damaged_field
 from comity.crawler.sinks.formats import FORMATS
 from comity.crawler.sinks.runner import DEFAULT, read_back
-from comity.errors import InputError, InvalidSetting
+from comity.errors import InvalidSetting
 from comity.signals.links import Page, read_page
 from comity.urls import Url
 
@@ -55,8 +55,7 @@ def last_name(url: Url) -> bytes:
 
 
 def _sink_of(part: Part) -> str:
-    if part.kept is None and not (part.path / FRONTIER).exists():
-        raise InputError(f"no crawl in {part.path}", hint="name the folder given to comity crawl -o")
+    part.check_begun()
     sink = part.state().get("sink")
     name = sink.get("name", DEFAULT) if isinstance(sink, dict) else DEFAULT
     if name not in FORMATS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,7 @@ from typing import Any, Final
 from comity.bulk.rulings import Rulings
 from comity.cells import cell
 from comity.errors import InputError
+from comity.frontier.durable import writing_to
 from comity.policy import Policy
 
 DIALECTS: Final = b"comity.dialects"
@@ -118,6 +120,49 @@ def joined(parts: list[Path], output: Path, *, column: str = "url", wide: bool =
             else:
                 file.writelines(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in _rows(tables))
     whole.replace(output)
+
+
+@contextmanager
+def parts_for(
+    output: Path, made_from: list[str], *, keep: bool, column: str = "url", wide: bool = False
+) -> Iterator[Path]:
+    """The folder where parts are written, so that a run that was stopped goes on; at the end they become the output.
+
+    Args:
+        made_from: what tells the audit from any other.
+        keep: the output is the folder itself; else a file, as `joined` writes it.
+
+    Raises:
+        InputError: the folder holds parts of another audit, or what is to be kept is there already.
+        StorageError: it cannot be written.
+    """
+    folder = output.with_name(output.name + ".parts")
+    if keep and output.exists():
+        raise InputError(f"{output} is there already", hint="remove it, or choose another name by -o")
+    with writing_to(output):
+        folder.mkdir(parents=True, exist_ok=True)
+        note = folder / "audit.json"
+        if any(folder.glob("part-*")) and _noted(note) != made_from:
+            raise InputError(f"{folder} holds parts of another audit", hint="remove it, or choose another name by -o")
+        note.write_text(json.dumps(made_from), "utf-8")
+        yield folder
+        if keep:
+            note.unlink()
+            folder.rename(output)
+            return
+        names = sorted(folder.glob("part-*.parquet"))
+        joined(names, output, column=column, wide=wide)
+        for each in [*names, note]:
+            each.unlink()
+        folder.rmdir()
+
+
+def _noted(note: Path) -> Any:
+    """What parts were made from; None where it was not written to its end."""
+    try:
+        return json.loads(note.read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 def _tables(parts: list[Path], *, whole: bool) -> Iterator[Any]:

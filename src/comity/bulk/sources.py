@@ -6,6 +6,7 @@ It reads; it judges and fetches nothing.
 from __future__ import annotations
 
 import glob
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -201,6 +202,16 @@ def robots(given: str, *, siblings: bool = False) -> Any:
     if rows or not tables:
         tables.append(pa.Table.from_pylist(rows, schema=_schema()))
     return pa.concat_tables(tables, promote_options="permissive")
+
+
+def digest(table: Any) -> str:
+    """What tells one table of robots.txt files from another."""
+    found = hashlib.sha256()
+    for column in table.columns:
+        for chunk in column.chunks:
+            for buffer in chunk.buffers():
+                found.update(buffer or b"")
+    return found.hexdigest()
 
 
 def _schema() -> Any:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from comity.bulk.captures import Captures
+from comity.bulk.report import bars
 from comity.robots import Robots, directives, parse
 from comity.robots.engine.reference import directive_of, value_of
 
@@ -30,6 +31,7 @@ AGENTS: Final = (
 )
 """AI and search agents by the tokens that their operators document."""
 Refused = Literal["blocked", "partly", "open"]
+_HOW: Final[tuple[Refused, ...]] = get_args(Refused)
 
 
 @dataclass
@@ -53,7 +55,7 @@ class Survey:
             f"{'agent':20} {'blocked':>16} {'partly':>16} {'open':>16}",
         ]
         for agent, counts in sorted(self.refused.items(), key=lambda item: -item[1]["blocked"]):
-            shares = (f"{counts[how]:,} ({counts[how] / hosts:.1%})" for how in ("blocked", "partly", "open"))
+            shares = (f"{counts[how]:,} ({counts[how] / hosts:.1%})" for how in _HOW)
             rows.append(f"{agent:20} " + " ".join(f"{share:>16}" for share in shares))
         rows.append("")
         rows += [f"{what:34} {count:7,} ({count / hosts:.1%})" for what, count in self.says.most_common()]
@@ -70,6 +72,17 @@ class Survey:
             rows += ["", "hosts with findings of lint, by code:"]
             rows += [f"{code:34} {count:7,} ({count / hosts:.1%})" for code, count in self.findings.most_common(15)]
         return rows
+
+    def plots(self) -> list[str]:
+        """Who is refused by how many hosts, and who says what by which standard."""
+        hosts = max(self.hosts, 1)
+        ranked = sorted(self.refused.items(), key=lambda item: -item[1]["blocked"])
+        refused = [(agent, [counts[how] / hosts for how in _HOW]) for agent, counts in ranked]
+        says = [(name, [count / hosts]) for name, count in self.says.most_common()]
+        return [
+            bars("Share of hosts that block each agent", refused, list(_HOW)),
+            bars("What robots.txt files say, share of hosts", says, ["hosts"]),
+        ]
 
 
 _SHOWN = {

@@ -35,7 +35,7 @@ from comity.crawler.workers.in_store import LEASE
 from comity.crawler.workers.sharded import AnyCrawl, ShardedCrawl
 from comity.crawler.workers.worker_process import COMMAND
 from comity.errors import ComityError, InvalidSetting, StorageError
-from comity.fields import SettingField
+from comity.fields import SettingField, settings_of
 from comity.frontier.durable import writing_to
 from comity.net import ClientSettings
 from comity.policy import Policy
@@ -271,9 +271,8 @@ def _as_begun(begun: Policy | None, configuration: Configuration) -> tuple[Polic
     now = configuration.policy
     if begun is None:
         return now, ""
-    typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
-    fields = {field.name for field in dataclasses.fields(Policy)}
-    begun = begun.with_changes(**{name: getattr(now, name) for name in typed & fields})
+    fields = settings_of(Policy).keys() & configuration.arguments.keys()
+    begun = begun.with_changes(**{name: getattr(now, name) for name in fields})
     if all(getattr(begun, name) == getattr(now, name) for name in ("agent", "product", "min_interval", "mode")):
         return begun, ""
     pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
@@ -283,8 +282,7 @@ def _as_begun(begun: Policy | None, configuration: Configuration) -> tuple[Polic
 def _settings_for_run(before: Mapping[str, Any], configuration: Configuration) -> tuple[dict[str, Any], str]:
     """The settings of a crawl that the command line gives now, and those that hold for one run only; and in words
     which others it goes on with."""
-    now = configuration.crawl
-    typed = {name for name, setting in configuration.settings.items() if setting.origin == "argument"}
+    now, typed = configuration.crawl, configuration.arguments.keys()
     given = {field.name: getattr(now, field.name) for field in dataclasses.fields(now)}
     begun = checkpoint.stated_settings(CrawlSettings(**before))
     kept = {name: value for name, value in begun.items() if name not in typed or (name == "exclude" and now.exclude)}
@@ -295,8 +293,6 @@ def _settings_for_run(before: Mapping[str, Any], configuration: Configuration) -
 
 def _settled_before(configuration: Configuration, lease: str | None) -> list[str]:
     """The options given that who joins a crawl cannot change, since they were settled when it began."""
-    typed = {name: setting.value for name, setting in configuration.settings.items() if setting.origin == "argument"}
-    fields = {field.name for kind in (Policy, CrawlSettings) for field in dataclasses.fields(kind)}
-    settled = fields - checkpoint.OF_THE_RUN
-    options = [as_typed(name, value)[0] for name, value in typed.items() if name in settled]
+    settled = (settings_of(Policy).keys() | settings_of(CrawlSettings).keys()) - checkpoint.OF_THE_RUN
+    options = [as_typed(name, value)[0] for name, value in configuration.arguments.items() if name in settled]
     return options + ["--lease"] * (lease is not None)

@@ -236,6 +236,8 @@ ROBOTS: Final = option(
 # Folders that a crawl was written to, and where its queue is.
 FOLDERS: Final = argument("folders", "DIR...", type=PATH)
 STORE: Final = option("--store", "URL", "Where the queue of a crawl in PostgreSQL is.", otherwise="as DIR says")
+ASKING: Final = together(AGENT, CONFIG, ALLOW_ADDRESS)
+READING: Final = together(AGENT, DIALECT, CONFIG, ALLOW_ADDRESS)
 JUDGING: Final = together(AGENTS, ROBOTS, PRESET, DIALECT, PURPOSE, CONFIG, ALLOW_ADDRESS)
 TOKEN_FILE: Final = option("--token-file", "FILE", "File with the token that clients must send.", type=FILE)
 

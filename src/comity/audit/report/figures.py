@@ -236,7 +236,7 @@ class Gathering:
         crawl = written_crawl(self._folders, self._store)
         self.parts = parts = [part for shard in crawl.there for part in shard if part.ledger.exists()]
         if not parts:
-            raise InputError(f"{crawl.name} holds no ledger", hint="name the folder that comity crawl -o wrote")
+            raise InputError(f"{crawl.name} holds no ledger", hint="name the folder given to comity crawl -o")
         if not all(read.is_in(ledger) for ledger, read in self._ledgers.items()):
             self._figures, self._ledgers, self._runs = Figures(), {}, Counter()
         figures, running, until = self._figures, crawl.is_running(), time.thread_time() + seconds

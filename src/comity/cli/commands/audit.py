@@ -1,25 +1,20 @@
 """`comity audit`: which agents may fetch which of many URLs, by robots.txt files at hand or fetched politely."""
 
-import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from comity import client, urls
 from comity._extras import need
 from comity._ray import joined
-from comity.bulk import part_files, runners, sources, summary
-from comity.bulk.captures import Captures
-from comity.bulk.report import bars, page
-from comity.bulk.survey import AGENTS, Survey, survey
+from comity.bulk import fetching, history, part_files, runners, sources, summary
+from comity.bulk.report import page
+from comity.bulk.survey import AGENTS, survey
 from comity.cli.exits import Exit
 from comity.cli.options import (
     ALLOW_ADDRESS,
@@ -35,9 +30,8 @@ from comity.cli.options import (
     option,
 )
 from comity.cli.terminal import counted, say, tell
-from comity.errors import ComityError, InputError, InvalidSetting
+from comity.errors import InvalidSetting
 from comity.frontier.durable import writing_to
-from comity.robots import diff, parse
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration
@@ -106,12 +100,13 @@ def audit(
     if output is None or target is None:
         return _surveyed(table, names, report, as_json=as_json)
     identity = [str(path) for path in given] + [str(path.stat().st_mtime_ns) for path in given]
-    identity += [*names, *others, str(at), column, str(ROWS), _digest(table)]
+    identity += [*names, *others, str(at), column, str(ROWS), sources.digest(table)]
     judge = part_files.Judge(table, list(names), configuration.policy, moment, list(others), column)
     pieces = list(sources.pieces(given, ROWS))
     with ExitStack() as stack:
         ray = stack.enter_context(joined("--engine ray", address)) if engine == "ray" else None
-        folder = stack.enter_context(_folder(output, identity, keep_parts, column=column, wide=wide))
+        parts = part_files.parts_for(output, identity, keep=keep_parts, column=column, wide=wide)
+        folder = stack.enter_context(parts)
         given_all = judge, pieces, column, ROWS, folder
         found = runners.locally(*given_all) if ray is None else runners.on_ray(ray, *given_all)
         stack.enter_context(closing(found))
@@ -142,40 +137,8 @@ def _check_name(output: Path, *, keep_parts: bool) -> None:
     if not keep_parts and output.suffix not in part_files.FORMATS:
         formats = ", ".join(part_files.FORMATS)
         raise InvalidSetting(f"-o: {output} does not say what to write", hint=f"let the name end with one of {formats}")
-
-
-def _noted(note: Path) -> Any:
-    """What parts were made from; None where it was not written to its end."""
-    try:
-        return json.loads(note.read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-
-
-@contextmanager
-def _folder(output: Path, identity: list[str], keep_parts: bool, **how: Any) -> Iterator[Path]:
-    """Where parts are written, so that a run that was stopped goes on; at the end they become the output."""
     if output.is_dir() and not keep_parts:
         raise InvalidSetting(f"-o: {output} is a folder", hint="name a file")
-    folder = output.with_name(output.name + ".parts")
-    if keep_parts and output.exists():
-        raise InputError(f"{output} is there already", hint="remove it, or choose another name by -o")
-    with writing_to(output):
-        folder.mkdir(parents=True, exist_ok=True)
-        note = folder / "audit.json"
-        if any(folder.glob("part-*")) and _noted(note) != identity:
-            raise InputError(f"{folder} holds parts of another audit", hint="remove it, or choose another name by -o")
-        note.write_text(json.dumps(identity), "utf-8")
-        yield folder
-        if keep_parts:
-            note.unlink()
-            folder.rename(output)
-            return
-        names = sorted(folder.glob("part-*.parquet"))
-        part_files.joined(names, output, **how)
-        for each in [*names, note]:
-            each.unlink()
-        folder.rmdir()
 
 
 def _counted(judged: Iterable[runners.JudgedPart]) -> summary.Counts:
@@ -196,81 +159,34 @@ def _surveyed(table: Any, agents: tuple[str, ...], report: Path | None, *, as_js
     for line in [json.dumps(asdict(found))] if as_json else lines:
         say(line)
     if report is not None:
-        _write(report, page(f"What {found.hosts:,} robots.txt files say", survey_plots(found), [("Survey", lines)]))
+        _write(report, page(f"What {found.hosts:,} robots.txt files say", found.plots(), [("Survey", lines)]))
         tell(f"report in {report}")
     return Exit.DONE
 
 
-def survey_plots(found: Survey) -> list[str]:
-    """Who is refused by how many hosts, and who says what by which standard."""
-    hosts = max(found.hosts, 1)
-    ranked = sorted(found.refused.items(), key=lambda item: -item[1]["blocked"])
-    refused = [(agent, [counts[how] / hosts for how in ("blocked", "partly", "open")]) for agent, counts in ranked]
-    says = [(name, [count / hosts]) for name, count in found.says.most_common()]
-    return [
-        bars("Share of hosts that block each agent", refused, ["blocked", "partly", "open"]),
-        bars("What robots.txt files say, share of hosts", says, ["hosts"]),
-    ]
-
-
 def _changes(table: Any, agents: Sequence[str], *, as_json: bool) -> Exit:
-    """What each agent gained or lost between the captures of an origin, by meaning, with the lines."""
-    captures, told = Captures(table), 0
-    wanted = {agent.lower() for agent in agents} | {"*"}
-    for origin, number in captures.numbers.items():
-        for old, new in pairwise(range(int(captures.firsts[number]), int(captures.firsts[number + 1]))):
-            if not all(200 <= captures.statuses[each] < 300 and captures.sizes[each] >= 0 for each in (old, new)):
-                continue
-            when = ""
-            if captures.times[new] > 0:
-                when = f"{datetime.fromtimestamp(captures.times[new] / 1e6, UTC):%Y-%m-%d} "
-            for change in diff(parse(captures.body(old)), parse(captures.body(new))).changes:
-                if change.agent.lower() in wanted:
-                    verb = "gained" if change.allowed else "lost"
-                    rule = change.after or change.before
-                    if as_json:
-                        told_as = {"origin": origin, "seen": when.strip() or None, "agent": change.agent}
-                        by = {"line": rule.line, "rule": rule.text} if rule else {}
-                        say(json.dumps({**told_as, "change": verb, "pattern": change.pattern, **by}))
-                    else:
-                        line = (
-                            f" ({'now' if change.after else 'before'}, line {rule.line}: {rule.text})" if rule else ""
-                        )
-                        say(f"{when}{origin}  {change.agent} {verb} {change.pattern}{line}")
-                    told += 1
+    """Print what each agent gained or lost between the captures of an origin."""
+    told = 0
+    for origin, seen, change in history.changes(table, agents):
+        told += 1
+        verb = "gained" if change.allowed else "lost"
+        rule = change.after or change.before
+        if as_json:
+            by = {"line": rule.line, "rule": rule.text} if rule else {}
+            told_as = {"origin": origin, "seen": seen, "agent": change.agent, "change": verb}
+            say(json.dumps({**told_as, "pattern": change.pattern, **by}))
+            continue
+        line = f" ({'now' if change.after else 'before'}, line {rule.line}: {rule.text})" if rule else ""
+        say(f"{f'{seen} ' if seen else ''}{origin}  {change.agent} {verb} {change.pattern}{line}")
     tell(f"{told:,} changes")
     return Exit.DONE
 
 
 def _fetched(given: list[Path], column: str, configuration: "Configuration") -> Any:
     """The robots.txt of every origin, asked for politely."""
-    import pyarrow as pa
-
-    origins: dict[str, None] = {}
-    for batch in sources.batches(given, column, ROWS):
-        for text in batch.to_pylist():
-            with suppress(ComityError, TypeError, AttributeError):
-                origins.setdefault(urls.origin(text))
+    origins = fetching.origins_in(given, column, ROWS)
     tell(f"fetching the robots.txt of {len(origins):,} origins")
-    with client.Client(configuration.policy, configuration.client) as asking, ThreadPoolExecutor(32) as pool:
-        list(pool.map(lambda origin: asking.check(f"{origin}/"), origins))
-        results = asking.inspect()
-    rows = [
-        {"origin": origin, "status": result.status, "body": result.body, "fetched_at": result.fetched_at}
-        for origin, result in results.items()
-    ]
-    names = {"origin": pa.string(), "status": pa.int32(), "body": pa.binary(), "fetched_at": pa.float64()}
-    return pa.Table.from_pylist(rows, schema=pa.schema(list(names.items())))
-
-
-def _digest(table: Any) -> str:
-    """What tells one table of robots.txt files from another."""
-    found = hashlib.sha256()
-    for column in table.columns:
-        for chunk in column.chunks:
-            for buffer in chunk.buffers():
-                found.update(buffer or b"")
-    return found.hexdigest()
+    return fetching.fetched(origins, configuration.policy, configuration.client)
 
 
 def _time(text: str) -> float:

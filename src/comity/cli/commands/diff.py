@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from comity.cli.exits import Exit
-from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, DIALECT, JSON, argument, command, loaded
+from comity.cli.options import JSON, READING, argument, command, loaded
 from comity.cli.robots_files import read_all
 from comity.cli.terminal import say, show_json
 from comity.robots import diff as difference
@@ -13,10 +13,7 @@ from comity.robots import diff as difference
 @command("Write a robots.txt")
 @argument("old", "OLD")
 @argument("new", "NEW")
-@AGENT
-@DIALECT
-@CONFIG
-@ALLOW_ADDRESS
+@READING
 @JSON
 def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
     """Compare two robots.txt files: who gained or lost what.

@@ -7,7 +7,7 @@ from typing import Any
 import comity.identity
 from comity.cli.exits import Exit
 from comity.cli.input_files import read
-from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, FILE, JSON, PATH, Group, argument, command, loaded, option
+from comity.cli.options import ASKING, FILE, JSON, PATH, Group, argument, command, loaded, option
 from comity.cli.terminal import complain, say, show_json, tell
 from comity.errors import InvalidSetting
 from comity.identity.published import BEGINS_AFTER, create, user_agent
@@ -63,9 +63,7 @@ def rotate(folder: Path) -> Exit:
 @identity.command()
 @_FOLDER
 @option("--address", "IP", "An address that your requests come from, to compare with the ranges.")
-@AGENT
-@CONFIG
-@ALLOW_ADDRESS
+@ASKING
 @JSON
 def check(folder: Path, address: str | None, as_json: bool, **options: Any) -> Exit:
     """Check that everything is published and consistent.
@@ -105,9 +103,7 @@ def check(folder: Path, address: str | None, as_json: bool, **options: Any) -> E
 @argument("url", "URL")
 @option("--headers", "FILE", "The request's headers.", type=FILE, default="-", otherwise="standard input")
 @option("--method", "NAME", "The request's method.", default="GET")
-@AGENT
-@CONFIG
-@ALLOW_ADDRESS
+@ASKING
 @JSON
 def verify(url: str, headers: Path, method: str, as_json: bool, **options: Any) -> Exit:
     """Verify who sent a request, by its headers.

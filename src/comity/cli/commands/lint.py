@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from comity.cli.exits import Exit
 from comity.cli.input_files import check_once
-from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, DIALECT, JSON, argument, command, loaded, option
+from comity.cli.options import JSON, READING, argument, command, loaded, option
 from comity.cli.robots_files import Source, annotation, read_all
 from comity.cli.terminal import complain, counted, say, show_json, tell
 from comity.errors import ComityError, InputError, InvalidSetting, InvalidURL, RobotsUnreachable
@@ -30,10 +30,7 @@ Found = list[tuple[Source, tuple[Finding, ...]]]
 @option("--fail-on", (*SEVERITIES, "never"), "The least severity that makes the exit code 2.", default="error")
 @option("--fix", None, "Write fixes that change no verdict into the files.")
 @option("--unsafe-fixes", None, "Write all fixes, those that change verdicts too.")
-@AGENT
-@DIALECT
-@CONFIG
-@ALLOW_ADDRESS
+@READING
 @JSON
 def lint(
     target: tuple[str, ...],

@@ -8,7 +8,7 @@ import click
 from comity._listening import check_exposure, listen
 from comity.cli.exits import Exit
 from comity.cli.input_files import token_in
-from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, TOKEN_FILE, argument, command, loaded, option
+from comity.cli.options import ASKING, TOKEN_FILE, argument, command, loaded, option
 from comity.cli.terminal import complain
 from comity.crawler.places.crawl_at import crawl_at
 
@@ -20,9 +20,7 @@ _PORT = click.IntRange(0, 65535)
 @option("--host", "ADDRESS", "Address to serve on; any but loopback needs a token.", default="127.0.0.1")
 @option("--port", "N", "Port; 0 takes a free one.", type=_PORT, default=8765)
 @TOKEN_FILE
-@AGENT
-@CONFIG
-@ALLOW_ADDRESS
+@ASKING
 def serve(place: str | None, host: str, port: int, token_file: Path | None, **options: Any) -> Exit:
     """Serve the robots.txt workbench, or a crawl's dashboard.
 

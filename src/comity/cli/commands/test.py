@@ -7,7 +7,7 @@ from typing import Any
 
 from comity.cli import input_files
 from comity.cli.exits import Exit
-from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, DIALECT, FILE, JSON, argument, command, loaded, option
+from comity.cli.options import FILE, JSON, READING, argument, command, loaded, option
 from comity.cli.robots_files import annotation, read_all
 from comity.cli.terminal import say, show_json, tell
 from comity.errors import InputError, InvalidURL
@@ -20,10 +20,7 @@ from comity.robots.expectations import Expectation, NoExpectation
 @argument("expectations", "EXPECTATIONS", type=FILE)
 @option("--robots", "FILE|URL", "The robots.txt to test.", default="robots.txt")
 @option("--format form", ("text", "github", "json"), "How failures are printed.", otherwise="text")
-@AGENT
-@DIALECT
-@CONFIG
-@ALLOW_ADDRESS
+@READING
 @JSON
 def test(expectations: Path, robots: str, form: str | None, as_json: bool, **options: Any) -> Exit:
     """Test a robots.txt against a file of expectations.

@@ -11,11 +11,11 @@ from comity.crawler.places import orders
 from comity.crawler.places.delays import Delay, delays
 from comity.crawler.places.orders import EVERYTHING, Order, OrderKind
 from comity.crawler.places.status import ShardStatus, in_words, standing
-from comity.crawler.places.written_crawl import store_of
+from comity.crawler.places.written_crawl import no_crawl, store_of
 from comity.crawler.run.checkpoint import Begun
 from comity.crawler.sharding.placement import PlacedBy, shard_with
 from comity.crawler.sharding.shards import CrawlManifest, is_running, manifest_of, part, parts_of, stored_in
-from comity.errors import InputError, InvalidSetting
+from comity.errors import InvalidSetting
 from comity.frontier import View
 from comity.frontier.committed import FrontierView
 
@@ -114,7 +114,7 @@ class FolderReading(_Reading):
         self._parts = parts_of(folder)
         super().__init__(str(folder), len(self._parts), "host" if self._manifest is None else self._manifest.by)
         if not any((part / "frontier.sqlite").exists() for part in self._parts):
-            raise InputError(f"no crawl in {folder}", hint="name the folder given to comity crawl -o")
+            raise no_crawl(folder)
 
     def view(self, number: int) -> FrontierView | None:
         return View.begun(self._parts[number] / "frontier.sqlite")

@@ -41,11 +41,16 @@ FINISHED: Final = "finished"  # see recrawl.FINISHED
 _FACTS: Final = ("ledger", "sink", "stats", "refresh", SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN)
 
 
+def no_crawl(folder: Path) -> InputError:
+    """The error that no crawl lies in a folder."""
+    return InputError(f"no crawl in {folder}", hint="name the folder given to comity crawl -o")
+
+
 class NotKept(InputError):
     """What the frontier of a part should say cannot be had; `why`: a clause about it."""
 
     def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path}: {why}", hint="name the folder that comity crawl -o wrote")
+        super().__init__(f"{path}: {why}", hint="name the folder given to comity crawl -o")
         self.why = why
 
 
@@ -89,6 +94,15 @@ class Part:
     def committed(self) -> Any:
         """What of the output is committed, as its format says it; None where all that lies there is to be read."""
         return None if self.kept is None else (self.kept["sink"] or {}).get("committed", {})
+
+    def check_begun(self) -> None:
+        """See that a crawl lies there.
+
+        Raises:
+            InputError: there is none.
+        """
+        if self.kept is None and not (self.path / FRONTIER).exists():
+            raise no_crawl(self.path)
 
     def state(self) -> Mapping[str, Any]:
         """What its frontier remembers of how far it came, and of its mail, by name; what is no JSON is left out.
