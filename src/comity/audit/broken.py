@@ -1,6 +1,6 @@
 """The URLs of a crawl that failed, and the pages that link to them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -10,7 +10,7 @@ from comity.audit.latest import pages
 from comity.audit.stored import last_name, page_of, pages_in, stored_in
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.output.reader import body_of, read_lines
-from comity.crawler.places.written_crawl import Part, WrittenCrawl, written_crawl
+from comity.crawler.places.written_crawl import Part, written_crawl
 from comity.urls import Url
 
 MOST_PAGES: Final = 20  # named for each broken link
@@ -57,25 +57,26 @@ def failures(part: Part, *, all_formats: bool = True) -> Iterator[dict[str, Any]
     return (stored.record for stored in stored_in([part]) if stored.channel == "failures")
 
 
-def failed(folders: Path | Sequence[Path], *, store: str | None = None, all_formats: bool = True) -> list[BrokenLink]:
-    """The URLs of a crawl that failed, each with the page that named it first.
+def failed(folder: Path) -> list[BrokenLink]:
+    """The URLs of a crawl that failed, each with the page that named it first; none where all pages would be read.
 
     Raises:
         StorageError, InputError: as `written_crawl`.
     """
-    return list(_failed(written_crawl(folders, store), all_formats=all_formats).values())
+    parts = chain.from_iterable(written_crawl(folder).there)
+    return list(failed_in(record for part in parts for record in failures(part, all_formats=False) or ()).values())
 
 
-def _failed(crawl: WrittenCrawl, *, all_formats: bool = True) -> dict[str, BrokenLink]:
+def failed_in(records: Iterable[dict[str, Any]]) -> dict[str, BrokenLink]:
+    """The URLs that records of failures are about."""
     found: dict[str, BrokenLink] = {}
-    for part in chain.from_iterable(crawl.there):
-        for record in failures(part, all_formats=all_formats) or ():
-            url = str(record.get("url"))
-            if url in found or len(found) < MOST_LINKS:
-                why = str(record.get("why")).removeprefix(f"{url}: ")
-                link = found[url] = BrokenLink(url, why, record.get("status"))
-                if record.get("found_on"):
-                    link.add(str(record["found_on"]))
+    for record in records:
+        url = str(record.get("url"))
+        if url in found or len(found) < MOST_LINKS:
+            why = str(record.get("why")).removeprefix(f"{url}: ")
+            link = found[url] = BrokenLink(url, why, record.get("status"))
+            if record.get("found_on"):
+                link.add(str(record["found_on"]))
     return found
 
 
@@ -111,7 +112,8 @@ def broken_links(folders: Path | Sequence[Path], *, store: str | None = None) ->
         InvalidSetting: the output was written by a plug-in, which cannot be read back.
     """
     crawl = written_crawl(folders, store)
-    found, clean = _failed(crawl), Canonicalizer().clean
+    parts, clean = chain.from_iterable(crawl.there), Canonicalizer().clean
+    found = failed_in(record for part in parts for record in failures(part) or ())
     if not found:
         return []
     for record in pages(crawl, bodies=True):

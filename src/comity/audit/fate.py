@@ -138,10 +138,10 @@ def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: Queu
     if standing is not None:
         told = waiting(known.view, url, standing)
         told.records = found
-        if found and told.fate == story(found[-1])[0] == "refused":
-            told.why = story(found[-1])[1]
+        if found and told.fate == fate_in(found[-1])[0] == "refused":
+            told.why = fate_in(found[-1])[1]
         elif found:
-            told.why += f"; before, {story(found[-1])[1]}"
+            told.why += f"; before, {fate_in(found[-1])[1]}"
         return told
     if found:
         changes = [record for record in found if record["channel"] == "changes"]
@@ -149,7 +149,7 @@ def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: Queu
         latest = changes[-1] if changes and changes[-1]["refresh"] == (last.get("refresh") or 0) else None
         if latest is not None and latest["change"] in ("gone", "unchanged") and last["channel"] != "pages":
             last = latest
-        fate, why = story(last)
+        fate, why = fate_in(last)
         again = "at the next --refresh" if fate in ("kept", "unchanged") else None
         if fate == "failed" and is_temporary(last.get("status")):
             again = "at the next --refresh: the failure may be temporary"
@@ -159,7 +159,7 @@ def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: Queu
     return _anew(known, url)
 
 
-def story(record: Mapping[str, Any]) -> tuple[str, str]:
+def fate_in(record: Mapping[str, Any]) -> tuple[str, str]:
     """The fate that a record tells of, and a sentence."""
     at = f" at {record['fetched_at']}" if record.get("fetched_at") else ""
     match record["channel"]:

@@ -48,7 +48,7 @@ def _pages(parts: Sequence[Part], lacking: list[str], *, bodies: bool) -> Iterat
         db.execute("CREATE TABLE since (url BLOB PRIMARY KEY, refresh INTEGER, told TEXT) WITHOUT ROWID")
         db.execute("BEGIN")
         # A page that is not there, or not kept, any more counts from the time that was found out.
-        for number, (channel, record) in enumerate(_told(parts)):
+        for number, (channel, record) in enumerate(_about_pages(parts)):
             there += channel == "pages"
             url, refresh = _key(record), record.get("refresh") or 0
             if channel in _FATES:
@@ -64,7 +64,7 @@ def _pages(parts: Sequence[Part], lacking: list[str], *, bodies: bool) -> Iterat
                 "at = excluded.at, record = excluded.record WHERE (excluded.refresh, excluded.at) >= (refresh, at)",
                 (url, refresh, _at(record), number if channel == "pages" else None),
             )
-        for number, (channel, record) in enumerate(_told(parts)):
+        for number, (channel, record) in enumerate(_about_pages(parts)):
             if channel != "pages":
                 continue
             row = db.execute(
@@ -95,7 +95,7 @@ def _written(part: Part) -> int:
     return 0
 
 
-def _told(parts: Sequence[Part]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _about_pages(parts: Sequence[Part]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Records that say something of pages: channel, or `out` or `unchanged`, and record."""
     for stored in stored_in(parts):
         record, what = stored.record, str(stored.channel)

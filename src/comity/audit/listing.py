@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, get_args
 from urllib.parse import quote
 
 from comity import times
-from comity.audit.fate import story, waiting
+from comity.audit.fate import fate_in, waiting
 from comity.crawler.output.reader import load
 from comity.crawler.places.crawl_at import ReadCrawl, crawl_at
 from comity.crawler.places.written_crawl import Part, WrittenCrawl, written_crawl
@@ -223,7 +223,7 @@ def _of_record(step: _Step, record: dict[str, Any], needle: str) -> ListedURL | 
     """What a record tells, if it is about a URL that is sought."""
     try:
         if step.source != _LEDGER:
-            fate, why = story({"channel": step.source, **record})
+            fate, why = fate_in({"channel": step.source, **record})
         elif record["kind"] == "refusal" and step.state == "refused":
             rule = f"robots.txt line {record['line']} ({record['rule']})" if record["rule"] else record["verdict"]
             fate, why = "refused", str(rule)

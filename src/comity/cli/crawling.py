@@ -185,7 +185,7 @@ def _crawler(
     if typed.engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
         shards = shards_for(typed.workers)  # one worker is placed as several are
     how |= {"policy": policy, "client_settings": client_settings, "refresh": typed.refresh}
-    how |= {"sink": typed.written_by, "expander": expander, "on_begin": partial(_told, goes_on, limits)}
+    how |= {"sink": typed.written_by, "expander": expander, "on_begin": partial(_complain_of, goes_on, limits)}
     if store is None and not is_sharded(folder, typed.workers, shards):
         return Crawler(seeds, folder, source=typed.source, begun=begun, **how), client_settings
     command = (*COMMAND, *("-v",) * typed.verbose, *(() if typed.log is None else ("--log", str(typed.log))))
@@ -225,7 +225,7 @@ def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None, *
         yield placing(ray, prepare=partial(process.prepare, Path.cwd(), verbose, log), anywhere=anywhere)
 
 
-def _told(*lines: str) -> None:
+def _complain_of(*lines: str) -> None:
     for line in filter(None, lines):
         complain(line)
 

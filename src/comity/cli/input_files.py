@@ -50,36 +50,32 @@ def named(file: Path) -> str:
     return "standard input" if str(file) == "-" else str(file)
 
 
-def lines_in(file: Path) -> list[str]:
-    """The lines of a file, or of standard input for `-`, without empty ones and those that begin with #.
+def lines_in(file: Path) -> dict[int, str]:
+    """The lines of a file, or of standard input for `-`, by number, without empty ones and those that begin with #.
 
     Raises:
         InputError: the file cannot be read.
     """
-    lines = (line.strip() for line in read(file).decode("utf-8-sig", "replace").split("\n"))
-    return [line for line in lines if line and not line.startswith("#")]
+    lines = enumerate(read(file).decode("utf-8-sig", "replace").split("\n"), 1)
+    return {number: text for number, line in lines if (text := line.strip()) and not text.startswith("#")}
 
 
 def urls_in(file: Path) -> list[str]:
-    """The URLs of a file, or of standard input for `-`; empty lines, and those that begin with #, are skipped.
+    """The URLs of a file, one on each of `lines_in`.
 
     Raises:
         InvalidURL: lines hold no URL; the first of them are named.
         InputError: the file cannot be read.
     """
-    name, data = named(file), read(file)
     found, wrong = [], []
-    for number, line in enumerate(data.decode("utf-8-sig", "replace").split("\n"), 1):
-        url = line.strip()
-        if not url or url.startswith("#"):
-            continue
+    for number, url in lines_in(file).items():
         try:
             found.append(urls.normalise(url))
         except InvalidURL as error:
             wrong.append(f"line {number}: {error}")
     if wrong:
         more = f"; and {len(wrong) - MOST_NAMED:,} more" if len(wrong) > MOST_NAMED else ""
-        raise InvalidURL(f"{name}: {'; '.join(wrong[:MOST_NAMED])}{more}")
+        raise InvalidURL(f"{named(file)}: {'; '.join(wrong[:MOST_NAMED])}{more}")
     return found
 
 

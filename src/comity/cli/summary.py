@@ -116,7 +116,7 @@ def _broken(crawler: AnyCrawl, stats: Stats) -> Iterator[str]:
         return
     from comity.audit.broken import failed
 
-    links = failed(crawler.folder, all_formats=False)
+    links = failed(crawler.folder)
     for link in links[:_MOST_FAILED]:
         yield f"  {link.url}  {link.why}" + (f", linked from {link.pages[0]}" if link.pages else "")
     yield f"  all, with the pages that link to them: comity report {crawler.folder} --broken-links"

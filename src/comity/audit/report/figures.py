@@ -10,14 +10,15 @@ import math
 import time
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from comity import urls
-from comity.audit.broken import BrokenLink, failed, failures
+from comity.audit.broken import BrokenLink, failed_in, failures
 from comity.crawler.output.reader import JsonLine, read_lines
 from comity.crawler.places.written_crawl import Part, written_crawl
 from comity.crawler.progress.stats import Stats, summed
@@ -36,18 +37,6 @@ def kept_counts(part: Part) -> Stats | None:
         return Stats(**values) if all(type(value) in (int, float) for value in values.values()) else None
     except (StorageError, ValueError, KeyError, TypeError):
         return None
-
-
-def failure_reasons(part: Part) -> Counter[str] | None:
-    """URLs failed, by reason; None where the output is not JSON Lines."""
-    records = failures(part, all_formats=False)
-    if records is None:
-        return None
-    found: Counter[str] = Counter()
-    for record in records:
-        if isinstance(why := record.get("why"), str):
-            count_reason(found, why.removeprefix(f"{record.get('url')}: "))
-    return found
 
 
 def count_reason(reasons: Counter[str], why: str) -> None:
@@ -179,11 +168,19 @@ def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figur
     """
     gathering = Gathering(folders, store=store)
     figures = gathering.read()
-    reasons = [found for part in gathering.parts if (found := failure_reasons(part)) is not None]
-    if len(reasons) == len(gathering.parts) and not figures.absent:
-        figures.reasons, figures.urls_by_reason = sum(reasons, Counter()), True
-        figures.broken = failed(folders, store=store, all_formats=False)
+    kept = [found for part in gathering.parts if (found := failures(part, all_formats=False)) is not None]
+    if len(kept) == len(gathering.parts) and not figures.absent:
+        figures.reasons, figures.urls_by_reason = Counter(), True
+        figures.broken = list(failed_in(_counted(figures.reasons, chain.from_iterable(kept))).values())
     return figures
+
+
+def _counted(reasons: Counter[str], failed: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Records of URLs that failed, as they come, and their reasons counted."""
+    for record in failed:
+        if isinstance(why := record.get("why"), str):
+            count_reason(reasons, why.removeprefix(f"{record.get('url')}: "))
+        yield record
 
 
 @dataclass(slots=True)

@@ -47,7 +47,7 @@ def check(
     if str(urls) == str(robots) == "-":
         raise click.UsageError("--urls and --robots cannot both read standard input")
     policies, client = policies_of(**options)
-    targets = (*url, *(lines_in(urls) if urls is not None else ()))
+    targets = (*url, *(lines_in(urls).values() if urls is not None else ()))
     if as_csv:
         import csv  # late: few ask for a table
 

@@ -34,7 +34,7 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
         elif not as_json:
             if number:
                 say("")
-            for line in _story(each, _match_of(each)):
+            for line in _in_words(each, _match_of(each)):
                 say(line)
     return exit_code(["error" if isinstance(each, InvalidURL) else each[0].answer for each in judged])
 
@@ -63,7 +63,7 @@ def _match(match: "Match | None") -> dict[str, Any]:
     }
 
 
-def _story(each: tuple[Decision, RobotsResult | None, Policy], match: "Match | None") -> list[str]:
+def _in_words(each: tuple[Decision, RobotsResult | None, Policy], match: "Match | None") -> list[str]:
     decision = each[0]
     lines = [
         f"{decision.url}",

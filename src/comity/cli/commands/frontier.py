@@ -97,23 +97,17 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
     crawl = crawl_at(folder)
     host = None if host is None else host_named(host)
     counts: Counter[State] = Counter(dict.fromkeys(State, 0))
-    hosts: list[HostCounts] = []
+    queues: list[tuple[HostCounts, list[Entry]]] = []
     for each_view in crawl.views():
         with each_view as view:
             counts.update(view.counts())
-            if host is None:
-                hosts += view.busiest(limit)
-            elif (known := view.host(host)) is not None:
-                hosts.append(known)
-    if host is not None and not hosts:
+            known = view.busiest(limit) if host is None else filter(None, [view.host(host)])
+            queues += [(each, view.waiting(each.host, 1 if host is None else limit)) for each in known]
+    if host is not None and not queues:
         raise InvalidSetting(f"the crawl in {crawl.name} has no URL of {host!r}; without --host its hosts are listed")
-    hosts = sorted(hosts, key=lambda each: -each.waiting)[:limit]
-    following = []
-    for each in hosts:
-        opened = crawl.view_of(each.host)
-        assert opened is not None
-        with opened as view:
-            following += [(each.host, entry) for entry in view.waiting(each.host, 1 if host is None else limit)]
+    queues = sorted(queues, key=lambda each: -each[0].waiting)[:limit]
+    hosts = [each for each, _ in queues]
+    following = [(each.host, entry) for each, entries in queues for entry in entries]
     shards, delays = crawl.standing(), crawl.delays([each.host for each in hosts if each.waiting])
     if as_json:
         show_json(

@@ -54,7 +54,7 @@ def inspect(url: tuple[str, ...], ourselves: bool, as_json: bool, **options: Any
     import asyncio
 
     found = asyncio.run(_asked([urls.normalise(target) for target in url], loaded(**options)))
-    _show(found, _story, as_json=as_json)
+    _show(found, _site_in_words, as_json=as_json)
     unreachable = any(each["decision"]["verdict"] == "unknown_unreachable" for each in found)
     return Exit.NOT_READY if unreachable else Exit.DONE
 
@@ -96,7 +96,7 @@ def _learned(folders: Sequence[Path], *, as_json: bool) -> Exit:
         {"origin": result.origin, "robots": _facts(result, policy, f"{result.origin}/")}
         for result in robots_files(crawl.parts, policy)
     ]
-    _show(found, _told, as_json=as_json)
+    _show(found, _robots_in_words, as_json=as_json)
     for words in crawl.absent:
         complain(words)
     return Exit.PARTLY if crawl.absent else Exit.DONE
@@ -173,7 +173,7 @@ def _written(robots: "Robots", kind: str, agent: str) -> list[str]:
     return [record.value for record in robots.records_for(agent, kind)]
 
 
-def _told(site: dict[str, Any]) -> list[str]:
+def _robots_in_words(site: dict[str, Any]) -> list[str]:
     """What a site's robots.txt says, in lines."""
     robots = site["robots"]
     status = f" (HTTP {robots['status']})" if robots["status"] is not None else ""
@@ -195,8 +195,8 @@ def _told(site: dict[str, Any]) -> list[str]:
     return lines + _some("sitemap     ", robots["sitemaps"])
 
 
-def _story(site: dict[str, Any]) -> list[str]:
-    llms, decision, lines = site["llms"], site["decision"], _told(site)
+def _site_in_words(site: dict[str, Any]) -> list[str]:
+    llms, decision, lines = site["llms"], site["decision"], _robots_in_words(site)
     lines.append(f"  llms.txt    {llms['title'] or llms['problem'] or 'has no title'}")
     if llms["summary"]:
         lines.append(f"              {' '.join(llms['summary'].split())[:300]}")
