@@ -3,7 +3,7 @@ is a result. The content is not judged here, and nothing is sent: that is what a
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from comity.gate import FetchRobots, Gate, Resolve, Wait
@@ -98,24 +98,35 @@ class RobotsRequest:
         )
 
 
-class RobotsFetching:
-    """The way from a FetchRobots step to a robots.txt that is in force.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverHooks:
+    """What a session tells its driver, and is told and asked by it.
 
     Attributes:
+        jitter: whether back-offs are spread at random.
         robots_timeout: seconds for a robots.txt and for each of its redirects; None: TIMEOUT.
         at_hand: completes a FetchRobots step with a copy kept from earlier; None where that copy is fresh, and in force
             already.
         relay: carries out `Relay`, on an event loop; None where all paces are kept here.
         on_robots: told of each robots.txt that is in force, as it arrives.
+        on_report: told of a pace when a request that it counts was answered, or never will be.
     """
 
-    policy: Policy
-    gate: Gate
-    clock: Clock
+    jitter: bool = False
     robots_timeout: float | None = None
     at_hand: Callable[[FetchRobots], FetchRobots | None] | None = None
     relay: Callable[[Relay], Awaitable[RobotsAnswer | Exception | None]] | None = None
     on_robots: Callable[[RobotsResult], None] | None = None
+    on_report: Callable[[str], None] | None = None
+
+
+class RobotsFetching:
+    """The way from a FetchRobots step to a robots.txt that is in force."""
+
+    policy: Policy
+    gate: Gate
+    clock: Clock
+    hooks: DriverHooks
 
     def report(self, key: str) -> None:
         """Something became known about a host."""
@@ -129,8 +140,8 @@ class RobotsFetching:
 
     def _fetch_robots(self, step: FetchRobots, limit: float) -> Way[None]:
         """Ask for a robots.txt over its redirects, each in its own host's turn; no answer is an answer too."""
-        if self.at_hand is not None:
-            fresh = self.at_hand(step)
+        if self.hooks.at_hand is not None:
+            fresh = self.hooks.at_hand(step)
             if fresh is None:
                 self.report(step.key)
                 return
@@ -151,12 +162,12 @@ class RobotsFetching:
                     gone += 1
                 else:
                     if isinstance(outcome, TimeoutError):
-                        outcome = timed_out(request.url, self.robots_timeout or TIMEOUT)
+                        outcome = timed_out(request.url, self.hooks.robots_timeout or TIMEOUT)
                     result = request.failed(outcome, at=wall)
                 if result is not None:
                     break
                 outcome = None
-                if self.relay is not None:
+                if self.hooks.relay is not None:
                     # Ours is over before another's is waited for: two that wait for each other would do so for ever.
                     if (key := self.gate.robots_let_go(asked, self.clock.monotonic())) is not None:
                         self.report(key)
@@ -179,8 +190,8 @@ class RobotsFetching:
         finally:
             for each in {step.key, asked.key}:
                 self.report(each)
-        if self.on_robots is not None:
-            self.on_robots(in_force)
+        if self.hooks.on_robots is not None:
+            self.hooks.on_robots(in_force)
 
     def relayed_robots(self, origin: str, text: str, conditions: dict[str, str]) -> Way[RobotsAnswer | Exception]:
         """To the answer of a host of ours, in its turn, to which an origin's robots.txt redirects that another gate
@@ -208,4 +219,4 @@ class RobotsFetching:
             self.report(taken.key)
             if not isinstance(outcome, ConnectionGone):
                 break
-        return timed_out(url, self.robots_timeout or TIMEOUT) if isinstance(outcome, TimeoutError) else outcome
+        return timed_out(url, self.hooks.robots_timeout or TIMEOUT) if isinstance(outcome, TimeoutError) else outcome

@@ -25,7 +25,7 @@ from comity.net.deadlines import Deadline
 from comity.net.needs import Relay
 from comity.net.request_record import RequestRecord
 from comity.net.response import Head, Response
-from comity.net.robots_fetch import RobotsAnswer
+from comity.net.robots_fetch import DriverHooks, RobotsAnswer
 from comity.net.transport import MOST_GONE, ConnectionGone, Room, StreamedResponse, Transport
 from comity.net.turns import AsyncDriver
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
@@ -54,7 +54,7 @@ class Hooks:
         on_report: told of a pace when a request that it counts was answered, or never will be.
         may_send: asked right before each request goes out, over a connection that is there; where it says no, nothing
             is sent. For who holds its hosts for a time only.
-        relay: see `Turns.relay`.
+        relay: see DriverHooks.
         address_of: says what a host shares its pace by, given what looks its address up.
     """
 
@@ -93,14 +93,16 @@ class Session:
         self.on_robots = hooks.on_robots
         self.on_request = hooks.on_request
         self.clock = clock or Clock()
-        self.driver: AsyncDriver = AsyncDriver(
-            policy, settings.max_wait, self.clock, None if pace_with is None else pace_with.driver
+        told = DriverHooks(
+            jitter=settings.jitter,
+            robots_timeout=settings.robots_timeout or settings.timeout,
+            at_hand=self._robots_at_hand,
+            relay=hooks.relay,
+            on_robots=self._robots_in_force,
+            on_report=hooks.on_report,
         )
-        self.driver.on_report, self.driver.relay = hooks.on_report, hooks.relay
-        self.driver.jitter = settings.jitter
-        self.driver.on_robots = self._robots_in_force
-        self.driver.at_hand = self._robots_at_hand
-        self.driver.robots_timeout = settings.robots_timeout or settings.timeout
+        shared = None if pace_with is None else pace_with.driver
+        self.driver: AsyncDriver = AsyncDriver(policy, settings.max_wait, self.clock, shared, told)
         self._transport: Transport | None = None
         self._cache: HttpCache | None = None
         self._closed = False

@@ -32,7 +32,7 @@ from comity.net.clock import Clock
 from comity.net.deadlines import Deadline
 from comity.net.names import in_thread
 from comity.net.needs import Ask, Find, Need, News, Relay, Sleep, T, Way
-from comity.net.robots_fetch import RobotsAnswer, RobotsFetching
+from comity.net.robots_fetch import DriverHooks, RobotsAnswer, RobotsFetching
 from comity.policy import Decision, Policy
 from comity.urls import Url
 
@@ -50,10 +50,6 @@ class Turns(RobotsFetching):
         clock: for tests.
         pace_with: another, on the same event loop, with which it keeps one pace to each host.
 
-    Attributes:
-        on_report: told of a pace when a request that it counts was answered, or never will be.
-        jitter: whether back-offs are spread at random.
-
     Raises:
         InvalidSetting
     """
@@ -64,13 +60,13 @@ class Turns(RobotsFetching):
         max_wait: float | None = MAX_WAIT,
         clock: Clock | None = None,
         pace_with: "Turns | None" = None,
+        hooks: DriverHooks | None = None,
     ) -> None:
         check_type("policy", policy, Policy)
         self.policy = policy or Policy()
         self.max_wait: float | None = settings_of(ClientSettings)["max_wait"].checked(max_wait)
         self.clock = clock or Clock()
-        self.on_report: Callable[[str], None] | None = None
-        self.jitter = False
+        self.hooks = hooks or DriverHooks()
         self._begin(pace_with)
         _ALL.add(self)
 
@@ -153,19 +149,15 @@ class Turns(RobotsFetching):
         return again
 
     def _jitter(self) -> float:
-        return random.random() if self.jitter else 1.0
+        return random.random() if self.hooks.jitter else 1.0
 
     def report(self, key: str) -> None:
         """Something became known about a host: who waits for that asks again."""
         if self._told:
             self.tell(key)
-        if self._sharing is None:
-            if self.on_report is not None:
-                self.on_report(key)
-            return
-        for each in self._sharing:
-            if each.on_report is not None:
-                each.on_report(key)
+        for each in self._sharing or (self,):
+            if each.hooks.on_report is not None:
+                each.hooks.on_report(key)
 
     def tell(self, token: Hashable) -> None:
         """Wake who waits for the token."""
@@ -365,14 +357,14 @@ class AsyncDriver(Turns):
         match need:
             case Ask(step, conditions):
                 try:
-                    with Deadline(self.robots_timeout or robots_fetch.TIMEOUT):
+                    with Deadline(self.hooks.robots_timeout or robots_fetch.TIMEOUT):
                         return await get(step, conditions)
                 except NO_ANSWER as error:
                     return error
             case Find(host):
                 return await self.address_of(host)
             case Relay():
-                return await self.relay(need) if self.relay is not None else None
+                return await self.hooks.relay(need) if self.hooks.relay is not None else None
             case Sleep(seconds):
                 with self._waits():
                     return await self.clock.sleep(seconds)
