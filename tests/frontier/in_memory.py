@@ -167,13 +167,13 @@ class MemoryTables(InMemory):
             raise
         vars(self.last.tables).update(vars(deepcopy(self.tables)))
 
-    def recall(self) -> None:
+    def reload(self) -> None:
         pass
 
     def while_writing(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def meet(self, urls: list[str]) -> dict[int, int]:
+    def add_unseen(self, urls: list[str]) -> dict[int, int]:
         found = {}
         for index, url in enumerate(urls):
             if url not in self.tables.met:

@@ -288,12 +288,12 @@ def test_runs_hold_what_was_written_and_merge_to_their_union(
             apart.append(group.difference(*apart))
         written = [run(n, [array("Q", sorted(words))]) for n, words in enumerate(apart) if words]
         for opened, words in zip(written, filter(None, apart), strict=True):
-            assert set(opened.holds(sorted(asked | words))) == words
+            assert set(opened.contained(sorted(asked | words))) == words
         merged = run(9, seen.merge_runs(written))
         everything = set().union(*groups)
         assert len(merged) == len(everything)
-        assert merged.holds(sorted(asked | everything)) == sorted(everything)
-        assert merged.holds(sorted(asked)) == sorted(asked & everything)
+        assert merged.contained(sorted(asked | everything)) == sorted(everything)
+        assert merged.contained(sorted(asked)) == sorted(asked & everything)
 
 
 def test_a_run_that_is_not_finished_leaves_nothing(tmp_path: Path) -> None:

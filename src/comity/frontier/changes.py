@@ -131,7 +131,7 @@ class ChangedTables(Tables):
                 f"WHERE {self._same('visit.url', 'found.url')}) ORDER BY id"
             )
         (last,) = self._sql.execute(f"SELECT coalesce(max(id), 0) FROM {self._visit}").fetchone()
-        for table in (self._waiting, self._aside, self._source, *self._sql.met):
+        for table in (self._waiting, self._aside, self._source, *self._sql.seen):
             self._sql.execute(f"DELETE FROM {table}")
         self._sql.execute(f"UPDATE {self._host} SET {', '.join(f'{name} = 0' for name in _STATES)}")
         return int(last)

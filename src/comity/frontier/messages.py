@@ -8,15 +8,11 @@ taken, the sender may forget. Nobody else is needed in between, and nobody write
 
 import hashlib
 import json
-import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from comity.frontier.sqlite.database import explained, open_for_reading
 from comity.frontier.values import EntryKind, Message
 
 TAKEN: Final = "taken"
@@ -27,7 +23,6 @@ TAKEN_CHAIN: Final = "taken_chain"
 """The fact that has, by sender, one hash of all parcels that were taken; and `SENT_CHAIN` by receiver of all made."""
 SENT_CHAIN: Final = "sent_chain"
 AT_ONCE: Final = 16  # parcels read of one shard before another has its turn
-_PARCELS: Final = "SELECT id, shard, messages FROM parcel WHERE id > ? AND shard = ? ORDER BY id LIMIT ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,32 +80,6 @@ class Post(Protocol):
         """
 
 
-class Neighbours:
-    """The shards of a folder, as far as their parcels go: see Post.
-
-    Args:
-        path_of: the database of a shard.
-    """
-
-    def __init__(self, path_of: Callable[[int], Path]) -> None:
-        self._path_of = path_of
-        self._open: dict[int, sqlite3.Connection] = {}
-
-    async def parcels(self, receiver: int, after: Mapping[int, int]) -> list[tuple[int, Parcel]]:
-        found = []
-        for sender, last in after.items():
-            with explained(path := self._path_of(sender)):
-                if sender not in self._open:
-                    self._open[sender] = open_for_reading(path)
-                rows = self._open[sender].execute(_PARCELS, (last, receiver, AT_ONCE)).fetchall()
-            found += [(sender, Parcel(*row)) for row in rows]
-        return found
-
-    def close(self) -> None:
-        for db in self._open.values():
-            db.close()
-
-
 Kept = TypeVar("Kept")
 
 
@@ -162,28 +131,6 @@ def astray(mail: Mapping[int, Mail]) -> Iterator[tuple[int, int]]:
                     number, chain = parcel.number, chained(chain, parcel.text)
             if (number, chain) != its.sent.get(receiver, (0, "")):
                 yield sender, receiver
-
-
-def pending(paths: Mapping[int, Path]) -> dict[int, int]:
-    """How many messages each shard has sent that have not been taken.
-
-    Args:
-        paths: by shard, its database.
-
-    Raises:
-        StorageError: one cannot be read.
-    """
-    taken: dict[int, dict[int, int]] = {}  # by receiver
-    for receiver, path in paths.items():
-        with explained(path), closing(open_for_reading(path)) as db:
-            row = db.execute("SELECT value FROM fact WHERE key = ?", (TAKEN,)).fetchone()
-        taken[receiver] = numbers(json.loads(row[0]) if row else None)
-    found = {}
-    for sender, path in paths.items():
-        with explained(path), closing(open_for_reading(path)) as db:
-            rows = db.execute("SELECT id, shard, json_array_length(messages) FROM parcel").fetchall()
-        found[sender] = sum(count for number, shard, count in rows if number > taken.get(shard, {}).get(sender, 0))
-    return found
 
 
 def _message(row: list[Any]) -> Message:

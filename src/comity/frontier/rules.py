@@ -173,7 +173,7 @@ class DurableFrontier(CommittedFrontier):
 
     def _reload(self) -> None:
         self._host_ids.clear()
-        self._store.recall()
+        self._store.reload()
         self._next_id: int = self.load_state(NEXT_ID, 1)
         self._next_source: int = self.load_state(NEXT_SOURCE, 1)
         self._visits_again: bool = self.load_state(VISITED_AGAIN, False)
@@ -208,7 +208,7 @@ class DurableFrontier(CommittedFrontier):
 
     def _take_up(self, found: list[Found], changes: StateChanges) -> tuple[list[Found], Queued]:
         """Those that are new; what of them waits goes into the queue, and is given by host."""
-        fingerprints = self._store.meet([each.url for each in found])
+        fingerprints = self._store.add_unseen([each.url for each in found])
         new = [found[index] for index in fingerprints.values()]
         self._with_ids([each.host for each in new])
         named = dict.fromkeys(each.found_on for each in new if each.found_on is not None and each.stays)
@@ -252,7 +252,7 @@ class DurableFrontier(CommittedFrontier):
     def _exchange(self, batch: Batch) -> dict[str, dict[int, Any]]:
         """Send what concerns other shards, each URL once; gives what is to be saved."""
         urls = [each for each in batch.messages if each[1].settles]
-        new = self._store.meet([message.url for _, message in urls]).values()
+        new = self._store.add_unseen([message.url for _, message in urls]).values()
         texts = messages.parcels_of(batch.messages, [urls[index] for index in new])
         made = {shard: number for number, shard in enumerate(texts, max(self.sent.values(), default=0) + 1)}
         self._store.exchange({made[shard]: (shard, text) for shard, text in texts.items()}, batch.delivered)

@@ -171,20 +171,20 @@ class Changed(Committed, Protocol):
 
 
 class Store(Changed, Protocol):
-    """What a frontier lies in. `meet` and `exchange` are changes too."""
+    """What a frontier lies in. `add_unseen` and `exchange` are changes too."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """A block that is kept as a whole or not at all; what the store cannot do in it is raised as a StorageError."""
 
-    def recall(self) -> None:
-        """Hold in memory nothing but what is kept: a transaction has failed, or another set of URLs is met now."""
+    def reload(self) -> None:
+        """Hold in memory nothing but what is kept: a transaction has failed, or the seen set is another one."""
 
     def while_writing(self) -> AbstractContextManager[Any]:
         """A block in which the output is written: what is changed in it need not be done before its end."""
 
-    def meet(self, urls: list[str]) -> dict[int, int]:
-        """Add the fingerprints of URLs that were not met before, each with the index of the first that has it, in
-        order."""
+    def add_unseen(self, urls: list[str]) -> dict[int, int]:
+        """Add URLs to the seen set; gives the fingerprints that were not in it, each with the index of the first URL
+        that has it, in order."""
 
     def exchange(self, parcels: Mapping[int, tuple[int, str]], delivered: Mapping[int, int]) -> None:
         """Keep parcels, by number with receiver and text; forget those that were taken, by receiver up to which."""

@@ -28,8 +28,8 @@ class Dialect(Protocol):
     """
 
     @property
-    def met(self) -> Sequence[str]:
-        """The tables of what was met."""
+    def seen(self) -> Sequence[str]:
+        """The tables of the seen set."""
 
     def explained(self) -> AbstractContextManager[None]:
         """Turns what the database says into a StorageError that says what to do."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from comity.errors import StorageError
 
@@ -15,6 +15,10 @@ class State(IntEnum):
     DONE = 2
     REFUSED = 3
     FAILED = 4
+
+
+SEEDS: Final = "seeds"
+"""The fact that says what a crawl starts from; where there is none, no crawl has begun."""
 
 
 class EntryKind(IntEnum):

@@ -17,8 +17,8 @@ from comity.crawler.progress.stats import WAITS
 from comity.crawler.sharding.shards import LOCK, STATUS, manifest_of, told_of_shards
 from comity.errors import StorageError
 from comity.frontier import State, View, has_begun
-from comity.frontier.messages import pending
 from comity.frontier.sqlite import database
+from comity.frontier.sqlite.parcels import pending
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.crawler.progress.snapshot import ShardNow

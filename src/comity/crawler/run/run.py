@@ -37,6 +37,7 @@ from comity.crawler.sharding.relay import QUESTION, RobotsRelay
 from comity.errors import StorageError
 from comity.frontier import Run as RunNumber
 from comity.frontier import State
+from comity.frontier.values import SEEDS
 from comity.net import Session
 from comity.net.needs import Relay
 from comity.net.robots_fetch import RobotsAnswer
@@ -229,7 +230,7 @@ class Run:
         """Take up what earlier runs were given and judge anew what they found; gives the run that begins, and the URLs
         given that no run before was given."""
         given, facts, remember = self._given, self.facts, self.frontier.save_state
-        begun: list[str] = facts.get("seeds", [])
+        begun: list[str] = facts.get(SEEDS, [])
         new = [seed for seed in given.seeds if seed not in begun]
         self.seeds = [*begun, *new]
         given.plugins.go_on(facts.get("plugins", {}))
@@ -240,7 +241,7 @@ class Run:
         run = run_of(facts.get(RUN), None if given.place is None else given.place.run, given.folder)
         remember(RUN, [run.crawl, run.number])
         judge_again(self.frontier, given.settings, given.policy, new)
-        remember("seeds", self.seeds)
+        remember(SEEDS, self.seeds)
         remember("plugins", given.plugins.names)
         facts.put(ENDED, None)
         if given.place is not None:

@@ -17,7 +17,7 @@ class PostgresDialect:
         self._db = db
         self._where = where
         self._shard = shard
-        self.met = (self.table("seen"),)
+        self.seen = (self.table("seen"),)
 
     def explained(self) -> AbstractContextManager[None]:
         return explained(self._where)
@@ -77,7 +77,7 @@ class PostgresDialect:
         return f"json_build_array({values})::text"
 
 
-class Reading(PostgresDialect):
+class LastCommit(PostgresDialect):
     """The tables of one shard as they were committed last, over a connection of its own. Where that broke it is opened
     again, and what was asked is asked once more: reading twice does no harm.
 

@@ -21,7 +21,7 @@ class Fingerprints:
         self._key = key
         self.forget()
 
-    def take_up(self, urls: list[str]) -> dict[int, int]:
+    def add_unseen(self, urls: list[str]) -> dict[int, int]:
         """Add those not met before, in the transaction that is open: each with the index of the first URL that has it,
         in order."""
         first: dict[int, int] = {}

@@ -15,7 +15,7 @@ from typing import Any
 from comity.frontier.changes import ChangedTables
 from comity.frontier.messages import AT_ONCE, TAKEN, Parcel
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained
-from comity.frontier.postgresql.dialect import PostgresDialect, Reading
+from comity.frontier.postgresql.dialect import LastCommit, PostgresDialect
 from comity.frontier.postgresql.seen import Fingerprints
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.tables import Tables
@@ -69,7 +69,7 @@ class PostgresStore(ChangedTables):
                 self._db.rollback()
             raise
 
-    def recall(self) -> None:
+    def reload(self) -> None:
         self._seen.forget()
 
     def while_writing(self) -> AbstractContextManager[Any]:
@@ -77,8 +77,8 @@ class PostgresStore(ChangedTables):
         pipeline: AbstractContextManager[Any] = self._db.pipeline()
         return pipeline
 
-    def meet(self, urls: list[str]) -> dict[int, int]:
-        return self._seen.take_up(urls)
+    def add_unseen(self, urls: list[str]) -> dict[int, int]:
+        return self._seen.add_unseen(urls)
 
     def exchange(self, parcels: Mapping[int, tuple[int, str]], delivered: Mapping[int, int]) -> None:
         for number, (receiver, text) in parcels.items():
@@ -112,13 +112,13 @@ class PostgresFrontier(DurableFrontier):
         with ExitStack() as stack:
             stack.enter_context(explained(where))
             self._db = stack.enter_context(closing(connect(where, stopped=patience)))
-            self._reading = stack.enter_context(closing(Reading(where, shard)))
-            super().__init__(PostgresStore(self._db, where, shard, token), Tables(self._reading), stack)
+            self._last_commit = stack.enter_context(closing(LastCommit(where, shard)))
+            super().__init__(PostgresStore(self._db, where, shard, token), Tables(self._last_commit), stack)
 
     def abandon(self) -> None:
         """Have nothing wait for the database any longer: from any thread. What is under way raises Unreachable."""
         cut_off(self._db)
-        self._reading.abandon()
+        self._last_commit.abandon()
 
 
 class ShardParcels:

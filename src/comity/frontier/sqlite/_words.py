@@ -17,7 +17,7 @@ except ModuleNotFoundError:
 
 @cython.boundscheck(False)
 @cython.wraparound(False)
-def holds(file: Any, size: cython.Py_ssize_t, opening: Any, block: Any, ascending: Any) -> list:
+def contained(file: Any, size: cython.Py_ssize_t, opening: Any, block: Any, ascending: Any) -> list:
     """Those of the ascending words that are in a file of `size` ascending words.
 
     `opening`: the first word of each block of the file; `block`: an array to read a block into.

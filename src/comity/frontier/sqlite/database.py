@@ -10,6 +10,7 @@ from types import TracebackType
 
 from comity.errors import StorageError
 from comity.frontier.durable import no_descriptor, no_room
+from comity.frontier.values import SEEDS
 
 # PRAGMA user_version; fingerprints lie in the machine's byte order
 FORMAT = 6 if sys.byteorder == "little" else 7
@@ -212,4 +213,4 @@ def has_begun(path: Path) -> bool:
 def begun(db: sqlite3.Connection) -> bool:
     """Whether there is a crawl in an open frontier."""
     made = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'fact'").fetchone()
-    return made is not None and db.execute("SELECT 1 FROM fact WHERE key = 'seeds'").fetchone() is not None
+    return made is not None and db.execute("SELECT 1 FROM fact WHERE key = ?", (SEEDS,)).fetchone() is not None

@@ -21,7 +21,7 @@ _MOST_ROWS: Final = 64  # of one statement: SQLite takes 999 values everywhere
 class SqliteDialect:
     """The tables of a file, over one connection: see tables.Dialect."""
 
-    met = ("fresh", "sorted_run")
+    seen = ("fresh", "sorted_run")
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         self._db = db

@@ -59,10 +59,10 @@ class SortedRun:
     def close(self) -> None:
         self._file.close()
 
-    def holds(self, ascending: Sequence[int]) -> list[int]:
+    def contained(self, ascending: Sequence[int]) -> list[int]:
         """Those of the fingerprints, given in ascending order, that are in the run."""
         try:
-            return _words.holds(self._file, self._size, self._opening, self._block, array("Q", ascending))
+            return _words.contained(self._file, self._size, self._opening, self._block, array("Q", ascending))
         except EOFError as error:
             raise _damaged(self.path) from error
 
@@ -218,7 +218,7 @@ class Seen:
         ascending = sorted(first)
         for run in self._runs:
             with explained_files(run.path):
-                known = set(run.holds(ascending))
+                known = set(run.contained(ascending))
             if known:
                 ascending = [fingerprint for fingerprint in ascending if fingerprint not in known]
                 for fingerprint in known:

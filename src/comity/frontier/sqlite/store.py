@@ -42,14 +42,14 @@ class SqliteStore(ChangedTables):
             with transaction(self._db):
                 yield
 
-    def recall(self) -> None:
+    def reload(self) -> None:
         with explained(self._path):
             self.seen.reload()
 
     def while_writing(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def meet(self, urls: list[str]) -> dict[int, int]:
+    def add_unseen(self, urls: list[str]) -> dict[int, int]:
         fingerprints = self.seen.unknown(urls)
         self.seen.add(fingerprints)
         return fingerprints
