@@ -438,7 +438,8 @@ def test_what_was_visited_again_is_no_longer_before_a_refresh(store: Store) -> N
         commit(frontier, Batch(stated=[(7.5, visit("2").url), (8.5, "https://a.example/unknown")]), nothing)
         assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5)
         assert frontier.visits.of("https://a.example/unknown") is None
-        commit(frontier, Batch(visits=[visit("3")], gone=[visit("1").url], owed=[(visit("2").url, 9, None)]), nothing)
+        owed = [(visit(name).url, 9, None) for name in ("2", "3")]
+        commit(frontier, Batch(visits=[visit("3")], gone=[visit("1").url], owed=owed), nothing)
         assert [each.url for each in frontier.visits.until(last)] == [visit("2").url]
         assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5), "a failure leaves what is known"
         frontier.begin_again(forget=(), save=lambda last: {"last": last})

@@ -96,7 +96,9 @@ class ChangedTables(Tables):
         if gone := [*batch.gone, *(told if again else ())]:
             among, values = self._among_urls(gone)
             self._sql.execute(f"DELETE FROM {self._visit} WHERE {among}", values)
-        owed = {url: _told(Visit(url, depth, found_on=found_on)) for url, depth, found_on in batch.owed}
+        owed = {
+            url: _told(Visit(url, depth, found_on=found_on)) for url, depth, found_on in batch.owed if url not in told
+        }
         if owed and again:
             among, values = self._among_urls(owed)
             for (url,) in self._sql.execute(f"SELECT url FROM {self._visit} WHERE {among}", values).fetchall():

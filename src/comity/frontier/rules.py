@@ -2,7 +2,7 @@
 counts from then on.
 
 Changes are handed in as batches. A batch is one transaction together with the lengths that the output files have
-reached, so that after a crash files and frontier are brought back to the same instant (see sinks/). What is settled
+reached, so that after a crash files and frontier are brought back to the same instant. What is settled
 leaves the queue; that it was met is remembered by a fingerprint, how many there were in its host's counts.
 
 What a store has to do is in store.py. A batch goes to it in few statements, each for many rows.

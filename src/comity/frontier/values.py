@@ -159,7 +159,7 @@ class Message:
             that the scope lies around that too.
         pace: what its host shares its pace by, where that had to be looked up and was.
         unplaced: whether the receiver has yet to find out to which shard the URL belongs, which may be the sender's.
-        about: what else is asked or answered about the URL, as JSON can hold it: see crawler/sharding/relay.py.
+        about: what else is asked or answered about the URL, as JSON can hold it.
     """
 
     url: str

@@ -18,7 +18,7 @@ from comity.errors import InputError, InvalidSetting, StorageError
 from comity.frontier.values import Unreachable
 
 _RIGHTS: Final = "who begins a crawl needs CREATE on the database, and who takes part is the same user"
-FORMAT: Final = 7  # of these tables, and of those in crawler/workers/tables.py
+FORMAT: Final = 7  # of these tables, and of all others in the crawl's schema
 USE: Final = "--store with PostgreSQL"
 DEFAULT_NAME: Final = "crawl"
 # Not by urllib, of which newer versions refuse what libpq takes: several hosts, one of them an address in brackets.

@@ -1,4 +1,4 @@
-"""Which URLs a shard has met, in PostgreSQL: an index of 64 bits of each, keyed by the crawl (see frontier/seen.py)."""
+"""The seen set of a shard in PostgreSQL: an index of 64 bits of each URL, keyed by the crawl (as in sqlite/seen.py)."""
 
 import hashlib
 from array import array

@@ -1,9 +1,9 @@
-"""The frontier of one shard in PostgreSQL: a store as of store.py, in as few statements.
+"""The frontier of one shard in PostgreSQL: a store as of frontier/store.py, in as few statements.
 
-A commit begins by asking, in its own transaction, whether the shard is still ours (leases.py), and the commit before is
-still there: the row with the token stays locked until the end, so that nobody else can have the shard before all of the
-commit is there, or nothing. A database that has lost commits, because another server took the place of the first, is so
-found out: who has the shard next goes on from what is there, and cuts the files back to it.
+A commit begins by asking, in its own transaction, whether the shard is still ours by its token, and the commit before
+is still there: the row with the token stays locked until the end, so that nobody else can have the shard before all of
+the commit is there, or nothing. A database that has lost commits, because another server took the place of the first,
+is so found out: who has the shard next goes on from what is there, and cuts the files back to it.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ from comity.frontier.values import Displaced
 
 
 class PostgresStore(ChangedTables):
-    """One shard of a crawl, for who holds it: see store.py.
+    """One shard of a crawl, for who holds it: see frontier/store.py.
 
     Args:
-        token: that of the lease (see leases.py).
+        token: of who holds the shard; a later holder's is greater.
     """
 
     def __init__(self, db: Any, where: Address, shard: int, token: int) -> None:
@@ -98,7 +98,7 @@ class PostgresFrontier(DurableFrontier):
     """One shard of a crawl, for who holds it.
 
     Args:
-        token: that of the lease (see leases.py).
+        token: of who holds the shard; a later holder's is greater.
         patience: seconds that a transaction may stand still before the database ends it, so that a process that was
             stopped in the middle of one does not keep the shard from the next.
 

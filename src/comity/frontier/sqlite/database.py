@@ -16,10 +16,10 @@ from comity.frontier.values import SEEDS
 FORMAT = 6 if sys.byteorder == "little" else 7
 
 # Rows are written where the last ones were: ids only grow, and the one index grows at the end of each host's range.
-# `waiting` holds only what waits, `aside` what scope and policy keep out of it (refilter.py); of the rest there remain
-# a fingerprint and a count, and a row in `visit` of each page. `source` has a row for each page that named new URLs,
-# `parcel` what other shards are to be told (messages.py). A first crawl only appends to `visit`, and needs no index:
-# it visits a URL once.
+# `waiting` holds only what waits, `aside` what scope and policy keep out of it (frontier/refilter.py); of the rest
+# there remain a fingerprint and a count, and a row in `visit` of each page. `source` has a row for each page that named
+# new URLs, `parcel` what other shards are to be told (frontier/messages.py). A first crawl only appends to `visit`, and
+# needs no index: it visits a URL once.
 _QUEUED = """
     id INTEGER PRIMARY KEY,
     host INTEGER NOT NULL,

@@ -1,4 +1,4 @@
-"""What the shards of a folder have sent each other, read from their databases (see messages.py)."""
+"""What the shards of a folder have sent each other, read from their databases (see frontier/messages.py)."""
 
 import json
 import sqlite3

@@ -19,7 +19,7 @@ _KEY: Final = "fingerprint_key"
 
 
 class SqliteStore(ChangedTables):
-    """The database of one crawl folder, for who writes it: see store.py.
+    """The database of one crawl folder, for who writes it: see frontier/store.py.
 
     Args:
         path: the database; the folder of fingerprints lies beside it under its name.
