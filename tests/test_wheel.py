@@ -180,7 +180,7 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "parquet": crawl_as("parquet"),
     "pdf": "import pypdfium2",
     "playwright": "import comity.middleware.playwright",
-    "postgresql": "import psycopg, comity.frontier.postgresql.queue",
+    "postgresql": "import psycopg, comity.frontier.postgresql.store",
     "ray": "import ray.util.client.worker, comity.crawler.workers.on_ray",
     "requests": "import comity.middleware.requests",
     "scrapy": "import comity.middleware.scrapy",
