@@ -50,7 +50,7 @@ def title(page: Page) -> tuple[Field | None, Node | None]:
     most = 0.0
     named_h1 = tree.named.get("h1", ())[:20]
     lower = [node for node in tree.headings[:_MOST_HEADINGS] if node.name in ("h2", "h3")]
-    texts = {node: _text_of(node, hidden) for node in (*named_h1, *lower)}
+    texts = {node: _text_of(node, hidden) for node in named_h1}
     for number, heading in enumerate(named_h1):
         text = texts[heading]
         words = _WORD.findall(text.lower())
@@ -66,8 +66,12 @@ def title(page: Page) -> tuple[Field | None, Node | None]:
         if not some and number < 2 and len(words) >= _FEW_WORDS and common >= _PARTLY:
             some = heading  # worded for the reader, where the head is worded for search engines
     if (chosen := best or some) is not None:
-        chosen = _below_site(chosen, texts, stated)
+        flat = _flat(texts[chosen])
+        if stated.startswith(f"{texts[chosen]}: ") or (_flat(stated) != flat and _flat(stated).endswith(flat)):
+            texts |= {node: _text_of(node, hidden) for node in lower}
+            chosen = _below_site(chosen, texts, stated)
         return field(_without_site(texts[chosen], sites) or texts[chosen], "heading"), chosen
+    texts |= {node: _text_of(node, hidden) for node in lower}
     named = next((node for node, text in texts.items() if text and _flat(text) in _flat(f"{stated} {og}")), None)
     if og:
         return field(_first_part(_without_site(og, sites) or og), "meta"), named
