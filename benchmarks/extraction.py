@@ -50,6 +50,11 @@ HOSTILE = {
     "items": lambda n: "<ol>" + "<li>a</li>" * n,
     "breaks": lambda n: "<p>" + "<br>" * n,
     "depth": lambda n: "<div>" * n + "text",
+    "notes": lambda n: (
+        "".join(f"<sup><a href=#n{i}>{i % 9}</a></sup>" for i in range(n // 20))
+        + f"<div>{''.join(f'<i id=n{i}></i>' for i in range(n // 20))}{'<i></i>' * n}</div>"
+    ),
+    "code": lambda n: "<pre>a</pre><div>Copy code</div>" * n,
     "attributes": lambda n: "<p " + " ".join(f"a{i}=1" for i in range(n)) + ">text",
 }
 

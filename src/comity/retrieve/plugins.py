@@ -18,6 +18,7 @@ from comity.http_rules import REDIRECTS, next_hop
 from comity.net import ClientSettings, Response
 from comity.net.address import AddressGuard
 from comity.policy import Decision, Policy
+from comity.shown import short
 from comity.signals.llms import Candidate
 
 
@@ -147,10 +148,10 @@ async def chosen(
         pairs = [(str(name), str(value)) for name, value in dict(headers or {}).items()]
     except (TypeError, ValueError):
         raise PartFailed(
-            f"the chooser answered {_short(answer)}", url=url, hint="None, or a URL and a mapping of headers"
+            f"the chooser answered {short(repr(answer))}", url=url, hint="None, or a URL and a mapping of headers"
         ) from None
     if not isinstance(wanted, str) or not urls.is_http(wanted):
-        raise PartFailed(f"the chooser chose {_short(wanted)}, which is not an http or https URL", url=url)
+        raise PartFailed(f"the chooser chose {short(repr(wanted))}, which is not an http or https URL", url=url)
     sent: dict[str, str] = {}
     refused: list[str] = []
     for name, value in pairs:
@@ -203,17 +204,16 @@ def _checked_answer(answer: Any, url: str) -> Fetched:
         headers = tuple((str(name), str(value)) for name, value in given)
     except (AttributeError, TypeError, ValueError) as error:
         raise PartFailed(
-            f"the fetcher answered {_short(answer)}: {error}", url=url, hint="it needs url, status, headers and body"
+            f"the fetcher answered {short(repr(answer))}: {error}",
+            url=url,
+            hint="it needs url, status, headers and body",
         ) from None
     if isinstance(status, bool) or not isinstance(status, int) or not isinstance(body, bytes):
         raise PartFailed(
-            f"the fetcher answered status {_short(status)} and a body of type {type(body).__name__}", url=url
+            f"the fetcher answered status {short(repr(status))} and a body of type {type(body).__name__}", url=url
         )
     if not isinstance(final, str) or not urls.is_http(final):
-        raise PartFailed(f"the fetcher says that {_short(final)} answered, which is not an http or https URL", url=url)
+        raise PartFailed(
+            f"the fetcher says that {short(repr(final))} answered, which is not an http or https URL", url=url
+        )
     return Fetched(urls.normalise(final), status, headers, body, (), {}, time.time())
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else text[:199] + "…"

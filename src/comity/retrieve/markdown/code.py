@@ -53,7 +53,7 @@ def marked(tree: Tree) -> None:
             ]
             tree.named.setdefault("pre", []).append(listing)
     tables = [table for table in tree.named.get("table", ()) if _take_table(table) is not None]
-    places: dict[Node, dict[Node, int]] = {}
+    places: _Places = {}
     for pre in (*tables, *tree.named.get("pre", ())):
         _drop_tools(pre, places)
     for code in tree.named.get("code", ()):
@@ -105,9 +105,9 @@ def is_number(node: Node) -> bool:
     return "user-select" in style and "none" in style and node.text().strip().isdigit()
 
 
-def _drop_tools(pre: Node, places: dict[Node, dict[Node, int]]) -> None:
+def _drop_tools(pre: Node, places: _Places) -> None:
     """Skip the buttons that copy code, the labels of its language and the numbers of its lines, around it and at its
-    ends. `places`: of what stands in an element, filled as it is asked for.
+    ends.
     """
     for each in pre.elements()[:2] + pre.elements()[-1:]:
         each.skipped |= each.name in _TOOLS and each.name != "span" and _label(each) == ("", True)
@@ -135,12 +135,17 @@ def _drop_tools(pre: Node, places: dict[Node, dict[Node, int]]) -> None:
         child, around = around, around.parent
 
 
-def _beside(child: Node, around: Node, places: dict[Node, dict[Node, int]]) -> list[Node]:
+_Places = dict[Node, tuple[list[Node], dict[Node, int]]]
+"""The elements in one, and where each stands; filled as it is asked for, for code may stand there a thousand times."""
+
+
+def _beside(child: Node, around: Node, places: _Places) -> list[Node]:
     """The elements that may be tools and stand right before and behind one."""
     if around not in places:
-        places[around] = {each: place for place, each in enumerate(around.elements())}
-    elements = [*places[around]]
-    at = places[around][child]
+        elements = around.elements()
+        places[around] = elements, {each: place for place, each in enumerate(elements)}
+    elements, numbers = places[around]
+    at = numbers[child]
     near = (*elements[max(0, at - _MOST_TOOLS) : at], *elements[at + 1 : at + 1 + _MOST_TOOLS])
     return [each for each in near if each.name in _TOOLS or "-" in each.name]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence, Set
+from itertools import islice
 from typing import Final
 
 from comity.retrieve.content.blocks import Block
@@ -20,6 +21,7 @@ _HOLDS_NOTE: Final = frozenset("li p div aside dd section blockquote".split())
 _INLINE: Final = ("sidenote", "marginnote", "ltx_role_footnote")
 _LATEXML_MARKS: Final = frozenset(("ltx_note_mark", "ltx_tag_note"))
 _MOST: Final = 2_000
+_LONGEST: Final = 20_000
 
 
 class Footnotes:
@@ -86,17 +88,22 @@ def _fill(notes: Footnotes, numbers: dict[Node, int], tree: Tree, url: str) -> N
     by_id |= {identity: nodes[0] for identity, nodes in tree.by_id.items()}
     named: dict[str, Node] = {}
     referring: set[Node] = set()
+    first: dict[Node, int | None] = {}  # the first link in what may be a note; None: it is a part of the page
     for mark, target in marks:
         note = _note(by_id.get(target), mark)
         if note is None or note in referring:  # what leads to a mark leads back
             continue
-        if note not in numbers and any(places.get(link, 0) < places[mark] for link in note.below("a")):
+        if note not in first:  # each is looked through once, however many marks lead there
+            links_in = (places.get(link, 0) for link in note.below("a"))
+            first[note] = min(links_in, default=len(places)) if len(note.text()) < _LONGEST else None
+        place = first[note]
+        if place is None or (note not in numbers and place < places[mark]):
             continue  # a note stands below its mark
         if note not in numbers:
             numbers[note] = len(numbers) + 1
+            for label in note.below("sup")[:1]:
+                label.skipped |= label.text().strip() == mark.text().strip()
         notes.marks[mark] = numbers[note]
-        for label in note.below("sup")[:1]:
-            label.skipped |= label.text().strip() == mark.text().strip()
         named[_identity(mark)] = mark
         referring.update(mark.around()[1:])
     notes.notes = numbers
@@ -132,15 +139,14 @@ def _note(target: Node | None, mark: Node) -> Node | None:
     while node is not None and node.name not in _HOLDS_NOTE and not (node is target and node.name == "table"):
         if node.name == "dt" and node.parent is not None:  # the label of a note, which is what follows
             siblings = node.parent.children
-            at = next(number for number, each in enumerate(siblings) if each is node)
             node.skipped = True
-            node = next((each for each in siblings[at:] if isinstance(each, Node) and each.name == "dd"), None)
+            behind = islice(siblings, siblings.index(node), None)
+            node = next((each for each in behind if isinstance(each, Node) and each.name == "dd"), None)
             break
         node = node.parent
     if node is None or node.name == "body":
         return None
-    # a mark in its own note, or a fragment that names a part of the page
-    return node if node not in mark.around() and len(node.text()) < 20_000 else None
+    return node if node not in mark.around() else None
 
 
 def _identity(mark: Node) -> str:

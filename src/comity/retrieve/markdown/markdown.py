@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -143,7 +144,7 @@ class Writer:
             "dl": self._definitions,
             "pre": self._code,
             "blockquote": self._quote,
-            "table": self._table,
+            "table": partial(tables.write, self),
             "hr": lambda _, out: out.append(("rule", "---")),
         }
 
@@ -180,7 +181,7 @@ class Writer:
         kind = self._kinds.get(node.name)
         if kind is None and "role" in node.attributes:
             role = node.attributes["role"].strip().lower()
-            kind = self._heading if role == "heading" else self._table if role in _TABLES else None
+            kind = self._heading if role == "heading" else self._kinds["table"] if role in _TABLES else None
             if role == "list" and all(each.attributes.get("role") == "listitem" for each in node.elements()):
                 kind = self._list
         if node in self._notes.notes:
@@ -404,9 +405,6 @@ class Writer:
             return
         fence = fence_of(code)
         out.append(("code", f"{fence}{language(node)}\n{code}\n{fence}"))
-
-    def _table(self, node: Node, out: list[Block]) -> None:
-        tables.write(self, node, out)
 
     def _raw(self, node: Node) -> str:
         """The text of code: lines and indentation as they are."""

@@ -43,6 +43,7 @@ cdef class Tree:
     cdef public dict by_class
     cdef public dict by_id
     cdef public list unread
+    cdef list _lower
     cdef bint _drawn
     cdef public bint truncated
     cdef dict _sorts

@@ -190,6 +190,7 @@ class Tree:
         self.headings: list[Node] = []
         self.by_class: dict[str, list[Node]] = {}
         self.by_id: dict[str, list[Node]] = {}
+        self._lower: list[str] = []  # all classes, all ids
         self.unread: list[tuple[Node, str]] = []
         self._drawn = "<text" in html
         self.truncated = False
@@ -224,13 +225,14 @@ class Tree:
         page's order.
         """
         found: set[Node] = set()
-        for index in (self.by_class, self.by_id):
-            lower = "\n".join(index).lower()
+        if not self._lower:
+            self._lower = ["\n".join(index).lower() for index in (self.by_class, self.by_id)]
+        for index, lower in zip((self.by_class, self.by_id), self._lower, strict=True):
             held = [part for part in parts if part in lower]
             for words, nodes in index.items() if held else ():
-                lower = words.lower()
+                own = words.lower()
                 for part in held:
-                    if part in lower:
+                    if part in own:
                         found.update(nodes)
                         break
         return ordered(found, names)
