@@ -61,7 +61,7 @@ class Evidence:
         if frontier:
             mark = json.dumps({"count": len(self.ledger), "hash": before})
             with sqlite3.connect(self.folder / "frontier.sqlite") as database:
-                database.execute("UPDATE run SET value = ? WHERE key = 'ledger'", (mark,))
+                database.execute("UPDATE fact SET value = ? WHERE key = 'ledger'", (mark,))
             database.close()
 
 
@@ -250,7 +250,7 @@ def redirect_changed(evidence: Evidence) -> None:
 
 def sink_renamed(evidence: Evidence) -> None:
     with sqlite3.connect(evidence.folder / "frontier.sqlite") as database:
-        database.execute("UPDATE run SET value = ? WHERE key = 'sink'", (json.dumps({"name": "some:Sink"}),))
+        database.execute("UPDATE fact SET value = ? WHERE key = 'sink'", (json.dumps({"name": "some:Sink"}),))
     database.close()
 
 

@@ -118,7 +118,7 @@ def forge_frontier(folder: Path, records: list[Record]) -> None:
     """The forger has the frontier too."""
     mark = json.dumps({"count": len(records), "hash": records[-1]["hash"]})
     with sqlite3.connect(folder / "frontier.sqlite") as database:
-        database.execute("UPDATE run SET value = ? WHERE key = 'ledger'", (mark,))
+        database.execute("UPDATE fact SET value = ? WHERE key = 'ledger'", (mark,))
     database.close()
 
 
@@ -495,7 +495,7 @@ def test_a_redirect_led_elsewhere_with_its_location_is_found(folder: Path) -> No
 @pytest.mark.parametrize("name", ["somebody:Else", "parquet", None])
 def test_an_output_said_to_be_written_by_another_is_found(folder: Path, name: str | None) -> None:
     with sqlite3.connect(folder / "frontier.sqlite") as database:
-        database.execute("UPDATE run SET value = ? WHERE key = 'sink'", (json.dumps({"name": name}),))
+        database.execute("UPDATE fact SET value = ? WHERE key = 'sink'", (json.dumps({"name": name}),))
     database.close()
     assert found(folder) == [f"frontier.sqlite: it says that {name!r} wrote the output, the ledger 'jsonl'"]
     assert prove(folder).unchecked == [], "it is read all the same"
