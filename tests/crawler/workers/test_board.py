@@ -10,12 +10,12 @@ from comity import CrawlSettings
 from comity.crawler.finding.recrawl import FINISHED
 from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.run.limits import Spent
-from comity.crawler.workers.board import Board, Look, RoundRequest, Row, shared_out
+from comity.crawler.workers.board import BoardInMemory, Look, RoundRequest, Row, shared_out
 
 
-def board(shards: int, members: int, most: int | None = None) -> Board:
+def board(shards: int, members: int, most: int | None = None) -> BoardInMemory:
     settings = CrawlSettings(max_pages=most)
-    return Board(settings, members, most, {number: Spent() for number in range(shards)}, 0.0)
+    return BoardInMemory(settings, members, most, {number: Spent() for number in range(shards)}, 0.0)
 
 
 def at(number: int, state: Any = "resting", **values: Any) -> dict[int, tuple[int, ShardNow]]:

@@ -31,7 +31,7 @@ from comity.crawler.sharding.placement import shard_of
 from comity.crawler.sharding.shards import CrawlManifest, placed_by, stored_in
 from comity.crawler.workers import leases, tables
 from comity.crawler.workers.board import Look, RoundRequest, Row
-from comity.crawler.workers.in_store import StoredBoard
+from comity.crawler.workers.in_store import BoardInStore
 from comity.crawler.workers.jobs import Job
 from comity.crawler.workers.leases import Leases
 from comity.crawler.workers.member import Member, worker_of
@@ -275,15 +275,15 @@ def test_a_shard_taken_just_when_its_process_is_to_stop_is_let_go(
 
     async def work() -> None:
         told: list[Callable[[Any], None]] = []
-        loop, go_round = asyncio.get_running_loop(), StoredBoard.round
+        loop, go_round = asyncio.get_running_loop(), BoardInStore.round
 
-        def stopped_meanwhile(board: StoredBoard, asked: Any) -> Any:
-            answer = go_round(board, asked)
+        def stopped_meanwhile(board: BoardInStore, holder: str, asked: Any) -> Any:
+            answer = go_round(board, holder, asked)
             if answer.taken:
                 loop.call_soon_threadsafe(told[0], ("stop",))
             return answer
 
-        monkeypatch.setattr(StoredBoard, "round", stopped_meanwhile)
+        monkeypatch.setattr(BoardInStore, "round", stopped_meanwhile)
         async with asyncio.timeout(HANGS):
             await crawl.member("only", tmp_path / "only").run(told.append)
 
@@ -824,11 +824,11 @@ def test_a_shard_that_was_lost_makes_nobody_let_go_one_that_is_taken_again_at_on
 
     def held(number: int) -> Any:
         control = SimpleNamespace(stop=lambda: stopped.append(number))
-        return SimpleNamespace(token=7, leaving=False, shard=SimpleNamespace(control=control))
+        shard = SimpleNamespace(control=control, is_ours=lambda: number in ours)
+        return SimpleNamespace(leaving=False, shard=shard)
 
     ours = {2}  # of the others the end was not seen yet
-    shards = SimpleNamespace(holds=lambda number, token: number in ours)
-    member: Any = SimpleNamespace(_held={number: held(number) for number in (1, 2, 3)}, _shards=shards)
+    member: Any = SimpleNamespace(_held={number: held(number) for number in (1, 2, 3)})
     rows = [Row(number, holder=holder) for number, holder in enumerate(("other", "other", "ours", "ours"))]
     enough = Look(rows, 3, None, None, 0.0).answer("ours", RoundRequest()).enough
     assert enough == 1

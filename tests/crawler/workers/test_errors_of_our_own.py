@@ -24,7 +24,8 @@ from comity.crawler.places.orders import FILE
 from comity.crawler.run.facts import Names
 from comity.crawler.workers import member
 from comity.crawler.workers import store as stores
-from comity.crawler.workers.store import CrawlStore, one_instant
+from comity.crawler.workers.board import Look
+from comity.crawler.workers.store import CrawlStore
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
 from comity.frontier.sqlite.dialect import SqliteDialect
@@ -228,9 +229,21 @@ def test_pages_that_are_given_back_while_a_process_looks_are_not_lost_to_the_lim
     with closing(store), closing(other), store.open() as db:
         db.execute("UPDATE shard SET granted = 5, token = 1 WHERE number = 0")
         db.execute("UPDATE crawl SET pool = 5")
-        with one_instant(store):
-            pool = store.crawl().pool
-            other.share(0, 1, 2)
-            assert (pool, store.rows()[0].granted) == (5, 5)
-        assert (store.crawl().pool, store.rows()[0].granted) == (8, 2)
+        over = threading.Event()
+
+        def give_back_and_be_granted() -> None:
+            while not over.is_set():
+                other.share(0, 1, 2)
+                other.share(0, 1)
+
+        giving = threading.Thread(target=give_back_and_be_granted)
+        giving.start()
+        looks: list[Look] = []
+        try:
+            while len(looks) < 100 or len({look.pool for look in looks}) == 1:
+                looks.append(store.look())
+        finally:
+            over.set()
+            giving.join()
+        assert {(look.pool or 0) + (look.rows[0].granted or 0) for look in looks} == {10}
         drop(db, store.where)

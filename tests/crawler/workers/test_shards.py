@@ -126,7 +126,7 @@ def shard_of_crawl(
 ) -> Shard:
     """One shard as a worker of a crawl in a folder makes it."""
     job = Job(folder, "worker", manifest, QUICK, CrawlSettings(**settings), ClientSettings(), orders=orders)
-    return Shard(job, place, FolderStorage(folder / f"shard-{place.number:03}", Orders(folder, orders)))
+    return Shard(job, place, 1, FolderStorage(folder / f"shard-{place.number:03}", Orders(folder, orders)))
 
 
 def test_a_worker_of_an_earlier_run_takes_no_shard(sites: list[Site], tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """The board of a crawl of several shards: who has which, how many pages each may keep, and when the crawl is over.
 
-Its rules are here, and they are the same wherever it is kept: in the process that started the workers (Board), or in a
-store (in_store.py). A worker says a few times a second how its shards stand and what they need, and is answered.
+Its rules are here, and they are the same wherever it is kept: in the process that started the workers, or in a store. A
+worker says a few times a second how its shards stand and what they need, and is answered.
 
 A shard keeps no more pages than it was granted, so the limit is exact over all of them. What it does not need it gives
 back, when another asks; what one had whose worker died is granted to who has the shard next.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -246,7 +247,52 @@ def left_alone(now: ShardNow) -> ShardNow:
     return now if now.state in _AT_REST else replace(now, state="down", until=0.0, spare=0)
 
 
-class Board:
+class Board(ABC):
+    """The board of a crawl, wherever it is kept: in memory (below), or in a store (in_store.py)."""
+
+    def __init__(self, settings: CrawlSettings) -> None:
+        self._settings = settings
+
+    def round(self, holder: str, asked: RoundRequest) -> RoundAnswer:
+        """A worker says how its shards stand, and is answered."""
+        self._say(holder, asked.stands)
+        for number, token, kept in asked.shares:
+            self._share(holder, number, token, kept)
+        look = self.look()
+        if look.ended is None and (why := look.why_over(self._settings)) is not None:
+            self._end(why)
+            look = replace(look, ended=why)
+        answer = look.answer(holder, asked)
+        if asked.take:
+            answer.taken = self._take(look, holder, asked)
+        return answer
+
+    @abstractmethod
+    def look(self) -> Look:
+        """All shards as they stand."""
+
+    @abstractmethod
+    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:
+        """A worker has done with a shard: another may have it at once."""
+
+    @abstractmethod
+    def _say(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
+        """A worker takes part still, and says how its shards stand: by number the token, and that."""
+
+    @abstractmethod
+    def _share(self, holder: str, number: int, token: int, kept: int | None) -> None:
+        """The part of the limit that a shard has changes: see `shared_out`."""
+
+    @abstractmethod
+    def _end(self, why: str) -> None:
+        """All shards are to end."""
+
+    @abstractmethod
+    def _take(self, look: Look, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
+        """A worker has shards that are free; gives which, and their tokens."""
+
+
+class BoardInMemory(Board):
     """The board of a crawl in a folder: no I/O, and one thread at a time.
 
     Args:
@@ -259,7 +305,7 @@ class Board:
     def __init__(
         self, settings: CrawlSettings, members: int, most: int | None, spent: Mapping[int, Spent], seconds: float
     ) -> None:
-        self._settings = settings
+        super().__init__(settings)
         self._members = members
         self._earlier = seconds
         self._since = {number: its.seconds for number, its in spent.items()}
@@ -270,30 +316,11 @@ class Board:
         }
         self._ended: str | None = None
 
-    def round(self, holder: str, asked: RoundRequest) -> RoundAnswer:
-        """A worker says how its shards stand, and is answered."""
-        for number, (token, now) in asked.stands.items():
-            if self._is(holder, number, token):
-                self._set(number, now=now)
-        for number, token, kept in asked.shares:
-            if self._is(holder, number, token) and self._pool is not None:
-                before = self._rows[number].granted or 0
-                self._pool, granted = shared_out(self._pool, before, len(self._rows), kept)
-                self._set(number, granted=granted)
-        look = self.look()
-        self._ended = self._ended or look.why_over(self._settings)
-        answer = replace(look, ended=self._ended).answer(holder, asked)
-        if asked.take:
-            answer.taken = self._take(look, holder, asked)
-        return answer
-
     def look(self) -> Look:
-        """All shards as they stand."""
         rows = list(self._rows.values())
         return Look(rows, self._members, self._pool, self._ended, seconds_of(rows, self._since, self._earlier))
 
     def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:
-        """A worker has done with a shard."""
         if self._is(holder, number, token):
             self._set(number, holder=None, now=replace(now, state=state))
 
@@ -306,6 +333,20 @@ class Board:
     def who_has(self, numbers: Collection[int]) -> set[str | None]:
         """The workers that have some shards."""
         return {self._rows[number].holder for number in numbers}
+
+    def _say(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
+        for number, (token, now) in stands.items():
+            if self._is(holder, number, token):
+                self._set(number, now=now)
+
+    def _share(self, holder: str, number: int, token: int, kept: int | None) -> None:
+        if self._is(holder, number, token) and self._pool is not None:
+            before = self._rows[number].granted or 0
+            self._pool, granted = shared_out(self._pool, before, len(self._rows), kept)
+            self._set(number, granted=granted)
+
+    def _end(self, why: str) -> None:
+        self._ended = why
 
     def _take(self, look: Look, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
         held = {row.number for row in look.rows if row.holder == holder}

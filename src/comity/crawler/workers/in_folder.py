@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.recrawl import ENDED, FINISHED
@@ -26,7 +25,7 @@ from comity.crawler.run.given import FolderStorage
 from comity.crawler.run.limits import Spent
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.sharding.shards import CrawlManifest, database_of, manifest_of, part, run_in
-from comity.crawler.workers.board import Board, RoundAnswer, RoundRequest, urls_left
+from comity.crawler.workers.board import BoardInMemory, RoundAnswer, RoundRequest, urls_left
 from comity.crawler.workers.jobs import Job, Say, Watched, Word
 from comity.crawler.workers.shard import Shard, ShardEnd
 from comity.crawler.workers.worker_process import WorkerProcess
@@ -100,7 +99,7 @@ class FolderCoordination:
         self._manifest = manifest
         self._databases = databases
         self._workers: dict[int, WorkerProcess] = {}
-        self._board = Board(settings, workers, settings.max_pages, spent, manifest.seconds)
+        self._board = BoardInMemory(settings, workers, settings.max_pages, spent, manifest.seconds)
         self._orders = Orders(folder)
 
     async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
@@ -203,19 +202,13 @@ class ShardsInFolder:
     def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
         job, place = self._job, self._job.manifest.place(number)
         storage = FolderStorage(job.folder / part(number), Orders(job.folder, job.orders))
-        return Shard(job, place, storage, beside=beside, on_sent=sent)
-
-    def holds(self, number: int, token: int) -> bool:
-        return True  # the process above gives it to nobody else as long as this one lives
-
-    def progress(self, number: int, token: int) -> Any:
-        return None
+        return Shard(job, place, token, storage, beside=beside, on_sent=sent)
 
     def forget(self, number: int) -> None:
         """It stays ours until this process ends, as it then does."""
 
-    async def let_go(self, shard: Shard, token: int, state: ShardState) -> None:
-        self._say("let go", shard.place.number, token, state, shard.now(0))
+    async def let_go(self, shard: Shard, state: ShardState) -> None:
+        self._say("let go", shard.place.number, shard.token, state, shard.now(0))
 
     def heard(self, word: Word) -> None:
         match word:

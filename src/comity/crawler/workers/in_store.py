@@ -10,7 +10,7 @@ import math
 import platform
 import time
 from asyncio import wrap_future
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import asdict, dataclass, replace
@@ -26,13 +26,13 @@ from comity.crawler.run.limits import Spent
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.sharding.relay import ORDERS_REST
 from comity.crawler.sharding.shards import CrawlManifest, part
-from comity.crawler.workers.board import Look, RoundAnswer, RoundRequest, Row, seconds_of, urls_left
+from comity.crawler.workers.board import Board, Look, RoundAnswer, RoundRequest, Row, urls_left
 from comity.crawler.workers.jobs import Job, Watched, Word, is_same, name_of_process
 from comity.crawler.workers.leased_storage import LeasedStorage
 from comity.crawler.workers.leases import LeaseKeeper, Leases, number_of
 from comity.crawler.workers.output_folder import check_free, cut_back, mark_of
 from comity.crawler.workers.shard import Shard, ShardEnd
-from comity.crawler.workers.store import LONG, CrawlStore, StoreClock, one_instant
+from comity.crawler.workers.store import LONG, CrawlStore, StoreClock
 from comity.crawler.workers.tables import check_server, make
 from comity.crawler.workers.worker_process import WorkerProcess
 from comity.errors import InvalidSetting, StorageError
@@ -52,51 +52,43 @@ How = Literal["begin", "join", "resume", "refresh"]
 """In which way a command takes part in a crawl."""
 
 
-class StoredBoard:
-    """The board of a crawl in a store: see board.py. Blocks; one thread at a time.
+class BoardInStore(Board):
+    """The board of a crawl in a store, as one worker asks it. Blocks; one thread at a time.
 
     Args:
         run: the one that the worker belongs to.
         folder: of this machine, where its parts of the output lie.
+
+    Raises:
+        Superseded: by `round`: the run is not the crawl's any more.
+        StorageError: as of CrawlStore.
     """
 
     def __init__(self, store: CrawlStore, leases: Leases, settings: CrawlSettings, run: Run, folder: str) -> None:
+        super().__init__(settings)
         self._store = store
         self._leases = leases
-        self._settings = settings
         self._run = run
         self._folder = folder
         self._said: dict[int, tuple[object, float]] = {}
 
-    def round(self, asked: RoundRequest) -> RoundAnswer:
-        """Say how our shards stand, and be answered.
+    def look(self) -> Look:
+        return self._store.look()
 
-        Raises:
-            Superseded: the run is not the crawl's any more.
-        """
-        store, leases = self._store, self._leases
-        members = store.here(self._run, leases.holder, self._folder)
-        self._say(asked)
-        for shard, token, kept in asked.shares:
-            store.share(shard, token, kept)
-        with one_instant(store):  # pages of the limit are on their way between the two
-            crawl, rows = store.crawl(), store.rows()
-        look = Look(rows, members, crawl.pool, crawl.ended, seconds_of(rows, {}, 0.0))
-        if look.ended is None and (why := look.why_over(self._settings)) is not None:
-            store.end(self._run, why)
-        answer = look.answer(leases.holder, asked)
-        if asked.take:
-            answer.taken = self._take(look, asked)
-        return answer
+    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:
+        self._store.say({number: (token, now)}, state)
+        with self._store.open() as db:
+            self._leases.release(db, [number])
 
     def forget(self) -> None:
         """What was said last may not have been heard."""
         self._said.clear()
 
-    def _say(self, asked: RoundRequest) -> None:
-        """How our shards stand, where that is not what was said last."""
+    def _say(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
+        """As of Board; what is not other than what was said last is not said."""
+        self._store.here(self._run, holder, self._folder)
         at, new = time.monotonic(), {}
-        for number, (token, now) in asked.stands.items():
+        for number, (token, now) in stands.items():
             key = token, now.state, dict(now.sent), dict(now.taken), now.granted, now.spent.pages
             said, since = self._said.get(number, (None, 0.0))
             if key != said or at - since > SAID_EVERY:
@@ -104,12 +96,17 @@ class StoredBoard:
                 new[number] = token, now
         self._store.say(new)
 
-    def _take(self, look: Look, asked: RoundRequest) -> list[tuple[int, int]]:
+    def _share(self, holder: str, number: int, token: int, kept: int | None) -> None:
+        self._store.share(number, token, kept)
+
+    def _end(self, why: str) -> None:
+        self._store.end(self._run, why)
+
+    def _take(self, look: Look, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
         """Have one more shard, where one is free and it is our turn."""
-        leases = self._leases
-        for row in look.to_take(leases.holder, asked, leases.tokens):
+        for row in look.to_take(holder, asked, self._leases.tokens):
             with self._store.open() as db:
-                token = leases.take(db, row.number, None if row.holder else (row.token, row.renewal))
+                token = self._leases.take(db, row.number, None if row.holder else (row.token, row.renewal))
             if token is not None:
                 return [(row.number, token)]
         return []
@@ -134,7 +131,7 @@ class ShardsInStore:
         self._leases = Leases(
             where, job.name, job.lease, run=run, part=lambda shard, token: (folder, part_of(shard, token))
         )
-        self._board = StoredBoard(self._store, self._leases, job.settings, run, folder)
+        self._board = BoardInStore(self._store, self._leases, job.settings, run, folder)
         self._keeper = LeaseKeeper(self._leases, where, self._lost, worker.works)
 
     def _lost(self, shard: int, token: int) -> None:  # in another thread: the loop may wait for the database just now
@@ -143,7 +140,7 @@ class ShardsInStore:
 
     async def round(self, asked: RoundRequest) -> RoundAnswer:
         try:
-            answer: RoundAnswer = await self._in_thread(self._board.round, asked)
+            answer: RoundAnswer = await self._in_thread(self._board.round, self._job.name, asked)
             for number, token in answer.taken:
                 clock = await self._in_thread(StoreClock.of, self._store)
                 self._storages = {lease: storage for lease, storage in self._storages.items() if lease[0] != number}
@@ -172,26 +169,14 @@ class ShardsInStore:
             self._keeper.start()
         job, storage = self._job, self._storages[number, token]
         place, own = job.manifest.place(number), job.folder / part_of(number, token)
-        return Shard(job, place, storage, own=own, clock=storage.clock, beside=beside, on_sent=sent)
-
-    def holds(self, number: int, token: int) -> bool:
-        return self._leases.holds(number, token)
-
-    def progress(self, number: int, token: int) -> Any:
-        return self._storages[number, token].progress
+        return Shard(job, place, token, storage, own=own, clock=storage.clock, beside=beside, on_sent=sent)
 
     def forget(self, number: int) -> None:
         self._leases.forget(number)
 
-    async def let_go(self, shard: Shard, token: int, state: ShardState) -> None:
+    async def let_go(self, shard: Shard, state: ShardState) -> None:
         number, now = shard.place.number, shard.now(0)
-
-        def let_go() -> None:
-            self._store.say({number: (token, now)}, state)
-            with self._store.open() as db:
-                self._leases.release(db, [number])
-
-        await self._in_thread(let_go)
+        await self._in_thread(self._board.let_go, self._job.name, number, shard.token, state, now)
 
     def heard(self, word: Word) -> None:
         """It says nothing about shards."""
@@ -458,7 +443,7 @@ class StoreCoordination:
         """Take part no more."""
         self._store.gone(self.name, *self._dead)
 
-    def _see(self, rows: list[Row]) -> None:
+    def _see(self, rows: Sequence[Row]) -> None:
         for row in rows:
             self.now[row.number] = row.now
             if row.holder is not None:

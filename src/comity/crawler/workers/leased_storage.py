@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
 
 from comity.crawler.places.orders import Order
 from comity.crawler.run.checkpoint import Begun
@@ -121,11 +120,6 @@ class LeasedStorage:
         self._lease = shard, token
         self._leases = leases
         self._journal_writer = journal_writer
-
-    @property
-    def progress(self) -> Any:
-        """What differs once anything more is committed; None before the frontier is open."""
-        return None if (opened := self._opened) is None else (opened.totals, opened.sent, opened.taken)
 
     def abandon(self) -> None:
         """The lease is over: from any thread."""

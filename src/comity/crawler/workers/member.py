@@ -54,16 +54,10 @@ class Shards(Protocol):
     def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
         """A shard that was taken, to be run."""
 
-    def holds(self, number: int, token: int) -> bool:
-        """Whether a shard is surely ours now."""
-
-    def progress(self, number: int, token: int) -> Any:
-        """What differs once a shard has committed anything more; None before its frontier is open."""
-
     def forget(self, number: int) -> None:
         """A shard is ours no more: it is taken again, by whomever, as after a crash."""
 
-    async def let_go(self, shard: Shard, token: int, state: ShardState) -> None:
+    async def let_go(self, shard: Shard, state: ShardState) -> None:
         """We have done with a shard."""
 
     def heard(self, word: Word) -> None:
@@ -92,7 +86,6 @@ class _Held:
     """A shard that is being worked."""
 
     shard: Shard
-    token: int
     task: "asyncio.Task[Any]"
     leaving: bool = False
 
@@ -155,7 +148,7 @@ class Member:
         while True:
             self._beat_at = time.monotonic()
             for number, held in self._held.items():
-                if not self._shards.holds(number, held.token) and not held.task.done():
+                if not held.shard.is_ours() and not held.task.done():
                     self._shards.forget(number)
                     held.cancel()
             await asyncio.sleep(TICK)
@@ -202,11 +195,7 @@ class Member:
 
     def _begun(self) -> dict[int, _Held]:
         """The shards that can be told and asked."""
-        return {
-            number: held
-            for number, held in self._held.items()
-            if held.shard.has_begun and self._shards.holds(number, held.token)
-        }
+        return {number: held for number, held in self._held.items() if held.shard.has_begun and held.shard.is_ours()}
 
     def _asking(self) -> RoundRequest:
         """What is to be asked and said, as of now."""
@@ -215,9 +204,9 @@ class Member:
         asked = RoundRequest(busy=frozenset(self._held.keys() | put_off), take=not self._stopping)
         for number, held in self._begun().items():
             stands = held.shard.now(os.getpid())
-            asked.stands[number] = held.token, stands
+            asked.stands[number] = held.shard.token, stands
             if stands.granted is not None and is_needy(stands, concurrency):
-                asked.needy.append((number, held.token))
+                asked.needy.append((number, held.shard.token))
             if held.shard.mailbox.has_room:
                 asked.taken_up[number] = held.shard.mailbox.taken_up
         asked.given_back, self._given_back = self._given_back, []
@@ -243,7 +232,7 @@ class Member:
             self._even_out(answer.enough)
         for number, held in begun.items() if answer.lacking else ():
             if gives_back(held.shard.now(os.getpid()), self._job.settings.concurrency):
-                self._given_back.append((number, held.token, held.shard.give_back()))
+                self._given_back.append((number, held.shard.token, held.shard.give_back()))
 
     async def _take_up(self, mail: list[tuple[int, int]]) -> None:
         """Have our shards take up what waits for them, by sender and receiver."""
@@ -257,7 +246,7 @@ class Member:
 
     def _even_out(self, enough: int) -> None:
         """Let a shard go, one at a time."""
-        ours = {number: held for number, held in self._held.items() if self._shards.holds(number, held.token)}
+        ours = {number: held for number, held in self._held.items() if held.shard.is_ours()}
         if len(ours) > enough and not any(held.leaving for held in self._held.values()):
             leaving = ours[max(ours)]  # one that was lost is nobody's to let go
             leaving.leaving = True
@@ -275,7 +264,7 @@ class Member:
             shard.control.stop()
         task = asyncio.ensure_future(shard.run())
         task.add_done_callback(lambda _: self.wake())
-        self._held[number] = _Held(shard, token, task)
+        self._held[number] = _Held(shard, task)
 
     async def _collect_ended(self) -> None:
         """See to the shards that have come to their end, whatever it was."""
@@ -297,7 +286,7 @@ class Member:
                 self._say("shard ended", held.shard.result(os.getpid()))
                 over = self._ending and not held.shard.control.stopping
                 try:
-                    await self._shards.let_go(held.shard, held.token, "ended" if over else "stopped")
+                    await self._shards.let_go(held.shard, "ended" if over else "stopped")
                 except StorageError as failure:
                     self._shards.forget(number)  # else it would stay ours, and nobody would work it
                     self._in_reach(str(failure))
@@ -305,7 +294,7 @@ class Member:
     def _broke_off(self, number: int, held: _Held, error: Unreachable) -> None:
         """A shard ended because of the store: it is taken again, but not for ever where nothing comes of it."""
         vain = self._in_vain.setdefault(number, _InVain())
-        progress = self._shards.progress(number, held.token)
+        progress = held.shard.progress
         if progress is not None and progress != vain.progress:
             vain.progress, vain.times = progress, 0
         vain.times += 1

@@ -6,6 +6,7 @@ Whether all are at rest, and how many pages it may keep, is for the board to say
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from comity.crawler.crawler import Crawler
 from comity.crawler.progress.snapshot import HostState, ShardNow, ShardState
@@ -34,8 +35,10 @@ class Shard:
     end once nothing is under way.
 
     Attributes:
+        token: by which its worker has it.
         crawler: what crawls it.
         control: how it is told to stop and to end, and how many pages it may keep.
+        is_ours: whether it is surely ours now.
 
     Args:
         job: of the worker that has it.
@@ -48,6 +51,7 @@ class Shard:
         self,
         job: Job,
         place: ShardPlace,
+        token: int,
         storage: CrawlStorage,
         *,
         own: Path | None = None,
@@ -58,6 +62,8 @@ class Shard:
         manifest, own = job.manifest, own or job.folder / part(place.number)
         begun = storage.begun()
         self.place = place
+        self.token = token
+        self.is_ours = storage.is_ours
         self._clock = clock or Clock()
         self.crawler = Crawler(
             manifest.seeds,
@@ -86,6 +92,13 @@ class Shard:
     def has_begun(self) -> bool:
         """Whether its frontier is open, so that it can be told and asked."""
         return self.crawler.running is not None and self.crawler.running.scheduler.has_begun
+
+    @property
+    def progress(self) -> Any:
+        """What differs once it has committed anything more; None before its frontier is open."""
+        if (run := self.crawler.running) is None:
+            return None
+        return run.frontier.totals, run.frontier.sent, run.frontier.taken
 
     @property
     def is_at_work(self) -> bool:

@@ -6,7 +6,7 @@ nobody need see another's files.
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any, Final
@@ -15,11 +15,11 @@ from comity.crawler.places.orders import Order
 from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.progress.stats import Stats
 from comity.crawler.run.limits import Spent
-from comity.crawler.workers.board import Row, left_alone, shared_out
+from comity.crawler.workers.board import Look, Row, left_alone, seconds_of, shared_out
 from comity.crawler.workers.leases import NEXT_TOKEN, StandsStill, now, see_run
 from comity.errors import InputError, StorageError
 from comity.frontier.changes import ChangedTables
-from comity.frontier.messages import TAKEN, Parcel, numbers
+from comity.frontier.messages import TAKEN, Parcel
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
 from comity.frontier.postgresql.dialect import PostgresDialect
 from comity.frontier.rules import begin_again
@@ -77,8 +77,7 @@ class CrawlStore:
     def __init__(self, where: Address) -> None:
         self.where = where
         self._db: Any = None
-        self._leases: StandsStill | None = None  # of shards
-        self._beats: StandsStill | None = None  # of members
+        self._still: StandsStill | None = None  # leases of shards, and beats of members
 
     def close(self) -> None:
         if self._db is not None:
@@ -195,8 +194,8 @@ class CrawlStore:
 
     # Who takes part
 
-    def here(self, run: Run, name: str, folder: str, *, works: bool = True) -> int:
-        """Say that somebody takes part still; gives how many do that work shards.
+    def here(self, run: Run, name: str, folder: str, *, works: bool = True) -> None:
+        """Say that somebody takes part still.
 
         Args:
             works: whether it is a process that works shards, or a command that has begun such.
@@ -204,19 +203,13 @@ class CrawlStore:
         Raises:
             Superseded: the run is not the crawl's any more.
         """
-        with self.open() as db:
-            with db.transaction():
-                see_run(db, self.where, run)
-                db.execute(
-                    "INSERT INTO member (name, folder, works) VALUES (%s, %s, %s) "
-                    "ON CONFLICT (name) DO UPDATE SET beat = member.beat + 1",
-                    (name, folder, works),
-                )
-            asked = now()
-            beats = dict(db.execute("SELECT name, beat FROM member WHERE works").fetchall())
-            if self._beats is None:
-                self._beats = StandsStill(*db.execute("SELECT lease FROM crawl").fetchone())
-        return len(beats) - len(self._beats.look(beats, asked))
+        with self.open() as db, db.transaction():
+            see_run(db, self.where, run)
+            db.execute(
+                "INSERT INTO member (name, folder, works) VALUES (%s, %s, %s) "
+                "ON CONFLICT (name) DO UPDATE SET beat = member.beat + 1",
+                (name, folder, works),
+            )
 
     def gone(self, *names: str) -> None:
         """Some take part no more, and do nothing more in any shard: others may have theirs at once, each by a token of
@@ -227,29 +220,38 @@ class CrawlStore:
 
     # Shards
 
-    def rows(self) -> list[Row]:
-        """All shards, as of one instant. That a lease is over is seen by who looks again and again.
+    def look(self) -> Look:
+        """All shards as they stand. That a lease is over, or a worker gone, is seen by who looks again and again.
 
         Raises:
             StorageError: another version says how one stands.
         """
         asked = now()
         with self.open() as db:
-            found = [
-                (Row(number, token, holder, renewal, granted, _as_said(number, granted, text)), state)
-                for number, token, holder, renewal, granted, state, text in db.execute(
-                    "SELECT number, token, holder, renewal, granted, state, stands FROM shard ORDER BY number"
-                ).fetchall()
-            ]
-            if self._leases is None:
-                self._leases = StandsStill(*db.execute("SELECT lease FROM crawl").fetchone())
-        over = self._leases.look({row.number: (row.token, row.renewal) for row, _ in found}, asked)
+            # One statement, and so one instant: pages of the limit are on their way between pool and shards.
+            found = db.execute(
+                "SELECT lease, ended, pool, number, token, holder, renewal, granted, state, stands "
+                "FROM crawl, shard ORDER BY number"
+            ).fetchall()
+            counters: dict[Any, Any] = dict(db.execute("SELECT name, beat FROM member WHERE works").fetchall())
+        lease, ended, pool = found[0][:3]
+        members = len(counters)
+        counters |= {number: (token, renewal) for _, _, _, number, token, _, renewal, *_ in found}
+        self._still = self._still or StandsStill(lease)
+        over = self._still.look(counters, asked)
         rows = []
-        for row, state in found:
-            stands: Any = replace(row.now, state=state or "starting")
-            holder = None if row.number in over else row.holder
-            rows.append(replace(row, holder=holder, now=stands if holder is not None else left_alone(stands)))
-        return rows
+        for *_, number, token, holder, renewal, granted, state, text in found:
+            holder = None if number in over else holder
+            stands = replace(_as_said(number, granted, text), state=state or "starting")
+            rows.append(
+                Row(number, token, holder, renewal, granted, stands if holder is not None else left_alone(stands))
+            )
+        members -= sum(isinstance(key, str) for key in over)
+        return Look(rows, members, pool, ended, seconds_of(rows, {}, 0.0))
+
+    def rows(self) -> Sequence[Row]:
+        """All shards as they stand: see `look`."""
+        return self.look().rows
 
     def say(self, stands: Mapping[int, tuple[int, ShardNow]], state: str | None = None) -> None:
         """Say how shards stand: by number the token, and that; `state`: in another than it says."""
@@ -333,17 +335,14 @@ class CrawlStore:
 
     def pending(self) -> dict[int, int]:
         """How many messages each shard has sent that have not been taken."""
-        found: dict[int, int] = {}
-        with one_instant(self):
-            taken = {receiver: numbers(its) for receiver, its in self.state(TAKEN).items()}
-            with self.open() as db:
-                sent = db.execute(
-                    "SELECT sender, id, receiver, json_array_length(messages::json) FROM parcel"
-                ).fetchall()
-        for sender, id_, receiver, count in sent:
-            if id_ > taken.get(receiver, {}).get(sender, 0):
-                found[sender] = found.get(sender, 0) + count
-        return found
+        with self.open() as db:
+            found = db.execute(
+                "SELECT sender, sum(json_array_length(messages::json))::bigint FROM parcel "
+                "LEFT JOIN fact ON fact.shard = receiver AND fact.key = %s "
+                "WHERE id > coalesce((fact.value::json ->> sender::text)::bigint, 0) GROUP BY sender",
+                (TAKEN,),
+            ).fetchall()
+        return dict(found)
 
     def order(self, order: Order) -> None:
         """Give an order to all who take part."""
@@ -380,14 +379,6 @@ class _Attendance:
         if len(self._still.look(there, asked)) == len(there):
             return False
         return True if renewed else None
-
-
-@contextmanager
-def one_instant(store: CrawlStore) -> Iterator[None]:
-    """All that is asked in the block is answered as of one instant."""
-    with store.open() as db, db.transaction():
-        db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        yield
 
 
 @contextmanager
