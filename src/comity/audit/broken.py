@@ -10,7 +10,8 @@ from comity.audit.latest import pages
 from comity.audit.stored import last_name, page_of, pages_in, stored_in
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.output.reader import body_of, read_lines
-from comity.crawler.places.written_crawl import Part, written_crawl
+from comity.crawler.places.crawl_at import written_crawl
+from comity.crawler.places.written_crawl import Part
 from comity.urls import Url
 
 MOST_PAGES: Final = 20  # named for each broken link

@@ -19,7 +19,7 @@ from comity.crawler.finding.scope import Scope
 from comity.crawler.finding.traps import Traps
 from comity.crawler.output.reader import CHECKED, body_of
 from comity.crawler.places.crawl_at import crawl_at
-from comity.crawler.places.written_crawl import Part, no_crawl, written_crawl
+from comity.crawler.places.written_crawl import Part, no_crawl
 from comity.crawler.progress.stats import UNREACHABLE
 from comity.crawler.run.facts import Facts
 from comity.frontier import QueuedURL, State
@@ -93,8 +93,8 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
     """
     url = Url(url)
     host = url.host
-    written = written_crawl(folders, store)
-    crawl = crawl_at(written.place)
+    crawl = crawl_at(folders, store)
+    written = crawl.written()
     parts, view = written.shards[crawl.shard_of(host)], crawl.view_of(host)
     if view is None:
         raise no_crawl(parts[0].path)

@@ -17,7 +17,7 @@ from comity import times
 from comity.audit.fate import fate_in, waiting
 from comity.crawler.output.reader import load
 from comity.crawler.places.crawl_at import ReadCrawl, crawl_at
-from comity.crawler.places.written_crawl import Part, WrittenCrawl, written_crawl
+from comity.crawler.places.written_crawl import Part, WrittenCrawl
 from comity.errors import InputError
 from comity.frontier import QueuedURL
 from comity.frontier.committed import FrontierView
@@ -109,8 +109,8 @@ def listing(
     """
     if state not in ("", *STATES):
         raise InputError(f"{state[:40]!r} is no state of a URL", hint=f"choose one of {', '.join(STATES)}")
-    written = written_crawl(folders, store)
-    crawl = crawl_at(written.place)
+    crawl = crawl_at(folders, store)
+    written = crawl.written()
     told = Listing()
     steps = list(_steps(written, crawl, [each for each in STATES if state in ("", each)], told))
     name, _, place = after.rpartition("@")

@@ -15,13 +15,13 @@ from comity.audit.chain import Proof, ProofFinding
 from comity.audit.outputs import LedgerRequests
 from comity.audit.paces import TOLERANCE, OrdersInForce, Paces
 from comity.crawler.output.reader import JsonLine, JsonObject
+from comity.crawler.places.crawl_at import written_crawl
 from comity.crawler.places.written_crawl import (
     NotKept,
     Part,
     WrittenCrawl,
     displaced,
     number_in,
-    written_crawl,
 )
 from comity.crawler.sharding.placement import ShardPlace, shard_of
 from comity.crawler.sharding.shards import combined

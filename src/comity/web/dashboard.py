@@ -18,7 +18,7 @@ from comity.audit.fate import fate_of
 from comity.audit.listing import listing
 from comity.audit.prove import prove
 from comity.audit.report.figures import RATIOS, Figures, Gathering, gather
-from comity.crawler.places.crawl_at import STORE, crawl_at, end
+from comity.crawler.places.crawl_at import STORES, crawl_at, end
 from comity.crawler.places.orders import ORDERS, host_named
 from comity.crawler.progress.stats import Tally
 from comity.errors import ComityError
@@ -50,7 +50,7 @@ class Dashboard:
 
     def __init__(self, place: str) -> None:
         self.place = place
-        self._store = place if place.startswith(STORE) else None
+        self._store = place if place.startswith(STORES) else None
         self._figures: tuple[float, dict[str, Any]] | None = None
         self._gathering: Gathering | None = None  # while the crawl runs
         self._read_at = 0.0

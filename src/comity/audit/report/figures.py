@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 from comity import urls
 from comity.audit.broken import BrokenLink, failed_in, failures
 from comity.crawler.output.reader import JsonLine, read_lines
-from comity.crawler.places.written_crawl import Part, written_crawl
+from comity.crawler.places.crawl_at import written_crawl
+from comity.crawler.places.written_crawl import Part
 from comity.crawler.progress.stats import Stats, summed
 from comity.crawler.sharding.shards import combined
 from comity.errors import ComityError, InputError, StorageError

@@ -7,7 +7,7 @@ from comity.as_json import jsonable
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, JSON, STORE, command
 from comity.cli.terminal import complain, say
-from comity.crawler.places.written_crawl import written_crawl
+from comity.crawler.places.crawl_at import written_crawl
 
 
 @command("Read a crawl")

@@ -87,11 +87,10 @@ def _learned(folders: Sequence[Path], *, as_json: bool) -> Exit:
     """Print what a crawl learned of each site: its robots.txt as it was read last, and what of it is for the crawl."""
     from comity.audit.learned import robots_files
     from comity.crawler.places.crawl_at import crawl_at
-    from comity.crawler.places.written_crawl import written_crawl
     from comity.policy import Policy
 
-    crawl = written_crawl(folders)
-    policy = crawl_at(crawl.place).begun().policy or Policy()
+    opened = crawl_at(folders)
+    crawl, policy = opened.written(), opened.begun().policy or Policy()
     found = [
         {"origin": result.origin, "robots": _facts(result, policy, f"{result.origin}/")}
         for result in robots_files(crawl.parts, policy)

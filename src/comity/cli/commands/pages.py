@@ -13,7 +13,7 @@ from comity.audit.latest import pages as latest
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, PATH, STORE, command, option
 from comity.cli.terminal import complain
-from comity.crawler.places.written_crawl import written_crawl
+from comity.crawler.places.crawl_at import written_crawl
 from comity.crawler.sinks.files import name_of
 
 

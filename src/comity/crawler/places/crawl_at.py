@@ -1,37 +1,98 @@
-"""What commands beside a crawl do with it: read its queue, give an order about a host. In a folder or in PostgreSQL."""
+"""A crawl at a place, in a folder or in PostgreSQL, as all who are not the crawl itself find it: its queue, the orders
+that it was given, how its shards stand, what it wrote. It is opened once and asked for what is wanted of that.
+"""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
 from comity.crawler.places import orders
 from comity.crawler.places.delays import Delay, delays
 from comity.crawler.places.orders import EVERYTHING, Order, OrderKind
-from comity.crawler.places.status import ShardStatus, in_words, standing
-from comity.crawler.places.written_crawl import no_crawl, store_of
+from comity.crawler.places.status import ShardStatus, in_words, told_of_shards
+from comity.crawler.places.written_crawl import ENDED, FACTS, FINISHED, FRONTIER, Part, WrittenCrawl, no_crawl
 from comity.crawler.run.checkpoint import Begun
-from comity.crawler.sharding.placement import PlacedBy, shard_with
-from comity.crawler.sharding.shards import CrawlManifest, is_running, manifest_of, part, parts_of, stored_in
-from comity.errors import InvalidSetting
-from comity.frontier import View
+from comity.crawler.sharding.placement import PlacedBy, ShardPlace, shard_with
+from comity.crawler.sharding.shards import (
+    LOCK,
+    LOST,
+    MANIFEST,
+    STORE,
+    CrawlManifest,
+    StoreMark,
+    is_running,
+    manifest_of,
+    part,
+    parts_of,
+    stored_in,
+)
+from comity.errors import InputError, InvalidSetting, StorageError
+from comity.frontier import Run, State, View, has_begun
 from comity.frontier.committed import FrontierView
+from comity.frontier.sqlite import database
+from comity.frontier.sqlite.parcels import pending
+from comity.frontier.values import Unreachable
 
-STORE: Final = ("postgresql://", "postgres://")
+STORES: Final = ("postgresql://", "postgres://")
+"""What the address of a store begins with."""
 
 
-def crawl_at(place: str | Path) -> "ReadCrawl":
-    """The crawl in a folder, or in the store that a URL names, or that a folder with parts of a crawl names.
+def crawl_at(place: str | Path | Sequence[Path], store: str | None = None) -> "ReadCrawl":
+    """The crawl in a folder, in those of several machines, or in the store that a URL names.
+
+    Args:
+        store: the address of the store, where that which the folders name does not do. Without folders it names them:
+            those of this machine.
 
     Raises:
-        InputError: there is none.
+        InputError: there is none, or the folders are not of one crawl, or not all of its kind.
+        StorageError: what says how it is cut cannot be read, or the store not be reached.
     """
-    if str(place).startswith(STORE):
-        return StoreReading(str(place))
-    held = stored_in(Path(place))
-    return FolderReading(Path(place)) if held is None else StoreReading(store_of(held))
+    if isinstance(place, str):
+        if place.startswith(STORES):
+            return CrawlInStore(place)
+        place = Path(place)
+    crawl = _opened(place, store)
+    if isinstance(crawl, CrawlInFolder):
+        crawl.check()  # one in a store is there, else it could not be opened
+    return crawl
+
+
+def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> WrittenCrawl:
+    """What the crawl wrote that lies in a folder, or in those of several machines. Its queue need not be there.
+
+    Args, Raises: as of crawl_at.
+    """
+    return _opened(folders, store).written()
+
+
+def _opened(folders: Path | Sequence[Path], store: str | None) -> "ReadCrawl":
+    given = [folders] if isinstance(folders, Path) else list(dict.fromkeys(folders))
+    held = {folder: mark for folder in given if (mark := stored_in(folder)) is not None}
+    if held or (store is not None and not given):
+        if alone := [str(folder) for folder in given if folder not in held]:
+            raise InputError(f"{', '.join(alone)}: no part of a crawl in a store lies there", hint="leave it out")
+        try:
+            return CrawlInStore(store or next(iter(held.values())).url, held)
+        except Unreachable as error:
+            raise StorageError(
+                f"{error.args[0]}; it says what of the crawl is committed",
+                hint="check that it runs, or name another address of it with --store URL",
+            ) from error
+    if len(given) > 1:
+        raise InputError(
+            f"{', '.join(map(str, given))}: they hold no parts of one crawl in a store",
+            hint="several folders must belong to machines that worked on one crawl; otherwise name one",
+        )
+    (folder,) = given
+    opened = CrawlInFolder(folder)  # refuses a part of a stored crawl by itself
+    if store is not None:
+        raise InvalidSetting(f"store: {folder} holds no part of a crawl in a store", hint="leave out --store")
+    return opened
 
 
 def end(crawl: "ReadCrawl") -> Order:
@@ -45,7 +106,7 @@ def end(crawl: "ReadCrawl") -> Order:
     return crawl.give(EVERYTHING, "end", None)
 
 
-class _Reading:
+class _Crawl:
     """What is the same wherever a crawl lies.
 
     Attributes:
@@ -105,26 +166,81 @@ class _Reading:
         return next((order for order in reversed(self._given()[0]) if order.host == host), None)
 
 
-class FolderReading(_Reading):
+class CrawlInFolder(_Crawl):
     """A crawl in a folder, of one part or several."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._manifest = manifest_of(folder)
         self._parts = parts_of(folder)
+        self._manifest = manifest_of(folder)
         super().__init__(str(folder), len(self._parts), "host" if self._manifest is None else self._manifest.by)
-        if not any((part / "frontier.sqlite").exists() for part in self._parts):
-            raise no_crawl(folder)
+
+    def check(self) -> None:
+        """See that there is one.
+
+        Raises:
+            InputError: there is none.
+        """
+        if not any((path / FRONTIER).exists() for path in self._parts):
+            raise no_crawl(self._folder)
 
     def view(self, number: int) -> FrontierView | None:
-        return View.begun(self._parts[number] / "frontier.sqlite")
+        return View.begun(self._parts[number] / FRONTIER)
 
     def _given(self) -> tuple[list[Order], float]:
         return list(orders.Orders(self._folder).new()), 0.0
 
     def standing(self) -> list[ShardStatus]:
-        """How its shards stand, where it has several."""
-        return standing(self._folder)
+        """How its shards stand, where it has several.
+
+        Raises:
+            StorageError: a shard cannot be read.
+        """
+        if self._manifest is None:
+            return []
+        runs, found = database.is_running(self._folder, LOCK), []
+        now = {row["number"]: row["words"] for row in told_of_shards(self._folder)} if runs else {}
+        begun = {number: path / FRONTIER for number, path in enumerate(self._parts) if has_begun(path / FRONTIER)}
+        to_others = pending(begun)
+        for number, path in enumerate(self._parts):
+            if number not in begun:
+                found.append(ShardStatus(path.name, 0, 0, 0, "not begun"))
+                continue
+            with View(begun[number]) as view:
+                counts, stats = view.counts(), view.load_state("stats") or {}
+                ended = view.load_state(ENDED) or "cut off"
+            waiting = counts[State.UNASKED] + counts[State.QUEUED]
+            words = now.get(number, ended)
+            found.append(ShardStatus(path.name, stats.get("pages", 0), waiting, to_others[number], words))
+        return found
+
+    def written(self) -> WrittenCrawl:
+        """What it wrote."""
+        manifest, running = self._manifest, self.is_running
+        if manifest is None:
+            return WrittenCrawl(self.name, [[Part(self._folder)]], is_running=running)
+        shards = [
+            [
+                Part(
+                    path,
+                    path.name,
+                    ShardPlace(number, manifest.shards, manifest.by),
+                    absent=None if path.is_dir() else "it is missing",
+                )
+            ]
+            for number, path in enumerate(self._parts)
+        ]
+        told = [row["records"] for row in told_of_shards(self._folder)]
+        return WrittenCrawl(
+            self.name,
+            shards,
+            MANIFEST,
+            running,
+            run=Run(manifest.crawl, manifest.run),
+            policy=manifest.policy,
+            over=manifest.ended == FINISHED,
+            records=[max(known) for known in zip_longest(manifest.records, told, fillvalue=0)],
+        )
 
     def begun(self, view: FrontierView | None = None) -> Begun:
         """With what it was begun. `view`: of one of its parts, where it is open."""
@@ -141,17 +257,32 @@ class FolderReading(_Reading):
         return is_running(self._folder)
 
 
-class StoreReading(_Reading):
-    """A crawl in PostgreSQL, whoever works on it."""
+class CrawlInStore(_Crawl):
+    """A crawl in PostgreSQL, whoever works on it.
 
-    def __init__(self, url: str) -> None:
+    Args:
+        held: folders that hold parts of its output, and what marks them; without, those of this machine are found.
+
+    Raises:
+        InputError: there is none, or a folder holds parts of another.
+        StorageError: the store cannot be reached, or read.
+    """
+
+    def __init__(self, url: str, held: Mapping[Path, StoreMark] | None = None) -> None:
         from comity.crawler.workers.store import CrawlStore
         from comity.frontier.postgresql.database import address
 
-        self._where = address(url)
+        self._url, self._where, self._held = url, address(url), held or {}
         self._store = CrawlStore(self._where)
         with closing(self._store):
-            self._manifest = CrawlManifest.read(self._store.crawl().manifest, self._where)
+            self._stored = self._store.crawl()
+        for folder, mark in self._held.items():
+            if mark.crawl != self._stored.run.crawl:
+                raise InputError(
+                    f"{folder} holds parts of another crawl than the one that is now in {self._where}",
+                    hint="name folders of one crawl, and by --store URL its store",
+                )
+        self._manifest = CrawlManifest.read(self._stored.manifest, self._where)
         super().__init__(str(self._where), self._manifest.shards, self._manifest.by)
 
     def view(self, number: int) -> FrontierView | None:
@@ -182,6 +313,51 @@ class StoreReading(_Reading):
             )
         return found
 
+    def written(self) -> WrittenCrawl:
+        """What it wrote, on whatever machine."""
+        with closing(self._store):
+            crawl, rows = self._store.crawl(), self._store.parts()
+            states = {row.now.state for row in self._store.rows()}
+            facts = {name: self._store.state(name) for name in FACTS}
+            parcels = self._store.parcels()
+        folders = list(self._held)
+        if not folders:
+            here = dict.fromkeys(Path(row.folder) for row in rows)
+            folders = [each for each in here if (mark := stored_in(each)) is not None and mark.crawl == crawl.run.crawl]
+        shards: list[list[Part]] = [[] for _ in range(self.shards)]
+        rows = [row for row in rows if row.ledger is not None]  # of the others nothing was committed
+        last = {row.shard: row.token for row in rows}
+        for row in rows:
+            newest = row.token == last[row.shard]  # rows come by shard and token
+            path = next((folder / row.name for folder in folders if (folder / row.name).is_dir()), None)
+            shards[row.shard].append(
+                Part(
+                    path or Path(row.folder) / row.name,
+                    row.name,
+                    ShardPlace(row.shard, self.shards, self._by),
+                    None if path else f"it is not here; {row.holder.partition(':')[0]} has it in {row.folder}",
+                    followed=not newest,
+                    kept={
+                        **({name: its.get(row.shard) for name, its in facts.items()} if newest else {}),
+                        "ledger": row.ledger,
+                        "sink": row.sink,
+                        "parcels": [parcel for sender, parcel in parcels if sender == row.shard],
+                    },
+                    run=row.run,
+                )
+            )
+        return WrittenCrawl(
+            self.name,
+            shards,
+            STORE,
+            self.is_running,
+            self._url,
+            crawl.run,
+            self._manifest.policy,
+            over=crawl.ended is not None and states == {"ended"},
+            lost=[path for folder in folders for path in folder.glob(f"{LOST}*") if path.is_dir()],
+        )
+
     def begun(self, view: FrontierView | None = None) -> Begun:
         """With what it was begun."""
         return Begun.of(self._manifest)
@@ -199,5 +375,5 @@ class StoreReading(_Reading):
             return self._store.is_running()
 
 
-ReadCrawl = FolderReading | StoreReading
-"""What is asked of a crawl's queue, and told."""
+ReadCrawl = CrawlInFolder | CrawlInStore
+"""What is asked of a crawl, and told."""

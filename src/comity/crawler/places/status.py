@@ -1,7 +1,4 @@
-"""How the shards of a crawl stand, also in words, for `comity frontier`: while the crawl runs and after it.
-
-It is read from their databases, and from what the process that runs them leaves word of.
-"""
+"""How the shards of a crawl stand, in words; and the file by which the process that runs one in a folder says so."""
 
 import json
 import os
@@ -11,19 +8,16 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from comity.crawler.progress.stats import WAITS
-from comity.crawler.sharding.shards import LOCK, STATUS, manifest_of, told_of_shards
 from comity.errors import StorageError
-from comity.frontier import State, View, has_begun
 from comity.frontier.sqlite import database
-from comity.frontier.sqlite.parcels import pending
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.crawler.progress.snapshot import ShardNow
 
-_ENDED: Final = "ended"  # see recrawl.ENDED
+_FILE: Final = "status.json"
 
 
 def write_status(folder: Path, shards: "Iterable[ShardNow]") -> None:
@@ -31,7 +25,7 @@ def write_status(folder: Path, shards: "Iterable[ShardNow]") -> None:
     rows = [
         {"number": now.number, "worker": now.worker, "words": in_words(now), "records": now.records} for now in shards
     ]
-    path = folder / STATUS
+    path = folder / _FILE
     with suppress(OSError):
         new = path.with_suffix(".new")
         new.write_text(json.dumps({"at": time.time(), "pid": os.getpid(), "shards": rows}), encoding="ascii")
@@ -41,10 +35,25 @@ def write_status(folder: Path, shards: "Iterable[ShardNow]") -> None:
 def remove_status(folder: Path, databases: Iterable[Path]) -> None:
     """The crawl runs no more: nobody reads a shard's database beside it, which kept its journal from being taken up."""
     with suppress(OSError):
-        (folder / STATUS).unlink()
+        (folder / _FILE).unlink()
     for path in databases:
         with suppress(sqlite3.Error, StorageError):  # else the next run does it
             database.open_for_writing(path).close()
+
+
+def told_of_shards(folder: Path) -> list[dict[str, Any]]:
+    """What the process that runs a crawl, or ran it until it was killed, left word of: a row for each shard."""
+    try:
+        rows = json.loads((folder / _FILE).read_text(encoding="ascii"))["shards"]
+        return sorted(
+            (
+                {"number": int(row["number"]), "words": str(row["words"]), "records": int(row["records"])}
+                for row in rows
+            ),
+            key=lambda row: row["number"],
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,32 +72,6 @@ class ShardStatus:
     waiting: int
     to_others: int
     state: str
-
-
-def standing(folder: Path) -> list[ShardStatus]:
-    """How the shards of a crawl stand; none where it has no shards. Reads only.
-
-    Raises:
-        StorageError: a shard cannot be read.
-    """
-    manifest = manifest_of(folder)
-    if manifest is None:
-        return []
-    now = {row["number"]: row["words"] for row in told_of_shards(folder)} if database.is_running(folder, LOCK) else {}
-    found = []
-    paths = {number: folder / name / "frontier.sqlite" for number, name in enumerate(manifest.parts)}
-    to_others = pending({number: path for number, path in paths.items() if has_begun(path)})
-    for number, name in enumerate(manifest.parts):
-        path = paths[number]
-        if not has_begun(path):
-            found.append(ShardStatus(name, 0, 0, 0, "not begun"))
-            continue
-        with View(path) as view:
-            counts, stats = view.counts(), view.load_state("stats") or {}
-            ended = view.load_state(_ENDED) or "cut off"
-        waiting = counts[State.UNASKED] + counts[State.QUEUED]
-        found.append(ShardStatus(name, stats.get("pages", 0), waiting, to_others[number], now.get(number, ended)))
-    return found
 
 
 def in_words(now: "ShardNow") -> str:

@@ -1,8 +1,8 @@
-"""Finds the folders in which a crawl wrote its output, and how far each is committed, for those who read it.
+"""What a crawl wrote: the folders in which its output lies, and how far each is committed, for those who read it.
 
 A crawl is one folder; or a folder of shards; or, where its queue lies in PostgreSQL, a folder on each machine, with a
-part for each time that a process had a shard. Who reads a crawl sees shards of parts, whichever it is. Nothing is
-written, and nothing is said of whether it is as it should be.
+part for each time that a process had a shard. Who reads a crawl sees shards of parts, whichever it is (crawl_at.py).
+Nothing is written, and nothing is said of whether it is as it should be.
 """
 
 import json
@@ -10,35 +10,21 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.sharding.placement import ShardPlace
-from comity.crawler.sharding.shards import (
-    LOST,
-    MANIFEST,
-    STORE,
-    CrawlManifest,
-    StoreMark,
-    is_running,
-    manifest_of,
-    parts_of,
-    stored_in,
-    told_of_shards,
-)
 from comity.crawler.sharding.shards import part as part_name
 from comity.crawler.sinks.runner import LEDGER
-from comity.errors import InputError, InvalidSetting, StorageError
+from comity.errors import InputError, StorageError
 from comity.frontier import Run
 from comity.frontier.messages import SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN, Mail, Parcel, astray
 from comity.frontier.sqlite.database import open_finished
-from comity.frontier.values import Unreachable
 
 FRONTIER: Final = "frontier.sqlite"
+ENDED: Final = "ended"  # see recrawl.ENDED
 FINISHED: Final = "finished"  # see recrawl.FINISHED
-_FACTS: Final = ("ledger", "sink", "stats", "refresh", SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN)
+FACTS: Final = ("ledger", "sink", "stats", "refresh", SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN)
 
 
 def no_crawl(folder: Path) -> InputError:
@@ -114,8 +100,8 @@ class Part:
         if self.kept is not None:
             return self.kept
         with self._opened() as db:
-            wanted = f"SELECT key, value FROM fact WHERE key IN ({', '.join('?' * len(_FACTS))})"
-            rows = db.execute(wanted, _FACTS).fetchall()
+            wanted = f"SELECT key, value FROM fact WHERE key IN ({', '.join('?' * len(FACTS))})"
+            rows = db.execute(wanted, FACTS).fetchall()
         return {key: value for key, text in rows if (value := _read(text)) is not None}
 
     def parcels(self) -> list[Parcel]:
@@ -172,11 +158,6 @@ class WrittenCrawl:
     records: Sequence[int] = ()
 
     @property
-    def place(self) -> str:
-        """Where its queue lies: its folder, or the address of its store."""
-        return self.store or self.name
-
-    @property
     def parts(self) -> list[Part]:
         return [part for parts in self.shards for part in parts]
 
@@ -220,124 +201,6 @@ def number_in(facts: Any, *names: str) -> int:
     for name in names:
         facts = facts.get(name) if isinstance(facts, Mapping) else None
     return facts if type(facts) is int else 0
-
-
-def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> WrittenCrawl:
-    """The crawl that lies in a folder, or in those of several machines.
-
-    Args:
-        store: the address of the store, where that which the folders name does not do. Without folders it names them:
-            those of this machine.
-
-    Raises:
-        InputError: they are not of one crawl, or not all of its kind.
-        StorageError: what says which parts there are cannot be read, or the store not be reached.
-    """
-    given = [folders] if isinstance(folders, Path) else list(dict.fromkeys(folders))
-    held = {folder: stored for folder in given if (stored := stored_in(folder)) is not None}
-    if held or (store is not None and not given):
-        return _in_store(given, held, store)
-    if len(given) > 1:
-        raise InputError(
-            f"{', '.join(map(str, given))}: they hold no parts of one crawl in a store",
-            hint="several folders must belong to machines that worked on one crawl; otherwise name one",
-        )
-    (folder,) = given
-    parts_of(folder)  # refuses a part of a stored crawl by itself
-    if store is not None:
-        raise InvalidSetting(f"store: {folder} holds no part of a crawl in a store", hint="leave out --store")
-    manifest, running = manifest_of(folder), partial(is_running, folder)
-    if manifest is None:
-        return WrittenCrawl(str(folder), [[Part(folder)]], is_running=running)
-    shards = [
-        [
-            Part(
-                folder / name,
-                name,
-                ShardPlace(number, manifest.shards, manifest.by),
-                absent=None if (folder / name).is_dir() else "it is missing",
-            )
-        ]
-        for number, name in enumerate(manifest.parts)
-    ]
-    told = [row["records"] for row in told_of_shards(folder)]
-    return WrittenCrawl(
-        str(folder),
-        shards,
-        MANIFEST,
-        running,
-        run=Run(manifest.crawl, manifest.run),
-        policy=manifest.policy,
-        over=manifest.ended == FINISHED,
-        records=[max(known) for known in zip_longest(manifest.records, told, fillvalue=0)],
-    )
-
-
-def store_of(held: StoreMark, store: str | None = None) -> str:
-    """The address of the store in which a folder's crawl lies."""
-    return store or held.url
-
-
-def _in_store(folders: Sequence[Path], held: Mapping[Path, StoreMark], store: str | None) -> WrittenCrawl:
-    from comity.crawler.workers.store import CrawlStore
-    from comity.frontier.postgresql.database import address
-
-    if alone := [str(folder) for folder in folders if folder not in held]:
-        raise InputError(f"{', '.join(alone)}: no part of a crawl in a store lies there", hint="leave it out")
-    url = store_of(next(iter(held.values())), store) if held else str(store)
-    opened = CrawlStore(address(url))
-    try:
-        with closing(opened):
-            crawl, rows, states = opened.crawl(), opened.parts(), {row.now.state for row in opened.rows()}
-            facts = {name: opened.state(name) for name in _FACTS}
-            parcels = opened.parcels()
-    except Unreachable as error:
-        raise StorageError(
-            f"{error.args[0]}; it says what of the crawl is committed",
-            hint="check that it runs, or name another address of it with --store URL",
-        ) from error
-    for folder, stored in held.items():
-        if stored.crawl != crawl.run.crawl:
-            raise InputError(
-                f"{folder} holds parts of another crawl than the one that is now in {opened.where}",
-                hint="name folders of one crawl, and by --store URL its store",
-            )
-    if not folders:
-        here = dict.fromkeys(Path(row.folder) for row in rows)
-        folders = [each for each in here if (mark := stored_in(each)) is not None and mark.crawl == crawl.run.crawl]
-    manifest = CrawlManifest.read(crawl.manifest, opened.where)
-    shards: list[list[Part]] = [[] for _ in range(manifest.shards)]
-    written = [row for row in rows if row.ledger is not None]  # of the others nothing was committed
-    last = {row.shard: row.token for row in written}
-    for row in written:
-        newest = row.token == last[row.shard]  # rows come by shard and token
-        path = next((folder / row.name for folder in folders if (folder / row.name).is_dir()), None)
-        shards[row.shard].append(
-            Part(
-                path or Path(row.folder) / row.name,
-                row.name,
-                ShardPlace(row.shard, manifest.shards, manifest.by),
-                None if path else f"it is not here; {row.holder.partition(':')[0]} has it in {row.folder}",
-                followed=not newest,
-                kept={
-                    **({name: its.get(row.shard) for name, its in facts.items()} if newest else {}),
-                    "ledger": row.ledger,
-                    "sink": row.sink,
-                    "parcels": [parcel for sender, parcel in parcels if sender == row.shard],
-                },
-                run=row.run,
-            )
-        )
-    over = crawl.ended is not None and states == {"ended"}
-    lost = [path for folder in folders for path in folder.glob(f"{LOST}*") if path.is_dir()]
-    running = partial(_is_crawled, opened)
-    policy = manifest.policy
-    return WrittenCrawl(str(opened.where), shards, STORE, running, url, crawl.run, policy, over, lost)
-
-
-def _is_crawled(store: Any) -> bool:
-    with closing(store):
-        return bool(store.is_running())
 
 
 def _read(text: object) -> Any:

@@ -21,7 +21,6 @@ from comity.frontier.sqlite import database
 
 MANIFEST: Final = "crawl.json"
 LOCK: Final = "crawl.lock"
-STATUS: Final = "status.json"
 STORE: Final = "store.json"
 """In a folder with parts of a crawl whose queue lies in PostgreSQL: which crawl."""
 LOST: Final = "lost-"
@@ -161,21 +160,6 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise _damaged(path) from error
     return kept
-
-
-def told_of_shards(folder: Path) -> list[dict[str, Any]]:
-    """What the process that runs a crawl, or ran it until it was killed, left word of: a row for each shard."""
-    try:
-        rows = json.loads((folder / STATUS).read_text(encoding="ascii"))["shards"]
-        return sorted(
-            (
-                {"number": int(row["number"]), "words": str(row["words"]), "records": int(row["records"])}
-                for row in rows
-            ),
-            key=lambda row: row["number"],
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
 
 
 def _damaged(path: Path) -> StorageError:

@@ -17,9 +17,10 @@ from pathlib import Path
 
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.recrawl import ENDED, FINISHED
+from comity.crawler.places.crawl_at import written_crawl
 from comity.crawler.places.orders import Orders
 from comity.crawler.places.status import remove_status, write_status
-from comity.crawler.places.written_crawl import displaced, written_crawl
+from comity.crawler.places.written_crawl import displaced
 from comity.crawler.progress.snapshot import ShardNow, ShardState
 from comity.crawler.run.given import FolderStorage
 from comity.crawler.run.limits import Spent

@@ -52,156 +52,6 @@ How = Literal["begin", "join", "resume", "refresh"]
 """In which way a command takes part in a crawl."""
 
 
-class BoardInStore(Board):
-    """The board of a crawl in a store, as one worker asks it. Blocks; one thread at a time.
-
-    Args:
-        run: the one that the worker belongs to.
-        folder: of this machine, where its parts of the output lie.
-
-    Raises:
-        Superseded: by `round`: the run is not the crawl's any more.
-        StorageError: as of CrawlStore.
-    """
-
-    def __init__(self, store: CrawlStore, leases: Leases, settings: CrawlSettings, run: Run, folder: str) -> None:
-        super().__init__(settings)
-        self._store = store
-        self._leases = leases
-        self._run = run
-        self._folder = folder
-        self._said: dict[int, tuple[object, float]] = {}
-
-    def look(self) -> Look:
-        return self._store.look()
-
-    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:
-        self._store.say({number: (token, now)}, state)
-        with self._store.open() as db:
-            self._leases.release(db, [number])
-
-    def forget(self) -> None:
-        """What was said last may not have been heard."""
-        self._said.clear()
-
-    def _say(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
-        """As of Board; what is not other than what was said last is not said."""
-        self._store.here(self._run, holder, self._folder)
-        at, new = time.monotonic(), {}
-        for number, (token, now) in stands.items():
-            key = token, now.state, dict(now.sent), dict(now.taken), now.granted, now.spent.pages
-            said, since = self._said.get(number, (None, 0.0))
-            if key != said or at - since > SAID_EVERY:
-                self._said[number] = key, at
-                new[number] = token, now
-        self._store.say(new)
-
-    def _share(self, holder: str, number: int, token: int, kept: int | None) -> None:
-        self._store.share(number, token, kept)
-
-    def _end(self, why: str) -> None:
-        self._store.end(self._run, why)
-
-    def _take(self, look: Look, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
-        """Have one more shard, where one is free and it is our turn."""
-        for row in look.to_take(holder, asked, self._leases.tokens):
-            with self._store.open() as db:
-                token = self._leases.take(db, row.number, None if row.holder else (row.token, row.renewal))
-            if token is not None:
-                return [(row.number, token)]
-        return []
-
-
-class ShardsInStore:
-    """See member.Shards."""
-
-    def __init__(self, job: Job, worker: Watched) -> None:
-        assert job.store is not None
-        self._job = job
-        self._address = where = address(job.store)
-        self.where = str(where)
-        self._store = CrawlStore(where)
-        self._thread = ThreadPoolExecutor(1, "comity-store")
-        self.post = ShardParcels(self._store.open, self._thread)
-        self._journal_writer = CrawlStore(where), ThreadPoolExecutor(1, "comity-journal")
-        self._storages: dict[tuple[int, int], LeasedStorage] = {}  # by shard and token
-        self._orders: list[Order] = []
-        self._order = 0  # the last one read
-        run, folder = Run(job.manifest.crawl, job.manifest.run), str(job.folder.absolute())
-        self._leases = Leases(
-            where, job.name, job.lease, run=run, part=lambda shard, token: (folder, part_of(shard, token))
-        )
-        self._board = BoardInStore(self._store, self._leases, job.settings, run, folder)
-        self._keeper = LeaseKeeper(self._leases, where, self._lost, worker.works)
-
-    def _lost(self, shard: int, token: int) -> None:  # in another thread: the loop may wait for the database just now
-        if (storage := self._storages.get((shard, token))) is not None:
-            storage.abandon()
-
-    async def round(self, asked: RoundRequest) -> RoundAnswer:
-        try:
-            answer: RoundAnswer = await self._in_thread(self._board.round, self._job.name, asked)
-            for number, token in answer.taken:
-                clock = await self._in_thread(StoreClock.of, self._store)
-                self._storages = {lease: storage for lease, storage in self._storages.items() if lease[0] != number}
-                self._storages[number, token] = self._storage(number, token, clock)
-            orders: list[tuple[int, Order]] = await self._in_thread(self._store.orders, self._order)
-        except (Unreachable, Displaced):
-            self._board.forget()
-            for number in self._leases.tokens.keys() - asked.busy:
-                self._leases.forget(number)  # taken, and then the connection broke: it is taken once more
-            raise
-        for number, order in orders:
-            self._order = number
-            if order.order == "end" and number <= self._job.orders:
-                continue  # which was for a run before
-            self._orders.append(order)
-            for storage in self._storages.values():
-                storage.orders.came(order)
-        return answer
-
-    def _storage(self, number: int, token: int, clock: StoreClock) -> LeasedStorage:
-        manifest, leases = self._job.manifest, self._leases
-        return LeasedStorage(self._address, manifest, number, token, leases, clock, self._journal_writer, self._orders)
-
-    def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
-        if self._keeper.ident is None:
-            self._keeper.start()
-        job, storage = self._job, self._storages[number, token]
-        place, own = job.manifest.place(number), job.folder / part_of(number, token)
-        return Shard(job, place, token, storage, own=own, clock=storage.clock, beside=beside, on_sent=sent)
-
-    def forget(self, number: int) -> None:
-        self._leases.forget(number)
-
-    async def let_go(self, shard: Shard, state: ShardState) -> None:
-        number, now = shard.place.number, shard.now(0)
-        await self._in_thread(self._board.let_go, self._job.name, number, shard.token, state, now)
-
-    def heard(self, word: Word) -> None:
-        """It says nothing about shards."""
-
-    async def close(self) -> None:
-        self._keeper.close()
-        with suppress(StorageError):
-            await self._in_thread(self._leave)
-        self._thread.shutdown(wait=False)
-        self._journal_writer[1].shutdown(wait=False)
-
-    def _leave(self) -> None:
-        self._store.gone(self._job.name)  # with the shards too that were forgotten
-        self._store.close()
-
-    async def _in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *values))
-
-
-def part_of(shard: int, token: int) -> str:
-    """The name of the folder in which a holder of a shard keeps its part of the output."""
-    number, lot = number_of(token)
-    return f"{part(shard)}-{number:06}-{lot:010x}"
-
-
 class InStore:
     """Where a crawl lies: see sharded.Place.
 
@@ -448,3 +298,153 @@ class StoreCoordination:
             self.now[row.number] = row.now
             if row.holder is not None:
                 self._holders[row.number] = row.holder
+
+
+class BoardInStore(Board):
+    """The board of a crawl in a store, as one worker asks it. Blocks; one thread at a time.
+
+    Args:
+        run: the one that the worker belongs to.
+        folder: of this machine, where its parts of the output lie.
+
+    Raises:
+        Superseded: by `round`: the run is not the crawl's any more.
+        StorageError: as of CrawlStore.
+    """
+
+    def __init__(self, store: CrawlStore, leases: Leases, settings: CrawlSettings, run: Run, folder: str) -> None:
+        super().__init__(settings)
+        self._store = store
+        self._leases = leases
+        self._run = run
+        self._folder = folder
+        self._said: dict[int, tuple[object, float]] = {}
+
+    def look(self) -> Look:
+        return self._store.look()
+
+    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:
+        self._store.say({number: (token, now)}, state)
+        with self._store.open() as db:
+            self._leases.release(db, [number])
+
+    def forget(self) -> None:
+        """What was said last may not have been heard."""
+        self._said.clear()
+
+    def _say(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
+        """As of Board; what is not other than what was said last is not said."""
+        self._store.here(self._run, holder, self._folder)
+        at, new = time.monotonic(), {}
+        for number, (token, now) in stands.items():
+            key = token, now.state, dict(now.sent), dict(now.taken), now.granted, now.spent.pages
+            said, since = self._said.get(number, (None, 0.0))
+            if key != said or at - since > SAID_EVERY:
+                self._said[number] = key, at
+                new[number] = token, now
+        self._store.say(new)
+
+    def _share(self, holder: str, number: int, token: int, kept: int | None) -> None:
+        self._store.share(number, token, kept)
+
+    def _end(self, why: str) -> None:
+        self._store.end(self._run, why)
+
+    def _take(self, look: Look, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
+        """Have one more shard, where one is free and it is our turn."""
+        for row in look.to_take(holder, asked, self._leases.tokens):
+            with self._store.open() as db:
+                token = self._leases.take(db, row.number, None if row.holder else (row.token, row.renewal))
+            if token is not None:
+                return [(row.number, token)]
+        return []
+
+
+class ShardsInStore:
+    """See member.Shards."""
+
+    def __init__(self, job: Job, worker: Watched) -> None:
+        assert job.store is not None
+        self._job = job
+        self._address = where = address(job.store)
+        self.where = str(where)
+        self._store = CrawlStore(where)
+        self._thread = ThreadPoolExecutor(1, "comity-store")
+        self.post = ShardParcels(self._store.open, self._thread)
+        self._journal_writer = CrawlStore(where), ThreadPoolExecutor(1, "comity-journal")
+        self._storages: dict[tuple[int, int], LeasedStorage] = {}  # by shard and token
+        self._orders: list[Order] = []
+        self._order = 0  # the last one read
+        run, folder = Run(job.manifest.crawl, job.manifest.run), str(job.folder.absolute())
+        self._leases = Leases(
+            where, job.name, job.lease, run=run, part=lambda shard, token: (folder, part_of(shard, token))
+        )
+        self._board = BoardInStore(self._store, self._leases, job.settings, run, folder)
+        self._keeper = LeaseKeeper(self._leases, where, self._lost, worker.works)
+
+    def _lost(self, shard: int, token: int) -> None:  # in another thread: the loop may wait for the database just now
+        if (storage := self._storages.get((shard, token))) is not None:
+            storage.abandon()
+
+    async def round(self, asked: RoundRequest) -> RoundAnswer:
+        try:
+            answer: RoundAnswer = await self._in_thread(self._board.round, self._job.name, asked)
+            for number, token in answer.taken:
+                clock = await self._in_thread(StoreClock.of, self._store)
+                self._storages = {lease: storage for lease, storage in self._storages.items() if lease[0] != number}
+                self._storages[number, token] = self._storage(number, token, clock)
+            orders: list[tuple[int, Order]] = await self._in_thread(self._store.orders, self._order)
+        except (Unreachable, Displaced):
+            self._board.forget()
+            for number in self._leases.tokens.keys() - asked.busy:
+                self._leases.forget(number)  # taken, and then the connection broke: it is taken once more
+            raise
+        for number, order in orders:
+            self._order = number
+            if order.order == "end" and number <= self._job.orders:
+                continue  # which was for a run before
+            self._orders.append(order)
+            for storage in self._storages.values():
+                storage.orders.came(order)
+        return answer
+
+    def _storage(self, number: int, token: int, clock: StoreClock) -> LeasedStorage:
+        manifest, leases = self._job.manifest, self._leases
+        return LeasedStorage(self._address, manifest, number, token, leases, clock, self._journal_writer, self._orders)
+
+    def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
+        if self._keeper.ident is None:
+            self._keeper.start()
+        job, storage = self._job, self._storages[number, token]
+        place, own = job.manifest.place(number), job.folder / part_of(number, token)
+        return Shard(job, place, token, storage, own=own, clock=storage.clock, beside=beside, on_sent=sent)
+
+    def forget(self, number: int) -> None:
+        self._leases.forget(number)
+
+    async def let_go(self, shard: Shard, state: ShardState) -> None:
+        number, now = shard.place.number, shard.now(0)
+        await self._in_thread(self._board.let_go, self._job.name, number, shard.token, state, now)
+
+    def heard(self, word: Word) -> None:
+        """It says nothing about shards."""
+
+    async def close(self) -> None:
+        self._keeper.close()
+        with suppress(StorageError):
+            await self._in_thread(self._leave)
+        self._thread.shutdown(wait=False)
+        self._journal_writer[1].shutdown(wait=False)
+
+    def _leave(self) -> None:
+        self._store.gone(self._job.name)  # with the shards too that were forgotten
+        self._store.close()
+
+    async def _in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *values))
+
+
+def part_of(shard: int, token: int) -> str:
+    """The name of the folder in which a holder of a shard keeps its part of the output."""
+    number, lot = number_of(token)
+    return f"{part(shard)}-{number:06}-{lot:010x}"
