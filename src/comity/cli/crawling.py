@@ -189,13 +189,13 @@ def _crawler(
     if store is None and not is_sharded(folder, typed.workers, shards):
         return Crawler(seeds, folder, source=typed.source, begun=begun, **how), client_settings
     command = (*COMMAND, *("-v",) * typed.verbose, *(() if typed.log is None else ("--log", str(typed.log))))
-    how |= {"shards": shards, "workers": typed.workers, "command": command}
+    how |= {"shards": shards, "workers": typed.workers, "command": command, "on_word": complain}
     if typed.engine == "ray":
         on_ray = _on_ray(typed.address, typed.workers, typed.verbose, typed.log, anywhere=store is not None)
         how["start"] = stack.enter_context(on_ray)
     if store is not None:
         lease = LEASE if typed.lease is None else _LEASE.checked(_LEASE.read(typed.lease))
-        how |= {"join": join, "resume": typed.resume, "lease": lease, "on_word": complain}
+        how |= {"join": join, "resume": typed.resume, "lease": lease}
     elif typed.source is not None:
         raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
     return ShardedCrawl(seeds, folder, store, **how), client_settings

@@ -144,7 +144,7 @@ class FolderCoordination:
     def has_enough(self, *, stopping: bool) -> bool:
         return False
 
-    def look(self, waiting: int) -> bool:
+    def look(self) -> bool:
         write_status(self._folder, self.now.values())  # for `comity frontier`
         return any(order.order == "end" for order in self._orders.new())
 

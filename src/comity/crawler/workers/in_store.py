@@ -7,10 +7,9 @@ whole crawl stands, and gives back the shards of those that die.
 
 import asyncio
 import math
-import platform
 import time
 from asyncio import wrap_future
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import asdict, dataclass, replace
@@ -26,7 +25,7 @@ from comity.crawler.run.limits import Spent
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.sharding.relay import ORDERS_REST
 from comity.crawler.sharding.shards import CrawlManifest, part
-from comity.crawler.workers.board import Board, Look, RoundAnswer, RoundRequest, Row, urls_left
+from comity.crawler.workers.board import Board, Look, RoundAnswer, RoundRequest, urls_left
 from comity.crawler.workers.jobs import Job, Watched, Word, is_same, name_of_process
 from comity.crawler.workers.leased_storage import LeasedStorage
 from comity.crawler.workers.leases import LeaseKeeper, Leases, number_of
@@ -46,7 +45,6 @@ SAID_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
 LEASE: Final = 15.0  # seconds
 SHORTEST_LEASE: Final = 1.0
 LONGEST_LEASE: Final = 600.0
-LOOKS_IN_VAIN: Final = 20  # at a worker that has no place to run, after which it is said
 
 How = Literal["begin", "join", "resume", "refresh"]
 """In which way a command takes part in a crawl."""
@@ -63,16 +61,13 @@ class InStore:
         folder: of this machine: its parts of the output and of the ledger lie there.
         url: of the store, as typed.
         lease: seconds after which a process that is not heard of has lost its shards; settled when the crawl begins.
-        on_word: told when the database is away, and there again; and where workers are.
 
     Raises:
         InvalidURL, InvalidSetting
         StorageError: the store cannot be reached, or holds no crawl.
     """
 
-    def __init__(
-        self, folder: Path, url: str, *, how: How, lease: float, on_word: Callable[[str], None] | None
-    ) -> None:
+    def __init__(self, folder: Path, url: str, *, how: How, lease: float) -> None:
         try:
             str(folder.absolute()).encode()
         except UnicodeEncodeError as error:
@@ -84,7 +79,6 @@ class InStore:
             raise InvalidSetting(f"lease: {lease!r} is not a number of seconds from {SHORTEST_LEASE:g} to 600")
         self.folder, self.url, self.store = folder, url, CrawlStore(address(url))
         self.how, self.lease = how, lease
-        self.on_word = on_word or (lambda text: None)
         self.manifest: CrawlManifest | None = None
         self.run: Run | None = None
         if how != "begin":
@@ -104,47 +98,6 @@ class InStore:
             finally:
                 with suppress(StorageError):
                     await wrap_future(thread.submit(coordination.leave))
-
-
-class _Told:
-    """What is told of the store and of where workers run, each thing once.
-
-    Args:
-        tell: told of it.
-        folder: of this machine; `workers` how many it has.
-    """
-
-    def __init__(self, tell: Callable[[str], None], folder: Path, workers: int) -> None:
-        self._tell = tell
-        self._folder = folder
-        self._workers = workers
-        self._machines = {platform.node()}  # that are known to have workers
-        self._away: set[int] = set()  # processes that cannot reach the database
-        self._in_vain = 0  # looks at which a worker had no place to run
-
-    def in_reach(self, number: int, text: str) -> None:
-        """A process says that the database is away, or that it is back; others may say the same."""
-        before = bool(self._away)
-        self._away ^= {number}
-        if bool(self._away) != before:
-            self._tell(text if not self._away else f"{text}; no requests until it is back")
-
-    def died(self, number: int) -> None:
-        """A process is dead."""
-        self._away.discard(number)
-
-    def placed(self, machine: str) -> None:
-        """A worker runs on a machine."""
-        if machine not in self._machines:
-            self._machines.add(machine)
-            where = self._folder.absolute()
-            self._tell(f"a worker runs on {machine}: its part of the output is in {where} there")
-
-    def waiting(self, count: int) -> None:
-        """So many of the workers have no place to run."""
-        self._in_vain = self._in_vain + 1 if count else 0
-        if self._in_vain == LOOKS_IN_VAIN:
-            self._tell(f"{count} of {self._workers} workers wait until Ray has a processor free for them")
 
 
 @dataclass(slots=True)
@@ -201,13 +154,12 @@ class StoreCoordination:
         self._thread = thread
         self._run = run or crawl.run
         self._lease = crawl.lease
-        self._told = _Told(place.on_word, folder, workers)
         self._names: set[str] = set()  # of all processes started
         self._dead: list[str] = []  # of them, those whose shards others may have, which the store does not know yet
         self._holders: dict[int, str] = {}  # of shards, as seen last
         self._looking: Future[None] | None = None
         self._orders = _OrdersRead(before, before)
-        self._see(store.rows())
+        self._see(store.look())
         self.earlier = sum(now.stats.pages for now in self.now.values())
 
     async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
@@ -218,8 +170,9 @@ class StoreCoordination:
         with suppress(Superseded):
             self._see_again()  # first: a connection that broke is made anew
         cut_back(self._store, self._folder, self._manifest.sink, self._names)
-        self._see(self._store.rows())
-        ended, now = self._store.crawl().ended, self.now.values()
+        look = self._store.look()
+        self._see(look)
+        ended, now = look.ended, self.now.values()
         self.ended = ended is not None and all(each.state == "ended" for each in now)
         self.limit_reached = None if ended in (None, recrawl.FINISHED) else ended
         if self.limit_reached is None and any(each.state == "pages" for each in now):
@@ -243,29 +196,23 @@ class StoreCoordination:
         return replace(job, manifest=manifest, store=self._url, lease=self._lease, orders=self._orders.before)
 
     def heard(self, worker: WorkerProcess, word: Word) -> None:
-        match word:
-            case ("word", text):
-                self._told.in_reach(worker.number, text)
-            case ("placed", machine):
-                self._told.placed(machine)
+        """Workers ask the store."""
 
     def shards_of(self, worker: WorkerProcess) -> Collection[int]:
         return [number for number, holder in self._holders.items() if is_same(holder, worker.name)]
 
     def died(self, worker: WorkerProcess) -> None:
-        self._told.died(worker.number)
         if worker.process is not None and worker.process.is_child:  # else it may live on, until its leases are over
             self._dead.append(worker.name)
 
     def has_enough(self, *, stopping: bool) -> bool:
         return stopping or all(now.state == "ended" for now in self.now.values())
 
-    def look(self, waiting: int) -> bool:
+    def look(self) -> bool:
         if self._looking is None or self._looking.done():
             if self._looking is not None:
                 self._looking.result()  # raises Superseded, and nothing else
             self._looking = self._thread.submit(self._see_again)
-        self._told.waiting(waiting)
         return time.monotonic() >= self._orders.ended_at + ORDERS_REST  # the shards have read and written it down, too
 
     def _see_again(self) -> None:
@@ -279,7 +226,7 @@ class StoreCoordination:
             while self._dead:
                 self._store.gone(self._dead[0])
                 self._dead.pop(0)
-            self._see(self._store.rows())
+            self._see(self._store.look())
             for number, order in self._store.orders(self._orders.last):
                 self._orders.last = number
                 if order.order == "end":
@@ -293,8 +240,8 @@ class StoreCoordination:
         """Take part no more."""
         self._store.gone(self.name, *self._dead)
 
-    def _see(self, rows: Sequence[Row]) -> None:
-        for row in rows:
+    def _see(self, look: Look) -> None:
+        for row in look.rows:
             self.now[row.number] = row.now
             if row.holder is not None:
                 self._holders[row.number] = row.holder

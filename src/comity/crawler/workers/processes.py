@@ -3,9 +3,11 @@ told to stop; killed when they are silent for too long; and none is left.
 """
 
 import asyncio
+import platform
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Final, Protocol
 
 from comity.crawler.progress.snapshot import ShardNow, Snapshot
@@ -19,6 +21,7 @@ from comity.errors import StorageError
 STALLED: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
 MOST_DEATHS: Final = 5  # of one worker that kept no page in between
 LOOK_EVERY: Final = 0.5  # seconds
+LOOKS_IN_VAIN: Final = 20  # at a worker that has no place to run, after which it is said
 
 
 class Coordination(Protocol):
@@ -54,11 +57,8 @@ class Coordination(Protocol):
     def has_enough(self, *, stopping: bool) -> bool:
         """Whether the crawl can end without the workers that have no place to run yet."""
 
-    def look(self, waiting: int) -> bool:
+    def look(self) -> bool:
         """See, or say, how the shards stand: every half second. Gives whether the crawl is ordered to end.
-
-        Args:
-            waiting: workers that have no place to run.
 
         Raises:
             StorageError: the crawl cannot go on.
@@ -67,6 +67,47 @@ class Coordination(Protocol):
     async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
         """What is left once all processes have ended: URLs that wait, and pages of a refresh that were not asked
         for."""
+
+
+class Notices:
+    """What a person is told of the workers of this machine while they work, each thing once.
+
+    Args:
+        tell: told of it.
+        folder: of this machine; `workers` how many it has.
+    """
+
+    def __init__(self, tell: Callable[[str], None], folder: Path, workers: int) -> None:
+        self._tell = tell
+        self._folder = folder
+        self._workers = workers
+        self._machines = {platform.node()}  # that are known to have workers
+        self._away: set[int] = set()  # processes that cannot reach the database
+        self._in_vain = 0  # looks at which a worker had no place to run
+
+    def in_reach(self, number: int, text: str) -> None:
+        """A process says that the database is away, or that it is back; others may say the same."""
+        before = bool(self._away)
+        self._away ^= {number}
+        if bool(self._away) != before:
+            self._tell(text if not self._away else f"{text}; no requests until it is back")
+
+    def died(self, number: int) -> None:
+        """A process is dead."""
+        self._away.discard(number)
+
+    def placed(self, machine: str) -> None:
+        """A worker runs on a machine."""
+        if machine not in self._machines:
+            self._machines.add(machine)
+            where = self._folder.absolute()
+            self._tell(f"a worker runs on {machine}: its part of the output is in {where} there")
+
+    def waiting(self, count: int) -> None:
+        """So many of the workers have no place to run."""
+        self._in_vain = self._in_vain + 1 if count else 0
+        if self._in_vain == LOOKS_IN_VAIN:
+            self._tell(f"{count} of {self._workers} workers wait until Ray has a processor free for them")
 
 
 class Processes:
@@ -78,6 +119,7 @@ class Processes:
         workers, start, stalled: as of ShardedCrawl.
         stop: set once the processes are to stop, by whomever.
         pace: told how many pages are kept.
+        notices: for who has begun the crawl.
     """
 
     def __init__(
@@ -89,8 +131,10 @@ class Processes:
         stalled: float,
         stop: asyncio.Event,
         pace: Pace,
+        notices: Notices,
     ) -> None:
         self.coordination = coordination
+        self._notices = notices
         self._job = job
         self._stalled = stalled
         self._stop = stop
@@ -197,6 +241,7 @@ class Processes:
             )
             return
         self._pictures.pop(worker.number, None)
+        self._notices.died(worker.number)
         self.coordination.died(worker)
         await self._start(worker)
 
@@ -216,6 +261,10 @@ class Processes:
                 self._ends[end.now.number] = end
             case ("ended",):
                 worker.ended = True
+            case ("word", text):
+                self._notices.in_reach(worker.number, text)
+            case ("placed", machine):
+                self._notices.placed(machine)
             case ("failed", error):
                 self._error = self._error or error
                 self._wake.set()
@@ -228,8 +277,9 @@ class Processes:
                 worker.say(word)
 
     def _look(self) -> None:
+        self._notices.waiting(sum(each.is_waiting for each in self.workers))
         try:
-            if self.coordination.look(sum(each.is_waiting for each in self.workers)):
+            if self.coordination.look():
                 self._stop.set()
         except StorageError as error:
             self._error = self._error or error

@@ -27,7 +27,7 @@ from comity.crawler.sinks.runner import DEFAULT, named
 from comity.crawler.workers.in_folder import InFolder
 from comity.crawler.workers.in_store import LEASE, How, InStore
 from comity.crawler.workers.jobs import Job
-from comity.crawler.workers.processes import STALLED, Coordination, Processes
+from comity.crawler.workers.processes import STALLED, Coordination, Notices, Processes
 from comity.crawler.workers.worker_process import COMMAND, Start, WorkerProcess, check_files, children
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.durable import make_folder
@@ -72,10 +72,11 @@ class ShardedCrawl:
         shards: how many; None for as many as there are, or where the crawl is new, two for each worker.
         workers: processes; in a folder there are no more than shards.
         sink, expander: a format's name, or a plug-in as `MODULE:NAME`.
-        lease, on_word: as of InStore.
+        lease: as of InStore.
         command: the program that is a worker, and its arguments; or `start`, what starts one in another way.
         stalled: seconds of silence after which a worker is killed and started again.
         on_begin: told when nothing refuses the crawl any more.
+        on_word: told when a store is away, and there again; where workers are, and that they have no place to run.
 
     Attributes:
         store: the store's address; None of a crawl in a folder.
@@ -118,7 +119,7 @@ class ShardedCrawl:
             self._place = InFolder(self.folder, refresh=refresh)
         else:
             how: How = "join" if join else "refresh" if refresh else "resume" if resume else "begin"
-            self._place = InStore(self.folder, store, how=how, lease=lease, on_word=on_word)
+            self._place = InStore(self.folder, store, how=how, lease=lease)
         if join:
             if seeds or sink is not None or expander is not None:
                 raise InvalidSetting("join: what is crawled, and how it is written, was settled when the crawl began")
@@ -140,6 +141,7 @@ class ShardedCrawl:
         self.end = End()
         self.running: Processes | None = None
         self._on_begin = on_begin
+        self._on_word = on_word or (lambda text: None)
         self._client_settings = client_settings or ClientSettings()
         self._count = workers if store is not None else min(workers, manifest.shards)
         self._start = start or children(command)
@@ -222,7 +224,14 @@ class ShardedCrawl:
                 if self._on_begin is not None:
                     self._on_begin()
                 run = Processes(
-                    coordination, self._job, self._count, self._start, self._stalled, self._stop, self._pace
+                    coordination,
+                    self._job,
+                    self._count,
+                    self._start,
+                    self._stalled,
+                    self._stop,
+                    self._pace,
+                    Notices(self._on_word, self.folder, self._count),
                 )
                 self.running = run
                 if any(now.state != "ended" for now in coordination.now.values()):  # else what lies here is tidied up
