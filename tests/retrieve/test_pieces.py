@@ -261,6 +261,14 @@ def test_a_heading_of_two_lines_is_not_what_a_chunk_is_found_by() -> None:
     assert [words_of(chunk) for chunk in read(html, URL).chunks()] == ["Both stand in the tower"]
 
 
+def test_no_word_is_cut_among_those_that_a_chunk_is_found_by() -> None:
+    words = [f"illumination{number}" for number in range(32)]
+    text = " ".join(words)
+    above = text[:300].rpartition(" ")[0]
+    [_, second] = page(f"# A\n\n{' '.join(words[:20])}\n\n# B\n\n{text}").chunks()
+    assert words_of(second) in ("B", above)
+
+
 def test_the_colon_before_what_a_term_means_is_not_among_the_words_that_a_chunk_is_found_by() -> None:
     assert [words_of(chunk) for chunk in page("Joined\n: April of the year before last").chunks()] == [
         "April of the year before last"

@@ -626,11 +626,13 @@ class _Cutter:
             contents = [_MARKERS.sub("", content, count=1) if run.start >= start else content]
         for plain in map(self._page.plain, contents):
             for part in _WIDE.split(_AROUND.sub("\n", plain.removeprefix("\0"))):
-                if _LINK.search(part, 0, _RUN):  # a style may set links apart, or break their text
-                    inner = _LINK.split(_IN_WORD.sub("\1", part[:_RUN]))
+                if len(part) > _RUN:  # no word is cut
+                    part = part[:_RUN].rpartition(" ")[0] or part[:_RUN]
+                if _LINK.search(part):  # a style may set links apart, or break their text
+                    inner = _LINK.split(_IN_WORD.sub("\1", part))
                     yield from (words for each in inner if len(words := each.split()) >= _WORDS // 2)
                 if any(map(str.isalnum, _LINKED.sub("", part))):
-                    yield _LINK.sub("", part[:_RUN]).split()
+                    yield _LINK.sub("", part).split()
 
     def _only_here(self, words: list[str], start: int) -> list[str]:
         """The first words, as few as are enough, where they are not found earlier on the page."""
