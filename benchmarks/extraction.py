@@ -143,7 +143,7 @@ TITLES: tuple[Library, ...] = (
     title_of_readability,
 )
 OF_DOCUMENTATION: tuple[Library, ...] = (ours, trafilatura, markdownify, html2text, readability)
-OTHERS_OF_THE_WEB: tuple[Library, ...] = (trafilatura, rs_trafilatura, resiliparse)
+OTHERS_OF_THE_WEB: tuple[Library, ...] = (trafilatura, rs_trafilatura, readability, resiliparse)
 # Markdown's markup: images go, of links the label stays, and what escapes is no word.
 IMAGE = re.compile(r"!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)")
 LINK = re.compile(r"\[((?:[^\[\]\\]|\\.)*)\]\([^()]*\)")
