@@ -1,5 +1,6 @@
 """The page's API: answers as the library does, refuses what other pages and hosts send, and says what is wrong."""
 
+import asyncio
 import json
 from urllib import request
 from urllib.error import HTTPError
@@ -10,7 +11,7 @@ from sites import Site
 
 import comity
 from comity.web import workbench
-from comity.web.app import QUESTIONS
+from comity.web.app import QUESTIONS, guarded
 
 TEXT = "User-agent: *\nDisallow: /shop\nAllow: /shop/public\nCrawl-delay: 3\n\nUser-agent: GPTBot\nDisallow: /\n"
 
@@ -93,6 +94,24 @@ def test_a_question_that_cannot_be_answered_is_told_what_to_change(page, questio
 )
 def test_other_sites_pages_and_other_names_are_refused(page, headers: dict[str, str], status: int) -> None:  # type: ignore[no-untyped-def]
     assert asked(f"{page.url}/api/check", {"text": "", "agents": [], "urls": []}, **headers)[0] == status
+
+
+def test_a_question_that_is_refused_is_taken_from_the_connection_first() -> None:
+    passed = []
+
+    async def receive() -> dict[str, object]:
+        passed.append("question")
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    async def never(*_: object) -> None:
+        raise AssertionError("it was let through")
+
+    async def send(message: dict[str, object]) -> None:
+        passed.append(str(message["type"]))
+
+    scope = {"type": "http", "method": "POST", "scheme": "http", "headers": [(b"host", b"evil.example")]}
+    asyncio.run(guarded(never, None)(scope, receive, send))
+    assert passed == ["question", "http.response.start", "http.response.body"]
 
 
 def test_every_answer_says_that_no_script_of_a_site_may_run(page) -> None:  # type: ignore[no-untyped-def]

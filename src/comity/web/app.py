@@ -162,6 +162,7 @@ def guarded(app: App, token: str | None) -> App:
             await app(scope, receive, sending)
             return
         status, why = wrong
+        await receive()  # else the connection is reset while the question is still sent, and nobody reads the answer
         body = json.dumps({"error": why}).encode()
         await sending(
             {"type": "http.response.start", "status": status, "headers": [(b"content-type", b"application/json")]}
