@@ -38,7 +38,7 @@ from comity.crawler.workers.worker_process import files_of
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier import Batch, EntryKind, Found, Frontier, Message, Run, State, Superseded
 from comity.frontier.messages import AT_ONCE, Parcel, parcels_of
-from comity.frontier.sqlite.parcels import Neighbours, pending
+from comity.frontier.sqlite.store import Neighbours, pending
 from comity.net import ClientSettings
 
 HOSTS = 6

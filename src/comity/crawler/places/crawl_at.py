@@ -34,7 +34,7 @@ from comity.errors import InputError, InvalidSetting, StorageError
 from comity.frontier import Run, State, View, has_begun
 from comity.frontier.committed import FrontierView
 from comity.frontier.sqlite import database
-from comity.frontier.sqlite.parcels import pending
+from comity.frontier.sqlite.store import pending
 from comity.frontier.values import Unreachable
 
 STORES: Final = ("postgresql://", "postgres://")

@@ -32,7 +32,7 @@ from comity.crawler.workers.shard import Shard, ShardEnd
 from comity.crawler.workers.worker_process import WorkerProcess
 from comity.errors import StorageError
 from comity.frontier import Run, State, View, has_begun
-from comity.frontier.sqlite.parcels import Neighbours, pending
+from comity.frontier.sqlite.store import Neighbours, pending
 
 
 class InFolder:
