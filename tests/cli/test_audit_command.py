@@ -227,6 +227,13 @@ def test_row_groups_are_read_together_until_they_are_many(tmp_path: Path) -> Non
         list(sources.pieces([tmp_path / "x.parquet"], 6))
 
 
+@pytest.mark.parametrize("words", [("--at", "2026-05-01"), ("--dialects", "google"), ("--wide",), ("--parts",)])
+def test_an_option_about_urls_is_not_ignored_where_none_are_given(words: tuple[str, ...], tmp_path: Path) -> None:
+    run = comity("audit", "--robots", str(written(tmp_path)), *words, cwd=tmp_path)
+    assert run.returncode == 64
+    assert f"{words[0]} is about answers for URLs" in run.stderr
+
+
 def test_ray_that_is_missing_or_not_there_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "u.txt").write_text(URLS[0], "utf-8")
     audit = ("audit", "u.txt", "--robots", str(written(tmp_path)), "-o", "out.parquet")

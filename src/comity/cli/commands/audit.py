@@ -87,6 +87,10 @@ def audit(
         raise InvalidSetting("name the file to write by -o, such as out.parquet")
     if output is not None and not changes and target is not None:
         _check_name(output, keep_parts=keep_parts)
+    if target is None or changes:
+        for name, value in (("--at", at), ("--dialects", dialects), ("--wide", wide), ("--parts", keep_parts)):
+            if value:
+                raise InvalidSetting(f"{name} is about answers for URLs: name files with URLs, without --changes")
     if wide and keep_parts:
         raise InvalidSetting("--wide joins the parts: leave out --parts")
     moment = None if at is None else _time(at)
