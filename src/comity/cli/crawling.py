@@ -3,7 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,12 +22,12 @@ from comity.cli.logs import logging_to
 from comity.cli.metrics import serving
 from comity.cli.options import as_typed, loaded
 from comity.cli.summary import sum_up
-from comity.cli.terminal import complain, say
+from comity.cli.terminal import complain, say, unwaited
 from comity.configuration import Configuration, every_setting
 from comity.crawler import Crawler, CrawlSettings
 from comity.crawler.places.crawl_at import crawl_at
 from comity.crawler.plugins import SchemaExpander, look_in
-from comity.crawler.progress.stats import shown
+from comity.crawler.progress.stats import Stats, shown
 from comity.crawler.run import checkpoint
 from comity.crawler.run.checkpoint import Begun
 from comity.crawler.sharding.shards import is_sharded, manifest_of, shards_for, stored_in
@@ -121,9 +121,9 @@ def crawled(given: dict[str, Any]) -> Exit:
         raise StorageError(f"the current folder cannot be used: {error.strerror}", hint="change to one") from error
     with ExitStack() as stack:
         crawler, client_settings = _crawler(typed, expander, configuration, seeds, stack)
-        folder, report, quiet = crawler.folder, typed.report, typed.quiet
-        if report is not None:
-            _check_writable(report, folder)
+        quiet = typed.quiet
+        if typed.report is not None:
+            _check_writable(typed.report, crawler.folder)
         shown_on = console if typed.verbose else None
         stack.enter_context(logging_to(typed.log, shown_on, level=process.level_of(typed.verbose)))
         if typed.metrics is not None:
@@ -133,23 +133,31 @@ def crawled(given: dict[str, Any]) -> Exit:
         if typed.dashboard is not None:
             from comity.web.serving import dashboard  # late: needs an extra
 
-            where = typed.store or str(folder)
+            where = typed.store or str(crawler.folder)
             page = stack.enter_context(dashboard(where, typed.dashboard, crawler.policy, client_settings))
             complain(f"dashboard at {page}")
         if lacks_compiled() and not quiet:
             complain(INTERPRETED)
         stats = process.run(crawler, None if typed.as_json or quiet else console)
+    with (
+        unwaited("stdout") if crawler.stopped else nullcontext()
+    ):  # who ended it does not wait for a terminal that hangs
+        return _summed_up(crawler, stats, typed)
+
+
+def _summed_up(crawler: AnyCrawl, stats: Stats, typed: CrawlOptions) -> Exit:
+    """Print the summary, and write the report."""
     some_may_fail = typed.ok_if_some_failed
     code = sum_up(crawler, stats, as_json=typed.as_json, resumable=not typed.demo, ok_if_some_failed=some_may_fail)
-    if report is not None:
+    if typed.report is not None:
         from comity.audit.report import write  # late: few want one, and it takes time
 
-        for words in write(folder, report, store=typed.store):
+        for words in write(crawler.folder, typed.report, store=typed.store):
             complain(words)
         if typed.as_json:
-            complain(f"report in {report}")
+            complain(f"report in {typed.report}")
         else:
-            say(f"{'report in':20}{'':>12}  {report}")
+            say(f"{'report in':20}{'':>12}  {typed.report}")
     return code
 
 

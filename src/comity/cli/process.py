@@ -4,7 +4,6 @@ import asyncio
 import ctypes
 import gc
 import logging
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from rich.console import Console
 
 from comity.cli.logs import logging_to
 from comity.cli.progress import watch
-from comity.cli.terminal import complain, is_read, tell, unwaited
+from comity.cli.terminal import complain, tell, unwaited
 from comity.crawler import Stats
 from comity.crawler.plugins import look_in
 from comity.crawler.workers.sharded import AnyCrawl
@@ -83,10 +82,7 @@ def run(crawler: AnyCrawl, console: Console | None) -> Stats:
     """Run a crawl, shown on the console, until it ends or a signal ends it."""
     tune()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        stats = runner.run(_run(crawler, console))
-    if crawler.stopped and not is_read(sys.stdout):  # who ended it does not wait for a terminal that hangs
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return stats
+        return runner.run(_run(crawler, console))
 
 
 async def _run(crawler: AnyCrawl, console: Console | None) -> Stats:

@@ -6,7 +6,6 @@ Every line for people goes through here; JSON escapes such characters by itself.
 import io
 import json
 import os
-import select
 import stat
 import sys
 import threading
@@ -139,29 +138,22 @@ class Unwaited(io.TextIOBase):
 
 
 @contextmanager
-def unwaited() -> Iterator[None]:
-    """Have nothing wait in the block for who reads standard error, be it a terminal or another program."""
-    before, waits = sys.stderr, False
+def unwaited(name: str = "stderr") -> Iterator[None]:
+    """Have nothing wait in the block for who reads a standard stream, be it a terminal or another program."""
+    before, waits = getattr(sys, name), False
     with suppress(OSError, ValueError):  # one that has no number is no stream of the system's
         waits = os.name == "posix" and not stat.S_ISREG(os.fstat(before.fileno()).st_mode)
     if not waits:
         yield
         return
     before.flush()
-    stream = sys.stderr = Unwaited(before)
+    stream = Unwaited(before)
+    setattr(sys, name, stream)
     try:
         yield
     finally:
-        sys.stderr = before
+        setattr(sys, name, before)
         stream.drain()
-
-
-def is_read(stream: TextIO) -> bool:
-    """Whether a stream takes anything now, or soon."""
-    try:
-        return bool(select.select([], [stream.fileno()], [], READ_WITHIN)[1])
-    except (OSError, ValueError):
-        return True
 
 
 def take_streams() -> None:
