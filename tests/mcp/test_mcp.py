@@ -15,6 +15,7 @@ import pytest
 from agents import agent, client_of, over_a_pipe, over_http, posted, refused, service
 from aiohttp import web
 from commands import comity, complaint
+from pdfs import made
 from sites import HANGS, Site
 
 from comity.mcp import first_answer
@@ -315,6 +316,20 @@ def test_a_budget_is_never_exceeded_and_the_parts_are_the_whole(site: Site, most
             joined = "".join(parts)
             assert whole.startswith(joined)
             assert cursor is not None or whole == joined
+
+    run(session())
+
+
+def test_chunks_of_a_pdf_lead_to_their_pages(site: Site) -> None:
+    pytest.importorskip("pypdfium2", reason="pip install 'comity[pdf]'")
+    body = made([(24, 50, "Of lamps"), (10, 100, "Oil burns.")], [(16, 50, "Gas"), (10, 80, "It hisses.")])
+    site.set("/lamps.pdf", body, content_type="application/pdf")
+
+    async def session() -> None:
+        async with agent(service()) as client:
+            values = await told(client, "fetch", url=site.url("/lamps.pdf"), pieces="chunks")
+            found = [each["url"].partition("#")[2] for each in values["from_site"]["pieces"]]
+            assert found == ["page=1", "page=2"]
 
     run(session())
 

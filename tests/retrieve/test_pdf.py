@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import ALLOW, comity
+from pdfs import made
 from sites import Site
 
 from comity.errors import ExtractionFailed
@@ -14,33 +15,6 @@ from comity.retrieve.documents import read_body
 
 pytest.importorskip("pypdfium2", reason="pip install 'comity[pdf]'")
 URL = "https://example.com/lamps.pdf"
-
-
-def made(*pages: list[tuple[float, float, str]], more: str = "", info: str = "(Of lamps)") -> bytes:
-    """A PDF whose pages hold lines of text: size, distance from the top in points, words."""
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
-    kids = []
-    for lines in pages:
-        text = "\n".join(f"BT /F1 {size} Tf 72 {800 - top} Td ({words}) Tj ET" for size, top, words in lines)
-        objects.append(f"<< /Length {len(text)} >>\nstream\n{text}\nendstream")
-        objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {len(objects)} 0 R "
-            "/Resources << /Font << /F1 3 0 R >> >> >>"
-        )
-        kids.append(f"{len(objects)} 0 R")
-    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
-    objects.append(f"<< /Title {info} /Author (Ada Keeper) /CreationDate (D:20240517120000Z) >>")
-    out = "%PDF-1.4\n"
-    places = []
-    for number, each in enumerate(objects, start=1):
-        places.append(len(out))
-        out += f"{number} 0 obj\n{each}\nendobj\n"
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    start = len(out)
-    out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
-    size = len(objects)
-    out += f"trailer\n<< /Size {size + 1} /Root 1 0 R /Info {size} 0 R {more} >>\nstartxref\n{start}\n%%EOF"
-    return out.encode("latin-1")
 
 
 ENCRYPTED = f"/Encrypt << /Filter /Standard /V 1 /R 2 /P -1 /O ({'x' * 32}) /U ({'y' * 32}) >>"
@@ -152,6 +126,23 @@ def test_what_takes_too_much_memory_or_time_ends_with_its_process(monkeypatch: p
         assert len(page.markdown) <= pdf.MAX_TEXT + 1000
 
 
+@pytest.mark.parametrize("seconds", [pdf.SECONDS, 0])
+def test_a_page_that_is_damaged_or_comes_too_late_takes_no_other_with_it(
+    seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pdf, "SECONDS", seconds)
+    at = TWO.rindex(b"/Type /Page ")
+    answer = pdf._answer(TWO[:at] + b"/Type /Gone " + TWO[at + len(b"/Type /Page ") :])
+    assert answer["markdown"].startswith("# Of lamps")
+    assert answer["truncated"]
+
+
+def test_a_title_that_is_no_text_is_left_out() -> None:
+    page = read_body(made([(10, 50, "Oil")], info="<FEFFD83DD83D0041>"), URL, "application/pdf")
+    assert page is not None
+    assert (page.markdown, page.metadata.title) == ("Oil\n", None)
+
+
 def test_more_text_than_is_taken_is_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [pdf._Line("word " * 20, 10.0, 100.0 - number, 0) for number in range(100)]
     monkeypatch.setattr(pdf, "MAX_TEXT", 1000)
@@ -166,3 +157,17 @@ def test_a_pdf_is_fetched_as_markdown(site: Site, tmp_path: Path) -> None:
     assert told.stdout.startswith("# Of lamps\n\nOil burns slowly, all the night.\n"), told.stderr
     assert comity("crawl", site.url("/lamps.pdf"), "-o", "out", *ALLOW, cwd=tmp_path).returncode == 0
     assert "It hisses." in comity("pages", "out", "--markdown", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize("form", ["jsonl", "markdown"])
+def test_pages_of_a_crawl_have_chunks_by_their_page_and_tell_what_could_not_be_read(
+    form: str, site: Site, tmp_path: Path
+) -> None:
+    site.link("/", "/lamps.pdf", "/damaged.pdf")
+    site.set("/lamps.pdf", TWO, content_type="application/pdf")
+    site.set("/damaged.pdf", TWO[:300], content_type="application/pdf")
+    words = ("--format", form, "-o", "out", "--delay", "0", *ALLOW)
+    assert comity("crawl", site.url("/"), *words, cwd=tmp_path).returncode == 0
+    told = comity("pages", "out", "--chunks", "300", cwd=tmp_path)
+    assert site.url("/lamps.pdf#page=2") in told.stdout
+    assert f"{site.url('/damaged.pdf')}: the PDF is damaged" in told.stderr

@@ -52,6 +52,22 @@ def test_each_item_becomes_a_record_of_the_types_stated() -> None:
         ("number", "0.125", 0.125),
         ("number", "-3,5 °C", -3.5),
         ("number", "none", None),
+        ("number", "-0.125", -0.125),
+        ("number", ".5 l", 0.5),
+        ("number", "4.5 5 stars", 4.5),
+        ("number", "4, 5 and 6", 4.0),
+        ("number", "$12<sup>99</sup>", 12.0),
+        ("number", "<b>1</b>,<i>299</i>.50", 1299.5),
+        ("number", "1’234’567,89", 1234567.89),
+        ("number", "A-5", 5.0),
+        ("number", "1.2.3", None),
+        ("number", "12.05.2024", None),
+        ("integer", "9007199254740993", 9007199254740993),
+        ("integer", "9223372036854775808", None),
+        ("integer", "2.0", 2),
+        ("date", "2024-02-31", None),
+        ("date", "1850-01-02", "1850-01-02"),
+        ("text", "Java<b>Script</b> of<br>old<style>p {}</style>", "JavaScript of old"),
         ("number", "9" * 400, None),
         ("integer", "9" * 400, None),
         ("integer", "12 lamps", 12),
@@ -88,12 +104,26 @@ def test_what_does_not_fit_is_told(html: str, why: str) -> None:
         ({"fields": {"a": {"css": "p", "typ": "text"}}}, "'typ' is not understood"),
         ({"fields": {"a": {"css": "p", "type": "money"}}}, "'money' is not one of text"),
         ({"fields": {"a": "p["}}, "is not a CSS selector"),
+        ({"fields": {"a": {"css": None}}}, "is not a CSS selector"),
+        ({"fields": {"a": {"css": "p", "list": "no"}}}, "a: list is 'no' and not true or false"),
         ({"item": "p", "fields": {"a": "p"}}, "'item' is unknown"),
     ],
 )
 def test_a_schema_that_is_none_is_refused_by_the_name_of_the_field(given: Any, word: str) -> None:
     with pytest.raises(InvalidSetting, match=word.replace("(", r"\(")):
         Schema(given)
+
+
+def test_an_attribute_without_a_value_is_there() -> None:
+    schema = Schema({"items": "input", "fields": {"on": {"attribute": "checked", "type": "boolean"}}})
+    assert schema.read("<input checked><input>", URL).records == ({"on": True}, {"on": False})
+
+
+def test_items_that_are_left_out_because_there_are_too_many_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("comity.retrieve.schemas.MOST_ITEMS", 2)
+    found = Schema({"items": "b", "fields": {"a": ""}}).read("<b>1</b><b>2</b><b>3</b>", URL)
+    assert len(found.records) == 2
+    assert found.misfit == "3 elements match 'b'; the first 2 are read"
 
 
 def test_records_of_a_page_on_the_command_line(site: Site, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ class PageText:
     removed: dict[str, int] = field(default_factory=dict)
     heading_ids: tuple[tuple[str, str], ...] = ()
     folded: tuple[str, ...] = ()
+    page_starts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

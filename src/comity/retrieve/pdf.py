@@ -8,8 +8,10 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 
@@ -33,8 +35,8 @@ _NUMBER: Final = re.compile(r"(?:\w+ )?(\d{1,4}) ?(?:/|of|de|di|sur|van|von) ?(\
 
 
 class PdfText(NamedTuple):
-    """What was read: Markdown, where each page begins in it, whether a bound cut it, and what the file says of itself
-    (`title`, `author`, `created`)."""
+    """What was read: Markdown, where each page begins in it, whether a bound cut it or a page is damaged, and what the
+    file says of itself (`title`, `author`, `created`)."""
 
     markdown: str
     pages: tuple[int, ...]
@@ -75,31 +77,49 @@ class _Line(NamedTuple):
     page: int
 
 
-def _lines(document: Any, raw: Any) -> Iterator[_Line]:
+def _lines(document: Any) -> tuple[list[_Line], int]:
+    """The lines of the pages, and how many pages were read: no damaged one, and none once most of the time is over."""
+    from pypdfium2 import PdfiumError
+
+    enough = time.monotonic() + 0.8 * SECONDS
+    lines: list[_Line] = []
+    read = 0
+    for number in range(min(len(document), MAX_PAGES)):
+        if time.monotonic() > enough and read:
+            break
+        with suppress(PdfiumError):
+            text = document[number].get_textpage()
+            lines += _lines_of(text, number)
+            text.close()
+            read += 1
+    return lines, read
+
+
+def _lines_of(text: Any, number: int) -> Iterator[_Line]:
     import ctypes
 
+    from pypdfium2 import raw
+
     edges = [ctypes.c_double() for _ in range(4)]
-    for number in range(min(len(document), MAX_PAGES)):
-        text = document[number].get_textpage()
-        sizes: Counter[float] = Counter()
-        chars: list[str] = []
-        top = 0.0
-        count = text.count_chars()
-        for at in range(count + 1):
-            code = raw.FPDFText_GetUnicode(text, at) if at < count else 10
-            if hyphen := chr(code) in _HYPHENS:
-                chars.append(chr(code))
-            if hyphen or code in (10, 13):
-                if words := " ".join("".join(chars).split()):
-                    yield _Line(words, sizes.most_common(1)[0][0], top, number)
-                sizes, chars = Counter(), []
-            elif code:
-                if not chars:
-                    raw.FPDFText_GetCharBox(text, at, *map(ctypes.byref, edges))
-                    top = edges[3].value
-                chars.append(chr(code))
+    sizes: Counter[float] = Counter()
+    chars: list[str] = []
+    top = 0.0
+    count = text.count_chars()
+    for at in range(count + 1):
+        code = raw.FPDFText_GetUnicode(text, at) if at < count else 10
+        if hyphen := chr(code) in _HYPHENS:
+            chars.append(chr(code))
+        if hyphen or code in (10, 13):
+            if sizes and (words := " ".join("".join(chars).split())):
+                yield _Line(words, sizes.most_common(1)[0][0], top, number)
+            sizes, chars = Counter(), []
+        elif code:
+            if not chars:
+                raw.FPDFText_GetCharBox(text, at, *map(ctypes.byref, edges))
+                top = edges[3].value
+            if not chars or chars[-1].isspace():  # of each word: asking takes as long as all else
                 sizes[round(raw.FPDFText_GetFontSize(text, at) * 2) / 2] += 1
-        text.close()
+            chars.append(chr(code))
 
 
 def _written(lines: list[_Line], pages: int) -> tuple[str, list[int], bool]:
@@ -163,10 +183,17 @@ def _answer(body: bytes) -> dict[str, Any]:
     except pypdfium2.PdfiumError as error:
         return {"error": "is encrypted" if "assword" in str(error) else "is damaged"}
     pages = min(len(document), MAX_PAGES)
-    markdown, starts, cut = _written(list(_lines(document, pypdfium2.raw)), pages)
-    said = document.get_metadata_dict(skip_empty=True)
-    kept = {"title": said.get("Title", ""), "author": said.get("Author", ""), "created": said.get("CreationDate", "")}
-    return {"markdown": markdown, "pages": starts, "truncated": cut or len(document) > MAX_PAGES, "said": kept}
+    lines, read = _lines(document)
+    if not read:
+        return {"error": "is damaged"}
+    markdown, starts, cut = _written(lines, pages)
+    said = {"title": "Title", "author": "Author", "created": "CreationDate"}
+    for name, key in said.items():
+        try:
+            said[name] = document.get_metadata_value(key)
+        except UnicodeError:  # half a character, say
+            said[name] = ""
+    return {"markdown": markdown, "pages": starts, "truncated": cut or read < len(document), "said": said}
 
 
 def _main() -> None:

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 from selectolax.lexbor import LexborHTMLParser
@@ -21,9 +22,20 @@ from comity.errors import InvalidSetting
 from comity.retrieve.metadata.days import day_of
 from comity.retrieve.page.bounds import bounded
 
-_NUMBER: Final = re.compile(r"[-+−]?\d[\d.,\s'’]*")
+_NUMBER: Final = re.compile(
+    r"((?<!\w)[-+−])?(?:(\d{1,3}(?:[\s'’]\d{3})+)(?!\d)(?:[.,](\d+))?|(\d+(?:[.,]\d+)*|(?<!\w)\.\d+))"
+)
+"""A sign; a number in groups with spaces, and its decimals; any other number."""
+_WHOLE: Final = re.compile(r"\d*|\d{1,3}(?:[.,]\d{2,3})*[.,]\d{3}")
+_UNSEEN: Final = frozenset(("script", "style", "template"))
+_IN_WORDS: Final = frozenset(
+    "-comment a abbr b bdi bdo cite code data del dfn em font i ins kbd mark q s samp small span strong sub time tt u"
+    " var wbr".split()
+)
+"""Elements that divide no word. `sup` does: in `$12<sup>99</sup>` it is no more of the same number."""
 MOST_ITEMS: Final = 10_000
 """Records of a page."""
+_LONGEST_INTEGER: Final = 20  # characters of what a column of integers can hold, with a sign
 _KEYS: Final = frozenset(("css", "attribute", "type", "list", "optional"))
 
 
@@ -85,16 +97,19 @@ class Schema:
         kind = stated.get("type", "text")
         if not isinstance(kind, str) or kind not in TYPES:
             raise InvalidSetting(f"schema: {name}: type {kind!r} is not one of {', '.join(TYPES)}")
-        css, attribute = str(stated.get("css", "")), stated.get("attribute")
+        css, attribute = stated.get("css", ""), stated.get("attribute")
         if not isinstance(attribute, str | None):
             raise InvalidSetting(f"schema: {name}: attribute {attribute!r} is not a name")
+        for key in ("list", "optional"):
+            if not isinstance(stated.get(key, False), bool):
+                raise InvalidSetting(f"schema: {name}: {key} is {stated[key]!r} and not true or false")
         self._check(name, css)
         return _Field(name, css, attribute, kind, bool(stated.get("list")), bool(stated.get("optional")))
 
     @staticmethod
-    def _check(name: str, css: str) -> None:
+    def _check(name: str, css: Any) -> None:
         try:
-            if css:
+            if css != "":
                 LexborHTMLParser("<p>").css(css)
         except Exception as error:
             raise InvalidSetting(f"schema: {name}: {css!r} is not a CSS selector ({error})") from None
@@ -109,9 +124,11 @@ class Schema:
         base = tree.css_first("base[href]")
         start = urls.join(url, base.attributes.get("href") or "") if base is not None else None
         top = tree.root
-        found = (tree.css(self._items) if self._items else [top] if top is not None else [])[:MOST_ITEMS]
+        found = tree.css(self._items) if self._items else [top] if top is not None else []
         records, misfit = [], None if found else f"nothing matches {self._items!r}"
-        for item in found:
+        if len(found) > MOST_ITEMS:
+            misfit = f"{len(found):,} elements match {self._items!r}; the first {MOST_ITEMS:,} are read"
+        for item in found[:MOST_ITEMS]:
             record, lacks = self._record(item, start or url)
             if lacks is None:
                 records.append(record)
@@ -125,7 +142,9 @@ class Schema:
             nodes = item.css(field.css) if field.css else [item]
             texts = [_text(node, field.attribute) for node in nodes]
             if field.type == "boolean":
-                record[field.name] = bool(nodes) if field.attribute is None else any(each is not None for each in texts)
+                record[field.name] = any(
+                    field.attribute is None or field.attribute in each.attributes for each in nodes
+                )
                 continue
             values = [value for each in texts if each and (value := TYPES[field.type](each, base)) is not None]
             if field.list:
@@ -143,31 +162,58 @@ def _text(node: Any, attribute: str | None) -> str | None:
     if attribute is not None:
         stated: str | None = node.attributes.get(attribute)
         return stated
-    return " ".join(node.text(separator=" ").split())
+    parts: list[str] = []
+    todo = [node]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, str):
+            parts.append(each)
+        elif each.tag == "-text":
+            parts.append(each.text_content or "")
+        elif each.tag not in _UNSEEN:
+            edge = "" if each.tag in _IN_WORDS else " "
+            todo += [edge, *reversed(list(each.iter(include_text=True))), edge]
+    return " ".join("".join(parts).split())
 
 
-def _number(text: str, _: str = "") -> float | None:
-    """The first number: `1,299.00`, `1.299,00` and `1 299` alike; one separator before three figures groups."""
+def _decimal(text: str) -> tuple[str, str] | None:
+    """The first number, as its whole part with a sign and its decimals: of `1,299.50`, `1.299,50` and `1 299,5` alike.
+    One separator before three figures groups; what is no number (`1.2.3`, `12.05.2024`) is none.
+    """
     match = _NUMBER.search(text)
     if match is None:
         return None
-    digits = re.sub(r"[\s'’]", "", match[0]).replace("−", "-").rstrip(".,")
-    last = max(digits.rfind("."), digits.rfind(","))
-    if last >= 0:
-        mark, other = digits[last], "," if digits[last] == "." else "."
-        grouped = digits.count(mark) > 1 or (other not in digits and len(digits) - last == 4 and digits[0] != "0")
-        digits = digits.replace(other, "")
-        digits = digits.replace(mark, "") if grouped else digits.replace(mark, ".")
-    try:
-        number = float(digits)
-    except ValueError:
-        return None
+    sign, whole, decimals, other = match.groups()
+    if other is not None:
+        last = max(other.rfind("."), other.rfind(","))
+        whole, decimals = (other[:last], other[last + 1 :]) if last >= 0 else (other, "")
+        mark = other[last]
+        if mark in whole or (len(decimals) == 3 and whole.isdigit() and whole.strip("0")):
+            whole, decimals = other, ""
+        if _WHOLE.fullmatch(whole) is None:
+            return None
+    return ("-" if sign in ("-", "−") else "") + (re.sub(r"\D", "", whole) or "0"), decimals or ""
+
+
+def _number(text: str, _: str = "") -> float | None:
+    found = _decimal(text)
+    number = float(".".join(found)) if found is not None else math.inf
     return number if math.isfinite(number) else None  # JSON has no infinity
 
 
 def _integer(text: str, _: str) -> int | None:
-    number = _number(text)
-    return int(number) if number is not None and number == int(number) else None
+    whole, decimals = _decimal(text) or ("", "")
+    if not whole or decimals.strip("0") or len(whole) > _LONGEST_INTEGER:
+        return None
+    return int(whole) if -(2**63) <= int(whole) < 2**63 else None
+
+
+def _date(text: str, _: str) -> str | None:
+    found = day_of(text) or text.strip()[:10]
+    try:
+        return date.fromisoformat(found).isoformat()
+    except ValueError:
+        return None
 
 
 TYPES: Final[dict[str, Callable[[str, str], Any]]] = {
@@ -175,7 +221,7 @@ TYPES: Final[dict[str, Callable[[str, str], Any]]] = {
     "number": _number,
     "integer": _integer,
     "boolean": lambda _, __: True,
-    "date": lambda text, _: day_of(text) or None,
+    "date": _date,
     "url": lambda text, base: urls.join(base, text),
 }
 """What a field may be, and how it is read of a text: `boolean` says whether there is such an element or attribute."""

@@ -65,14 +65,14 @@ def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) 
 
     read: ExtractedPage | None
     if isinstance(written := record.get("markdown"), str):  # the crawl's output is Markdown
-        known = {name: record[name] for name in ("heading_ids", "folded") if name in record}
+        known = {name: record[name] for name in ("heading_ids", "folded", "page_starts") if name in record}
         read = ExtractedPage(written, (), False, url=record["url"], **known)
-    elif "markdown" in record:
-        return
     else:
-        values, read = as_markdown(record)
+        values, read = as_markdown(record) if "markdown" not in record else ({}, None)
         record |= values
     if read is None:
+        if problem := record.get("problem"):
+            complain(problem)
         return
     said = {name: record.get(name) for name in FRONT} | {"usage": preferences(record)}
     if tokens is not None:

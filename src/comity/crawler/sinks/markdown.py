@@ -73,6 +73,7 @@ def as_markdown(record: Mapping[str, Any], body: bytes | None = None) -> tuple[d
         "markdown": read.markdown if read is not None else None,
         "heading_ids": read.heading_ids if read is not None else (),
         "folded": read.folded if read is not None else (),
+        "page_starts": read.page_starts if read is not None else (),
         "problem": problem,
     }
     return values, read

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Annotated, Any, Final, Literal
 
 from comity.mcp.answers import Unanswerable, answer, as_text, short
@@ -135,6 +136,7 @@ def page_of(retrieved: Retrieved) -> PageText:
     markdown, left = clean_markdown(
         retrieved.markdown, retrieved.hidden, removed, as_served=retrieved.evidence.conversion == "unchanged"
     )
+    pages = [retrieved.markdown[start:end] for start, end in pairwise((*retrieved.page_starts, None))]
     fields = {name: getattr(retrieved.metadata, name) for name in _FIELDS}
     said = {
         "media_type": short(retrieved.media_type, 100),
@@ -151,6 +153,7 @@ def page_of(retrieved: Retrieved) -> PageText:
         markdown=markdown,
         heading_ids=tuple((clean(words, removed), clean(name, removed)) for words, name in retrieved.heading_ids),
         folded=tuple(clean(words, removed) for words in retrieved.folded),
+        page_starts=tuple(accumulate((len(clean(page, Counter())) for page in pages[:-1]), initial=0)) if pages else (),
         ours={
             "kind": retrieved.kind,
             "quality": _Quality(
@@ -165,7 +168,8 @@ def page_of(retrieved: Retrieved) -> PageText:
 
 def _pieces(page: PageText, kind: PieceKind) -> list[dict[str, Any]]:
     """The pieces of a page in order; of a passage not the text, which stands in the Markdown."""
-    taken = ExtractedPage(page.markdown, (), False, url=page.url, heading_ids=page.heading_ids, folded=page.folded)
+    known = {name: getattr(page, name) for name in ("url", "heading_ids", "folded", "page_starts")}
+    taken = ExtractedPage(page.markdown, (), False, **known)
     found: list[dict[str, Any]] = taken.pieces([kind])[kind]
     if kind == "sections":
         flat: list[dict[str, Any]] = []
