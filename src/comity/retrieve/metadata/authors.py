@@ -9,25 +9,20 @@ from urllib.parse import urlsplit
 
 from comity.retrieve.metadata import json_ld
 from comity.retrieve.metadata.json_ld import Object
-from comity.retrieve.metadata.page import Field, Page, Piece
-from comity.retrieve.metadata.titles import inside
-from comity.retrieve.page.tree import Node, Text, ordered
+from comity.retrieve.metadata.page import Field, Page, Piece, Source
+from comity.retrieve.page.tree import Node, ordered
 
 METAS: Final = tuple(
     "author article:author parsely-author sailthru.author dc.creator dcterms.creator byl citation_author"
     " article:author_name authors og:article:author article.author cxenseparse:author twitter:data1".split()
 )
-_LAST_FIRST: Final = ("citation_author", "dc.creator", "dcterms.creator")
 _BYLINE: Final = re.compile(
     r"\b(?:by-?line|author|writer|contributor|posted-by|username|user-name|poster)\b|author(?:[-_]*name|__)|byline|username"
 )
 _NAMING: Final = "a span div p strong h3 h4 h5 address cite li td dt section aside".split()
 _OF_AUTHORS: Final = ("author", "byline", "user", "poster", "by-line")
 _NO_NAMES: Final = re.compile(r"comment|form|label|input|related|author\w*[-_]+\w*(?:role|title|position|desc|bio|job)")
-_BESIDE: Final = {"nav", "aside", "footer"}
 _WORD: Final = re.compile(r"\w+")
-_BEGINS: Final = re.compile(r"written|posted|authored|by|von|par|por|di|door|av|af|aut", re.IGNORECASE)
-_PERSON: Final = re.compile(r"(?:[A-Z][\w.'’-]*\s+){1,3}[A-Z][\w'’-]+")
 _LONGEST: Final = 120
 
 _BY: Final = re.compile(
@@ -65,7 +60,6 @@ _NOBODY: Final = re.compile(
     r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?)$",
     re.IGNORECASE,
 )
-_DATED: Final = re.compile(r"^[^|·•–—]*\b(?:19|20)\d\d\s*[|·•–—-]\s*")
 _SMALL: Final = re.compile(
     r"(?<!\S)(?!(?:de|del|della|di|da|van|von|der|den|la|le|el|al|bin|of|and|y|und)\b)[^\W\dA-Z_]"
 )
@@ -78,6 +72,7 @@ _PAGE_OF_PERSON: Final = re.compile(
 )
 """Addresses of persons; those of the second kind are only told by the name in them."""
 _SURE: Final = " Ada Keeper"
+_OTHER_TYPES: Final = frozenset(("WebPage", "Recipe", "Review"))
 
 
 def author(page: Page, about: Sequence[Piece]) -> Field | None:
@@ -93,12 +88,13 @@ def author(page: Page, about: Sequence[Piece]) -> Field | None:
             publishers |= {name.lower() for name in json_ld.words(publisher)}
     seen = _byline(about)
     anybody: Field | None = None
-    for each in _authors(page, about, seen):
-        if each.value.lower() not in publishers:
+    for values, source in _statements(page, about, seen):
+        each = Field(_names(values), source)
+        if each.value and each.value.lower() not in publishers:
             if anybody is not None and not _names_others([each.value], anybody):
                 return anybody
             return Field(", ".join(seen), "text") if seen and _names_others(seen, each) else each
-        anybody = anybody or each
+        anybody = anybody or (each if each.value else None)
     return anybody
 
 
@@ -110,45 +106,21 @@ def _names_others(seen: list[str], stated: Field) -> bool:
     return not shown <= told and (len(seen) > 1 or not told <= shown)
 
 
-def _authors(page: Page, about: Sequence[Piece], seen: list[str]) -> Iterator[Field]:
-    """Who is named, the surest first."""
-    for wanted in (json_ld.ARTICLES, json_ld.POSTS, frozenset(("WebPage", "Recipe", "Review"))):
-        for entry in page.data:
-            if wanted & set(json_ld.types(entry)):
-                names = _names(json_ld.words(_resolved(entry.get("author") or entry.get("creator"), page.data)))
-                if names:
-                    yield Field(names, "json-ld")
-    for name in METAS:
-        values = [
-            each for each in page.metas.get(name, "").split("\n") if not each.startswith(("http:", "https:", "@"))
-        ]
+def _statements(page: Page, about: Sequence[Piece], seen: list[str]) -> Iterator[tuple[Iterable[str], Source]]:
+    """Who is named, the surest source first."""
+    for wanted in (json_ld.ARTICLES, json_ld.POSTS, _OTHER_TYPES):
+        for entry in json_ld.of_types(page.data, wanted):
+            yield json_ld.words(_resolved(entry.get("author") or entry.get("creator"), page.data)), "json-ld"
+    for name in [each for each in METAS if each in page.metas]:
         if name == "twitter:data1" and "written by" not in page.metas.get("twitter:label1", "").lower():
             continue
-        if name in _LAST_FIRST:
-            values = [" ".join(reversed(each.split(", "))) if each.count(", ") == 1 else each for each in values]
-        if names := _names([each for each in values if page.site is None or each != page.site.value] or values):
-            yield Field(names, "meta")
-    host = ".".join((urlsplit(page.url).hostname or "").split(".")[-2:])
-    if names := _names(seen) or _names(_linked(about, host)):
-        yield Field(names, "text")
+        values = [each for each in page.metas[name].split("\n") if not each.startswith("@")]
+        yield [each for each in values if page.site is None or each != page.site.value] or values, "meta"
+    yield seen, "text"
+    yield _linked(page.url, about), "text"
     for node in _marked(page):
         pieces = page.within(node)
-        names = _names(_byline(pieces) or _first(pieces))
-        if names:
-            yield Field(names, "markup")
-    for node in page.tree.all("p", "span", "div", "small", "em", "i", "address", "h3", "h4", "h5", "h6", "li", "td"):
-        if len(node.children) <= 6 and not node.blocky and node not in page.hidden and not inside(node, _BESIDE):
-            shown = _byline(page.within(node)) if _BEGINS.match(_beginning(node)) else []
-            if shown and _PERSON.fullmatch(shown[0]):
-                yield Field(_names(shown), "text")
-
-
-def _beginning(node: Node) -> str:
-    """The first piece of text in an element that is not blank."""
-    for child in node.children:
-        if text := child.text.lstrip() if isinstance(child, Text) else _beginning(child):
-            return text
-    return ""
+        yield _byline(pieces) or _first(pieces), "markup"
 
 
 def _resolved(value: object, found: list[Object]) -> object:
@@ -195,8 +167,9 @@ def _byline(pieces: Sequence[Piece]) -> list[str]:
     return []
 
 
-def _linked(pieces: Sequence[Piece], host: str) -> list[str]:
-    """The names in the first link to what is a person's page by its address."""
+def _linked(url: str, pieces: Sequence[Piece]) -> list[str]:
+    """The names in the first link to what is a person's page of the site by its address."""
+    host = ".".join((urlsplit(url).hostname or "").split(".")[-2:])
     for at, (_, node) in enumerate(pieces):
         target = next((each.attributes.get("href", "") for each in node.around()[:3] if each.name == "a"), "")
         match = _PAGE_OF_PERSON.search(target)
@@ -234,7 +207,7 @@ def _listed(pieces: Sequence[Piece], at: int) -> list[str]:
 
 def _name_of(text: str) -> str:
     """A name without what follows it in a line; empty where that is none."""
-    text = _END.sub("", _BY.sub("", _DATED.sub("", text))).strip(" ,|:-").removesuffix(" and")
+    text = _END.sub("", _BY.sub("", text)).strip(" ,|:-").removesuffix(" and")
     if len(text.split()) > 7:
         text = text.partition(",")[0]
     count = len(text.split())

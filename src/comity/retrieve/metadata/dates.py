@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import Final
 from urllib.parse import urlsplit
 
 from comity.retrieve.metadata import json_ld
-from comity.retrieve.metadata.days import day_of, is_of_change, says_published
-from comity.retrieve.metadata.page import Field, Page, Piece
+from comity.retrieve.metadata.days import is_of_change, says_published
+from comity.retrieve.metadata.page import Field, Page, Piece, Source
 from comity.retrieve.metadata.titles import inside
 from comity.retrieve.page.tree import Node
 
@@ -28,7 +28,7 @@ _CHANGED: Final = ("article:modified_time", "og:updated_time", "datemodified", "
 _SAYS_PUBLISHED: Final = re.compile(
     r"publi(?:sh|cation).*(?:date|time)|(?:date|time).*(?:publi(?:sh|cation)|original)|original.*date"
 )
-_IN_SCRIPT: Final = re.compile(r"\"(?:datePublished|dateCreated|pub_date)\"\s*:\s*\"([^\"]{8,40})\"")
+_OTHER_TYPES: Final = frozenset(("WebPage", "Recipe", "VideoObject"))
 _TIMES: Final = re.compile("-.*(?:time|date)|(?:time|date).*-")  # elements of a site's own
 _BESIDE: Final = {"nav", "aside", "footer"}
 _YEAR: Final = re.compile(r"(?:19[89]|20[0-4]|25[3-9])\d|[٢۲२๒][٠۰०๐]")
@@ -47,8 +47,6 @@ _WORDS_OF_DATES: Final = re.compile(
 _OF_OTHERS: Final = re.compile(r"(?<![a-z-])(?:comments?|related|recommend\w*|teasers?)(?![a-z])", re.IGNORECASE)
 _PARTS: Final = re.compile(r"\s*[|•·–—»]\s*|\s+-\s+")
 
-Days = Callable[[str], str]
-
 
 def published(page: Page, about: Sequence[Piece], changed: Field | None) -> Field | None:
     """The day that the surest source states. What only machines are told gives way to an earlier day that readers see
@@ -58,16 +56,13 @@ def published(page: Page, about: Sequence[Piece], changed: Field | None) -> Fiel
         about: the texts about the heading.
         changed: when the page says that it was changed last.
     """
-
-    def day(text: str) -> str:
-        return day_of(text, day_first=page.day_first)
-
     in_url = _IN_URL.search(urlsplit(page.url).path.lower())
     parts = [each for each in in_url.groups() if each] if in_url else []
-    of_url = day("-".join(parts)) or day(" ".join(parts[::-1]))
-    seen = list(_seen(about, day))
+    of_url = page.day("-".join(parts)) or page.day(" ".join(parts[::-1]))
+    seen = list(_seen(page, about))
     first = next((each for each, kind in seen if not kind), "")
-    stated = next(_dates(page, of_url, first, day), changed)
+    statements = _statements(page, about, of_url, first)
+    stated = next((Field(that, source) for text, source in statements if (that := page.day(text))), changed)
     if stated is None:
         return None
     if of_url and stated.value != of_url and _are_near(stated.value, of_url):
@@ -81,10 +76,10 @@ def published(page: Page, about: Sequence[Piece], changed: Field | None) -> Fiel
 def modified(page: Page, stated: Iterable[object]) -> Field | None:
     """The day of the last change; `stated`: those that the page's data has."""
     for each in stated:
-        if isinstance(each, str) and (that := day_of(each, day_first=page.day_first)):
+        if isinstance(each, str) and (that := page.day(each)):
             return Field(that, "json-ld")
     for name in _CHANGED:
-        if (value := page.metas.get(name)) and (that := day_of(value, day_first=page.day_first)):
+        if that := page.day(page.metas.get(name, "")):
             return Field(that, "meta")
     return None
 
@@ -102,16 +97,14 @@ def _is_other(one: str, other: str) -> bool:
     return _are_near(one, other) or (one[:4] == other[:4] and one[5:7] == other[8:] and one[8:] == other[5:7])
 
 
-def _seen(pieces: Sequence[Piece], day: Days) -> Iterator[tuple[str, str]]:
+def _seen(page: Page, pieces: Sequence[Piece]) -> Iterator[tuple[str, str]]:
     """The days in texts, those nearest to the heading first, and whether each is of a change or of a sentence."""
     middle = next((at for at, piece in enumerate(pieces) if not piece.text), 0)
-    for at in sorted(range(len(pieces)), key=lambda at: abs(at - middle)):
-        text = pieces[at].text
-        if len(text) > _LONGEST or not _YEAR.search(text):
-            continue
+    dated = [at for at, piece in enumerate(pieces) if len(piece.text) <= _LONGEST and _YEAR.search(piece.text)]
+    for at in sorted(dated, key=lambda at: abs(at - middle)):
         before = " ".join(each.text for each in pieces[max(0, at - 4) : at])[-30:].replace(" ,", ",")
-        for part in _PARTS.split(text):
-            if that := day(part) or (day(f"{before} {part}") if len(part) < 10 else ""):
+        for part in _PARTS.split(pieces[at].text):
+            if that := page.day(part) or (page.day(f"{before} {part}") if len(part) < 10 else ""):
                 changed = is_of_change(part) or is_of_change(_YEAR.split(before)[-1], anywhere=True)
                 changed = changed and not says_published(part)
                 yield that, "change" if changed else "" if _stands_alone(part) else "sentence"
@@ -132,48 +125,32 @@ def _is_of_others(node: Node) -> bool:
     return _OF_OTHERS.search(f"{node.attributes.get('class', '')} {node.attributes.get('id', '')}") is not None
 
 
-def _dates(page: Page, of_url: str, seen: str, day: Days) -> Iterator[Field]:
-    """The days that a page states, the surest source first."""
+def _statements(page: Page, about: Sequence[Piece], of_url: str, seen: str) -> Iterator[tuple[str, Source]]:
+    """The texts that may say when a page was published, the surest source first."""
     tree, metas = page.tree, page.metas
-    for wanted in (json_ld.ARTICLES, json_ld.POSTS, frozenset(("WebPage", "Recipe", "VideoObject"))):
-        for entry in page.linked:
-            if wanted & set(json_ld.types(entry)):
-                for name in ("datePublished", "dateCreated", "uploadDate"):
-                    value = entry.get(name)
-                    if isinstance(value, str) and (that := day(value)):
-                        yield Field(that, "json-ld")
-    for name in (*_PUBLISHED, *(each for each in metas if _SAYS_PUBLISHED.search(each))):
-        if (value := metas.get(name)) and (that := day(value)):
-            yield Field(that, "meta")
-    for node in tree.all("time", "span", "meta", "div", "abbr") if tree.stating else ():
-        attributes = node.attributes
-        if attributes.get("itemprop", "").lower() in ("datepublished", "datecreated") and (
-            that := day(attributes.get("datetime") or attributes.get("content") or node.text()[:100])
-        ):
-            yield Field(that, "markup")
-    if of_url:
-        yield Field(of_url, "url")
+    for wanted in (json_ld.ARTICLES, json_ld.POSTS, _OTHER_TYPES):
+        for entry in json_ld.of_types(page.linked, wanted):
+            for name in ("datePublished", "dateCreated", "uploadDate"):
+                if isinstance(value := entry.get(name), str):
+                    yield value, "json-ld"
+    for name in (*_PUBLISHED, *filter(_SAYS_PUBLISHED.search, metas)):
+        if name in metas:
+            yield metas[name], "meta"
+    for node in tree.stating:
+        stated = node.attributes
+        if stated.get("itemprop", "").lower() in ("datepublished", "datecreated"):
+            yield stated.get("datetime") or stated.get("content") or node.text()[:100], "markup"
+    yield of_url, "url"
     times = [each for each in tree.named.get("time", ())[:30] if not any(map(_is_of_others, each.around()[:6]))]
     times = times or [node for name in tree.named if _TIMES.search(name) for node in tree.named[name][:5]]
     for node in [each for each in times if not _is_beside(each)][:5]:
-        if that := day(node.attributes.get("datetime") or node.attributes.get("ts", "")) or day(node.text()[:100]):
-            yield Field(that, "markup")
+        yield node.attributes.get("datetime") or node.attributes.get("ts", ""), "markup"
+        yield node.text()[:100], "markup"
     for node in (*tree.named.get("abbr", ())[:30], *tree.by_class.get("age", ())[:30]):
-        if that := day(node.attributes.get("title", "")):
-            yield Field(that, "markup")
-    if seen:
-        yield Field(seen, "text")
-    scripts = tree.named.get("script", ())[:50] if not page.linked else ()  # with JSON that is none
-    for text in (metas.get("parsely-page", ""), *(each.text() for each in scripts)):
-        if (match := _IN_SCRIPT.search(text)) and (that := day(match[1])):
-            yield Field(that, "json-ld")
-    body = list(_seen(page.within(tree.first("body") or tree.root, _MOST), day))
-    yield from (Field(each, "text") for each, kind in body if not kind)
-    title = tree.first("h1")
-    around = title.parent.parent if title is not None and title.parent is not None else None
-    if around is not None and (that := day(" ".join(piece.text for piece in page.within(around, 1500)))):
-        yield Field(that, "text")
-    yield from (Field(each, "text") for each, kind in body if kind == "change")
-    for node in times[:5]:
-        if that := day(node.attributes.get("datetime", "")):
-            yield Field(that, "markup")
+        yield node.attributes.get("title", ""), "markup"
+    yield seen, "text"
+    body = list(_seen(page, page.within(tree.first("body") or tree.root, _MOST)))
+    yield from ((each, "text") for each, kind in body if not kind)
+    yield " ".join(piece.text for piece in about), "text"
+    yield from ((each, "text") for each, kind in body if kind == "change")
+    yield from ((node.attributes.get("datetime", ""), "markup") for node in times[:5])

@@ -69,6 +69,7 @@ _FIRST: Final = re.compile(
     r"\b(?:published|posted|created|veröffentlicht|publiée?|publicado|pubblicato|gepubliceerd|опубликовано)\b",
     re.IGNORECASE,
 )
+_DIGIT: Final = re.compile(r"\d")
 _BUDDHIST: Final = 543  # years that Thailand counts more
 _COMPACT: Final = re.compile(r"(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:T?\d{4,6})?(?:Z|[+-]\d{4})?")
 _SINCE: Final = re.compile(r"(1[0-9]{9})(?:\d{3})?")
@@ -82,14 +83,16 @@ def day_of(text: str, *, day_first: bool = False) -> str:
         day_first: whether 3/4/2024 is a day of April, as everywhere but in the United States.
     """
     text = text[:2000].strip()
+    if not _DIGIT.search(text):
+        return ""
     if not text.isascii():
         text = text.translate(_DIGITS)
     if is_of_change(text) and (published := _FIRST.search(text)) is not None:
         later = day_of(text[published.start() :], day_first=day_first)
         if later:
             return later
-    if match := _COMPACT.fullmatch(text):
-        return as_day(match[1], match[2], match[3])
+    if (match := _ISO.match(text) or _COMPACT.fullmatch(text)) and (that := _as_day(match[1], match[2], match[3])):
+        return that
     if match := _SINCE.fullmatch(text):
         return datetime.fromtimestamp(int(match[1]), UTC).date().isoformat()
     found: list[tuple[int, str]] = []
@@ -98,13 +101,13 @@ def day_of(text: str, *, day_first: bool = False) -> str:
             named = match[month] if match[month].isdigit() else str(_MONTHS[match[month].lower()])
             if ". listopada" in match[0]:  # Croatian; without a full stop after the day, Polish and a month later
                 named = "10"
-            found.append((match.start(), as_day(match[year], named, match[number])))
+            found.append((match.start(), _as_day(match[year], named, match[number])))
     if match := _FIGURES.search(text) or _SHORT.search(text):
         first, second = match[1], match[3]
         american = match[2] != "." and not day_first and int(first) <= 12
         if not american and int(second) <= 12:
             first, second = second, first
-        found.append((match.start(), as_day(match[4] if len(match[4]) > 2 else f"20{match[4]}", first, second)))
+        found.append((match.start(), _as_day(match[4] if len(match[4]) > 2 else f"20{match[4]}", first, second)))
     return next((each for _, each in sorted(found) if each), "")
 
 
@@ -122,7 +125,7 @@ def says_published(text: str) -> bool:
     return _FIRST.search(text) is not None
 
 
-def as_day(year: str, month: str, number: str) -> str:
+def _as_day(year: str, month: str, number: str) -> str:
     """A day as `YYYY-MM-DD`; empty where there is none of that number."""
     year = str(int(year) - _BUDDHIST) if year >= "2500" else year
     return f"{year}-{int(month):02d}-{int(number):02d}" if 1 <= int(month) <= 12 and 1 <= int(number) <= 31 else ""

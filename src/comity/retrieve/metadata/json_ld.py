@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from html import unescape
 from typing import Any, Final
@@ -103,6 +103,11 @@ def types(entry: Object) -> list[str]:
     return [
         str(each).rpartition("/")[2].rpartition(":")[2] for each in (stated if isinstance(stated, list) else [stated])
     ]
+
+
+def of_types(found: Iterable[Object], wanted: Set[str]) -> list[Object]:
+    """The objects of one of these types."""
+    return [entry for entry in found if not wanted.isdisjoint(types(entry))]
 
 
 def entities(found: list[Object]) -> tuple[Entity, ...]:

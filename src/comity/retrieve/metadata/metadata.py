@@ -75,8 +75,6 @@ def read(tree: Tree, base: urls.Base, url: str, hidden: set[Node]) -> Metadata:
     language = _language(tree, metas)
     page = Page(tree, url, hidden, metas, linked, found, site, _says_days_first(language, metas, url))
     title, heading = titles.title(page)
-    for stated in (linked, found):
-        stated.sort(key=lambda entry: not _is_of_page(entry, url, title))
     about = page.about(heading)
     changed = dates.modified(page, _of_articles(found, "dateModified"))
     return Metadata(
@@ -93,14 +91,6 @@ def read(tree: Tree, base: urls.Base, url: str, hidden: set[Node]) -> Metadata:
         keywords=_keywords(metas, found),
         breadcrumbs=_breadcrumbs(tree, found, hidden),
     )
-
-
-def _is_of_page(entry: Object, url: str, title: Field | None) -> bool:
-    """Whether an object has the page's address or title, unlike those of teasers."""
-    named = (entry.get("url"), entry.get("@id"), entry.get("mainEntityOfPage"))
-    addresses = [each.get("@id") if isinstance(each, dict) else each for each in named]
-    headline = entry.get("headline")
-    return url in addresses or (title is not None and isinstance(headline, str) and plain(headline) == title.value)
 
 
 def _metas(tree: Tree) -> dict[str, str]:
@@ -121,8 +111,8 @@ def _metas(tree: Tree) -> dict[str, str]:
 def _site_name(metas: dict[str, str], found: list[Object]) -> Field | None:
     if name := metas.get("og:site_name") or metas.get("application-name"):
         return field(name, "meta")
-    for entry in found:
-        if "WebSite" in json_ld.types(entry) and (name := next(json_ld.words(entry.get("name")), "")):
+    for entry in json_ld.of_types(found, {"WebSite"}):
+        if name := next(json_ld.words(entry.get("name")), ""):
             return field(name, "json-ld")
     return None
 
@@ -164,8 +154,7 @@ def _language_of_text(tree: Tree) -> Field | None:
 
 def _of_articles(found: list[Object], name: str) -> Iterator[object]:
     """A property of the objects that are about the page, articles first."""
-    about = [entry for entry in found if json_ld.ARTICLES & set(json_ld.types(entry))]
-    about += [entry for entry in found if _ABOUT_PAGE & set(json_ld.types(entry))]
+    about = json_ld.of_types(found, json_ld.ARTICLES) + json_ld.of_types(found, _ABOUT_PAGE)
     return (entry[name] for entry in about if entry.get(name))
 
 
@@ -198,8 +187,8 @@ def _keywords(metas: dict[str, str], found: list[Object]) -> tuple[str, ...]:
 
 
 def _breadcrumbs(tree: Tree, found: list[Object], hidden: set[Node]) -> tuple[str, ...]:
-    for entry in found:
-        if "BreadcrumbList" in json_ld.types(entry) and isinstance(items := entry.get("itemListElement"), list):
+    for entry in json_ld.of_types(found, {"BreadcrumbList"}):
+        if isinstance(items := entry.get("itemListElement"), list):
             inner = [each.get("name") or each.get("item") for each in items if isinstance(each, dict)]
             names = (next(json_ld.words(each), "") for each in inner)
             if kept := tuple(name for name in names if name and "://" not in name):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
+from comity.retrieve.metadata.days import day_of
 from comity.retrieve.metadata.json_ld import Object, plain
 from comity.retrieve.page.tree import Node, Text, Tree
 
@@ -66,18 +67,23 @@ class Page:
     site: Field | None
     day_first: bool
 
+    def day(self, text: str) -> str:
+        """The first date in a text, or the one of publication in it; empty where there is none."""
+        return day_of(text, day_first=self.day_first)
+
     def about(self, heading: Node | None) -> list[Piece]:
         """The texts before and after a heading but what stands beside a page; an empty one for the heading itself."""
         if heading is None:
             return []
         before: list[Piece] = []
         after: list[Piece] = []
+        above, below = _BEFORE, _AFTER
         node = heading
-        while node.parent is not None and node.name != "body":
+        while node.parent is not None and node.name != "body" and (above > 0 or below > 0):
             siblings = node.parent.children
             at = siblings.index(node)
-            self._read(siblings[:at], node.parent, _BEFORE, before, backwards=True)
-            self._read(siblings[:at:-1], node.parent, _AFTER, after, backwards=False)
+            above = self._read(siblings[:at], node.parent, above, before, backwards=True)
+            below = self._read(siblings[:at:-1], node.parent, below, after, backwards=False)
             node = node.parent
         return [*reversed(before), Piece("", heading), *after]
 
@@ -89,10 +95,9 @@ class Page:
 
     def _read(
         self, nodes: Sequence[Node | Text], around: Node, most: int, found: list[Piece], *, backwards: bool
-    ) -> None:
-        """Add the texts of elements, from the last, up to a number of characters in all."""
+    ) -> int:
+        """Add the texts of elements, from the last, up to a number of characters in all; how many are left."""
         stack = [(each, around) for each in nodes[-_MOST_NODES:]]
-        most -= sum(len(piece.text) for piece in found)
         left = max(_MOST_NODES, most)
         while stack and most > 0 and left > 0:
             each, parent = stack.pop()
@@ -102,4 +107,5 @@ class Page:
                     found.append(Piece(text, parent))
                     most -= len(text)
             elif not each.skipped and each.name not in _PASSED and each not in self.hidden:
-                stack.extend((child, each) for child in (each.children if backwards else reversed(each.children)))
+                stack += [(child, each) for child in (each.children if backwards else reversed(each.children))]
+        return most

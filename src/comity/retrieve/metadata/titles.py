@@ -77,8 +77,8 @@ def title(page: Page) -> tuple[Field | None, Node | None]:
         return field(_first_part(_without_site(og, sites) or og), "meta"), named
     if stated:
         return field(_first_part(_without_site(stated, sites) or stated), "title"), named
-    for entry in page.data:
-        if json_ld.ARTICLES & set(json_ld.types(entry)) and (name := next(json_ld.words(entry.get("headline")), "")):
+    for entry in json_ld.of_types(page.data, json_ld.ARTICLES):
+        if name := next(json_ld.words(entry.get("headline")), ""):
             return field(name, "json-ld"), named
     named = next((node for node, text in texts.items() if node.name == "h1" and text), None)
     return field(texts[named] if named else "", "heading"), named
