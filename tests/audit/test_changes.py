@@ -37,3 +37,17 @@ def test_a_refresh_that_changed_content_is_told_from_one_that_changed_the_shell(
     changed, shell = found[site.url("/a")], found[site.url("/b")]
     assert changed["content_sha256"] != changed["previous_content_sha256"]
     assert shell["content_sha256"] == shell["previous_content_sha256"]
+
+
+def test_a_page_that_is_back_is_new_and_not_changed(site: Site, tmp_path: Path) -> None:
+    words = ("-o", "out", "--delay", "0", *ALLOW)
+    site.link("/", "/a")
+    site.set("/a", page("Oil burns slowly, and it burns long.", "Home"))
+    assert comity("crawl", site.url("/"), *words, cwd=tmp_path).returncode == 0
+    for state in ("Oil burns slowly, all through the night.", None, "Gas burns fast, and it hisses."):
+        status = 200 if state is not None else 410
+        site.set("/a", page(state or "", "Home"), status=status)
+        comity("crawl", "--refresh", *words, cwd=tmp_path)
+    told = comity("changes", "out", cwd=tmp_path).stdout
+    assert f"{site.url('/a')}  content changed (refresh 1)" in told
+    assert "refresh 3" not in told

@@ -88,6 +88,7 @@ def test_the_result_and_the_command_say_that_it_is_no_page(site: Site) -> None:
     [
         "<div id=app>Loading...</div>",
         "<app-root><p>Please wait…</app-root>",
+        f"<nav>{'<a href=/>Section</a> ' * 20}</nav><main><p>Loading...</p></main>",
         (
             f"<header><p>{'Home and shop and news and more ' * 9}</header><div id=root>Wird geladen</div>"
             f"<footer><p>{'Imprint and terms and contact ' * 9}</footer>"

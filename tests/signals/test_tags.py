@@ -29,7 +29,7 @@ def found(text: bytes) -> list[Found]:
     return [
         (name, tuple(sorted(({"href": said} if isinstance(said, str) else said).items())))
         for name, said in tags(text)
-        if name not in ("html", "title", "nosnippet", "script", "#h1")
+        if name not in ("html", "title", "nosnippet", "script", "#headings")
     ]
 
 
@@ -73,12 +73,13 @@ def titles(text: bytes) -> list[str]:
 @pytest.mark.parametrize(
     ("html", "noted"),
     [
-        (b"<p>1</p><h2>2</h2>", []),
+        (b"<p>1</p><h3>2</h3>", []),
         (
             b"<!-- <h1> --><H1 class=x>Not <b>found</b></h1><h1>2</h1>",
-            [("#h1", "<H1 class=x>Not <b>found</b></h1><h1>2</h1>")],
+            [("#headings", "<H1 class=x>Not <b>found</b></h1><h1>2</h1>")],
         ),
-        (b"<h1>" + 200 * "ü".encode(), [("#h1", "<h1>" + 148 * "ü")]),
+        (b"<h2>Nothing</h2><h1>x</h1>", [("#headings", "<h1>x</h1> <h2>Nothing</h2><h1>x</h1>")]),
+        (b"<h1>" + 200 * "ü".encode(), [("#headings", "<h1>" + 148 * "ü")]),
         (b"<div data-nosnippet><p DATA-NOSNIPPET><Span Data-NoSnippet=1>", [("nosnippet", ""), ("nosnippet", "")]),
         (b"<div>data-nosnippet</div><template><div data-nosnippet></template>", []),
         (b"<script type=Application/RSL+xml><rsl/></script>", [("script", "<rsl/>")]),
@@ -86,7 +87,7 @@ def titles(text: bytes) -> list[str]:
     ],
 )
 def test_what_few_pages_have_is_noted_on_the_way(html: bytes, noted: list[tuple[str, str]]) -> None:
-    few = ("nosnippet", "script", "#h1")
+    few = ("nosnippet", "script", "#headings")
     assert [(name, dict(said).get("text", "")) for name, said in tags(html) if name in few] == noted
 
 

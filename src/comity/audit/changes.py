@@ -40,15 +40,17 @@ def changes(crawl: WrittenCrawl) -> Iterator[PageChange]:
     """
     for parts in crawl.there:
         told = (stored.record for stored in stored_in(parts) if stored.channel == "changes")
-        changed = {record.get("url") for record in told if record.get("change") == "changed"}
+        changed = {(record.get("url"), record.get("refresh")) for record in told if record.get("change") == "changed"}
+        urls = {url for url, _ in changed}
         before: dict[str, str] = {}
         for record in pages_in(parts):
-            if (url := record["url"]) not in changed:
+            if (url := record["url"]) not in urls:
                 continue
             if not isinstance(now := record.get("markdown"), str):
                 now = as_markdown(record)[0]["markdown"] or ""
-            if (then := before.get(url)) is not None:
-                yield _change(url, record.get("refresh") or 0, then, now)
+            refresh = record.get("refresh") or 0
+            if (then := before.get(url)) is not None and (url, refresh) in changed:  # not one that is back
+                yield _change(url, refresh, then, now)
             before[url] = now
 
 

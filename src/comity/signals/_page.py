@@ -74,7 +74,8 @@ class Page:
         truncated: True where a limit cut the links short.
         rsl: RSL licences written in the page (`<script type="application/rsl+xml">`), as they are.
         withheld: how many parts of the page have `data-nosnippet`.
-        heading: the page from its first h1 on, as it is written, 300 octets of it; empty where there is none.
+        headings: the page from its first h1 and from its first h2 on, as it is written, 300 octets each; empty where
+            there is none.
     """
 
     url: str
@@ -91,4 +92,4 @@ class Page:
     refresh: Refresh | None = None
     rsl: tuple[str, ...] = ()
     withheld: int = 0
-    heading: str = ""
+    headings: str = ""

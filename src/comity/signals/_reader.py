@@ -52,7 +52,7 @@ class Reader:
     language: str | None
     refresh: Refresh | None
     rsl: list[str]
-    heading: str
+    headings: str
     withheld: cython.Py_ssize_t
     truncated: bool
     room: cython.Py_ssize_t
@@ -72,7 +72,7 @@ class Reader:
         self.language = None
         self.refresh = None
         self.rsl = []
-        self.heading = ""
+        self.headings = ""
         self.withheld = 0
         self.truncated = False
         self.room = MAX_TOTAL_LENGTH
@@ -125,8 +125,8 @@ class Reader:
             elif name == "script":
                 if _essence(attributes["type"]) == _RSL and len(self.rsl) < MAX_LICENCES:
                     self.rsl.append(attributes["text"])
-            elif name == "#h1":
-                self.heading = attributes["text"]
+            elif name == "#headings":
+                self.headings = attributes["text"]
             elif name == "html" and self.language is None and "lang" in attributes:
                 self.language = attributes["lang"].strip(_SPACE) or None
 
@@ -159,7 +159,7 @@ class Reader:
             self.refresh,
             tuple(self.rsl),
             self.withheld,
-            self.heading,
+            self.headings,
         )
 
     @cython.ccall

@@ -74,7 +74,7 @@ _C1 = bytes(range(0x80, 0xA0)).decode("cp1252", "replace")
 
 
 HEADING = cython.declare(cython.Py_ssize_t, 300)
-"""Octets from the first heading on that are given."""
+"""Octets from a heading on that are given."""
 
 
 def tags(text: bytes) -> list[tuple[str, str | dict[str, str]]]:
@@ -90,7 +90,8 @@ def tags(text: bytes) -> list[tuple[str, str | dict[str, str]]]:
         other than `href` that alone, as a text. A `title` has its content as the attribute `text`, as has a `script`,
         which is given only where its `type` may be RSL's; `xlink:href` is kept inside SVG only. A span, div or section
         with `data-nosnippet` is `nosnippet`. What is in a `template` is left out, and of SVG and MathML everything but
-        `a`. At the end there may be `#h1` with the page from its first heading on, HEADING octets, as `text`.
+        `a`. At the end there may be `#headings` with the page from its first h1 and from its first h2 on, HEADING
+        octets each, as `text`.
     """
     return _Tokenizer(text).all_tags()
 
@@ -197,6 +198,7 @@ class _Tokenizer:
     _withheld: cython.bint  # whether the tag has data-nosnippet
     _rsl: str | None  # its type, where that may be RSL's
     _heading: cython.Py_ssize_t  # where the first h1 begins; -1 where there is none
+    _second: cython.Py_ssize_t  # and the first h2
     _href: str | None  # of an `a` that has no other attribute so far
     _kept: dict | None  # the attributes of another tag
 
@@ -214,7 +216,7 @@ class _Tokenizer:
         self._noscript = False
         self._withheld = False
         self._rsl = None
-        self._heading = -1
+        self._heading = self._second = -1
         self._href = None
         self._kept = None
 
@@ -222,9 +224,9 @@ class _Tokenizer:
     def all_tags(self) -> list:
         """As `tags` gives them."""
         found: list = self.run()
-        if self._heading >= 0:
-            heading: bytes = self._text[self._heading : self._heading + HEADING]
-            found.append(("#h1", {"text": heading.decode("utf-8", "replace")}))
+        parts: list = [self._text[at : at + HEADING] for at in (self._heading, self._second) if at >= 0]
+        if parts:
+            found.append(("#headings", {"text": b" ".join(parts).decode("utf-8", "replace")}))
         return found
 
     @cython.ccall
@@ -350,8 +352,11 @@ class _Tokenizer:
         if is_a:
             name = b"a"
             kind = _WANTED
-        elif end - start == 2 and self._heading < 0 and self._data[start] | 32 == 104 and self._data[end - 1] == 49:
-            self._heading = start - 1
+        elif end - start == 2 and self._data[start] | 32 == 104 and self._data[end - 1] in (49, 50):
+            if self._data[end - 1] == 49:
+                self._heading = start - 1 if self._heading < 0 else self._heading
+            elif self._second < 0:
+                self._second = start - 1
         elif self._open or _may_matter(self._data[start], end - start):
             name = self._lowered(start, end)
             kind = _KINDS.get(name, 0)

@@ -167,7 +167,7 @@ class Reader:
             make = partial(fingerprint_of, shown.body, read.encoding)
             fingerprint = await loop.run_in_executor(self._executor, make)
         soft_404 = None
-        if read is not None and gone(f"{read.title or ''} {read.heading}") is not None:
+        if read is not None and gone(f"{read.title or ''} {read.headings}") is not None:
             soft_404 = await loop.run_in_executor(self._executor, says_not_found, shown, read)
         return Kept(
             entry=entry,

@@ -120,8 +120,8 @@ def judge(tree: Tree, blocks: Sequence[Block], html: str) -> Judgement:
 
 def _has_empty_root(tree: Tree) -> bool:
     """Whether an element that programs build their page in stands empty, or says that they are at it."""
-    roots = (node for node in tree.all("div", "main") if node.attributes.get("id", "").lower() in _ROOTS)
-    texts = (node.text().strip()[:_SHELL_TEXT] for node in (*roots, *tree.all("app-root")))
+    roots = (node for node in tree.all("div") if node.attributes.get("id", "").lower() in _ROOTS)
+    texts = (node.text().strip()[:_SHELL_TEXT] for node in (*roots, *tree.all("app-root", "main")))
     return any(not text or _WAITS.fullmatch(text) for text in texts)
 
 
