@@ -194,6 +194,28 @@ def test_a_crawl_writes_records_and_marks_and_counts_pages_that_do_not_fit(site:
     assert told.returncode == 0, told.stderr
 
 
+def test_columns_have_the_types_of_the_schema_whatever_the_pages_hold(site: Site, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pip install 'comity[parquet]'")
+    fields = {
+        "url": "h1",
+        "day": {"css": "time", "type": "date", "optional": True},
+        "price": {"css": ".price", "type": "number", "optional": True},
+        "sold": {"css": ".sold", "type": "boolean"},
+        "tags": {"css": ".tag", "list": True, "optional": True},
+    }
+    site.set("/", "<h1>Lamps</h1><time>17 May 2024</time>")
+    (tmp_path / "s.json").write_text(json.dumps({"fields": fields}))
+    words = ("--schema", "s.json", "--format", "parquet", "-o", "out", *ALLOW)
+    assert comity("crawl", site.url("/"), *words, cwd=tmp_path).returncode == 0
+    for part in ("00000", "00001"):
+        columns = parquet.read_schema(tmp_path / "out" / "records" / f"{part}.parquet")
+        types = {name: str(columns.field(name).type) for name in columns.names[3:]}
+        assert types == {"day": "date32[day]", "price": "double", "sold": "bool", "tags": "string"}
+    (row,) = parquet.read_table(tmp_path / "out" / "records").to_pylist()
+    assert (str(row["day"]), row["price"], row["sold"], row["tags"]) == ("2024-05-17", None, False, "[]")
+    assert json.loads(row["record"])["url"] == "Lamps"
+
+
 def test_pages_that_say_they_are_not_there_are_marked_and_counted(site: Site, tmp_path: Path) -> None:
     site.link("/", "/gone", "/second", "/real")
     site.set("/gone", "<title>Lamps</title><h1>Page not found</h1><p>Sorry, it is not here.</p>")

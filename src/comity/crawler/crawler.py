@@ -22,7 +22,7 @@ from comity.crawler.run.control import Control
 from comity.crawler.run.given import CrawlStorage, FolderStorage, Given, Listeners, Membership, Opened
 from comity.crawler.run.run import End, Run
 from comity.crawler.sinks import Sink
-from comity.crawler.sinks.runner import DEFAULT, LEDGER, SinkRunner, check_free, named
+from comity.crawler.sinks.runner import DEFAULT, LEDGER, SinkRunner, check_free, have_columns, named
 from comity.errors import check_type
 from comity.frontier.durable import make_folder
 from comity.net import ClientSettings, Clock
@@ -198,6 +198,8 @@ class Crawler:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
         with self._told():
             given, sink = self._given, None if self._sink is None else named(self._sink)
+            if sink is not None:
+                have_columns(sink, given.plugins.expander)
             has_start = bool(given.seeds) or given.plugins.source is not None
             if (given.begins_refresh or not has_start) and not self._begun_with.is_there:
                 raise not_begun(self.folder, "refresh" if given.begins_refresh else "continue")

@@ -20,6 +20,7 @@ from uuid import UUID
 from comity import urls
 from comity.crawler.output.records import HTML
 from comity.crawler.sinks import Sink
+from comity.crawler.sinks.columns import ColumnType
 from comity.errors import ComityError, InvalidSetting, PluginError
 from comity.signals import encodings
 from comity.signals.links import Link, Page
@@ -298,8 +299,20 @@ class Plugins:
 _NOTHING = Expanded()
 
 
+_COLUMNS: Final[dict[str, ColumnType]] = {
+    "number": "real",
+    "integer": "integer",
+    "boolean": "boolean",
+    "date": "date",
+    "list": "json",
+}
+
+
 class SchemaExpander:
     """Records by a schema of CSS selectors (comity.retrieve.schemas), of HTML pages.
+
+    Attributes:
+        columns: of what type the column of each field is.
 
     Raises:
         InvalidSetting: the schema is none.
@@ -310,6 +323,7 @@ class SchemaExpander:
 
         self._schema = Schema(schema)
         self.name = f"{BY_SCHEMA}{self._schema.text}"
+        self.columns = {name: _COLUMNS.get(kind, "text") for name, kind in self._schema.types.items()}
 
     def expand(self, response: "Response") -> Expanded:
         if response.content_type not in HTML:

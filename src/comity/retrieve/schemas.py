@@ -67,6 +67,7 @@ class Schema:
 
     Attributes:
         text: as JSON.
+        types: of each field, `list` where it has several values.
 
     Raises:
         InvalidSetting: it is no schema; the message names the field.
@@ -85,6 +86,7 @@ class Schema:
                 f"schema: {'it has no fields' if not fields else f'{sorted(unknown)[0]!r} is unknown'}"
             )
         self._fields = tuple(self._field(name, each) for name, each in fields.items())
+        self.types = {each.name: "list" if each.list and each.type != "boolean" else each.type for each in self._fields}
         self._check("items", self._items)
 
     def _field(self, name: str, given: Any) -> _Field:

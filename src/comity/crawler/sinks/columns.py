@@ -8,13 +8,14 @@ import base64
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import date
 from typing import Any, Final, Literal, cast
 
 from comity import times
 from comity.crawler.sinks import Channel
 from comity.urls import is_http
 
-ColumnType = Literal["text", "integer", "real", "boolean", "bytes", "time", "json"]
+ColumnType = Literal["text", "integer", "real", "boolean", "bytes", "time", "date", "json"]
 
 _PYTHON: dict[ColumnType, type | tuple[type, ...]] = {
     "text": str,
@@ -23,6 +24,7 @@ _PYTHON: dict[ColumnType, type | tuple[type, ...]] = {
     "boolean": bool,
     "bytes": bytes,
     "time": str,
+    "date": str,
 }
 
 
@@ -117,6 +119,15 @@ MOST_FIELDS: Final = 100
 LONGEST_NAME: Final = 100  # characters
 
 
+def stated(columns: Mapping[str, ColumnType]) -> Fields:
+    """The columns that an expander's fields have by what it says of them."""
+    fields: Fields = {}
+    for name, kind in columns.items():
+        if _may_be_column(name, fields):
+            fields[name] = kind
+    return fields
+
+
 def widened(fields: Fields, record: Mapping[str, Any]) -> Fields:
     """The columns that an expander's fields have, with those that one more record needs.
 
@@ -125,7 +136,7 @@ def widened(fields: Fields, record: Mapping[str, Any]) -> Fields:
     """
     for name, value in _made(record).items():
         kind, known = _kind_of(value), fields.get(name)
-        if kind is None or kind == known:
+        if kind is None or kind == known or (known == "date" and _is_date(value)):
             continue
         if known is not None:
             kind = "real" if {kind, known} == {"integer", "real"} else "text"
@@ -162,7 +173,16 @@ def _may_be_column(name: str, fields: Fields) -> bool:
     return all(name.casefold() != other.casefold() for other in ("id", *COLUMNS["records"], *fields))
 
 
+def _is_date(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
+
+
 def _cell(value: Any, kind: ColumnType) -> Any:
+    if kind == "json" and value is not None:
+        return _plain(json.dumps(value, ensure_ascii=False))
     if _kind_of(value) is None:
         return None
     if kind == "text":

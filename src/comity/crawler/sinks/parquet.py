@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -44,6 +45,9 @@ class Parquet:
     """The marker is, for each channel, the number of the next part and the length of its journal; and the columns that
     an expander's fields have.
 
+    Attributes:
+        fields: the columns that an expander's fields have from the start of a crawl.
+
     Raises:
         InvalidSetting: pyarrow is not installed.
     """
@@ -55,7 +59,8 @@ class Parquet:
         self._group = group
         self._folder = Path()
         self._channels: dict[Channel, _Channel] = {}
-        self._fields: Fields = {}
+        self.fields: Fields = {}
+        self._fields = self.fields
         self._done: list[Path] = []  # journals whose part the next marker names
 
     @property
@@ -64,7 +69,7 @@ class Parquet:
 
     def open(self, folder: Path, committed: Any) -> None:
         self._folder = folder
-        self._fields = (committed or {}).get("fields", {})
+        self._fields = (committed or {}).get("fields", self.fields)
         for channel in CHANNELS:
             part, length = (committed or {}).get(channel, (1, 0))
             self._remove_uncommitted(channel, part)
@@ -203,6 +208,8 @@ class Parquet:
         arrays = []
         for index, (name, kind) in enumerate(self._columns(channel).items()):
             column = [row[index] for row in rows]
+            if kind == "date":
+                column = [None if value is None else date.fromisoformat(value) for value in column]
             if kind == "time":
                 column = [None if value is None else round(times.read(value) * 1000) for value in column]
             arrays.append(self._arrow.array(column, type=schema.field(name).type))
@@ -217,6 +224,7 @@ class Parquet:
             "boolean": arrow.bool_(),
             "bytes": arrow.binary(),
             "time": arrow.timestamp("ms", tz="UTC"),
+            "date": arrow.date32(),
             "json": arrow.string(),
         }
         return types[kind]

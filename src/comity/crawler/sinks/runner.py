@@ -49,6 +49,15 @@ def named(given: Sink | str) -> Named:
     return Named(name, plugins.checked(given, "sink", name))
 
 
+def have_columns(chosen: Named, expander: object) -> None:
+    """Give a format with columns those of a schema, so that they are there before any record, and of its types."""
+    from comity.crawler.plugins import SchemaExpander
+    from comity.crawler.sinks.columns import stated
+
+    if isinstance(expander, SchemaExpander) and chosen.name in FORMATS and hasattr(chosen.sink, "fields"):
+        chosen.sink.fields = stated(expander.columns)
+
+
 def make(name: str) -> Sink:
     """The sink of that format, or the plug-in `MODULE:NAME`.
 

@@ -24,25 +24,31 @@ _TYPES: dict[ColumnType, str] = {
     "boolean": "INTEGER",  # 0 or 1
     "bytes": "BLOB",
     "time": "TIMESTAMP",  # text in RFC 3339, which SQLite's own functions, DuckDB and pandas read
+    "date": "DATE",
     "json": "TEXT",
 }
 
 
 class Sqlite:
-    """`crawl.sqlite`, readable by others while the crawl runs."""
+    """`crawl.sqlite`, readable by others while the crawl runs.
+
+    Attributes:
+        fields: the columns that an expander's fields have from the start of a crawl.
+    """
 
     def __init__(self) -> None:
         self._db: sqlite3.Connection | None = None
         self._path = Path()
         self._rows: dict[Channel, list[list[Any]]] = {channel: [] for channel in CHANNELS}
         self._last: dict[str, int] = {}
-        self._fields: Fields = {}
+        self.fields: Fields = {}
+        self._fields = self.fields
         self.pending = 0
 
     def open(self, folder: Path, committed: Any) -> None:
         self._path = folder / NAME
         self._last = {channel: (committed or {}).get(channel, 0) for channel in CHANNELS}
-        self._fields = (committed or {}).get("fields", {})
+        self._fields = (committed or {}).get("fields", self.fields)
         try:
             self._db = db = sqlite3.connect(self._path, isolation_level=None, timeout=10.0, check_same_thread=False)
             db.execute("PRAGMA journal_mode=WAL")
