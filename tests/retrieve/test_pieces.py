@@ -65,6 +65,13 @@ def test_a_table_is_cut_between_rows_and_each_part_has_its_head() -> None:
     assert words_of(chunks[1]) == re.match(r"\| (lamp \d+) ", chunks[1].text.split("\n")[2])[1]  # type: ignore[index]
 
 
+def test_no_character_stands_between_a_table_that_is_cut_and_what_follows() -> None:
+    text = "| Name |\n| --- |\n" + "| A lamp of brass. |\n" * 40 + "\nText.\n\n## Oil\n\nIt burns.\n"
+    chunks = page(text).chunks(80)
+    assert all(first.end == second.start for first, second in pairwise(chunks))
+    assert "Text." in chunks[-2].text
+
+
 def test_a_list_is_cut_between_items_and_a_paragraph_between_sentences() -> None:
     items = [f"- Item {number} is of brass." for number in range(30)]
     prose = " ".join(f"Sentence {number} has some words." for number in range(30))

@@ -512,7 +512,7 @@ class _Cutter:
             rows = [row for part in block.blocks for row in part.blocks]
             head = self._text[start : rows[1].start if len(rows) > 1 else end]
             yield start, start + len(head), "", ""
-            yield from ((row.start, row.end, head, "") for row in rows[1:])
+            yield from ((row.start, end if row is rows[-1] else row.end, head, "") for row in rows[1:])
         elif block.kind == "fence":
             lines = self._text[start:end].splitlines(keepends=True)
             opening = _FENCE.search(lines[0])
