@@ -910,6 +910,6 @@ def test_only_pages_that_are_next_to_empty_without_scripts_are_rendered_where_th
     site.set("/", f"<title>Lamps</title><main><h1>Lamps</h1>{story}</main><a href=/shell>s</a><script>{add}</script>")
     site.set("/shell", f"<title>Shell</title><body><div id=root></div><script>{add}</script>")
     site.set("/more", f"<title>More</title><main><h1>More</h1>{story}</main>")
-    _, pages = crawl(site, tmp_path, settings=replace(RENDER, render_auto=True))
+    _, pages = crawl(site, tmp_path, settings=replace(RENDER, render=False, render_auto=True))
     assert {path: page["rendered"] for path, page in pages.items()} == {"/": None, "/shell": True, "/more": None}
     assert '<a href="/more">more</a>' in pages["/shell"]["body"]

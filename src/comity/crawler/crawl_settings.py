@@ -120,6 +120,11 @@ class CrawlSettings:
         terms(self.only_if)
 
     @property
+    def renders(self) -> bool:
+        """Whether pages are rendered, all or only some."""
+        return self.render or self.render_auto
+
+    @property
     def budget(self) -> Budget:
         """The limits of the whole crawl."""
         return Budget.of(self)

@@ -203,7 +203,7 @@ class Crawler:
             has_start = bool(given.seeds) or given.plugins.source is not None
             if (given.begins_refresh or not has_start) and not self._begun_with.is_there:
                 raise not_begun(self.folder, "refresh" if given.begins_refresh else "continue")
-            if self.settings.render:  # what lacks is said before a folder is there
+            if self.settings.renders:  # what lacks is said before a folder is there
                 from comity.crawler.rendering.browser import Browser
 
                 Browser(self.settings.render_browser)

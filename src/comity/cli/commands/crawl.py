@@ -41,7 +41,7 @@ _LIMITS: Final = together(
     option_for("record_headers", metavar="NAMES", multiple=True),
     option_for("only_if", metavar="PURPOSE=WORD", multiple=True),
     option_for("render", is_flag=True, help="Run the scripts of pages in Chromium."),
-    option_for("render_auto", is_flag=True, help="With --render: only pages that are next to empty without scripts."),
+    option_for("render_auto", is_flag=True, help="Run the scripts only of pages that are next to empty without them."),
 )
 _WATCHING: Final = together(
     option("-q --quiet", None, "Show no progress, only the summary."),

@@ -101,7 +101,7 @@ class Fetcher:
         self._collector = collector
         self._slow_rules_lock = asyncio.Lock()
         self._renderer: Renderer | None = None
-        if reader.settings.render:
+        if reader.settings.renders:
             from comity.crawler import rendering
 
             self._renderer = rendering.Renderer(client, reader.settings, book)

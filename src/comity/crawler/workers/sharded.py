@@ -128,7 +128,7 @@ class ShardedCrawl:
         begun = Begun() if before is None else Begun.of(before)
         self.policy = policy or begun.policy or Policy()
         self.settings = settings_in_force(settings, begun.settings, refresh=refresh)
-        if self.settings.render:
+        if self.settings.renders:
             raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl with --shards 1")
         by = placed_by(self.policy.pace_by)
         if before is None:
