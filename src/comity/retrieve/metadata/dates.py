@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from itertools import chain
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -32,18 +33,10 @@ _OTHER_TYPES: Final = frozenset(("WebPage", "Recipe", "VideoObject"))
 _TIMES: Final = re.compile("-.*(?:time|date)|(?:time|date).*-")  # elements of a site's own
 _BESIDE: Final = {"nav", "aside", "footer"}
 _YEAR: Final = re.compile(r"(?:19[89]|20[0-4]|25[3-9])\d|[٢۲२๒][٠۰०๐]")
-_LONGEST: Final = 80
+_LONGEST: Final = 60
+"""Characters of a text that says when, and little else."""
 _MOST: Final = 200_000
 """Characters of a page in which a day is looked for."""
-_LETTERS: Final = re.compile(r"[^\W\d_]")
-_FEW_LETTERS: Final = 12  # of words that stand with a date and are none of those that do so often
-_WORDS_OF_DATES: Final = re.compile(
-    r"\b(?:last|first|originally|updated?|published|posted|modified|created|on|at|the|date|by|am|pm|utc|gmt|est|min|read"
-    r"|mon|tue|wed|thu|fri|sat|sun|\w+day|january|february|march|april|june|july|august|september|october|november"
-    r"|december)\b",
-    re.IGNORECASE,
-)
-
 _OF_OTHERS: Final = re.compile(r"(?<![a-z-])(?:comments?|related|recommend\w*|teasers?)(?![a-z])", re.IGNORECASE)
 _PARTS: Final = re.compile(r"\s*[|•·–—»]\s*|\s+-\s+")
 
@@ -60,7 +53,7 @@ def published(page: Page, about: Sequence[Piece], changed: Field | None) -> Fiel
     parts = [each for each in in_url.groups() if each] if in_url else []
     of_url = page.day("-".join(parts)) or page.day(" ".join(parts[::-1]))
     seen = list(_seen(page, about))
-    first = next((each for each, kind in seen if not kind), "")
+    first = next((each for each, of_change in seen if not of_change), "")
     statements = _statements(page, about, of_url, first)
     stated = next((Field(that, source) for text, source in statements if (that := page.day(text))), changed)
     if stated is None:
@@ -97,8 +90,8 @@ def _is_other(one: str, other: str) -> bool:
     return _are_near(one, other) or (one[:4] == other[:4] and one[5:7] == other[8:] and one[8:] == other[5:7])
 
 
-def _seen(page: Page, pieces: Sequence[Piece]) -> Iterator[tuple[str, str]]:
-    """The days in texts, those nearest to the heading first, and whether each is of a change or of a sentence."""
+def _seen(page: Page, pieces: Sequence[Piece]) -> Iterator[tuple[str, bool]]:
+    """The days in texts, those nearest to the heading first, and whether each is of a change."""
     middle = next((at for at, piece in enumerate(pieces) if not piece.text), 0)
     dated = [at for at, piece in enumerate(pieces) if len(piece.text) <= _LONGEST and _YEAR.search(piece.text)]
     for at in sorted(dated, key=lambda at: abs(at - middle)):
@@ -106,13 +99,7 @@ def _seen(page: Page, pieces: Sequence[Piece]) -> Iterator[tuple[str, str]]:
         for part in _PARTS.split(pieces[at].text):
             if that := page.day(part) or (page.day(f"{before} {part}") if len(part) < 10 else ""):
                 changed = is_of_change(part) or is_of_change(_YEAR.split(before)[-1], anywhere=True)
-                changed = changed and not says_published(part)
-                yield that, "change" if changed else "" if _stands_alone(part) else "sentence"
-
-
-def _stands_alone(text: str) -> bool:
-    """Whether there is not much more than a date in a text."""
-    return len(_LETTERS.findall(_WORDS_OF_DATES.sub("", text))) <= _FEW_LETTERS
+                yield that, changed and not says_published(part)
 
 
 def _is_beside(node: Node) -> bool:
@@ -133,7 +120,7 @@ def _statements(page: Page, about: Sequence[Piece], of_url: str, seen: str) -> I
             for name in ("datePublished", "dateCreated", "uploadDate"):
                 if isinstance(value := entry.get(name), str):
                     yield value, "json-ld"
-    for name in (*_PUBLISHED, *filter(_SAYS_PUBLISHED.search, metas)):
+    for name in chain(_PUBLISHED, filter(_SAYS_PUBLISHED.search, metas)):
         if name in metas:
             yield metas[name], "meta"
     for node in tree.stating:
@@ -150,7 +137,7 @@ def _statements(page: Page, about: Sequence[Piece], of_url: str, seen: str) -> I
         yield node.attributes.get("title", ""), "markup"
     yield seen, "text"
     body = list(_seen(page, page.within(tree.first("body") or tree.root, _MOST)))
-    yield from ((each, "text") for each, kind in body if not kind)
+    yield from ((each, "text") for each, of_change in body if not of_change)
     yield " ".join(piece.text for piece in about), "text"
-    yield from ((each, "text") for each, kind in body if kind == "change")
+    yield from ((each, "text") for each, of_change in body if of_change)
     yield from ((node.attributes.get("datetime", ""), "markup") for node in times[:5])

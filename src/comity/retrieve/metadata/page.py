@@ -4,8 +4,8 @@ look for who wrote it and when.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from comity.retrieve.metadata.days import day_of
@@ -20,6 +20,8 @@ _AFTER: Final = 500
 _MOST_NODES: Final = 300
 _PASSED: Final = frozenset(("nav", "aside", "footer", "figure", "blockquote", "form"))
 
+_Placed = tuple[Node | Text, Node]
+"""What stands in an element, and that element."""
 Source = Literal["json-ld", "meta", "heading", "title", "markup", "text", "url", "link", "html"]
 
 
@@ -75,29 +77,22 @@ class Page:
         """The texts before and after a heading but what stands beside a page; an empty one for the heading itself."""
         if heading is None:
             return []
-        before: list[Piece] = []
-        after: list[Piece] = []
-        above, below = _BEFORE, _AFTER
-        node = heading
-        while node.parent is not None and node.name != "body" and (above > 0 or below > 0):
-            siblings = node.parent.children
-            at = siblings.index(node)
-            above = self._read(siblings[:at], node.parent, above, before, backwards=True)
-            below = self._read(siblings[:at:-1], node.parent, below, after, backwards=False)
-            node = node.parent
-        return [*reversed(before), Piece("", heading), *after]
+        before: list[_Placed] = []
+        after: list[_Placed] = []
+        for parent, node in pairwise(reversed(heading.around())):
+            at = parent.children.index(node)
+            before += [(each, parent) for each in parent.children[:at][-_MOST_NODES:]]
+            after += [(each, parent) for each in parent.children[at + 1 :][:_MOST_NODES][::-1]]
+        shown = self._texts(before, _BEFORE, backwards=True)
+        return [*reversed(shown), Piece("", heading), *self._texts(after, _AFTER)]
 
     def within(self, node: Node, most: int = _AFTER) -> list[Piece]:
         """The texts in an element, up to a number of characters in all."""
-        found: list[Piece] = []
-        self._read(node.children[::-1], node, most, found, backwards=False)
-        return found
+        return self._texts([(each, node) for each in reversed(node.children)], most)
 
-    def _read(
-        self, nodes: Sequence[Node | Text], around: Node, most: int, found: list[Piece], *, backwards: bool
-    ) -> int:
-        """Add the texts of elements, from the last, up to a number of characters in all; how many are left."""
-        stack = [(each, around) for each in nodes[-_MOST_NODES:]]
+    def _texts(self, stack: list[_Placed], most: int, *, backwards: bool = False) -> list[Piece]:
+        """The texts of elements, from the last, up to a number of characters in all."""
+        found: list[Piece] = []
         left = max(_MOST_NODES, most)
         while stack and most > 0 and left > 0:
             each, parent = stack.pop()
@@ -108,4 +103,4 @@ class Page:
                     most -= len(text)
             elif not each.skipped and each.name not in _PASSED and each not in self.hidden:
                 stack += [(child, each) for child in (each.children if backwards else reversed(each.children))]
-        return most
+        return found

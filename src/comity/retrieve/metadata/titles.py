@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from comity.retrieve.metadata import json_ld
 from comity.retrieve.metadata.json_ld import plain
-from comity.retrieve.metadata.page import Field, Page, field
-from comity.retrieve.page.tree import Node, Text
+from comity.retrieve.metadata.page import MAX_FIELD, Field, Page, field
+from comity.retrieve.page.tree import Node, Text, Tree
 
 _SEPARATOR: Final = re.compile(r"\s+[|\-–—·•»›:~]{1,2}\s+|\s*[|»›]\s*|:\s+(?=[A-Z])")
 _BAR: Final = re.compile(r"\s+[|»·•]\s+|\s*\|\s*")
@@ -31,47 +31,23 @@ _SUBDOMAINS: Final = frozenset(("www", "blog", "docs", "en", "m", "shop"))
 _NEARLY: Final = 0.75
 _PARTLY: Final = 0.34
 _FEW_WORDS: Final = 3
-_LONGEST: Final = 500
 _MOST_HEADINGS: Final = 60
+_MOST_FIRST: Final = 20
 _LABEL: Final = re.compile(r"(?:^|\s)(?:label|ipsBadge)")
 
 
 def title(page: Page) -> tuple[Field | None, Node | None]:
     """The title of a page and where it stands, and its heading."""
-    tree, metas, hidden = page.tree, page.metas, page.hidden
+    tree, metas = page.tree, page.metas
     node = next((each for each in tree.named.get("title", ()) if not inside(each, {"svg"})), None)
-    stated = _COUNT.sub("", plain(node.text())[:_LONGEST]) if node is not None else ""
-    og = (metas.get("og:title", "") or metas.get("twitter:title", ""))[:_LONGEST]
-    about = set(_WORD.findall(f"{stated} {og}".lower()))
+    stated = _COUNT.sub("", plain(node.text())[:MAX_FIELD]) if node is not None else ""
+    og = (metas.get("og:title", "") or metas.get("twitter:title", ""))[:MAX_FIELD]
     sites = tuple(each for each in (_flat(page.site.value if page.site else ""), _host(page.url)) if each)
-    first = _flat(_bars(stated)[0])
-    best: Node | None = None
-    some: Node | None = None
-    most = 0.0
-    named_h1 = tree.named.get("h1", ())[:20]
-    lower = [node for node in tree.headings[:_MOST_HEADINGS] if node.name in ("h2", "h3")]
-    texts = {node: _text_of(node, hidden) for node in named_h1}
-    for number, heading in enumerate(named_h1):
-        text = texts[heading]
-        words = _WORD.findall(text.lower())
-        if not words or len(text) > 300 or _flat(text) in (*sites, *_HOME):
-            continue
-        if _flat(text) == first:
-            best = heading
-            break
-        common = sum(word in about for word in words) / len(words)
-        if common >= _NEARLY and len(words) * common > most and (len(words) > 1 or len(about) < 6):
-            best = heading
-            most = len(words)
-        if not some and number < 2 and len(words) >= _FEW_WORDS and common >= _PARTLY:
-            some = heading  # worded for the reader, where the head is worded for search engines
-    if (chosen := best or some) is not None:
-        flat = _flat(texts[chosen])
-        if stated.startswith(f"{texts[chosen]}: ") or (_flat(stated) != flat and _flat(stated).endswith(flat)):
-            texts |= {node: _text_of(node, hidden) for node in lower}
-            chosen = _below_site(chosen, texts, stated)
-        return field(_without_site(texts[chosen], sites) or texts[chosen], "heading"), chosen
-    texts |= {node: _text_of(node, hidden) for node in lower}
+    if (chosen := _heading(page, stated, og, sites)) is not None:
+        chosen = _below_site(page, chosen, stated)
+        text = _text_of(chosen, page.hidden)
+        return field(_without_site(text, sites) or text, "heading"), chosen
+    texts = {node: _text_of(node, page.hidden) for node in _headings(tree)}
     named = next((node for node, text in texts.items() if text and _flat(text) in _flat(f"{stated} {og}")), None)
     if og:
         return field(_first_part(_without_site(og, sites) or og), "meta"), named
@@ -84,6 +60,35 @@ def title(page: Page) -> tuple[Field | None, Node | None]:
     return field(texts[named] if named else "", "heading"), named
 
 
+def _headings(tree: Tree) -> list[Node]:
+    """The headings that may be the page's, those of the first level first."""
+    lower = [node for node in tree.headings[:_MOST_HEADINGS] if node.name in ("h2", "h3")]
+    return [*tree.named.get("h1", ())[:_MOST_FIRST], *lower]
+
+
+def _heading(page: Page, stated: str, og: str, sites: tuple[str, ...]) -> Node | None:
+    """The heading of the first level that says what the head states as the title, or enough of it."""
+    about = set(_WORD.findall(f"{stated} {og}".lower()))
+    first = _flat(_bars(stated)[0])
+    best: Node | None = None
+    some: Node | None = None
+    most = 0
+    for number, heading in enumerate(page.tree.named.get("h1", ())[:_MOST_FIRST]):
+        text = _text_of(heading, page.hidden)
+        words = _WORD.findall(text.lower())
+        if not words or len(text) > 300 or _flat(text) in (*sites, *_HOME):
+            continue
+        if _flat(text) == first:
+            return heading
+        common = sum(word in about for word in words) / len(words)
+        if common >= _NEARLY and len(words) * common > most and (len(words) > 1 or len(about) < 6):
+            best = heading
+            most = len(words)
+        if not some and number < 2 and len(words) >= _FEW_WORDS and common >= _PARTLY:
+            some = heading  # worded for the reader, where the head is worded for search engines
+    return best or some
+
+
 def _text_of(heading: Node, hidden: set[Node]) -> str:
     """The words of a heading without what is to be clicked, a label of what it is about, or a time."""
     apart = [node for node in heading.below() if node.name == "time" or _LABEL.search(node.attributes.get("class", ""))]
@@ -91,17 +96,14 @@ def _text_of(heading: Node, hidden: set[Node]) -> str:
     return text or _GLYPHS.sub("", plain(shown(heading, hidden)))
 
 
-def _below_site(heading: Node, texts: dict[Node, str], stated: str) -> Node:
+def _below_site(page: Page, heading: Node, stated: str) -> Node:
     """The heading below the one that is the site's or the book's, which the `title` element names with it."""
-    flat = _flat(stated)
-    name = _flat(texts[heading])
-    if flat.startswith(name) and stated[len(texts[heading]) :].startswith(": "):
-        rest = flat.removeprefix(name)
-    elif flat.endswith(name):
-        rest = flat.removesuffix(name)
-    else:
+    text = _text_of(heading, page.hidden)
+    flat, name = _flat(stated), _flat(text)
+    rest = flat.removeprefix(name) if stated.startswith(f"{text}: ") else flat.removesuffix(name)
+    if not rest or rest == flat:
         return heading
-    return next((node for node, text in texts.items() if rest and _flat(text) == rest), heading)
+    return next((node for node in _headings(page.tree) if _flat(_text_of(node, page.hidden)) == rest), heading)
 
 
 def _without_site(title: str, sites: tuple[str, ...]) -> str:
