@@ -154,13 +154,13 @@ def _byline(pieces: Sequence[Piece]) -> list[str]:
     for at, (text, _) in enumerate(pieces):
         if len(text) > _LONGEST:
             continue
-        found = _BY.match(text)
+        found = _BY.match(text + _SURE)
         names: list[str] = []
-        if found is not None and found.end() < len(text):
-            names = _listed([Piece(text[found.end() :], pieces[at].node), *pieces[at + 1 : at + 20]], 0)
-        elif (alone := _BY.match(text + _SURE)) is not None and alone.end() > len(text):
+        if found is not None and found.end() > len(text):
             names = _listed(pieces, at + 1)
             at += 1
+        elif found is not None and (found := _BY.match(text)) is not None:
+            names = _listed([Piece(text[found.end() :], pieces[at].node), *pieces[at + 1 : at + 20]], 0)
         # one word in small letters is an account's name where that is clear
         if names and (not names[0][0].islower() or pieces[at].node.name == "a" or (found and " " in found[0].strip())):
             return names

@@ -54,7 +54,7 @@ def published(page: Page, about: Sequence[Piece], changed: Field | None) -> Fiel
     of_url = page.day("-".join(parts)) or page.day(" ".join(parts[::-1]))
     seen = list(_seen(page, about))
     first = next((each for each, of_change in seen if not of_change), "")
-    statements = _statements(page, about, of_url, first)
+    statements = _statements(page, of_url, first)
     stated = next((Field(that, source) for text, source in statements if (that := page.day(text))), changed)
     if stated is None:
         return None
@@ -112,7 +112,7 @@ def _is_of_others(node: Node) -> bool:
     return _OF_OTHERS.search(f"{node.attributes.get('class', '')} {node.attributes.get('id', '')}") is not None
 
 
-def _statements(page: Page, about: Sequence[Piece], of_url: str, seen: str) -> Iterator[tuple[str, Source]]:
+def _statements(page: Page, of_url: str, seen: str) -> Iterator[tuple[str, Source]]:
     """The texts that may say when a page was published, the surest source first."""
     tree, metas = page.tree, page.metas
     for wanted in (json_ld.ARTICLES, json_ld.POSTS, _OTHER_TYPES):
@@ -138,6 +138,5 @@ def _statements(page: Page, about: Sequence[Piece], of_url: str, seen: str) -> I
     yield seen, "text"
     body = list(_seen(page, page.within(tree.first("body") or tree.root, _MOST)))
     yield from ((each, "text") for each, of_change in body if not of_change)
-    yield " ".join(piece.text for piece in about), "text"
     yield from ((each, "text") for each, of_change in body if of_change)
     yield from ((node.attributes.get("datetime", ""), "markup") for node in times[:5])

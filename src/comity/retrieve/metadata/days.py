@@ -39,12 +39,11 @@ _ISO: Final = re.compile(rf"(?<![\d.]){_YEAR}[-/.]\s?(0?[1-9]|1[0-2])[-/.]\s?(0?
 _SIGNS: Final = re.compile(rf"{_YEAR}\s*[年년]\s*(\d{{1,2}})\s*[月월]\s*(\d{{1,2}})\s*[日일]?")
 _DAY_MONTH: Final = re.compile(
     rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|er|º|ª|\.)?{_OF}{_MONTH},?{_OF}(?:den\s)?(19[89]\d|20\d\d|25[3-9]\d)(?!\d)",
-    re.IGNORECASE,
 )
-_MONTH_DAY: Final = re.compile(rf"{_MONTH}\s*(\d{{1,2}})(?:st|nd|rd|th)?[,.]?\s+(?:de\s+)?{_YEAR}", re.IGNORECASE)
-_YEAR_MONTH: Final = re.compile(rf"(?<!\d){_YEAR}[\s,]\s*{_MONTH}\s*(\d{{1,2}})(?!\d|,?\s+{_YEAR})", re.IGNORECASE)
-_WITH_DOTS: Final = re.compile(rf"(?<!\d){_YEAR}(?:\.|\s*m\.)\s+{_MONTH}\s*(\d{{1,2}})(?:\.|\s*d\b)", re.IGNORECASE)
-_VIETNAMESE: Final = re.compile(rf"(?<!\d)(\d{{1,2}})\s+tháng\s+(\d{{1,2}})(?:,|,?\s+năm)?\s+{_YEAR}", re.IGNORECASE)
+_MONTH_DAY: Final = re.compile(rf"{_MONTH}\s*(\d{{1,2}})(?:st|nd|rd|th)?[,.]?\s+(?:de\s+)?{_YEAR}")
+_YEAR_MONTH: Final = re.compile(rf"(?<!\d){_YEAR}[\s,]\s*{_MONTH}\s*(\d{{1,2}})(?!\d|,?\s+{_YEAR})")
+_WITH_DOTS: Final = re.compile(rf"(?<!\d){_YEAR}(?:\.|\s*m\.)\s+{_MONTH}\s*(\d{{1,2}})(?:\.|\s*d\b)")
+_VIETNAMESE: Final = re.compile(rf"(?<!\d)(\d{{1,2}})\s+tháng\s+(\d{{1,2}})(?:,|,?\s+năm)?\s+{_YEAR}")
 _FIGURES: Final = re.compile(rf"(?<![\d./-])(\d{{1,2}})([./-])\s?(\d{{1,2}})\2\s?{_YEAR}(?!\.\d)")
 _SHORT: Final = re.compile(r"(?<![\w./-])(\d{1,2})(\.)(\d{1,2})\.([0-4]\d)(?![\w./-])")
 _PATTERNS: Final = (
@@ -95,10 +94,11 @@ def day_of(text: str, *, day_first: bool = False) -> str:
         return that
     if match := _SINCE.fullmatch(text):
         return datetime.fromtimestamp(int(match[1]), UTC).date().isoformat()
+    text = text.lower()
     found: list[tuple[int, str]] = []
     for pattern, year, month, number in _PATTERNS:
         if match := pattern.search(text):
-            named = match[month] if match[month].isdigit() else str(_MONTHS[match[month].lower()])
+            named = match[month] if match[month].isdigit() else str(_MONTHS[match[month]])
             if ". listopada" in match[0]:  # Croatian; without a full stop after the day, Polish and a month later
                 named = "10"
             found.append((match.start(), _as_day(match[year], named, match[number])))

@@ -26,7 +26,6 @@ _FEWEST_LETTERS: Final = 80
 """Of a text whose language can be told."""
 _MOST_KEYWORDS: Final = 50
 _MOST_CRUMBS: Final = 20
-_REPEATED: Final = frozenset(authors.METAS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ def _metas(tree: Tree) -> dict[str, str]:
         value = plain(attributes.get("content", ""))
         if name and value and name not in metas:
             metas[name] = value
-        elif value and name in _REPEATED:
+        elif value and name in authors.METAS:
             metas[name] += f"\n{value}"
     return metas
 
