@@ -159,6 +159,16 @@ def test_a_pdf_is_fetched_as_markdown(site: Site, tmp_path: Path) -> None:
     assert "It hisses." in comity("pages", "out", "--markdown", cwd=tmp_path).stdout
 
 
+def test_where_the_library_is_not_installed_it_is_said_what_to_install(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.set("/lamps.pdf", TWO, content_type="application/pdf")
+    assert comity("crawl", site.url("/lamps.pdf"), "-o", "out", *ALLOW, cwd=tmp_path).returncode == 0
+    monkeypatch.setattr(pdf, "available", lambda: False)
+    for words in (("fetch", site.url("/lamps.pdf"), *ALLOW), ("pages", "out", "--markdown")):
+        assert "to read PDF: pip install 'comity[pdf]'" in comity(*words, cwd=tmp_path).stderr
+
+
 @pytest.mark.parametrize("form", ["jsonl", "markdown"])
 def test_pages_of_a_crawl_have_chunks_by_their_page_and_tell_what_could_not_be_read(
     form: str, site: Site, tmp_path: Path

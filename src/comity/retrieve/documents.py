@@ -20,6 +20,7 @@ FORMS: Final[dict[str, Form]] = {
     "text/x-markdown": "markdown",
     "text/plain": "text",
 }
+TO_READ_PDF: Final = "to read PDF: pip install 'comity[pdf]'"
 _ANY: Final = ("", "text/html", "application/octet-stream", "binary/octet-stream", "application/x-pdf")
 
 

@@ -26,7 +26,7 @@ from comity.errors import (
 )
 from comity.policy import Decision
 from comity.retrieve import extraction
-from comity.retrieve.documents import FORMS, Form, form_of, read_body
+from comity.retrieve.documents import FORMS, TO_READ_PDF, Form, form_of, read_body
 from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved, sha256
 from comity.retrieve.extraction import Content
 from comity.retrieve.llms_txt import llms_txt
@@ -50,7 +50,6 @@ from comity.signals.payment import bad_status
 
 Why = CandidateReason | Literal["chooser"]
 
-_PDF: Final = "to read PDF: pip install 'comity[pdf]'"
 _TITLE: Final = re.compile(r"^ {0,3}#[ \t]+([^\n]*)", re.MULTILINE)
 # A guessed URL that answers with a page of HTML is most often a site's "not found" with status 200.
 _GUESSED: Final = ("markdown_variant", "index_markdown")
@@ -316,7 +315,7 @@ def _usable(answer: Fetched, why: Why) -> Form:
         raise UnsupportedContent(
             f"{url} {what}: only HTML, Markdown, plain text and PDF can be retrieved",
             url=url,
-            hint=_PDF if media_type == "application/pdf" else "client.get fetches it as it is",
+            hint=TO_READ_PDF if media_type == "application/pdf" else "client.get fetches it as it is",
         )
     if kind == "html" and why in _GUESSED:
         raise UnsupportedContent(f"{url} is HTML, where Markdown was expected", url=url)

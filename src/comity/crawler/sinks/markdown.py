@@ -13,7 +13,7 @@ from comity.crawler.output.reader import body_of
 from comity.crawler.sinks import Channel, Received
 from comity.crawler.sinks.files import FOLDER, Files, name_of, read_files
 from comity.errors import ExtractionFailed
-from comity.retrieve.documents import read_body
+from comity.retrieve.documents import TO_READ_PDF, read_body
 from comity.retrieve.extraction import ExtractedPage
 
 read_back = read_files
@@ -59,7 +59,8 @@ def as_markdown(record: Mapping[str, Any], body: bytes | None = None) -> tuple[d
     body = body if body is not None else body_of(record)
     try:
         read = read_body(body, url, record.get("content_type") or "", encoding=encoding)
-        problem = None
+        unread = read is None and record.get("content_type") == "application/pdf"
+        problem = f"{url}: {TO_READ_PDF}" if unread else None
     except ExtractionFailed as error:
         read, problem = None, str(error)
     said = read.metadata if read is not None else None
