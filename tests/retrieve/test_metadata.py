@@ -598,6 +598,7 @@ def test_a_day_that_readers_see_counts_before_a_later_one_that_machines_are_told
             PLAIN,
         ),
         (data({"@type": "BackgroundNewsArticle", "datePublished": "20240517T080000+0900"}), PLAIN),
+        (data({"datePublished": "2024-05-17"}).replace("{", "{{"), PLAIN),
     ],
 )
 def test_days_that_are_stated_in_unusual_ways_are_read(head: str, url: str) -> None:

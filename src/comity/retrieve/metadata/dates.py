@@ -30,6 +30,7 @@ _SAYS_PUBLISHED: Final = re.compile(
     r"publi(?:sh|cation).*(?:date|time)|(?:date|time).*(?:publi(?:sh|cation)|original)|original.*date"
 )
 _OTHER_TYPES: Final = frozenset(("WebPage", "Recipe", "VideoObject"))
+_IN_SCRIPT: Final = re.compile(r"\"(?:datePublished|dateCreated|pub_date)\"\s*:\s*\"([^\"]{8,40})\"")
 _TIMES: Final = re.compile("-.*(?:time|date)|(?:time|date).*-")  # elements of a site's own
 _BESIDE: Final = {"nav", "aside", "footer"}
 _YEAR: Final = re.compile(r"(?:19[89]|20[0-4]|25[3-9])\d|[٢۲२๒][٠۰०๐]")
@@ -136,6 +137,9 @@ def _statements(page: Page, of_url: str, seen: str) -> Iterator[tuple[str, Sourc
     for node in (*tree.named.get("abbr", ())[:30], *tree.by_class.get("age", ())[:30]):
         yield node.attributes.get("title", ""), "markup"
     yield seen, "text"
+    for node in tree.named.get("script", ())[:50] if not page.linked else ():  # with JSON that is none
+        if match := _IN_SCRIPT.search(node.text()):
+            yield match[1], "json-ld"
     body = list(_seen(page, page.within(tree.first("body") or tree.root, _MOST)))
     yield from ((each, "text") for each, of_change in body if not of_change)
     yield from ((each, "text") for each, of_change in body if of_change)
