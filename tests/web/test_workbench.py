@@ -56,6 +56,18 @@ def test_it_answers_as_one_types_and_says_which_line_decides(tab: Any) -> None:
     assert tab.locator("robots-editor .deciding").inner_text() == "Allow: /blog/lamps"
 
 
+def test_a_cell_is_chosen_though_it_is_drawn_anew_while_it_is_pressed(tab: Any) -> None:
+    write(tab, "User-agent: GPTBot\nDisallow: /blog")
+    box = cell(tab, "GPTBot", "/blog/lamps").bounding_box()
+    tab.mouse.move(box["x"] + 5, box["y"] + 5)
+    tab.mouse.down()
+    write(tab, "User-agent: GPTBot\nDisallow: /blog\nAllow: /blog/lamps")
+    tab.wait_for_selector("#matrix button[aria-label='GPTBot, /blog/lamps: allowed']")
+    tab.mouse.up()
+    tab.wait_for_selector("#why >> text=line 3")
+    assert tab.evaluate("document.activeElement.getAttribute('aria-label')") == "GPTBot, /blog/lamps: allowed"
+
+
 @pytest.mark.parametrize("page_file", ["", "dashboard.html", "api.html"])
 def test_a_page_that_cannot_begin_says_so(page: Any, chromium: Any, page_file: str) -> None:
     opened = chromium.new_page()

@@ -51,10 +51,10 @@ function draw() {
     return said[row]?.key === key ? said[row] : Object.assign(line(agent, row), { key });
   });
   if (rows.length === said.length && rows.every((row, place) => row === said[place])) return;
-  const focused = document.activeElement?.closest?.("#matrix") && document.activeElement.getAttribute("aria-label");
+  const focused = document.activeElement?.closest?.("#matrix") && document.activeElement.getAttribute("aria-label").replace(/\w+$/, "");  // whatever the verdict is
   const head = element("tr", {}, element("th", { scope: "col" }, "Agent"), ...urls.map((url) => element("th", { scope: "col" }, plain(url))));
   $("matrix").replaceChildren(element("thead", {}, head), element("tbody", {}, ...rows));
-  if (focused) $("matrix").querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+  if (focused) $("matrix").querySelector(`[aria-label^="${CSS.escape(focused)}"]`)?.focus();
 }
 
 function line(agent, row) {
@@ -71,7 +71,14 @@ function line(agent, row) {
         "aria-label": `${agent}, ${url}: ${word}`, "aria-pressed": String(chosen.agent === row && chosen.url === column),
       }, verdict.allowed ? "✓ " : "✗ ", word, verdict.line ? element("span", { class: "soft" }, ` ${verdict.line}`) : "",
       others.length ? element("span", { class: "otherwise" }, `${others.join(", ")}: other`) : "");
-      button.addEventListener("click", () => { chosen = { agent: row, url: column }; draw(); explain(); });
+      const choose = () => { chosen = { agent: row, url: column }; draw(); explain(); };
+      button.addEventListener("click", choose);  // by keys
+      button.addEventListener("mousedown", (event) => {  // a cell that is drawn anew before the release gets no click
+        if (event.button) return;
+        event.preventDefault();
+        choose();
+        $("matrix").querySelector("[aria-pressed=true]")?.focus();
+      });
       return element("td", {}, button);
     }));
 }
