@@ -316,11 +316,13 @@ def test_days_are_read_as_many_languages_write_them(text: str, day: str) -> None
         ("fr", PLAIN, "2024-04-03"),
         ("en", "https://example.co.uk/lamps", "2024-04-03"),
         ("en", PLAIN, "2024-03-04"),
+        ("", PLAIN, None),
+        ("", "https://example.co.uk/lamps", "2024-04-03"),
     ],
 )
-def test_figures_with_strokes_are_read_by_the_language_of_the_page(language: str, url: str, day: str) -> None:
+def test_figures_with_strokes_are_read_by_the_language_of_the_page(language: str, url: str, day: str | None) -> None:
     page = read(f'<html lang="{language}"><p class="date">3/4/2024</p>', url)
-    assert page.metadata.date == Field(day, "text")
+    assert page.metadata.date == (Field(day, "text") if day else None)
 
 
 @pytest.mark.parametrize(

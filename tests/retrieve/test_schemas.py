@@ -83,6 +83,30 @@ def test_a_value_is_read_as_its_type_or_not_at_all(kind: str, text: str, value: 
 
 
 @pytest.mark.parametrize(
+    ("head", "url", "text", "day"),
+    [
+        ("<html lang=en-US>", URL, "05/06/2024", "2024-05-06"),
+        ("<html lang=en-GB>", URL, "05/06/2024", "2024-06-05"),
+        ("<html lang=de>", URL, "05/06/2024", "2024-06-05"),
+        ("<html lang=en><meta property=og:locale content=en_GB>", URL, "05/06/2024", "2024-06-05"),
+        ("", "https://example.co.uk/", "05/06/2024", "2024-06-05"),
+        ("", URL, "05/06/2024", None),
+        ("", URL, "05-06-2024", None),
+        ("", URL, "13/06/2024", "2024-06-13"),
+        ("", URL, "06/13/2024", "2024-06-13"),
+        ("", URL, "06/06/2024", "2024-06-06"),
+        ("", URL, "5.6.2024", "2024-06-05"),
+    ],
+)
+def test_which_figure_is_the_month_is_for_the_pages_language_to_say(
+    head: str, url: str, text: str, day: str | None
+) -> None:
+    found = Schema({"fields": {"day": {"css": "p", "type": "date"}}}).read(f"{head}<p>{text}</p>", url)
+    why = f"day: {text!r} begins with a day or a month, and the page states no language to tell them apart"
+    assert (found.records, found.misfit) == ((({"day": day},), None) if day else ((), why))
+
+
+@pytest.mark.parametrize(
     ("html", "why"),
     [
         ("<p>Nothing of that kind</p>", "nothing matches 'li.lamp'"),

@@ -13,13 +13,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
 from comity import urls
 from comity.errors import InvalidSetting
-from comity.retrieve.metadata.days import day_of
+from comity.retrieve.metadata.days import day_of, says_days_first
 from comity.retrieve.page.bounds import bounded
 
 _NUMBER: Final = re.compile(
@@ -60,6 +60,13 @@ class _Field:
     type: str
     list: bool
     optional: bool
+
+
+class _Page(NamedTuple):
+    """What a value is read by: the URL that links start from, and whether 3/4/2024 is a day of April."""
+
+    base: str
+    day_first: bool | None
 
 
 class Schema:
@@ -126,19 +133,23 @@ class Schema:
         base = tree.css_first("base[href]")
         start = urls.join(url, base.attributes.get("href") or "") if base is not None else None
         top = tree.root
+        locale = tree.css_first('meta[property="og:locale"]')
+        languages = [top.attributes.get("lang") or top.attributes.get("xml:lang")] if top is not None else []
+        languages += [locale.attributes.get("content")] if locale is not None else []
+        page = _Page(start or url, says_days_first(url, *languages))
         found = tree.css(self._items) if self._items else [top] if top is not None else []
         records, misfit = [], None if found else f"nothing matches {self._items!r}"
         if len(found) > MOST_ITEMS:
             misfit = f"{len(found):,} elements match {self._items!r}; the first {MOST_ITEMS:,} are read"
         for item in found[:MOST_ITEMS]:
-            record, lacks = self._record(item, start or url)
+            record, lacks = self._record(item, page)
             if lacks is None:
                 records.append(record)
             else:
                 misfit = misfit or lacks
         return Selected(tuple(records), misfit)
 
-    def _record(self, item: Any, base: str) -> tuple[dict[str, Any], str | None]:
+    def _record(self, item: Any, page: _Page) -> tuple[dict[str, Any], str | None]:
         record: dict[str, Any] = {}
         for field in self._fields:
             nodes = item.css(field.css) if field.css else [item]
@@ -148,7 +159,7 @@ class Schema:
                     field.attribute is None or field.attribute in each.attributes for each in nodes
                 )
                 continue
-            values = [value for each in texts if each and (value := TYPES[field.type](each, base)) is not None]
+            values = [value for each in texts if each and (value := TYPES[field.type](each, page)) is not None]
             if field.list:
                 record[field.name] = values
             else:
@@ -156,7 +167,11 @@ class Schema:
             if not values and not field.optional:
                 if not nodes:
                     return record, f"{field.name}: nothing matches {field.css!r}"
-                return record, f"{field.name}: {(texts[0] or '')[:60]!r} is not of type {field.type}"
+                text = texts[0] or ""
+                why = f"is not of type {field.type}"
+                if field.type == "date" and day_of(text, day_first=True):
+                    why = "begins with a day or a month, and the page states no language to tell them apart"
+                return record, f"{field.name}: {text[:60]!r} {why}"
         return record, None
 
 
@@ -197,33 +212,33 @@ def _decimal(text: str) -> tuple[str, str] | None:
     return ("-" if sign in ("-", "−") else "") + (re.sub(r"\D", "", whole) or "0"), decimals or ""
 
 
-def _number(text: str, _: str = "") -> float | None:
+def _number(text: str, _: _Page) -> float | None:
     found = _decimal(text)
     number = float(".".join(found)) if found is not None else math.inf
     return number if math.isfinite(number) else None  # JSON has no infinity
 
 
-def _integer(text: str, _: str) -> int | None:
+def _integer(text: str, _: _Page) -> int | None:
     whole, decimals = _decimal(text) or ("", "")
     if not whole or decimals.strip("0") or len(whole) > _LONGEST_INTEGER:
         return None
     return int(whole) if -(2**63) <= int(whole) < 2**63 else None
 
 
-def _date(text: str, _: str) -> str | None:
-    found = day_of(text) or text.strip()[:10]
+def _date(text: str, page: _Page) -> str | None:
+    found = day_of(text, day_first=page.day_first) or text.strip()[:10]
     try:
         return date.fromisoformat(found).isoformat()
     except ValueError:
         return None
 
 
-TYPES: Final[dict[str, Callable[[str, str], Any]]] = {
+TYPES: Final[dict[str, Callable[[str, _Page], Any]]] = {
     "text": lambda text, _: text,
     "number": _number,
     "integer": _integer,
     "boolean": lambda _, __: True,
     "date": _date,
-    "url": lambda text, base: urls.join(base, text),
+    "url": lambda text, page: urls.join(page.base, text),
 }
 """What a field may be, and how it is read of a text: `boolean` says whether there is such an element or attribute."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from typing import Final
+from urllib.parse import urlsplit
 
 _YEAR: Final = r"(19[89]\d|20\d\d)(?!\d)"
 # A month a line, January first: how its names begin in several languages.
@@ -72,14 +73,27 @@ _DIGIT: Final = re.compile(r"\d")
 _BUDDHIST: Final = 543  # years that Thailand counts more
 _COMPACT: Final = re.compile(r"(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:T?\d{4,6})?(?:Z|[+-]\d{4})?")
 _SINCE: Final = re.compile(r"(1[0-9]{9})(?:\d{3})?")
+_MONTH_FIRST: Final = ("en", "en-us", "en-ca", "en-ph")
+_BRITISH: Final = (".uk", ".au", ".nz", ".ie", ".in", ".za", ".eu")
 
 
-def day_of(text: str, *, day_first: bool = False) -> str:
+def says_days_first(url: str, *languages: str | None) -> bool | None:
+    """Whether 3/4/2024 is a day of April on a page: where English is not that of the United States, and in other
+    languages; None where it states none. `en` alone gives way to the languages that follow, and to the host.
+    """
+    stated = [each.lower().replace("_", "-") for each in languages if each]
+    told = next((each for each in stated if each != "en"), "")
+    if told:
+        return told not in _MONTH_FIRST
+    return (urlsplit(url).hostname or "").endswith(_BRITISH) or (False if stated else None)
+
+
+def day_of(text: str, *, day_first: bool | None = False) -> str:
     """The first date in a text as `YYYY-MM-DD`, after what says when it was changed the one of publication; empty where
     there is none.
 
     Args:
-        day_first: whether 3/4/2024 is a day of April, as everywhere but in the United States.
+        day_first: whether 3/4/2024 is a day of April; None: it is no day, for nothing says of which month.
     """
     text = text[:2000].strip()
     if not _DIGIT.search(text):
@@ -104,10 +118,11 @@ def day_of(text: str, *, day_first: bool = False) -> str:
             found.append((match.start(), _as_day(match[year], named, match[number])))
     if match := _FIGURES.search(text) or _SHORT.search(text):
         first, second = match[1], match[3]
-        american = match[2] != "." and not day_first and int(first) <= 12
-        if not american and int(second) <= 12:
+        either = match[2] != "." and int(first) <= 12
+        if not (either and not day_first) and int(second) <= 12:
             first, second = second, first
-        found.append((match.start(), _as_day(match[4] if len(match[4]) > 2 else f"20{match[4]}", first, second)))
+        if day_first is not None or not either or int(second) > 12 or first == second:
+            found.append((match.start(), _as_day(match[4] if len(match[4]) > 2 else f"20{match[4]}", first, second)))
     return next((each for _, each in sorted(found) if each), "")
 
 

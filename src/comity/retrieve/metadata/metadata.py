@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from typing import Final
-from urllib.parse import urlsplit
 
 from comity import urls
 from comity.retrieve.metadata import authors, dates, json_ld, microdata, titles
+from comity.retrieve.metadata.days import says_days_first
 from comity.retrieve.metadata.json_ld import Entity, Object, plain
 from comity.retrieve.metadata.page import Field, Page, field
 from comity.retrieve.page.tree import Node, Tree, ordered
@@ -72,7 +72,8 @@ def read(tree: Tree, base: urls.Base, url: str, hidden: set[Node]) -> Metadata:
     found = [*linked, *microdata.objects(tree)]
     site = _site_name(metas, found)
     language = _language(tree, metas)
-    page = Page(tree, url, hidden, metas, linked, found, site, _says_days_first(language, metas, url))
+    day_first = says_days_first(url, language.value if language is not None else None, metas.get("og:locale"))
+    page = Page(tree, url, hidden, metas, linked, found, site, day_first)
     title, heading = titles.title(page)
     about = page.about(heading)
     changed = dates.modified(page, _of_articles(found, "dateModified"))
@@ -114,16 +115,6 @@ def _site_name(metas: dict[str, str], found: list[Object]) -> Field | None:
         if name := next(json_ld.words(entry.get("name")), ""):
             return field(name, "json-ld")
     return None
-
-
-def _says_days_first(language: Field | None, metas: dict[str, str], url: str) -> bool:
-    """Whether 3/4/2024 is a day of April: where English is not that of the United States, and in other languages."""
-    stated = language.value.lower().replace("_", "-") if language is not None else ""
-    if stated in ("", "en"):
-        stated = metas.get("og:locale", "en").lower().replace("_", "-")
-    if stated in ("", "en"):
-        return (urlsplit(url).hostname or "").endswith((".uk", ".au", ".nz", ".ie", ".in", ".za", ".eu"))
-    return stated not in ("en-us", "en-ca", "en-ph")
 
 
 def _language(tree: Tree, metas: dict[str, str]) -> Field | None:

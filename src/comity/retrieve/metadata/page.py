@@ -57,7 +57,7 @@ class Page:
         linked: what it states as JSON-LD.
         data: the same, then what it states as microdata.
         site: what the site calls itself.
-        day_first: whether 3/4/2024 is a day of April.
+        day_first: whether 3/4/2024 is a day of April; None where nothing says so.
     """
 
     tree: Tree
@@ -67,7 +67,7 @@ class Page:
     linked: list[Object]
     data: list[Object]
     site: Field | None
-    day_first: bool
+    day_first: bool | None
 
     def day(self, text: str) -> str:
         """The first date in a text, or the one of publication in it; empty where there is none."""
