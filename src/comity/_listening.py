@@ -26,6 +26,18 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def place_of(text: str) -> tuple[str | None, int]:
+    """Address, None where there is none, and port of `[ADDRESS:]PORT`.
+
+    Raises:
+        ValueError: it is none.
+    """
+    address, colon, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit() and int(port) <= 65535):
+        raise ValueError(f"{text!r} is not [ADDRESS:]PORT")
+    return address if colon else None, int(port)
+
+
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens at an address.
 

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 
+from comity._listening import LOOPBACK, place_of
 from comity.crawler.progress.metrics import collector, library
 from comity.crawler.workers.sharded import AnyCrawl
 from comity.errors import InvalidSetting
-
-LOOPBACK = "127.0.0.1"
 
 
 def place(text: str) -> tuple[str, int]:
@@ -17,17 +16,15 @@ def place(text: str) -> tuple[str, int]:
     Raises:
         InvalidSetting: it is none.
     """
-    address, colon, port = text.rpartition(":")
-    address = address.removeprefix("[").removesuffix("]") if colon else LOOPBACK
     try:
+        given, port = place_of(text)
+        address = LOOPBACK[0] if given is None else given.removeprefix("[").removesuffix("]")
         ip_address(address)
-        if not (port.isascii() and port.isdigit() and int(port) <= 65535):
-            raise ValueError
     except ValueError:
         raise InvalidSetting(
             f"metrics: {text!r} is not [ADDRESS:]PORT", hint="for example 9464, or 0.0.0.0:9464 for every interface"
         ) from None
-    return address, int(port)
+    return address, port
 
 
 @contextmanager

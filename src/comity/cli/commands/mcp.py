@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 import comity.mcp
-from comity._listening import check_exposure, listen
+from comity._listening import check_exposure, listen, place_of
 from comity.cli.exits import Exit
 from comity.cli.input_files import token_in
 from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, PATH, PRESET, TOKEN_FILE, command, loaded, option
@@ -58,7 +58,12 @@ def mcp(
             raise InvalidSetting("--token-file, --allow-host and --allow-origin go with --http")
         serving.over_stdio(make)
         return Exit.DONE
-    host, port = _address(http)
+    try:
+        host, port = place_of(http)
+    except ValueError:
+        host = None
+    if not host:
+        raise InvalidSetting(f"--http: {http!r} is not ADDRESS:PORT, such as 127.0.0.1:8766")
     token = token_in(token_file)
     check_exposure("--http", host, token, allow_host)
     with listen(host, port) as listening:
@@ -72,14 +77,3 @@ def mcp(
             allowed_origins=allow_origin,
         )
     return Exit.DONE
-
-
-def _address(text: str) -> tuple[str, int]:
-    """
-    Raises:
-        InvalidSetting: it is not ADDRESS:PORT.
-    """
-    host, _, digits = text.rpartition(":")
-    if not host or not digits.isascii() or not digits.isdigit() or int(digits) > 65535:
-        raise InvalidSetting(f"--http: {text!r} is not ADDRESS:PORT, such as 127.0.0.1:8766")
-    return host, int(digits)
