@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from comity.frontier import Batch, EntryKind, Found, Frontier, State
+from comity.frontier.sqlite.store import Frontier
+from comity.frontier.values import Batch, EntryKind, Found, State
 
 BATCH = 1_000
 PER_PAGE = 50

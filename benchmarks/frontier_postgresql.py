@@ -22,8 +22,9 @@ from frontier import BATCH, batches, found, size  # noqa: E402
 from postgres import Server, programs, serve  # noqa: E402
 from stores import PostgresStore  # noqa: E402
 
-from comity.frontier import Batch, Frontier, State  # noqa: E402
 from comity.frontier.postgresql.database import connect  # noqa: E402
+from comity.frontier.sqlite.store import Frontier  # noqa: E402
+from comity.frontier.values import Batch, State  # noqa: E402
 
 TURN = 50  # commits
 OPTIONS = ("-c", "shared_buffers=256MB", "-c", "max_wal_size=2GB")

@@ -27,7 +27,8 @@ from loopback import Requests, address, beside, serve
 from comity.cli.process import tune
 from comity.crawler import Crawler, CrawlSettings
 from comity.crawler.run.hosts import MOST_HOSTS
-from comity.frontier import Batch, EntryKind, Found, Frontier, State
+from comity.frontier.sqlite.store import Frontier
+from comity.frontier.values import Batch, EntryKind, Found, State
 from comity.policy import Policy
 
 NAMED = 1_000

@@ -12,10 +12,11 @@ from comity.crawler.workers.leases import Leases
 from comity.crawler.workers.store import CrawlStore
 from comity.crawler.workers.tables import make
 from comity.errors import StorageError
-from comity.frontier import Frontier, View
 from comity.frontier.postgresql import database
 from comity.frontier.postgresql.store import PostgresFrontier
 from comity.frontier.postgresql.view import PostgresView
+from comity.frontier.sqlite.store import Frontier
+from comity.frontier.sqlite.view import View
 
 _NUMBERS = itertools.count()
 SHARD = 0

@@ -14,8 +14,7 @@ from comity.audit.broken import linking
 from comity.audit.fate import fate_of
 from comity.audit.listing import ListedURL, listing
 from comity.errors import InputError
-from comity.frontier import EntryKind, Found, QueuedURL, State
-from comity.frontier.values import Batch, Visit
+from comity.frontier.values import Batch, EntryKind, Found, QueuedURL, State, Visit
 
 
 @pytest.fixture

@@ -16,7 +16,9 @@ from comity.crawler.places import orders
 from comity.crawler.places.crawl_at import crawl_at
 from comity.crawler.places.delays import Delay
 from comity.crawler.workers.sharded import ShardedCrawl
-from comity.frontier import Batch, EntryKind, Found, Frontier, State, has_begun
+from comity.frontier.sqlite.database import has_begun
+from comity.frontier.sqlite.store import Frontier
+from comity.frontier.values import Batch, EntryKind, Found, State
 from comity.net import ClientSettings
 
 

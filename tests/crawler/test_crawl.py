@@ -369,7 +369,7 @@ def test_pages_are_handed_out_though_the_program_fails_on_one_of_them(site: Site
 
 
 def test_a_folder_in_use_is_refused(site: Site, tmp_path: Path) -> None:
-    from comity.frontier import Frontier
+    from comity.frontier.sqlite.store import Frontier
 
     with Frontier(tmp_path / "frontier.sqlite") as frontier:
         frontier.save_state("seeds", [])

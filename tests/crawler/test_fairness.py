@@ -17,7 +17,8 @@ from comity.audit.prove import prove
 from comity.crawler.finding import discovery
 from comity.crawler.run import page_reader
 from comity.crawler.run.book import Book
-from comity.frontier import Batch, Frontier
+from comity.frontier.sqlite.store import Frontier
+from comity.frontier.values import Batch
 from comity.net.loop_slices import LoopSlices
 from comity.policy import OriginPolicy, RobotsResult, origin_policy
 

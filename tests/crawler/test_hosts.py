@@ -16,7 +16,8 @@ from comity.crawler.run import hosts as room
 from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.hosts import FAR, Hosts
 from comity.crawler.run.scheduler import Scheduler
-from comity.frontier import Entry, View
+from comity.frontier.sqlite.view import View
+from comity.frontier.values import Entry
 from comity.net import ClientSettings
 
 ROOM = 8

@@ -29,7 +29,7 @@ from comity import Crawler, CrawlSettings, Expander, InvalidSetting, Policy, Res
 from comity.crawler import Expanded
 from comity.crawler.plugins import load
 from comity.errors import FetchError, MissingExtra, PluginError
-from comity.frontier import Frontier
+from comity.frontier.sqlite.store import Frontier
 from comity.net.client_settings import MIB
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

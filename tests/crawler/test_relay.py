@@ -29,7 +29,8 @@ from comity.crawler.sharding.relay import ORDERS_REST, QUESTION, RobotsRelay
 from comity.crawler.sharding.shards import part
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.errors import FetchError
-from comity.frontier import Message, Run, View
+from comity.frontier.sqlite.view import View
+from comity.frontier.values import Message, Run
 from comity.net import ClientSettings, Session
 from comity.net.needs import Relay
 from comity.net.robots_fetch import RobotsAnswer

@@ -18,7 +18,8 @@ from sites import HANGS, Site
 from comity import Crawler, CrawlSettings, Policy
 from comity.crawler.run import scheduler
 from comity.crawler.run.control import Control
-from comity.frontier import Entry, EntryKind, Frontier
+from comity.frontier.store import Committed
+from comity.frontier.values import Entry, EntryKind
 from comity.net import ClientSettings, Session
 
 LOOPBACK = Policy(allow_addresses=("127.0.0.0/8",))
@@ -215,17 +216,17 @@ class Reads:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[tuple[str, set[int]]] = []
         self.hosts: dict[int, str] = {}  # by the id of a URL
-        waiting = Frontier.waiting
+        queue = Committed.queue
 
         def noted(
-            frontier: Frontier, host: str, *, but_not: Collection[int], most: int, kind: EntryKind | None = None
+            committed: Committed, host: str, *, but_not: Collection[int], most: int, kind: EntryKind | None = None
         ) -> list[Entry]:
-            entries = waiting(frontier, host, but_not=but_not, most=most, kind=kind)
+            entries = queue(committed, host, but_not=but_not, most=most, kind=kind)
             self.asked.append((host, set(but_not)))
             self.hosts |= {entry.id: host for entry in entries}
             return entries
 
-        monkeypatch.setattr(Frontier, "waiting", noted)
+        monkeypatch.setattr(Committed, "queue", noted)
 
 
 def test_what_is_found_on_a_host_of_which_nothing_else_waits_is_not_read_from_the_frontier(

@@ -30,7 +30,7 @@ from comity.crawler import Sink
 from comity.crawler.sinks import lines
 from comity.crawler.sinks.formats import FORMATS
 from comity.crawler.sinks.runner import SinkRunner, make, read_back
-from comity.frontier import Frontier
+from comity.frontier.sqlite.store import Frontier
 
 QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))
 NEEDS = {"warc": "warcio", "wacz": "warcio", "parquet": "pyarrow"}

@@ -9,7 +9,8 @@ from clocks import FakeClock
 from comity.crawler.progress.stats import UNREACHABLE
 from comity.crawler.run.facts import Facts
 from comity.crawler.run.unreachable import UnreachableHosts
-from comity.frontier import Batch, Frontier
+from comity.frontier.sqlite.store import Frontier
+from comity.frontier.values import Batch
 
 HOSTS = 2_000
 

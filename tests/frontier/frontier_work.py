@@ -14,8 +14,9 @@ from typing import Any
 
 from comity.crawler.sinks.runner import SinkRunner
 from comity.errors import StorageError
-from comity.frontier import Batch, EntryKind, Found, Frontier, State
 from comity.frontier.sqlite import seen
+from comity.frontier.sqlite.store import Frontier
+from comity.frontier.values import Batch, EntryKind, Found, State
 
 STEPS = 40
 FOUND = 30

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from comity.errors import StorageError
-from comity.frontier import Batch, Entry, EntryKind, HostCounts, QueuedURL, State, Visit
 from comity.frontier.committed import FrontierView
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.store import LATER, POLICY, SCOPE, USAGE, Row, entry_of
-from comity.frontier.values import Listed, ListedTable
+from comity.frontier.values import Batch, Entry, EntryKind, HostCounts, Listed, ListedTable, QueuedURL, State, Visit
 
 PREFIXES = ("", "https://", "http://")
 WHY: Any = {None: None, SCOPE: "scope", POLICY: "policy", USAGE: "usage"}
@@ -84,7 +83,7 @@ class InMemory:
         return {name: text for name, text in self.tables.facts.items() if name.startswith(start)}
 
     def queue(
-        self, host: str, most: int, *, but_not: Collection[int], below: int, kind: EntryKind | None
+        self, host: str, *, most: int, but_not: Collection[int] = (), below: int = LATER, kind: EntryKind | None = None
     ) -> list[Entry]:
         number = self.tables.hosts.get(host)
         found = sorted(

@@ -30,7 +30,6 @@ from postgres import Server
 from stores import Held, PostgresStore, SqliteStore
 
 from comity.errors import StorageError
-from comity.frontier import Batch, Entry, EntryKind, Found, Frontier, Message, State, View, Visit
 from comity.frontier.postgresql.database import address
 from comity.frontier.postgresql.store import PostgresFrontier
 from comity.frontier.postgresql.view import PostgresView
@@ -39,7 +38,9 @@ from comity.frontier.sqlite import seen
 from comity.frontier.sqlite import store as store_module
 from comity.frontier.sqlite import view as view_module
 from comity.frontier.sqlite.database import open_for_reading
-from comity.frontier.values import Displaced
+from comity.frontier.sqlite.store import Frontier
+from comity.frontier.sqlite.view import View
+from comity.frontier.values import Batch, Displaced, Entry, EntryKind, Found, Message, State, Visit
 
 pytestmark = pytest.mark.both_forms
 

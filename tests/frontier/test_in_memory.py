@@ -15,8 +15,8 @@ from comity.crawler.places.orders import Orders
 from comity.crawler.run.checkpoint import RUN, Begun
 from comity.crawler.run.given import FolderStorage
 from comity.errors import StorageError
-from comity.frontier import State
 from comity.frontier.rules import DurableFrontier
+from comity.frontier.values import State
 from comity.policy import Policy
 
 POLICY = Policy(agent="TestBot/1.0", min_interval=0.0, allow_addresses=("127.0.0.0/8",))

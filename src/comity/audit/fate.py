@@ -22,8 +22,8 @@ from comity.crawler.places.crawl_at import crawl_at
 from comity.crawler.places.written_crawl import Part, no_crawl
 from comity.crawler.progress.stats import UNREACHABLE
 from comity.crawler.run.facts import Facts
-from comity.frontier import QueuedURL, State
 from comity.frontier.committed import FrontierView
+from comity.frontier.values import QueuedURL, State
 from comity.http_rules import is_temporary
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide

@@ -19,8 +19,8 @@ from comity.crawler.output.reader import load
 from comity.crawler.places.crawl_at import ReadCrawl, crawl_at
 from comity.crawler.places.written_crawl import Part, WrittenCrawl
 from comity.errors import InputError
-from comity.frontier import QueuedURL
 from comity.frontier.committed import FrontierView
+from comity.frontier.values import QueuedURL
 from comity.urls import Url
 
 URLState = Literal["fetched", "failed", "refused", "skipped", "waiting"]

@@ -1,12 +1,15 @@
 """What a frontier says of itself as of a commit, to who works it and to who only looks."""
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from comity.frontier.store import LATER, Committed, split
-from comity.frontier.values import Entry, EntryKind, Found, HostCounts, Listed, ListedTable, QueuedURL, State, Visit
+from comity.frontier.values import Entry, EntryKind, Found, Listed, ListedTable, QueuedURL, State, Visit
+
+_EVERY_VISIT: Final = (1 << 63) - 1  # beyond the id of any
 
 
 class CommittedFrontier:
@@ -35,12 +38,16 @@ class CommittedFrontier:
 class FrontierView(CommittedFrontier):
     """A frontier as it was committed last when the view was opened.
 
+    Attributes:
+        busiest, host, visited: as of Committed, where these are `busiest`, `host_counts` and `visit`.
+
     Args:
         opened: what is open as long as the view is.
     """
 
     def __init__(self, committed: Committed, opened: AbstractContextManager[Any]) -> None:
         super().__init__(committed)
+        self.busiest, self.host, self.visited = committed.busiest, committed.host_counts, committed.visit
         self._open = ExitStack()
         self._open.enter_context(opened)
 
@@ -50,27 +57,54 @@ class FrontierView(CommittedFrontier):
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def busiest(self, most: int) -> list[HostCounts]:
-        """The hosts with most URLs waiting; those with none come last."""
-        return self._committed.busiest(most)
-
-    def host(self, name: str) -> HostCounts | None:
-        """One host, or None where the crawl has not met it."""
-        return self._committed.host_counts(name)
-
     def listed(self, table: ListedTable, sought: str, *, after: int, most: int, looks: int) -> Listed:
         """The URLs of one table, as far as they contain a text: as of `Committed.listed`."""
         looks = looks if sought else min(looks, 10 * most)
         return self._committed.listed(table, sought, after=after, most=most, looks=looks)
-
-    def visited(self, url: str) -> Visit | None:
-        """The last visit of a URL; asked of a crawl that was refreshed, which has an index for it."""
-        return self._committed.visit(url)
 
     def stands(self, url: str, host: str) -> QueuedURL | None:
         """How a URL waits, or stands aside; None where it does neither."""
         return self._committed.stands(host, *split(Found(url, host, 0, EntryKind.PAGE, State.QUEUED)))
 
     def waiting(self, host: str, most: int) -> list[Entry]:
-        """The next URLs of a host, in the order they will be fetched."""
-        return self._committed.queue(host, most, but_not=(), below=4 * LATER, kind=None)
+        """The next URLs of a host, in the order they will be fetched; then those that are postponed."""
+        return self._committed.queue(host, most=most, below=4 * LATER)
+
+
+class Visits:
+    """The pages visited before, which a refresh asks for again.
+
+    Of each page the last visit is kept: it is appended when its page is committed, and replaced by a row at the end
+    when the page is visited again. So a refresh has before it the rows up to the last id that was there when it began.
+
+    Attributes:
+        of: gives the last visit of a URL; asked in a refresh only.
+        unasked: gives how many of the known pages that `until` gives still wait.
+    """
+
+    def __init__(self, committed: Committed) -> None:
+        self._committed = committed
+        self.of, self.unasked = committed.visit, committed.unasked
+
+    def any(self) -> bool:
+        """Whether there is anything to ask for again."""
+        return any(self._committed.visits(0, _EVERY_VISIT, known=known) for known in (True, False))
+
+    def until(self, last: int) -> Iterator[Visit]:
+        """The last visits of what has not been visited since the row `last` was the newest, longest ago first.
+
+        Pages that are known and URLs that have given no page yet take turns, as long as there are both: so a limit
+        leaves neither without its share.
+        """
+        streams = deque((self._until(last, known=True), self._until(last, known=False)))
+        while streams:
+            stream = streams.popleft()
+            if (found := next(stream, None)) is not None:
+                yield found
+                streams.append(stream)
+
+    def _until(self, last: int, *, known: bool) -> Iterator[Visit]:
+        at = 0
+        while found := self._committed.visits(at, last, known=known):
+            yield from (visit for _, visit in found)
+            at = found[-1][0]

@@ -10,18 +10,17 @@ What a store has to do is in store.py. A batch goes to it in few statements, eac
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, Self
 
 from comity.frontier import messages
-from comity.frontier.committed import CommittedFrontier
+from comity.frontier.committed import CommittedFrontier, Visits
 from comity.frontier.refilter import Inside, Judged, StateChanges, refilter
-from comity.frontier.store import LATER, POLICY, USAGE, Changed, Committed, Row, Store, quick, rank, split
-from comity.frontier.values import Batch, Entry, EntryKind, Found, State
-from comity.frontier.visits import Visits
+from comity.frontier.store import POLICY, USAGE, Changed, Committed, Row, Store, quick, rank, split
+from comity.frontier.values import Batch, Found, State
 
 NEXT_ID: Final = "next_id"
 NEXT_SOURCE: Final = "next_source"
@@ -57,6 +56,7 @@ class DurableFrontier(CommittedFrontier):
 
     Attributes:
         visits: what is known of pages visited, as of the last commit.
+        waiting: gives URLs of a host that wait for their turn, as of Committed.queue.
         totals: how many URLs were in each state when it was opened or last committed; may be read from any thread.
         sent, taken: by shard the last parcel for it, and of it, as last committed (see messages.py).
 
@@ -79,6 +79,7 @@ class DurableFrontier(CommittedFrontier):
         self.taken = messages.numbers(self.load_state(messages.TAKEN))
         self._sent_chain: dict[int, str] = messages.numbers(self.load_state(messages.SENT_CHAIN))
         self.visits = Visits(committed)
+        self.waiting = committed.queue
         self._open = opened.pop_all()
 
     def __enter__(self) -> Self:
@@ -156,11 +157,6 @@ class DurableFrontier(CommittedFrontier):
             if changes:
                 self._store.count(changes.by_host())
             _save(self._store, save(*judged))
-
-    def waiting(self, host: str, *, but_not: Collection[int], most: int, kind: EntryKind | None = None) -> list[Entry]:
-        """URLs of a host, of a kind or of all, that wait for their turn, by priority, then sitemaps first, then in the
-        order found."""
-        return self._committed.queue(host, most, but_not=but_not, below=LATER, kind=kind)
 
     def save_state(self, key: str, value: Any) -> None:
         """Keep a fact about the run, as JSON; None forgets it."""

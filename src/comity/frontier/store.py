@@ -1,7 +1,7 @@
 """What a frontier needs of what keeps it: a few questions, and changes for many rows at once. Any store that has these
 will do; every rule of the frontier stands in rules.py, refilter.py and visits.py, over them.
 
-SQLite and PostgreSQL have most of them in the same SQL (tables.py, changes.py), and each the others in its own
+SQLite and PostgreSQL have most of them in the same SQL (tables.py), and each the others in its own
 (sqlite/store.py, postgresql/store.py). tests/frontier/in_memory.py is the smallest store: plain dicts, without SQL.
 """
 
@@ -91,10 +91,10 @@ class Committed(Protocol):
         """What is kept by names that begin so."""
 
     def queue(
-        self, host: str, most: int, *, but_not: Collection[int], below: int, kind: EntryKind | None
+        self, host: str, *, most: int, but_not: Collection[int] = (), below: int = LATER, kind: EntryKind | None = None
     ) -> list[Entry]:
         """The first URLs of a host's queue, of a kind or of all, by rank and id, without some ids, of ranks under
-        `below`."""
+        `below`: without more, those that are not postponed."""
 
     def stands(self, host: str, prefix: int, rest: str) -> QueuedURL | None:
         """How a URL waits, or stands aside."""

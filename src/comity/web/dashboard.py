@@ -22,7 +22,7 @@ from comity.crawler.places.crawl_at import STORES, crawl_at, end
 from comity.crawler.places.orders import ORDERS, host_named
 from comity.crawler.progress.stats import Tally
 from comity.errors import ComityError
-from comity.frontier import HostCounts, State
+from comity.frontier.values import HostCounts, State
 from comity.web.workbench import Unanswerable
 
 MOST_HOSTS: Final = 200

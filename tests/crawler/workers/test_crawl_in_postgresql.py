@@ -38,9 +38,8 @@ from comity.crawler.workers.member import Member, worker_of
 from comity.crawler.workers.output_folder import cut_back, leave_folder, take_folder
 from comity.crawler.workers.store import CrawlStore, StoreClock
 from comity.errors import Postponed, StorageError
-from comity.frontier import Batch, EntryKind, Found, State
 from comity.frontier.postgresql import database
-from comity.frontier.values import Displaced, Unreachable
+from comity.frontier.values import Batch, Displaced, EntryKind, Found, State, Unreachable
 from comity.net import ClientSettings, Session
 from comity.net.session import Hooks
 from comity.policy.policy import policy_to_dict

@@ -37,11 +37,10 @@ from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.store import CrawlStore, StoreClock
 from comity.crawler.workers.worker_process import WorkerProcess
 from comity.errors import StorageError
-from comity.frontier import Batch, EntryKind, Found, Message, State
 from comity.frontier.messages import AT_ONCE
 from comity.frontier.postgresql import database
 from comity.frontier.postgresql.store import ShardParcels
-from comity.frontier.values import Displaced, Run, Superseded
+from comity.frontier.values import Batch, Displaced, EntryKind, Found, Message, Run, State, Superseded
 from comity.net import ClientSettings
 from comity.policy.policy import policy_to_dict
 

@@ -36,9 +36,9 @@ from comity.crawler.workers.shard import Shard
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.crawler.workers.worker_process import files_of
 from comity.errors import InvalidSetting, StorageError
-from comity.frontier import Batch, EntryKind, Found, Frontier, Message, Run, State, Superseded
 from comity.frontier.messages import AT_ONCE, Parcel, parcels_of
-from comity.frontier.sqlite.store import Neighbours, pending
+from comity.frontier.sqlite.store import Frontier, Neighbours, pending
+from comity.frontier.values import Batch, EntryKind, Found, Message, Run, State, Superseded
 from comity.net import ClientSettings
 
 HOSTS = 6

@@ -18,7 +18,7 @@ from comity.crawler.places.orders import ORDERS, OrderForm, OrderKind, host_name
 from comity.crawler.places.status import ShardStatus
 from comity.errors import InvalidSetting
 from comity.fields import SettingField
-from comity.frontier import Entry, HostCounts, State
+from comity.frontier.values import Entry, HostCounts, State
 
 _INTERVAL = SettingField(name="TIME", hint=float, unit="seconds")
 _LEAST = click.IntRange(min=1)

@@ -20,7 +20,7 @@ from comity.crawler.run.facts import Facts
 from comity.crawler.run.given import Given
 from comity.crawler.run.outcomes import NoURL
 from comity.errors import InvalidURL
-from comity.frontier import Entry, EntryKind, Found, Message, State, Visit
+from comity.frontier.values import Entry, EntryKind, Found, Message, State, Visit
 from comity.policy import OriginPolicy, RobotsResult
 from comity.robots import Robots
 

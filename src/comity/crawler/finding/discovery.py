@@ -18,7 +18,7 @@ from comity.crawler.finding.recrawl import RefreshRun
 from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
 from comity.crawler.run.outcomes import Absent, Known, Outcome, PageRead, PutOff, Redirected, Refused, SitemapRead
-from comity.frontier import Entry, EntryKind
+from comity.frontier.values import Entry, EntryKind
 from comity.policy import RobotsResult
 from comity.signals import sitemaps
 from comity.signals.links import UNFOLLOWED, Page, Refresh

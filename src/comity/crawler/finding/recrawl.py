@@ -13,8 +13,9 @@ from comity import times
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.errors import StorageError
 from comity.fields import made
-from comity.frontier import Entry, EntryKind, Visit, Visits
+from comity.frontier.committed import Visits
 from comity.frontier.rules import DurableFrontier
+from comity.frontier.values import Entry, EntryKind, Visit
 from comity.net import Response
 
 MARGIN: Final = 86_400.0

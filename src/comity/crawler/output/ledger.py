@@ -21,7 +21,7 @@ from comity._utf8 import by_any_writer
 from comity.crawler.output.records import evidence
 from comity.crawler.places.orders import Order
 from comity.crawler.sinks.lines import AppendedFile
-from comity.frontier import Run
+from comity.frontier.values import Run
 from comity.net import Clock, Response
 from comity.net.request_record import RequestRecord
 from comity.net.robots_fetch import RobotsAnswer

@@ -31,11 +31,12 @@ from comity.crawler.sharding.shards import (
     stored_in,
 )
 from comity.errors import InputError, InvalidSetting, StorageError
-from comity.frontier import Run, State, View, has_begun
 from comity.frontier.committed import FrontierView
 from comity.frontier.sqlite import database
+from comity.frontier.sqlite.database import has_begun
 from comity.frontier.sqlite.store import pending
-from comity.frontier.values import Unreachable
+from comity.frontier.sqlite.view import View
+from comity.frontier.values import Run, State, Unreachable
 
 STORES: Final = ("postgresql://", "postgres://")
 """What the address of a store begins with."""

@@ -17,9 +17,9 @@ from comity.crawler.sharding.placement import ShardPlace
 from comity.crawler.sharding.shards import part as part_name
 from comity.crawler.sinks.runner import LEDGER
 from comity.errors import InputError, StorageError
-from comity.frontier import Run
 from comity.frontier.messages import SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN, Mail, Parcel, astray
 from comity.frontier.sqlite.database import open_finished
+from comity.frontier.values import Run
 
 FRONTIER: Final = "frontier.sqlite"
 ENDED: Final = "ended"  # see recrawl.ENDED

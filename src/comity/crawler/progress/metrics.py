@@ -13,7 +13,7 @@ from comity._extras import need
 from comity.crawler.progress.snapshot import HostState, Snapshot
 from comity.crawler.progress.stats import COMMIT_BOUNDS, Stats
 from comity.crawler.workers.sharded import AnyCrawl
-from comity.frontier import State
+from comity.frontier.values import State
 
 _COUNTERS = [(*each.metadata["metric"], each.name) for each in fields(Stats) if each.metadata.get("metric")]
 _DEPTHS = (0, 1, 2, 3, 5, 10)  # links from a seed: bounds of the histogram

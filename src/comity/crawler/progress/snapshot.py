@@ -15,7 +15,7 @@ from typing import Any, Literal
 from comity.crawler.progress.stats import COMMIT_BOUNDS, DEPTHS, OTHERS, RefusingRule, Stats, StatsCollector
 from comity.crawler.run.hosts import Host
 from comity.crawler.run.limits import Spent
-from comity.frontier import State
+from comity.frontier.values import State
 
 Phase = Literal["new", "running", "held", "stopping", "ended"]
 

@@ -22,8 +22,8 @@ from comity import urls
 from comity.http_rules import is_temporary
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
-    from comity.frontier import State
     from comity.frontier.rules import DurableFrontier
+    from comity.frontier.values import State
     from comity.gate.throttle import Pause
     from comity.net import Clock
     from comity.net.request_record import RequestRecord

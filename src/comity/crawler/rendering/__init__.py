@@ -21,7 +21,7 @@ from comity.crawler.run.book import Book
 from comity.crawler.run.outcomes import PartRefused
 from comity.crawler.run.page_reader import Rendered
 from comity.errors import ComityError, ExtractionFailed, RenderingFailed
-from comity.frontier import Entry
+from comity.frontier.values import Entry
 from comity.net import Response, Session
 from comity.policy import Decision
 from comity.retrieve.documents import judgement_of

@@ -24,8 +24,8 @@ from comity.crawler.run.limits import Quota
 from comity.crawler.run.memory import Memory
 from comity.crawler.run.outcomes import TABLE, Again, Failed, Kept, Outcome, PutOff, SitemapRead, Written
 from comity.crawler.sinks import Channel
-from comity.frontier import Batch, EntryKind, Found, Message, State
 from comity.frontier.rules import Commit
+from comity.frontier.values import Batch, EntryKind, Found, Message, State
 from comity.net import Response
 from comity.net.request_record import RequestRecord
 from comity.policy import RobotsResult

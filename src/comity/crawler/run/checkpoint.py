@@ -18,9 +18,11 @@ from comity.crawler.progress.stats import UNREACHABLE
 from comity.crawler.sharding.shards import CrawlManifest, manifest_of, run_in
 from comity.errors import InvalidSetting
 from comity.fields import settings_of
-from comity.frontier import EntryKind, Judged, Run, Superseded, View
 from comity.frontier.committed import FrontierView
+from comity.frontier.refilter import Judged
 from comity.frontier.rules import DurableFrontier
+from comity.frontier.sqlite.view import View
+from comity.frontier.values import EntryKind, Run, Superseded
 from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
 

@@ -56,7 +56,7 @@ from comity.errors import (
     TooLarge,
     UnwantedType,
 )
-from comity.frontier import Entry, EntryKind, Visit
+from comity.frontier.values import Entry, EntryKind, Visit
 from comity.http_rules import GONE, PAYMENT_REQUIRED, is_temporary
 from comity.net import Response, Session
 from comity.policy import Decision

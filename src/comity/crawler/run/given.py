@@ -18,8 +18,8 @@ from comity.crawler.run.checkpoint import Begun
 from comity.crawler.run.waits import WaitJournal, WaitJournalFile
 from comity.crawler.sharding.placement import ShardPlace
 from comity.crawler.sinks.runner import SinkRunner
-from comity.frontier import Frontier
 from comity.frontier.rules import DurableFrontier
+from comity.frontier.sqlite.store import Frontier
 from comity.net import ClientSettings, Clock, Session
 from comity.policy import Policy
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from comity.frontier import Entry
+from comity.frontier.values import Entry
 
 MOST_HOSTS = 16_384
 LOOKED_AT: Final = 256  # hosts that the frontier names in one turn of the loop

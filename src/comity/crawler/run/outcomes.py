@@ -18,7 +18,7 @@ from comity.crawler.progress.stats import StatsCollector
 from comity.crawler.sinks import Channel
 from comity.errors import Postponed as NotNow
 from comity.errors import UnwantedType
-from comity.frontier import Batch, Entry, EntryKind, State, Visit
+from comity.frontier.values import Batch, Entry, EntryKind, State, Visit
 from comity.http_rules import GONE
 from comity.net import Response
 from comity.policy import Decision, RobotsResult

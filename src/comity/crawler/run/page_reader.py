@@ -20,7 +20,7 @@ from comity.crawler.run.given import Given
 from comity.crawler.run.outcomes import Kept, PageRead, RefusedByUsage, Unchanged
 from comity.crawler.run.uses import Uses
 from comity.errors import ExtractionFailed
-from comity.frontier import Entry, Visit
+from comity.frontier.values import Entry, Visit
 from comity.net import Response
 from comity.net.loop_slices import LoopSlices
 from comity.signals import encodings

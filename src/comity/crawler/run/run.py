@@ -35,9 +35,8 @@ from comity.crawler.sharding.mailbox import Mailbox
 from comity.crawler.sharding.placement import ShardPlace
 from comity.crawler.sharding.relay import QUESTION, RobotsRelay
 from comity.errors import StorageError
-from comity.frontier import Run as RunNumber
-from comity.frontier import State
-from comity.frontier.values import SEEDS
+from comity.frontier.values import SEEDS, State
+from comity.frontier.values import Run as RunNumber
 from comity.net import Session
 from comity.net.needs import Relay
 from comity.net.robots_fetch import RobotsAnswer

@@ -25,8 +25,8 @@ from comity.crawler.run.given import Given
 from comity.crawler.run.hosts import FAR, Host, Hosts
 from comity.crawler.run.limits import Quota
 from comity.crawler.run.outcomes import Again, Known, Outcome, Retried
-from comity.frontier import Entry, EntryKind, Found
 from comity.frontier.rules import DurableFrontier
+from comity.frontier.values import Entry, EntryKind, Found
 from comity.net import Session
 
 

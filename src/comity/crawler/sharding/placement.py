@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 
 from comity import urls
 from comity.domains import registrable
-from comity.frontier import Run
 from comity.frontier.committed import FrontierView
+from comity.frontier.values import Run
 
 _PLACED: Final = "placed {}"
 """Facts, by number: hosts that a commit settled, and what each shares its pace by."""

@@ -20,7 +20,7 @@ from comity.crawler.run.facts import Facts
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.sharding.placement import ShardPlace
 from comity.errors import FetchError, InvalidSetting, Postponed, StorageError
-from comity.frontier import Message
+from comity.frontier.values import Message
 from comity.gate.steps import postponed
 from comity.net import Session
 from comity.net.needs import Relay

@@ -15,9 +15,9 @@ from typing import Any, Final, cast, get_args
 
 from comity.crawler.sharding.placement import PlacedBy, ShardPlace
 from comity.errors import InputError, InvalidSetting, StorageError
-from comity.frontier import Run
 from comity.frontier.durable import explained_files, sync_folder
 from comity.frontier.sqlite import database
+from comity.frontier.values import Run
 
 MANIFEST: Final = "crawl.json"
 LOCK: Final = "crawl.lock"

@@ -31,8 +31,10 @@ from comity.crawler.workers.jobs import Job, Say, Watched, Word
 from comity.crawler.workers.shard import Shard, ShardEnd
 from comity.crawler.workers.worker_process import WorkerProcess
 from comity.errors import StorageError
-from comity.frontier import Run, State, View, has_begun
+from comity.frontier.sqlite.database import has_begun
 from comity.frontier.sqlite.store import Neighbours, pending
+from comity.frontier.sqlite.view import View
+from comity.frontier.values import Run, State
 
 
 class InFolder:

@@ -13,9 +13,8 @@ from comity.crawler.sinks.runner import LEDGER, make
 from comity.crawler.workers.jobs import is_same
 from comity.crawler.workers.store import CrawlStore, PartRow
 from comity.errors import StorageError
-from comity.frontier import has_begun
 from comity.frontier.durable import explained_files, make_folder
-from comity.frontier.sqlite.database import explained, lock
+from comity.frontier.sqlite.database import explained, has_begun, lock
 
 PATIENCE: Final = 10.0  # seconds that a worker waits for another that sees to the folder just now
 

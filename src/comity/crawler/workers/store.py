@@ -18,11 +18,11 @@ from comity.crawler.run.limits import Spent
 from comity.crawler.workers.board import Look, Row, left_alone, seconds_of, shared_out
 from comity.crawler.workers.leases import NEXT_TOKEN, StandsStill, now, see_run
 from comity.errors import InputError, StorageError
-from comity.frontier.changes import ChangedTables
 from comity.frontier.messages import TAKEN, Parcel
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
 from comity.frontier.postgresql.dialect import PostgresDialect
 from comity.frontier.rules import begin_again
+from comity.frontier.tables import ChangedTables
 from comity.frontier.values import Run
 from comity.net import Clock
 

@@ -1,4 +1,4 @@
-"""How PostgreSQL says what frontier/tables.py asks and frontier/changes.py changes, for one shard of a crawl."""
+"""How PostgreSQL says what frontier/tables.py asks and changes, for one shard of a crawl."""
 
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager

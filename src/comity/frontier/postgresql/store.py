@@ -12,13 +12,12 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from typing import Any
 
-from comity.frontier.changes import ChangedTables
 from comity.frontier.messages import AT_ONCE, TAKEN, Parcel
 from comity.frontier.postgresql.database import Address, connect, cut_off, explained
 from comity.frontier.postgresql.dialect import LastCommit, PostgresDialect
 from comity.frontier.postgresql.seen import Fingerprints
 from comity.frontier.rules import DurableFrontier
-from comity.frontier.tables import Tables
+from comity.frontier.tables import ChangedTables, Tables
 from comity.frontier.values import Displaced
 
 

@@ -8,13 +8,12 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from pathlib import Path
 from typing import Final
 
-from comity.frontier.changes import ChangedTables
 from comity.frontier.messages import AT_ONCE, TAKEN, Parcel, numbers
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.sqlite.database import explained, lock, open_for_reading, open_for_writing, transaction
 from comity.frontier.sqlite.dialect import SqliteDialect
 from comity.frontier.sqlite.seen import Seen
-from comity.frontier.tables import Tables
+from comity.frontier.tables import ChangedTables, Tables
 
 _PARCELS: Final = "SELECT id, shard, messages FROM parcel WHERE id > ? AND shard = ? ORDER BY id LIMIT ?"
 _KEY: Final = "fingerprint_key"
