@@ -16,11 +16,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def sync_folder(folder: Path) -> None:
-    """Ask the disk to keep the names in a folder, where system and permissions have a way to ask.
-
-    Raises:
-        OSError: the disk fails.
-    """
+    """Ask the disk to keep the names in a folder, where system and permissions have a way to ask."""
     if os.name == "nt":
         return
     try:
@@ -37,11 +33,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, if it is not there, so that it stays.
-
-    Raises:
-        StorageError: it cannot be made.
-    """
+    """Make a folder, if it is not there, so that it stays; a StorageError says that it cannot be made."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         sync_folder(folder.parent)

@@ -27,13 +27,7 @@ AT_ONCE: Final = 16  # parcels read of one shard before another has its turn
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """Messages of one commit.
-
-    Attributes:
-        number: grows from each to the next of the same sender.
-        shard: the receiver.
-        text: as it was sent.
-    """
+    """Messages of one commit for `shard`, as they were sent; `number` grows with each of the same sender."""
 
     number: int
     shard: int
@@ -66,18 +60,12 @@ def chains(before: Mapping[int, str], texts: Mapping[int, str]) -> dict[int, str
 
 
 class Post(Protocol):
-    """Where it is read what was sent to shards.
-
-    Raises:
-        StorageError: it cannot be; Unreachable where the store is not there now.
-    """
+    """Where it is read what was sent to shards. A StorageError says that it cannot be, Unreachable that it may be
+    later."""
 
     async def parcels(self, receiver: int, after: Mapping[int, int]) -> list[tuple[int, Parcel]]:
-        """What some shards have sent to one: sender and parcel, of each sender the oldest first; a few at a time.
-
-        Args:
-            after: by sender, the parcel taken up last.
-        """
+        """What some shards have sent to one, by sender, the oldest first, a few at a time; `after`: by sender, the
+        parcel taken up last."""
 
 
 Kept = TypeVar("Kept")
@@ -103,11 +91,8 @@ class Mail:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any], waiting: Collection[Parcel]) -> "Mail":
-        """As a frontier remembers it, by the names of its facts.
-
-        Raises:
-            TypeError, ValueError, AttributeError: nobody vouches for it, and it is something else.
-        """
+        """As a frontier remembers it, by the names of its facts. Nobody vouches for these: a TypeError, ValueError or
+        AttributeError says that they are something else."""
         for parcel in waiting:
             if (type(parcel.number), type(parcel.shard), type(parcel.text)) != (int, int, str):
                 raise TypeError

@@ -47,11 +47,8 @@ class StateChanges(Counter[tuple[int, int]]):
 def refilter(
     store: Changed, changes: StateChanges, inside: Inside | None, *, policy: bool, usage: bool
 ) -> tuple[Judged, Judged]:
-    """Filter anew what scope, policy and the uses wanted decided: see `rules.DurableFrontier.judge_again`.
-
-    Returns:
-        What came of policy and uses, and of the scope.
-    """
+    """Filter anew what scope, policy and the uses wanted decided (see `rules.DurableFrontier.judge_again`); gives what
+    came of policy and uses, and of the scope."""
     back = Judged()
     if policy:  # what the old one set aside is queued again, and so is what was postponed
         back += _bring_back(store, POLICY, changes)

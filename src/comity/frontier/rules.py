@@ -90,12 +90,9 @@ class DurableFrontier(CommittedFrontier):
 
     @contextmanager
     def commit(self, batch: Batch) -> Iterator[Commit]:
-        """Apply a batch, all of it or, where an error is raised, in the block too, nothing. In the block all output is
-        made durable, and what is to be saved with it is put into `Commit.facts`.
-
-        Raises:
-            StorageError: the disk is full or fails; the batch can be handed in again, now or after a restart.
-        """
+        """Apply a batch, all of it or, where an error is raised, in the block too, nothing: then it can be handed in
+        again, after a restart too. In the block all output is made durable, and what is to be saved with it is put into
+        `Commit.facts`."""
         with self._transaction():
             changes = StateChanges()
             self._settle(batch, changes)
@@ -129,12 +126,8 @@ class DurableFrontier(CommittedFrontier):
         self._stale = False
 
     def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
-        """Forget which URLs were met and what waits, but not which pages were visited: all or nothing.
-
-        What waits is remembered with the visits, as something that is yet to be visited.
-
-        Args:
-            forget, save: as of `begin_again` below.
+        """Forget which URLs were met and what waits, but not which pages were visited: all or nothing. What waits is
+        remembered with the visits, as something that is yet to be visited. `forget`, `save`: see `begin_again` below.
         """
         with self._transaction(anew=True):
             begin_again(self._store, forget, save)

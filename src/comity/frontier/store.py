@@ -66,11 +66,8 @@ def _priority(rank: int) -> int:
 
 
 class Committed(Protocol):
-    """What is asked of a store: answered as of the last commit, or, by a Store within a transaction, as of now.
-
-    Raises:
-        StorageError: by every method, where the store fails.
-    """
+    """What is asked of a store: answered as of the last commit, or, by a Store within a transaction, as of now. A
+    StorageError says that the store fails."""
 
     def counts(self) -> Sequence[int]:
         """How many URLs are in each state, in the order of State."""
@@ -134,12 +131,8 @@ class Changed(Committed, Protocol):
     def remove(
         self, ids: Sequence[int], why: int | None = None, state: int | None = None
     ) -> Iterable[tuple[int, int, int]]:
-        """Take URLs out of the queue; gives id, host and state of those that were there.
-
-        Args:
-            why: they are to stand aside for that.
-            state: in which they do; None: in the one that they are in.
-        """
+        """Take URLs out of the queue; gives id, host and state of those that were there. `why`: they are to stand aside
+        for that, in `state`, or where none is given in the one that they are in."""
 
     def bring_back(self, ids: Sequence[int], state: int | None = None) -> None:
         """Queue again what stands aside; with a state, as never tried and in that."""

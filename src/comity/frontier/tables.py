@@ -24,11 +24,7 @@ _STATES: Final = ("unasked", "queued", "done", "refused", "failed")
 
 class Dialect(Protocol):
     """A connection to a frontier's tables, and how its database says what both can do. In a statement, a question mark
-    stands for a value.
-
-    Raises:
-        StorageError: by `rows` and in a block of `explained`; the others pass on what the database says.
-    """
+    stands for a value. `rows`, and a block of `explained`, raise a StorageError; the others what the database says."""
 
     @property
     def seen(self) -> Sequence[str]:
@@ -352,11 +348,8 @@ def _told(v: Visit) -> tuple[str, bool, str]:
 
 @contextmanager
 def one_instant(db: Any, dialect: Dialect, begin: str) -> Iterator[None]:
-    """All that is asked meanwhile is answered as of now; the connection is closed then.
-
-    Args:
-        begin: the statement that begins a transaction that reads.
-    """
+    """All that is asked meanwhile is answered as of now; the connection is closed then. `begin`: the statement that
+    begins a transaction that reads."""
     with dialect.explained(), closing(db):
         db.execute(begin)
         # The first question settles which instant all answers are of; a crawl may have met a million hosts.

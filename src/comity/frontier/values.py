@@ -223,12 +223,8 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of one crawl. Who belongs to an earlier one takes nothing and writes nothing.
-
-    Attributes:
-        crawl: by which it is told from others that have or had its name.
-        number: counted from 1.
-    """
+    """One run of one crawl: its number, counted from 1, and by what the crawl is told from others that have or had its
+    name. Who belongs to an earlier run takes nothing and writes nothing."""
 
     crawl: str
     number: int

@@ -223,9 +223,6 @@ def connect(where: Address, *, stopped: float = 0.0, **options: Any) -> Any:
 
     Args:
         stopped: seconds that a transaction may stand still before the server ends it; 0: for ever.
-
-    Raises:
-        Unreachable, MissingExtra
     """
     psycopg = need("psycopg", "postgresql", USE)
     with explained(where):
@@ -245,11 +242,8 @@ def connect(where: Address, *, stopped: float = 0.0, **options: Any) -> Any:
 
 
 def _see_that_sessions_stay(where: Address, process: int) -> None:
-    """See that no other client is given the server's process that one has.
-
-    Raises:
-        StorageError: a pool gives each transaction whichever is free: what is set for a session would be lost.
-    """
+    """See that no other client is given the server's process that one has: a pool that gives each transaction whichever
+    is free loses what is set for a session."""
     psycopg = need("psycopg", "postgresql", USE)
     with psycopg.connect(where.conninfo, client_encoding="utf8", **_REACH) as other:
         with cutting_off(_REACH["connect_timeout"], other):
@@ -317,11 +311,7 @@ def cutting_off(seconds: float, db: Any) -> Iterator[None]:
 
 
 def is_made(db: Any, where: Address) -> bool:
-    """Whether there is a crawl of that name.
-
-    Raises:
-        StorageError: it is another version's.
-    """
+    """Whether there is a crawl of that name; a StorageError where it is another version's."""
     if db.execute("SELECT to_regclass(%s)", (f"{where.schema}.frontier",)).fetchone()[0] is None:
         return False
     row = db.execute("SELECT format FROM frontier").fetchone()

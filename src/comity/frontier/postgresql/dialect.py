@@ -79,11 +79,7 @@ class PostgresDialect:
 
 class LastCommit(PostgresDialect):
     """The tables of one shard as they were committed last, over a connection of its own. Where that broke it is opened
-    again, and what was asked is asked once more: reading twice does no harm.
-
-    Raises:
-        StorageError: the database cannot be reached.
-    """
+    again, and what was asked is asked once more: reading twice does no harm."""
 
     def __init__(self, where: Address, shard: int) -> None:
         super().__init__(connect(where), where, shard)

@@ -9,11 +9,7 @@ PLACES: Final = 1 << 17
 
 
 class Fingerprints:
-    """The set of one shard.
-
-    Args:
-        db: the connection that writes.
-    """
+    """The set of one shard; `db` is the connection that writes."""
 
     def __init__(self, db: Any, shard: int, key: bytes) -> None:
         self._db = db

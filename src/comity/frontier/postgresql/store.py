@@ -22,10 +22,7 @@ from comity.frontier.values import Displaced
 
 
 class PostgresStore(ChangedTables):
-    """One shard of a crawl, for who holds it: see frontier/store.py.
-
-    Args:
-        token: of who holds the shard; a later holder's is greater.
+    """One shard of a crawl, for who holds it by a token, which is greater for each later holder: see frontier/store.py.
     """
 
     def __init__(self, db: Any, where: Address, shard: int, token: int) -> None:
@@ -121,12 +118,8 @@ class PostgresFrontier(DurableFrontier):
 
 
 class ShardParcels:
-    """What the shards of a crawl have sent: see messages.Post.
-
-    Args:
-        connection: a block with that by which it is asked.
-        thread: in which that is done, one question at a time.
-    """
+    """What the shards of a crawl have sent: see messages.Post. `connection` gives a block with that by which it is
+    asked, one question at a time, in `thread`."""
 
     def __init__(self, connection: Callable[[], AbstractContextManager[Any]], thread: Executor) -> None:
         self._connection = connection

@@ -8,11 +8,7 @@ from comity.frontier.tables import Tables, one_instant
 
 
 class PostgresView(FrontierView):
-    """One shard.
-
-    Raises:
-        StorageError: the database cannot be reached, or there is no such crawl.
-    """
+    """One shard; an InputError where there is no such crawl."""
 
     def __init__(self, where: Address, shard: int) -> None:
         with explained(where):

@@ -199,11 +199,7 @@ def _in_words(error: sqlite3.Error, path: Path) -> StorageError:
 
 
 def has_begun(path: Path) -> bool:
-    """Whether there is a crawl in a frontier: not where it ended before it was written down what to start from.
-
-    Raises:
-        StorageError: it cannot be read.
-    """
+    """Whether there is a crawl in a frontier: not where it ended before it was written down what to start from."""
     if not path.exists():
         return False
     with explained(path), closing(open_for_reading(path)) as db:

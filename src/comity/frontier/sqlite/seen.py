@@ -30,12 +30,7 @@ SYNC_EVERY = 1 << 20  # fingerprints
 
 
 class SortedRun:
-    """A sorted run on disk.
-
-    Raises:
-        StorageError: the file is not as it was written.
-        OSError: it cannot be read.
-    """
+    """A sorted run on disk. A StorageError says that it is not as it was written, an OSError that it cannot be read."""
 
     def __init__(self, path: Path, id_: int, size: int) -> None:
         self.path = path
@@ -91,10 +86,7 @@ class SortedRun:
 
 def write_run(path: Path, pieces: Iterable[array[int]]) -> Generator[int, None, None]:
     """Write a run, ascending over all pieces; yields its size so far after each, the last time when all is durable.
-
-    Raises:
-        OSError: it cannot be written; nothing is left behind, nor where the iterator is closed before its end.
-    """
+    Where it cannot be written (OSError), or the iterator is closed before its end, nothing is left behind."""
     opening = array("Q")
     size = synced = 0
     try:
@@ -144,14 +136,7 @@ Merge = tuple[list[SortedRun], Generator[None, None, None]]
 
 
 class Seen:
-    """The set of fingerprints of one crawl.
-
-    Args:
-        folder: where the sorted runs lie; made if need be.
-
-    Raises:
-        StorageError: a run cannot be read or is damaged.
-    """
+    """The set of fingerprints of one crawl, whose sorted runs lie in `folder`; that is made if need be."""
 
     def __init__(self, db: sqlite3.Connection, folder: Path, key: bytes) -> None:
         self._db = db
@@ -200,11 +185,7 @@ class Seen:
         self._runs.sort(key=len, reverse=True)
 
     def unknown(self, urls: Sequence[str]) -> dict[int, int]:
-        """The fingerprints not seen before, each with the index of the first URL that has it, in order.
-
-        Raises:
-            StorageError: a run cannot be read.
-        """
+        """The fingerprints not seen before, each with the index of the first URL that has it, in order."""
         key, newest, fresh, blake2b = self._key, self._newest, self._fresh, hashlib.blake2b
         digests = b"".join(
             [blake2b(url.encode("utf-8", "surrogatepass"), digest_size=WIDTH, key=key).digest() for url in urls]
@@ -239,9 +220,6 @@ class Seen:
         """Turn many fresh fingerprints into a run, and go on merging runs in proportion to what was added.
 
         Called between transactions. A crash at any point leaves the set as it is on disk; after an error, `reload`.
-
-        Raises:
-            StorageError: there is no room.
         """
         with explained_files(self._folder):
             if len(self._fresh) + len(self._newest) >= MOST_FRESH:

@@ -20,11 +20,8 @@ _KEY: Final = "fingerprint_key"
 
 
 class SqliteStore(ChangedTables):
-    """The database of one crawl folder, for who writes it: see frontier/store.py.
-
-    Args:
-        path: the database; the folder of fingerprints lies beside it under its name.
-    """
+    """The database of one crawl folder, for who writes it: see frontier/store.py. The folder of fingerprints lies
+    beside it under its name."""
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         super().__init__(SqliteDialect(db, path))
@@ -62,14 +59,8 @@ class SqliteStore(ChangedTables):
 
 
 class Frontier(DurableFrontier):
-    """Opens, or makes, the frontier of a crawl folder. One process at a time writes; others may read (view.py).
-
-    Args:
-        path: the database; the lock and the folder of fingerprints lie beside it under its name.
-
-    Raises:
-        StorageError: the file cannot be opened, is damaged, or another crawl uses it.
-    """
+    """Opens, or makes, the frontier of a crawl folder: the database at `path`, and beside it under its name the lock
+    and the folder of fingerprints. One process at a time writes; others may read (view.py)."""
 
     def __init__(self, path: Path) -> None:
         with ExitStack() as stack:
@@ -83,11 +74,7 @@ class Frontier(DurableFrontier):
 
 
 class Neighbours:
-    """The shards of a folder, as far as their parcels go: see Post.
-
-    Args:
-        path_of: the database of a shard.
-    """
+    """The shards of a folder, as far as their parcels go: see Post. `path_of`: the database of a shard."""
 
     def __init__(self, path_of: Callable[[int], Path]) -> None:
         self._path_of = path_of
@@ -109,14 +96,7 @@ class Neighbours:
 
 
 def pending(paths: Mapping[int, Path]) -> dict[int, int]:
-    """How many messages each shard has sent that have not been taken.
-
-    Args:
-        paths: by shard, its database.
-
-    Raises:
-        StorageError: one cannot be read.
-    """
+    """How many messages each shard has sent that have not been taken; `paths`: by shard, its database."""
     taken: dict[int, dict[int, int]] = {}  # by receiver
     for receiver, path in paths.items():
         with explained(path), closing(open_for_reading(path)) as db:

@@ -12,11 +12,7 @@ from comity.frontier.tables import Tables, one_instant
 
 
 class View(FrontierView):
-    """The frontier of a crawl folder.
-
-    Raises:
-        StorageError: there is none, or it cannot be read.
-    """
+    """The frontier of a crawl folder; an InputError where there is none."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
@@ -30,11 +26,7 @@ class View(FrontierView):
 
     @classmethod
     def begun(cls, path: Path) -> Self | None:
-        """The same; None where no crawl has begun in it.
-
-        Raises:
-            StorageError: it cannot be read.
-        """
+        """The same; None where no crawl has begun in it."""
         if not path.exists():
             return None
         with explained(path):
