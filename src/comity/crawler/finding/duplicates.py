@@ -13,25 +13,22 @@ Deterministic: no random seed, no clock, the same answer in every run.
 import base64
 import hashlib
 import re
+import struct
 from array import array
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from itertools import chain
 from typing import Final
 
 from comity.crawler.output.records import Duplicate
 from comity.crawler.run.facts import Facts
 from comity.signals import _tags, encodings
 
-NEAR: Final = 3
-"""Bits that may differ."""
-FEWEST_SHINGLES: Final = 32
-"""Shorter texts have no fingerprint: a menu alone would make them alike."""
-MOST_TEXT: Final = 100_000
-"""Characters of a text that are looked at."""
-MOST_FINGERPRINTS: Final = 1_000_000
-"""What a table holds at most, in about 100 MB; what comes later is compared, not added."""
-MOST_IN_BLOCK: Final = 2_048
-"""Fingerprints compared for one block, so that no site can make one question long."""
+NEAR: Final = 3  # bits that may differ
+FEWEST_SHINGLES: Final = 32  # shorter texts have no fingerprint: a menu alone would make them alike
+MOST_TEXT: Final = 100_000  # characters of a text that are looked at
+MOST_FINGERPRINTS: Final = 1_000_000  # in a table, in about 100 MB; what comes later is compared, not added
+MOST_IN_BLOCK: Final = 2_048  # fingerprints compared for one block, so that no site can make one question long
 
 _ALL: Final = 2**64 - 1
 _WEIGHTS: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)  # odd, otherwise of no importance
@@ -42,11 +39,8 @@ _WORD: Final = re.compile(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+")
 
 
 def fingerprint_of(body: bytes, encoding: str) -> int | None:
-    """The fingerprint of the text of an HTML page; None where it is too short to have one.
-
-    Args:
-        encoding: the body's, by the Encoding standard's name.
-    """
+    """The fingerprint of the text of an HTML page, whose encoding is named as in the Encoding standard; None where it
+    is too short to have one."""
     return simhash(text_of(encodings.to_utf8(body, encoding)))
 
 
@@ -147,28 +141,18 @@ def _keys(fingerprint: int) -> Iterator[int]:
         yield number << 16 | fingerprint >> shift & 0xFFFF
 
 
-CHUNK: Final = 1024
-"""Fingerprints in one fact."""
+CHUNK: Final = 1024  # fingerprints in one fact
 
 
 class Duplicates:
-    """The pages kept so far.
-
-    Args:
-        facts: what the crawl remembers.
-        near: whether texts are compared too.
-    """
+    """The pages kept so far; `near`: their texts are compared too."""
 
     def __init__(self, facts: Facts, *, near: bool = False) -> None:
         self._facts = facts
         self.near = near
-        self._table = NearTable()
         self._chunk: array[int] = array("Q")
         self._chunks = 0
-        if near:
-            for chunk in self._saved_chunks():
-                for fingerprint in chunk:
-                    self._table.add(fingerprint)
+        self._table = NearTable(chain.from_iterable(self._saved_chunks()) if near else ())
 
     def keep(
         self,
@@ -217,7 +201,8 @@ class Duplicates:
         if self._table.add(fingerprint):
             self._facts.put(f"text {fingerprint:016x}", url)
             self._chunk.append(fingerprint)
-            self._facts.put(f"texts {self._chunks}", base64.b64encode(_octets(self._chunk)).decode("ascii"))
+            octets = struct.pack(f">{len(self._chunk)}Q", *self._chunk)
+            self._facts.put(f"texts {self._chunks}", base64.b64encode(octets).decode("ascii"))
             if len(self._chunk) == CHUNK:
                 self._chunk = array("Q")
                 self._chunks += 1
@@ -225,8 +210,7 @@ class Duplicates:
 
     def _saved_chunks(self) -> "Iterator[array[int]]":
         while (kept := self._facts.get(f"texts {self._chunks}")) is not None:
-            octets = base64.b64decode(kept)
-            chunk = array("Q", (int.from_bytes(octets[at : at + 8], "big") for at in range(0, len(octets), 8)))
+            chunk = array("Q", (each for (each,) in struct.iter_unpack(">Q", base64.b64decode(kept))))
             yield chunk
             if len(chunk) < CHUNK:
                 self._chunk = chunk
@@ -240,7 +224,3 @@ def _content(sha256: str) -> str:
 
 def _page(url: str) -> str:
     return f"page {hashlib.blake2b(url.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}"
-
-
-def _octets(fingerprints: "array[int]") -> bytes:
-    return b"".join(fingerprint.to_bytes(8, "big") for fingerprint in fingerprints)

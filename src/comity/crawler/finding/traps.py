@@ -11,11 +11,10 @@ import base64
 import math
 import re
 from array import array
-from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, Final, Generic, Literal, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal
 from zlib import crc32
 
 from comity.crawler.run.facts import Facts
@@ -23,25 +22,20 @@ from comity.crawler.run.facts import Facts
 if TYPE_CHECKING:
     from comity.crawler.crawl_settings import CrawlSettings
 
-MOST_PATHS: Final = 4096
-"""Paths that are counted at the same time, of each kind."""
+MOST_PATHS: Final = 4096  # counted at the same time, of each kind
 FUTURE: Final = 2 * 366
 PAST: Final = 5 * 366
 """Days from today that a calendar without end may still reach."""
-CALENDAR_DEPTH: Final = 16
-"""Links from the start at which a far future day is taken for a calendar without end: day by day, month by month."""
+CALENDAR_DEPTH: Final = 16  # links from the start at which a far future day is taken for a calendar without end
 CALENDAR_DATES: Final = 20
-MOST_FORMS: Final = 200
-"""Different lists of parameter names on one path."""
+MOST_FORMS: Final = 200  # different lists of parameter names on one path
 MOST_CHOICES: Final = {3: 10_000, 4: 2_000, 5: 500}
 """Combinations of that many parameters on one path (5: or more), none of them an identifier. Beyond it all are refused:
 those let pass before are known to the frontier already."""
-IDENTIFIER: Final = 20
-"""A parameter is one if a value of it stands in fewer combinations than this, on average."""
+IDENTIFIER: Final = 20  # a parameter is one if each value of it stands in fewer combinations than this, on average
 MOST_PARAMETERS: Final = 32
 
-FEW: Final = 32
-"""Bits that are kept by their numbers."""
+FEW: Final = 32  # bits that are kept by their numbers
 
 _FORM_BITS: Final = 8192
 _CHOICE_BITS: Final = 16_384
@@ -102,33 +96,10 @@ class Bitmap:
         return (crc32(thing.encode("utf-8", "surrogatepass")) * 0x9E3779B1 >> 16 & 0xFFFF) % self._size
 
 
-T = TypeVar("T")
-
-
-class _Recent(Generic[T]):
-    """Values by key, those used last."""
-
-    def __init__(self, make: Callable[[str], T]) -> None:
-        self._make = make
-        self._values: OrderedDict[str, T] = OrderedDict()
-
-    def __getitem__(self, key: str) -> T:
-        value = self._values.get(key)
-        if value is None:
-            value = self._values[key] = self._make(key)
-            if len(self._values) > MOST_PATHS:
-                self._values.popitem(last=False)
-        else:
-            self._values.move_to_end(key)
-        return value
-
-
+@dataclass(slots=True)
 class _Calendar:
-    __slots__ = ("dates", "endless")
-
-    def __init__(self, endless: bool) -> None:
-        self.endless = endless
-        self.dates = Bitmap(_CALENDAR_BITS)
+    endless: bool
+    dates: Bitmap = field(default_factory=lambda: Bitmap(_CALENDAR_BITS))
 
 
 class Calendars:
@@ -136,7 +107,7 @@ class Calendars:
 
     def __init__(self, today: date, facts: Facts) -> None:
         self._today = today.toordinal()
-        self._calendars = _Recent(lambda key: _Calendar(bool(facts.get(f"calendar {key}"))))
+        self._calendars = lru_cache(MOST_PATHS)(lambda key: _Calendar(bool(facts.get(f"calendar {key}"))))
         self._facts = facts
 
     def judge(self, url: str, depth: int) -> str | None:
@@ -145,7 +116,7 @@ class Calendars:
         if found is None:
             return None
         key, day = found
-        calendar = self._calendars[key]
+        calendar = self._calendars(key)
         away = day - self._today
         if not calendar.endless:
             calendar.dates.add(str(day))
@@ -211,22 +182,20 @@ class _Forms:
         self.seen = Bitmap(_FORM_BITS, base64.b64decode(kept) if kept else None)
 
 
+@dataclass(slots=True)
 class _Choices:
-    __slots__ = ("exceeded", "look_at", "seen", "values")
-
-    def __init__(self, exceeded: bool) -> None:
-        self.exceeded = exceeded
-        self.seen = Bitmap(_CHOICE_BITS)
-        self.values: dict[str, Bitmap] = {}
-        self.look_at = 0.0  # how many combinations there must be before it is worth looking again
+    exceeded: bool
+    seen: Bitmap = field(default_factory=lambda: Bitmap(_CHOICE_BITS))
+    values: dict[str, Bitmap] = field(default_factory=dict)
+    look_at: float = 0.0  # how many combinations there must be before it is worth looking again
 
 
 class Facets:
     """Knows filters that combine freely: many forms of query on one path, or many combinations of few values."""
 
     def __init__(self, facts: Facts) -> None:
-        self._forms = _Recent(lambda key: _Forms(facts.get(f"forms {key}")))
-        self._choices = _Recent(lambda key: _Choices(bool(facts.get(f"choices {key}"))))
+        self._forms = lru_cache(MOST_PATHS)(lambda key: _Forms(facts.get(f"forms {key}")))
+        self._choices = lru_cache(MOST_PATHS)(lambda key: _Choices(bool(facts.get(f"choices {key}"))))
         self._facts = facts
 
     def forms_exceeded(self, url: str) -> str | None:
@@ -234,7 +203,7 @@ class Facets:
         path, _, query = url.partition("?")
         if "&" not in query:
             return None
-        forms = self._forms[path]
+        forms = self._forms(path)
         form = "&".join(parameter.partition("=")[0] for parameter in query.split("&"))
         if not forms.exceeded:
             forms.seen.add(form)
@@ -256,7 +225,7 @@ class Facets:
             return None
         size = min(len(pairs), max(MOST_CHOICES))
         key = f"{size} {path}"
-        choices = self._choices[key]
+        choices = self._choices(key)
         if not choices.exceeded:
             pairs.sort()
             choices.seen.add("&".join(pairs))
@@ -289,12 +258,9 @@ class Facets:
 
 
 TrapName = Literal["long-url", "deep-path", "repeated-segments", "redirect-chain", "calendar", "facets", "parameters"]
-MOST_HOPS: Final = 10
-"""Redirects in a row, and sitemaps that name each other."""
-MOST_REPEATS: Final = 2
-"""Times that two or more segments may follow each other: /a/b/a/b is let pass, /a/b/a/b/a/b is not."""
-MOST_ALIKE: Final = 4
-"""Times that one segment may stand in a path, wherever: /shop/all/all/all/all is let pass."""
+MOST_HOPS: Final = 10  # redirects in a row, and sitemaps that name each other
+MOST_REPEATS: Final = 2  # times that two or more segments may follow each other: /a/b/a/b but not /a/b/a/b/a/b
+MOST_ALIKE: Final = 4  # times that one segment may stand in a path, wherever: /shop/all/all/all/all
 _MOST_LOOKED_AT: Final = 64  # segments
 
 
