@@ -142,11 +142,7 @@ _NONE: Final = object()
 
 
 def checked(plugin: Any, kind: PluginKind, name: str) -> Any:
-    """The plug-in, if it has the shape of its kind.
-
-    Raises:
-        InvalidSetting: it has not.
-    """
+    """The plug-in, if it has the shape of its kind; else an InvalidSetting says what lacks."""
     wrong = [_lack(plugin, method, *call) for method, call in _CALLS[kind].items()]
     # Looked for without being asked for: a property may need what `open` makes.
     if kind == "sink" and inspect.getattr_static(plugin, "pending", _NONE) is _NONE and not hasattr(plugin, "pending"):
@@ -227,11 +223,8 @@ def _said(error: BaseException) -> str:
 
 
 class Plugins:
-    """The source and the expander of one crawl, as the crawler uses them.
-
-    Raises:
-        InvalidSetting: one cannot be loaded or has the wrong shape.
-    """
+    """The source and the expander of one crawl, as the crawler uses them; an InvalidSetting says that one cannot be
+    loaded or has the wrong shape."""
 
     def __init__(self, source: Source | str | None, expander: Expander | str | None) -> None:
         self.names: dict[str, str] = {}
@@ -246,11 +239,7 @@ class Plugins:
             self.expander = self._take(names.get("expander"), "expander")
 
     async def urls(self) -> AsyncGenerator[str, None]:
-        """What the source names.
-
-        Raises:
-            PluginError: it failed.
-        """
+        """What the source names; a PluginError says that it failed."""
         if self.source is None:
             return
         try:
@@ -265,10 +254,7 @@ class Plugins:
             raise PluginError(f"the source {self.names['source']} failed: {_said(error)}") from error
 
     def expand(self, response: "Response") -> Expanded:
-        """What the expander makes of a page.
-
-        Raises:
-            PluginError: it failed, or made something else than it should.
+        """What the expander makes of a page; a PluginError says that it failed, or made something else than it should.
         """
         if self.expander is None:
             return _NOTHING

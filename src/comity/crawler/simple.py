@@ -31,10 +31,8 @@ from comity.net import ClientSettings, Response
 from comity.policy import Decision, Policy, RobotsResult
 
 TIMEOUT: Final = 30.0  # seconds
-MOST_AHEAD: Final = 256
-"""Pages that a crawl may be ahead of the program that reads them."""
-MOST_TOLD: Final = 10_000
-"""Failures, and refusals, that a `Crawl` keeps in memory."""
+MOST_AHEAD: Final = 256  # pages that a crawl may be ahead of the program that reads them
+MOST_TOLD: Final = 10_000  # failures, and refusals, that a `Crawl` keeps in memory
 
 _log = logging.getLogger("comity.crawl")
 
@@ -179,14 +177,7 @@ async def crawl_page(
     policy: Policy | None = None,
     client: AsyncClient | None = None,
 ) -> CrawledPage | None:
-    """As `PageCrawler.crawl_page`, by a client of its own unless one is given.
-
-    Args:
-        timeout, delay, policy, client: as for `PageCrawler`.
-
-    Raises:
-        InvalidURL
-    """
+    """As `PageCrawler.crawl_page`, by a client of its own unless one is given; arguments as for `PageCrawler`."""
     async with PageCrawler(policy, concurrency=1, timeout=timeout, delay=delay, client=client) as crawler:
         return await crawler.crawl_page(url)
 

@@ -24,8 +24,7 @@ from comity.frontier.values import Entry, EntryKind, Found, Message, State, Visi
 from comity.policy import OriginPolicy, RobotsResult
 from comity.robots import Robots
 
-WELL_KNOWN: Final = ("/sitemap.xml", "/sitemap_index.xml")
-"""Where a sitemap is looked for, one after the other, when robots.txt names none."""
+WELL_KNOWN: Final = ("/sitemap.xml", "/sitemap_index.xml")  # tried one after the other where robots.txt names none
 
 
 def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:

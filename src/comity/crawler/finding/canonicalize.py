@@ -14,10 +14,8 @@ from comity import urls
 from comity.robots.engine import matches, normalised, path_of
 from comity.robots.engine.reference import FORMS
 
-MOST_RULES: Final = 64
-"""Different paths of Clean-param that are obeyed; a robots.txt can hold thousands."""
-MOST_NAMES: Final = 256
-"""Parameters obeyed for one such path."""
+MOST_RULES: Final = 64  # different paths of Clean-param that are obeyed; a robots.txt can hold thousands
+MOST_NAMES: Final = 256  # parameters obeyed for one such path
 
 # fmt: off
 _TRACKING: Final = frozenset((

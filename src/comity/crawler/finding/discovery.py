@@ -62,11 +62,8 @@ def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
 
 
 def in_sitemap(body: bytes, url: str, *, dates: bool = False) -> Iterator[tuple[str, EntryKind, float | None]]:
-    """What a sitemap or a feed names, other sitemaps and the pages it may speak of; see `latest_change`.
-
-    Args:
-        dates: whether it matters when pages changed; a feed says only when they came out.
-    """
+    """What a sitemap or a feed names, other sitemaps and the pages it may speak of; see `latest_change`. `dates`:
+    whether it matters when pages changed; a feed says only when they came out."""
     host = urls.host(url)
     reader = sitemaps.SitemapReader(url)
     for item in reader.read(body):
@@ -121,11 +118,7 @@ class Stretch:
 
 
 class Discovery:
-    """What the answers of one crawl name.
-
-    Args:
-        robots_of: what is known of an origin's robots.txt.
-    """
+    """What the answers of one crawl name. `robots_of`: what is known of an origin's robots.txt."""
 
     def __init__(
         self,

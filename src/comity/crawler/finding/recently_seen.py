@@ -5,11 +5,8 @@ from itertools import filterfalse
 
 
 class RecentlySeen:
-    """The URLs met last. What was met long ago leaves one by one, so that memory does not rise and fall.
-
-    Args:
-        most: URLs that are remembered.
-    """
+    """The URLs met last, at most so many. What was met long ago leaves one by one, so that memory does not rise and
+    fall."""
 
     def __init__(self, most: int) -> None:
         self._order: list[str | None] = [None] * most  # a ring: the next one takes the place of the oldest

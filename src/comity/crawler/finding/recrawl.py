@@ -106,10 +106,7 @@ def begun(number: int, last: int) -> dict[str, Any]:
 
 
 def refresh_of(frontier: DurableFrontier, settings: CrawlSettings, folder: Path, *, begin: bool) -> RefreshRun | None:
-    """The refresh under way in a folder; None while the first crawl is.
-
-    Args:
-        begin: whether a new one is wanted.
+    """The refresh under way in a folder; None while the first crawl is. `begin`: a new one is wanted.
 
     Raises:
         StorageError: it cannot begin, because the crawl or the refresh before it has not ended.

@@ -9,8 +9,7 @@ from comity.net import Response
 from comity.signals import encodings
 from comity.signals.links import Page
 
-MOST_TEXT: Final = 500
-"""Characters kept of a link's text."""
+MOST_TEXT: Final = 500  # characters kept of a link's text
 
 
 def edges(response: Response, read: Page) -> Iterator[dict[str, Any]]:

@@ -71,11 +71,7 @@ def read_lines(
 
 
 def open_until(path: Path, until: int | None, *, after: int = 0) -> BinaryIO:
-    """A file opened for reading after so many bytes, as if it had `until` bytes and no more; None: as it is.
-
-    Raises:
-        OSError
-    """
+    """A file opened for reading after so many bytes, as if it had `until` bytes and no more; None: as it is."""
     file = path.open("rb", buffering=0)
     file.seek(after)
     return cast(BinaryIO, io.BufferedReader(file if until is None else _Until(file, until - after)))
@@ -110,11 +106,7 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
 
 
 class _Zstd(io.RawIOBase):
-    """The content of all frames of a file.
-
-    Raises:
-        EOFError: the last frame is cut short, or one is damaged.
-    """
+    """The content of all frames of a file; an EOFError says that the last one is cut short, or one is damaged."""
 
     def __init__(self, name: str, file: BinaryIO) -> None:
         zstd = need("zstandard", "zstd", f"{name} is packed by Zstandard: to read it")
@@ -229,11 +221,7 @@ def absent(file: str, channel: Channel | None = None) -> StoredRecord:
 def from_lines(
     path: Path, channel: Channel, *, until: int | None = None, naming: Sequence[bytes] = ()
 ) -> Iterator[StoredRecord]:
-    """The records of a file of JSON Lines; `until` and `naming` as of `read_lines`.
-
-    Raises:
-        StorageError: it cannot be read.
-    """
+    """The records of a file of JSON Lines; `until` and `naming` as of `read_lines`."""
     if not path.exists():
         yield absent(path.name, channel)
         return

@@ -97,11 +97,8 @@ def _opened(folders: Path | Sequence[Path], store: str | None) -> "ReadCrawl":
 
 
 def end(crawl: "ReadCrawl") -> Order:
-    """Order a crawl that runs to end, on all machines: what is under way is finished, what waits is for a later run.
-
-    Raises:
-        InvalidSetting: it does not run.
-    """
+    """Order a crawl that runs to end, on all machines: what is under way is finished, what waits is for a later run. An
+    InvalidSetting says that it does not run."""
     if not crawl.is_running():
         raise InvalidSetting(f"the crawl in {crawl.name} is not running")
     return crawl.give(EVERYTHING, "end", None)
@@ -177,11 +174,7 @@ class CrawlInFolder(_Crawl):
         super().__init__(str(folder), len(self._parts), "host" if self._manifest is None else self._manifest.by)
 
     def check(self) -> None:
-        """See that there is one.
-
-        Raises:
-            InputError: there is none.
-        """
+        """See that there is one; else an InputError."""
         if not any((path / FRONTIER).exists() for path in self._parts):
             raise no_crawl(self._folder)
 
@@ -192,11 +185,7 @@ class CrawlInFolder(_Crawl):
         return list(orders.Orders(self._folder).new()), 0.0
 
     def standing(self) -> list[ShardStatus]:
-        """How its shards stand, where it has several.
-
-        Raises:
-            StorageError: a shard cannot be read.
-        """
+        """How its shards stand, where it has several."""
         if self._manifest is None:
             return []
         runs, found = database.is_running(self._folder, LOCK), []

@@ -34,15 +34,8 @@ class Delay:
 
 
 def delays(view: FrontierView, hosts: Iterable[str], given: Iterable[Order], now: float) -> dict[str, Delay]:
-    """What keeps hosts of a shard, running or not, from being asked now; of those that nothing does, nothing.
-
-    Args:
-        given: all orders, the oldest first.
-        now: Unix time by the clock that the shard is worked by.
-
-    Raises:
-        StorageError: the frontier cannot be read.
-    """
+    """What keeps hosts of a shard, running or not, from being asked now; of those that nothing does, nothing. `given`:
+    all orders, the oldest first. `now`: Unix time by the clock that the shard is worked by."""
     stopped = {order.host: order.order == "stop" for order in given}
     waits, reasons = view.load_state("waits") or {}, view.load_state("reasons") or {}
     paces = view.load_state("paces") or {}

@@ -73,20 +73,13 @@ class Order:
 
 
 def host_named(text: str) -> str:
-    """The host that an operator names, by itself, with a port, or by one of its URLs; ports share a host's pace.
-
-    Raises:
-        InvalidURL: it is none.
-    """
+    """The host that an operator names, by itself, with a port, or by one of its URLs (else InvalidURL); ports share a
+    host's pace."""
     return urls.host(url_of(text))
 
 
 def url_of(text: str) -> str:
-    """A URL of the host that an operator names, with the port if there is one.
-
-    Raises:
-        InvalidURL: it is none.
-    """
+    """A URL of the host that an operator names, with the port if there is one; else InvalidURL."""
     try:
         return urls.normalise(text if "://" in text else f"http://{text}/")
     except InvalidURL as error:
@@ -94,12 +87,8 @@ def url_of(text: str) -> str:
 
 
 def give(folder: Path, host: str, order: OrderKind, seconds: float | None = None) -> Order:
-    """Give an order to the crawl in a folder, running or not; gives it as it was written.
-
-    Raises:
-        InvalidURL, InvalidSetting: the host or the seconds are not allowed.
-        StorageError: it cannot be written.
-    """
+    """Give an order to the crawl in a folder, running or not; gives it as it was written. Errors of `checked_order`,
+    and a StorageError where it cannot be written."""
     given = checked_order(host, order, seconds)
     path = folder / FILE
     with explained_files(path):
@@ -113,11 +102,7 @@ def give(folder: Path, host: str, order: OrderKind, seconds: float | None = None
 
 
 def checked_order(host: str, order: OrderKind, seconds: float | None = None) -> Order:
-    """An order as it is written.
-
-    Raises:
-        InvalidURL, InvalidSetting: the host or the seconds are not allowed.
-    """
+    """An order as it is written; InvalidURL or InvalidSetting where the host or the seconds are not allowed."""
     timed = ORDERS[order].is_timed
     if timed and not (seconds is not None and 0 < seconds <= LONGEST):
         raise InvalidSetting(
@@ -156,9 +141,6 @@ class Orders:
 
     def new(self) -> Iterator[Order]:
         """What was ordered since the last call, the oldest first; lines that are no order of this run are passed over.
-
-        Raises:
-            StorageError: the file cannot be read.
         """
         if self._size() <= self._read:
             return

@@ -82,11 +82,7 @@ class Part:
         return None if self.kept is None else (self.kept["sink"] or {}).get("committed", {})
 
     def check_begun(self) -> None:
-        """See that a crawl lies there.
-
-        Raises:
-            InputError: there is none.
-        """
+        """See that a crawl lies there; else an InputError."""
         if self.kept is None and not (self.path / FRONTIER).exists():
             raise no_crawl(self.path)
 
@@ -105,11 +101,7 @@ class Part:
         return {key: value for key, text in rows if (value := _read(text)) is not None}
 
     def parcels(self) -> list[Parcel]:
-        """What its shard has sent and keeps, because it may not have been taken.
-
-        Raises:
-            NotKept, StorageError: as of `state`.
-        """
+        """What its shard has sent and keeps, because it may not have been taken. Errors as of `state`."""
         if self.kept is not None:
             return list(self.kept["parcels"])
         with self._opened() as db:

@@ -24,20 +24,13 @@ _TYPES = (  # content types that have a label; sites name others, as many as the
 
 
 def library() -> Any:
-    """The module `prometheus_client.core`.
-
-    Raises:
-        MissingExtra: it is not installed.
-    """
+    """The module `prometheus_client.core`; MissingExtra where it is not installed."""
     return need("prometheus_client.core", "metrics", "the endpoint for metrics")
 
 
 def collector(crawler: AnyCrawl) -> "CrawlCollector":
-    """A collector to be registered in a registry, once for each: `registry.register(collector(crawler))`.
-
-    Raises:
-        MissingExtra: `prometheus_client` is not installed.
-    """
+    """A collector to be registered in a registry, once for each: `registry.register(collector(crawler))`. MissingExtra
+    where `prometheus_client` is not installed."""
     return CrawlCollector(crawler, library())
 
 

@@ -157,11 +157,7 @@ def take(
     most_hosts: int,
     most_rules: int,
 ) -> Snapshot:
-    """The picture of a crawl.
-
-    Args:
-        hosts: all that have or had work.
-        most_hosts, most_rules: how many of them to show.
+    """The picture of a crawl, from all hosts that have or had work; of these, and of rules, as many as are to be shown.
     """
     now = collector.clock.monotonic()
     if collector.started is None:
@@ -215,13 +211,8 @@ def merged(
     most_hosts: int,
     most_rules: int,
 ) -> Snapshot:
-    """The picture of a crawl of several shards, from those of its shards.
-
-    Args:
-        stats: the counts of all, which may be newer.
-        seconds: since this run began.
-        pages_per_second: of all, over the last ten seconds.
-    """
+    """The picture of a crawl of several shards, from those of its shards. The counts of all may be newer; `seconds` are
+    those since this run began, `pages_per_second` is of all, over the last ten seconds."""
 
     def total(name: str) -> Counter[Any]:
         """Counts of that name, summed over the parts."""

@@ -19,18 +19,27 @@ if TYPE_CHECKING:
     from comity.net.request_record import RequestRecord
 
 NAME: Final = "comity"
-BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
-"""Seconds, as the conventions have them."""
-MOST_OPEN: Final = 10_000
-"""URLs that were fetched and of which it is not known yet what came."""
+BUCKETS: Final = (
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.075,
+    0.1,
+    0.25,
+    0.5,
+    0.75,
+    1.0,
+    2.5,
+    5.0,
+    7.5,
+    10.0,
+)  # as in the conventions
+MOST_OPEN: Final = 10_000  # URLs that were fetched and of which it is not known yet what came
 
 
 class Telemetry:
-    """What is told to OpenTelemetry.
-
-    Raises:
-        MissingExtra: OpenTelemetry is not installed.
-    """
+    """What is told to OpenTelemetry; MissingExtra where that is not installed."""
 
     def __init__(self) -> None:
         trace = self._trace = _part("trace")

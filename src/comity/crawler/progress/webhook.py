@@ -32,16 +32,11 @@ from comity.urls import Url
 
 SECRET: Final = "COMITY_WEBHOOK_SECRET"
 """The environment variable with the secret; as Standard Webhooks write it (`whsec_` and base64), or any text."""
-WAITS: Final = (1.0, 5.0, 25.0)
-"""Seconds before a message that was not taken is sent again."""
-ANSWER: Final = 10.0
-"""Seconds that an answer may take."""
-PARTING: Final = 15.0
-"""Seconds that `close` waits for what is still to be sent."""
-MOST: Final = 1000
-"""Messages that wait at once."""
-MOST_HOSTS: Final = 100_000
-"""Hosts that are remembered; of further ones nothing is told."""
+WAITS: Final = (1.0, 5.0, 25.0)  # seconds before a message that was not taken is sent again
+ANSWER: Final = 10.0  # seconds that an answer may take
+PARTING: Final = 15.0  # seconds that `close` waits for what is still to be sent
+MOST: Final = 1000  # messages that wait at once
+MOST_HOSTS: Final = 100_000  # that are remembered; of further ones nothing is told
 
 
 class Webhook:

@@ -63,11 +63,8 @@ class Unsaved:
     def write(
         self, opened: Opened, collected: Collected, facts: dict[str, Any], stats: Stats, tally: Tally, *, final: bool
     ) -> tuple[Commit, Sequence[tuple[str, dict[str, Any]]], int, float]:
-        """Write output, ledger and frontier, all or nothing. In the writer's thread.
-
-        Args:
-            facts, stats, tally: to be remembered with it.
-            final: nothing more is to be written in this run.
+        """Write output, ledger and frontier, all or nothing, and `facts`, `stats` and `tally` with them: in the
+        writer's thread. `final`: nothing more is to be written in this run.
 
         Returns:
             What the frontier makes of it; channel and record of each failure and refusal; records of the ledger, with

@@ -33,20 +33,15 @@ _PACE: Final = frozenset(
 
 
 def policy_from_dict(values: Mapping[str, Any]) -> Policy:
-    """As `policy_to_dict` gave it; what this version does not know is left out.
-
-    Raises:
-        InvalidSetting: a value is not allowed.
-    """
+    """As `policy_to_dict` gave it; what this version does not know is left out. An InvalidSetting says that a value is
+    not allowed."""
     known = {field.name for field in dataclasses.fields(Policy)}
     return Policy(**{name: _value(value) for name, value in values.items() if name in known})
 
 
 def decides_otherwise(policy: Policy, before: Mapping[str, Any] | None) -> bool:
-    """Whether a policy may decide otherwise than the one of the run before, as `policy_to_dict` gave it.
-
-    What only sets the pace decides nothing.
-    """
+    """Whether a policy may decide otherwise than the one of the run before, as `policy_to_dict` gave it. What only sets
+    the pace decides nothing."""
     now = policy_to_dict(policy)
     then = {} if before is None else {name: _value(value) for name, value in before.items()}
     return before is not None and any(_value(now[name]) != then.get(name) for name in now.keys() - _PACE)
@@ -63,11 +58,8 @@ RUN: Final = "run"
 
 
 def run_of(before: Sequence[Any] | None, wanted: Run | None, folder: Path) -> Run:
-    """The run that begins.
-
-    Args:
-        before: the one before, as it is remembered.
-        wanted: the one that is to begin, where it is one of several shards; one of a crawl by itself is the next.
+    """The run that begins, where `before` is the one before, as it is remembered. `wanted`: one of several shards is
+    told which; one of a crawl by itself is the next.
 
     Raises:
         Superseded: a later one has begun already, or the folder is another crawl's.
@@ -116,11 +108,7 @@ class Begun:
 
     @classmethod
     def at(cls, folder: Path) -> "Begun":
-        """That of a folder, which is opened once.
-
-        Raises:
-            StorageError: it cannot be read.
-        """
+        """That of a folder, which is opened once."""
         if (manifest := manifest_of(folder)) is not None:
             return cls.of(manifest)
         view = View.begun(folder / "frontier.sqlite")
@@ -187,11 +175,8 @@ def changed_settings(settings: CrawlSettings) -> dict[str, Any]:
 
 
 def judge_again(frontier: DurableFrontier, settings: CrawlSettings, policy: Policy, seeds: Sequence[str]) -> None:
-    """Judge the queue by settings and policy of the run that begins, and remember these, in one transaction.
-
-    Args:
-        seeds: URLs given that no run before was given.
-    """
+    """Judge the queue by settings and policy of the run that begins, and remember these, in one transaction. `seeds`:
+    URLs given that no run before was given."""
     load_state, load_states = frontier.load_state, frontier.load_states
     kept = settings_to_dict(settings)
     before, scope = load_state(SETTINGS, {}), load_state("scope")

@@ -95,11 +95,8 @@ class Commits:
                 self._under_way.exception()  # raised by `look`, unless something else ends the run
 
     async def commit(self, *, final: bool = False) -> None:
-        """Make everything so far durable, hand out new pages and give hosts with new URLs their turn.
-
-        Args:
-            final: nothing more is to be written in this run.
-        """
+        """Make everything so far durable, hand out new pages and give hosts with new URLs their turn. `final`: nothing
+        more is to be written in this run."""
         for name, value in self._state().items():
             self._facts.put(name, value)
         stats, tally = replace(self._book.stats), self._collector.tally.copy()

@@ -130,11 +130,8 @@ class Fetcher:
         return not (self._unreachable and self._unreachable.holds(host.name, origin))
 
     async def take(self, host: Host, entry: Entry, *, known: bool) -> Outcome:
-        """Carry out the turn of a URL; gives what came of it.
-
-        Args:
-            known: whether what must be known before it may be fetched is known.
-        """
+        """Carry out the turn of a URL; gives what came of it. `known`: whether what must be known before it may be
+        fetched is known."""
         room = self._memory.claim()
         try:
             try:
@@ -162,11 +159,7 @@ class Fetcher:
         return Known(entry=entry, decision=decision) if decision.may_fetch else self._refused(entry, decision)
 
     async def fetch(self, host: Host, entry: Entry, room: BodyOctets) -> Outcome:
-        """Fetch one URL. Errors are for `given_up`.
-
-        Args:
-            room: counts the body's octets.
-        """
+        """Fetch one URL. Errors are for `given_up`. `room` counts the body's octets."""
         await self._ask_slow_rules(entry.url)
         before = self._refresh.before(entry) if self._refresh is not None else None
         if before is not None and self._refresh is not None and self._refresh.spared(before, self._client.clock.wall()):
@@ -188,11 +181,7 @@ class Fetcher:
         return await self._reader.read(entry, response, before, rendered)
 
     def given_up(self, entry: Entry, error: Exception) -> Outcome:
-        """What an error means for a URL.
-
-        Raises:
-            RenderingFailed, StorageError, InvalidSetting, MemoryError: that is ours, and no page's: the crawl ends.
-        """
+        """What an error means for a URL. One that is ours and no page's ends the crawl: it is raised again."""
         match error:
             case RenderingFailed() | StorageError() | InvalidSetting() | MemoryError():
                 raise error

@@ -58,11 +58,8 @@ class CrawlStorage(Protocol):
 
 
 class FolderStorage:
-    """A crawl that keeps all in a folder beside its output.
-
-    Args:
-        orders: as they are given in this folder, or in that of the crawl that it is a shard of.
-    """
+    """A crawl that keeps all in a folder beside its output; its orders are given there, or in the folder of the crawl
+    that it is a shard of."""
 
     keeps_clock = True
 
@@ -116,11 +113,7 @@ class Listeners:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """With what a run of a crawl is made; see Crawler.
-
-    Attributes:
-        membership: None where it is a crawl by itself.
-    """
+    """With what a run of a crawl is made; see Crawler. `membership` is None where it is a crawl by itself."""
 
     seeds: list[str]
     folder: Path
@@ -147,12 +140,8 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What is open while a run lasts.
-
-    Attributes:
-        reader: for what takes long and needs nothing of the crawl's.
-        writer: has one thread.
-    """
+    """What is open while a run lasts. `reader` is for what takes long and needs nothing of the crawl's, `writer` has
+    one thread."""
 
     frontier: DurableFrontier
     journal: WaitJournal

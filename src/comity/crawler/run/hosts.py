@@ -38,12 +38,8 @@ class Host:
 
 
 class Hosts:
-    """The hosts of one run.
-
-    Args:
-        names: gives the hosts that have work in the frontier.
-        ready_at: says when a host may be asked.
-    """
+    """The hosts of one run. `names` gives the hosts that have work in the frontier, `ready_at` says when a host may be
+    asked."""
 
     def __init__(self, names: Callable[[], Iterator[str]], ready_at: Callable[[str], float]) -> None:
         self._names = names
@@ -121,11 +117,8 @@ class Hosts:
             self._make_room(0)
 
     def leave(self, host: Host, *, until: float | None = None) -> None:
-        """A host that does not stand in the heap gives its place up: what it has to do waits in the frontier.
-
-        Args:
-            until: when it may come up again; None: in the next round.
-        """
+        """A host that does not stand in the heap gives its place up: what it has to do waits in the frontier. `until`:
+        when it may come up again; None: in the next round."""
         del self._hosts[host.name]
         if until is None:
             self._missed = True

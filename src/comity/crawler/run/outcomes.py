@@ -33,12 +33,7 @@ LEFT: Final = (*GONE, *recrawl.MOVED)
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What came of one URL.
-
-    Attributes:
-        answer: the response, where there was one.
-        before: its last visit, in a refresh.
-    """
+    """What came of one URL: the answer, where there was one, and in a refresh its last visit, `before`."""
 
     entry: Entry
     answer: Response | None = None
@@ -85,11 +80,8 @@ class Known(Outcome):
 
 @dataclass(slots=True, kw_only=True)
 class Again(Outcome):
-    """It is to have its turn again: what it needed is known now, or there was no room for a page.
-
-    Attributes:
-        error: why its host is not to be asked for a while.
-    """
+    """It is to have its turn again: what it needed is known now, or there was no room for a page. `error`: why its host
+    is not to be asked for a while."""
 
     error: NotNow | None = None
 
@@ -104,12 +96,8 @@ class Retried(Outcome):
 
 @dataclass(slots=True, kw_only=True)
 class PutOff(Outcome):
-    """Its site's robots.txt cannot be reached: it waits until its host is resumed, and that counts as a try.
-
-    Attributes:
-        why: in words.
-        until: when the robots.txt may be asked for again; None: that is known.
-    """
+    """Its site's robots.txt cannot be reached, `why` in words: it waits until its host is resumed, and that counts as a
+    try. `until`: when the robots.txt may be asked for again; None: that is known."""
 
     why: str
     until: float | None = None
@@ -124,12 +112,8 @@ class PutOff(Outcome):
 
 @dataclass(slots=True, kw_only=True)
 class PageRead(Outcome):
-    """A page was read.
-
-    Attributes:
-        named: the page with the links that count; None where it names nothing.
-        meta: what it says of following them.
-    """
+    """A page was read. `named`: the page with the links that count; None where it names nothing. `meta`: what it says
+    of following them."""
 
     named: Page | None = None
     meta: RobotsMeta = records.NO_META
@@ -243,11 +227,8 @@ class Kept(BodyRead):
 
 @dataclass(slots=True, kw_only=True)
 class Change(Outcome):
-    """What a refresh found out about a page.
-
-    Attributes:
-        by: what says so: the `content` compared, a `validator` confirmed (304), the `status`, a sitemap's `lastmod`.
-    """
+    """What a refresh found out about a page; `by` what says so: the `content` compared, a `validator` confirmed (304),
+    the `status`, a sitemap's `lastmod`."""
 
     by: Grounds
 
@@ -397,12 +378,8 @@ class RefusedByUsage(BodyRead):
 
 @dataclass(slots=True, kw_only=True)
 class Failed(Outcome):
-    """It is given up.
-
-    Attributes:
-        passing: whether the failure may pass: then a refresh asks for it again.
-        by_policy: whether it is our own policy that has nothing sent.
-    """
+    """It is given up. `passing`: the failure may pass, so a refresh asks for it again. `by_policy`: it is our own
+    policy that has nothing sent."""
 
     why: str
     passing: bool = False

@@ -116,12 +116,7 @@ class Rendered:
 
 
 class Reader:
-    """Reads the pages of one crawl.
-
-    Args:
-        given: with the policy whose agent `robots` metas and headers may name.
-        executor: for what takes long and needs nothing of the crawl's.
-    """
+    """Reads the pages of one crawl. `executor` is for what takes long and needs nothing of the crawl's."""
 
     def __init__(self, given: Given, executor: Executor) -> None:
         policy, self.settings = given.policy, given.settings
@@ -135,15 +130,8 @@ class Reader:
     async def read(
         self, entry: Entry, response: Response, before: Visit | None = None, rendered: Rendered | None = None
     ) -> PageRead:
-        """Read a page.
-
-        Args:
-            before: its last visit, in a refresh.
-            rendered: the page after its scripts ran, which counts instead; the response goes to the output as it is.
-
-        Raises:
-            PluginError: the expander failed.
-        """
+        """Read a page, whose last visit in a refresh was `before`. Where its scripts ran, the page `rendered` counts
+        instead; the response goes to the output as it is. A PluginError says that the expander failed."""
         size, loop = len(response.body), asyncio.get_running_loop()
         if size < HUGE:  # answers of many hosts may come at the same moment
             await self._slices.take(size + SMALL)

@@ -331,11 +331,8 @@ class Run:
             begin()
 
     def _next_look(self, now: float, asked_again: float | None) -> float:
-        """When there is something to do next, if nothing wakes the run before.
-
-        Args:
-            asked_again: seconds until sites that could not be reached may be asked again.
-        """
+        """When there is something to do next, if nothing wakes the run before. `asked_again`: seconds until sites that
+        could not be reached may be asked again."""
         scheduler = self.scheduler
         times = [] if (due := self.commits.due()) is None else [due]
         ready = scheduler.hosts.next_time()

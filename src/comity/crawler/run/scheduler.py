@@ -31,12 +31,8 @@ from comity.net import Session
 
 
 def in_turn(refresh: RefreshRun, host: Host, waiting: list[Entry], *, unread: bool) -> list[Entry]:
-    """What of a host's next URLs may have its turn in a refresh: sitemaps come before the pages they may speak of.
-
-    Args:
-        waiting: sitemaps first.
-        unread: whether sitemaps were found, or read, that are not committed yet.
-    """
+    """What of a host's next URLs, sitemaps first, may have its turn in a refresh: sitemaps come before the pages they
+    may speak of. `unread`: sitemaps were found, or read, that are not committed yet."""
     if not refresh.trusts_sitemaps:
         return waiting
     if host.delay is None:  # its robots.txt, which names its sitemaps, is asked for in the turn of one URL
@@ -145,11 +141,8 @@ class Scheduler:
         self.beside.remove(self)
 
     def found(self, name: str, queued: Sequence[tuple[int, Found]] = ()) -> None:
-        """More of a host's URLs wait in the frontier.
-
-        Args:
-            queued: ids and URLs, where these are all that was added to the host's queue.
-        """
+        """More of a host's URLs wait in the frontier. `queued`: ids and URLs, where these are all that was added to the
+        host's queue."""
         host = self.hosts.found(name)
         if host is None:
             return

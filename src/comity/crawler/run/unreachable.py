@@ -16,12 +16,8 @@ from comity.net import Clock
 
 
 class UnreachableHosts:
-    """The sites that are left alone, host by host.
-
-    Args:
-        longest: seconds that a failure is remembered at most, whatever was done to the wall clock.
-        facts: what the crawl remembers, and `saved` what it does of these, by name.
-    """
+    """The sites that are left alone, host by host: for `longest` seconds at most, whatever was done to the wall clock.
+    `saved`: what the crawl remembers of them, by name."""
 
     def __init__(self, book: Book, clock: Clock, longest: float, facts: Facts, saved: Mapping[str, Any]) -> None:
         self._book = book
@@ -64,10 +60,8 @@ class UnreachableHosts:
         self._remember(host)
 
     def resume_due(self) -> float | None:
-        """Have URLs come up again whose time has come. Gives the seconds until that of the next, None if there is none.
-
-        A host's come up together, once all of its origins may be asked.
-        """
+        """Have URLs come up again whose time has come: a host's together, once all of its origins may be asked. Gives
+        the seconds until that of the next, None if there is none."""
         now = self._clock.monotonic()
         while self._due:
             at, host = self._due[0]

@@ -19,10 +19,8 @@ _WANTED: Final = {"allowed": ("allowed",), "not-disallowed": ("allowed", "unknow
 
 
 def terms(only_if: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The preferences that are good enough, by purpose.
-
-    Args:
-        only_if: such as `train-ai=allowed`, `search=not-disallowed`.
+    """The preferences that are good enough, by purpose, from conditions such as `train-ai=allowed`,
+    `search=not-disallowed`.
 
     Raises:
         InvalidSetting: one is no such condition.

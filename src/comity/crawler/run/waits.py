@@ -38,11 +38,7 @@ class WaitJournal(Protocol):
 
 
 class WaitJournalFile:
-    """The same in a file.
-
-    Raises:
-        StorageError: the file cannot be opened or read.
-    """
+    """The same in a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -80,9 +76,6 @@ class Waits:
         journal: for what no commit has remembered yet.
         load_state: gives back a fact by its name, or the default.
         keeps_clock: whether a later run has the same clock; if not, it leaves hosts alone as after a crash.
-
-    Raises:
-        StorageError: what was heard cannot be read.
     """
 
     def __init__(
@@ -131,11 +124,7 @@ class Waits:
             self._written_down[pace] = max(known, interval)
 
     def save_state(self) -> dict[str, Any]:
-        """What a later run has to know.
-
-        Raises:
-            StorageError: what was heard could not be written.
-        """
+        """What a later run has to know. A StorageError says that what was heard could not be written."""
         self._journal.check()
         (wall, *walls), now = self._clock.walls(), self._clock.monotonic()  # once: a wait and its reason end together
         throttles = self._client.driver.gate.throttles
