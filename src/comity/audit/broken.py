@@ -21,13 +21,8 @@ LOOKS: Final = 32 * 1024 * 1024  # bytes of bodies
 
 @dataclass(slots=True)
 class BrokenLink:
-    """A URL that failed.
-
-    Attributes:
-        why: as in the crawl's record of it.
-        pages: URLs of pages that link to it, the first MOST_PAGES of them.
-        count: pages that link to it, in all.
-    """
+    """A URL that failed; `why` as in the crawl's record of it. `pages`: URLs of the first MOST_PAGES pages of `count`
+    that link to it."""
 
     url: str
     why: str
@@ -44,11 +39,8 @@ class BrokenLink:
 
 
 def failures(part: Part, *, all_formats: bool = True) -> Iterator[dict[str, Any]] | None:
-    """The records of the URLs of a part that failed.
-
-    Args:
-        all_formats: False: None where they do not lie in a file of JSON lines, so that all pages would be read.
-    """
+    """The records of the URLs of a part that failed. Without `all_formats`, None where they do not lie in a file of
+    JSON lines, so that all pages would be read."""
     path = next((path for end in ("", ".gz", ".zst") if (path := part.path / f"failures.jsonl{end}").exists()), None)
     if path is None and not all_formats:
         return None
@@ -60,10 +52,7 @@ def failures(part: Part, *, all_formats: bool = True) -> Iterator[dict[str, Any]
 
 def failed(folder: Path) -> list[BrokenLink]:
     """The URLs of a crawl that failed, each with the page that named it first; none where all pages would be read.
-
-    Raises:
-        StorageError, InputError: as `written_crawl`.
-    """
+    Errors as of `written_crawl`."""
     parts = chain.from_iterable(written_crawl(folder).there)
     return list(failed_in(record for part in parts for record in failures(part, all_formats=False) or ()).values())
 
@@ -84,14 +73,8 @@ def failed_in(records: Iterable[dict[str, Any]]) -> dict[str, BrokenLink]:
 def linking(
     folders: Path | Sequence[Path], url: str, *, store: str | None = None, looks: int = LOOKS
 ) -> tuple[list[str], bool]:
-    """The first MOST_PAGES pages of a crawl that link to a URL, and whether all pages were looked at for them.
-
-    Args:
-        looks: bytes of bodies that are looked at, in the order in which the pages were kept.
-
-    Raises:
-        StorageError, InputError, InvalidSetting: as `broken_links`.
-    """
+    """The first MOST_PAGES pages of a crawl that link to a URL, and whether all pages were looked at for them: in the
+    order in which they were kept, as far as their bodies have `looks` bytes. Errors as of `broken_links`."""
     found, clean = BrokenLink(Url(url), "", None), Canonicalizer().clean
     wanted, last = {found.url, clean(found.url)}, last_name(Url(url))
     crawl = written_crawl(folders, store)

@@ -18,13 +18,8 @@ MOST = 100  # findings that are kept; more are counted
 
 @dataclass(frozen=True, slots=True)
 class ProofFinding:
-    """One thing that does not hold.
-
-    Attributes:
-        file: the name of the file inside the crawl's folder.
-        record: the number of the line in that file, counted from 1; None where the file as a whole is concerned.
-        what: what is wrong, one clause for people.
-    """
+    """One thing that does not hold: `what`, a clause for people, about a record, counted from 1, or a file of the
+    crawl's folder as a whole."""
 
     file: str
     record: int | None

@@ -48,11 +48,7 @@ class Bodies:
         return None
 
     def body(self, sha256: str) -> bytes:
-        """The file with that hash; empty where no ledger has it.
-
-        Raises:
-            InputError: the ledger cannot be read any more.
-        """
+        """The file with that hash; empty where no ledger has it. An InputError: the ledger cannot be read any more."""
         if sha256 not in self._places:
             return b""
         path, offset = self._places[sha256]
@@ -73,11 +69,8 @@ class _Copy:
 
 
 class DecisionProof:
-    """What was known of each origin when: follows the ledger, and judges the requests in it.
-
-    Attributes:
-        cached: robots.txt files that came from a cache which the ledger does not cover.
-    """
+    """What was known of each origin when: follows the ledger, and judges the requests in it. `cached`: robots.txt files
+    that came from a cache which the ledger does not cover."""
 
     def __init__(self) -> None:
         self.cached = 0

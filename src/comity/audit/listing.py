@@ -25,10 +25,8 @@ from comity.urls import Url
 
 URLState = Literal["fetched", "failed", "refused", "skipped", "waiting"]
 STATES: Final[tuple[URLState, ...]] = get_args(URLState)
-MOST: Final = 50
-"""URLs of one answer."""
-LOOKS: Final = 50_000
-"""Rows that one question looks at; a line of a file counts as one row for each LINE bytes."""
+MOST: Final = 50  # URLs of one answer
+LOOKS: Final = 50_000  # rows that one question looks at; a line of a file counts as one row for each LINE bytes
 LINE: Final = 200
 _LONGEST: Final = 1 << 20  # bytes of a line; of one that is longer nothing is told
 _TABLES: Final[Mapping[str, Literal["visit", "aside", "waiting"]]] = {

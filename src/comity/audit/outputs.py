@@ -70,12 +70,9 @@ class LedgerRequests:
         self._all = all_
 
     def check(self, folder: Path, sink: str | None, proof: Proof, committed: Any = None) -> None:
-        """Whether each record of the output is in the ledger, and each refusal of the ledger in the output.
-
-        Args:
-            sink: the format or plug-in that wrote it; None where that is not known.
-            committed: how far it is committed, as the format says it; None: as it lies there.
-        """
+        """Whether each record of the output is in the ledger, and each refusal of the ledger in the output. `sink`: the
+        format or plug-in that wrote it; None where that is not known. `committed`: how far, as the format says it;
+        None: as it lies there."""
         sink = sink or next((name for name in FORMATS if _is_there(folder, name)), "jsonl")
         if sink not in FORMATS:
             proof.unchecked.append(f"the output, which the plug-in {sink[:200]} wrote")

@@ -15,14 +15,11 @@ from comity.urls import Url
 
 def stored_in(parts: Iterable[Part], *, naming: Iterable[str] = ()) -> Iterator[StoredRecord]:
     """The records of some parts, one part after the other. Parts that are not there are passed over, and records that
-    are damaged, which `comity prove` names.
-
-    Args:
-        naming: records in which none of these URLs stands may be left out, unread.
+    are damaged, which `comity prove` names. With `naming`, records in which none of these URLs stands may be left out,
+    unread.
 
     Raises:
         InputError: a folder holds no crawl.
-        StorageError: a file cannot be read.
         InvalidSetting: a plug-in wrote the output, which cannot be read back.
     """
     wanted = tuple(naming)

@@ -103,11 +103,7 @@ class CrawlOptions(SimpleNamespace):
 
 
 def crawled(given: dict[str, Any]) -> Exit:
-    """Make the crawl that was typed, and run it to its end.
-
-    Args:
-        given: the options by name.
-    """
+    """Make the crawl that was typed, by options and their names, and run it to its end."""
     settings = {name: value for name, value in given.items() if name == "config" or name in every_setting()}
     typed = CrawlOptions(**{name: value for name, value in given.items() if name not in settings})
     typed.check()

@@ -14,21 +14,13 @@ _URL: Final = re.compile(r"https?:/", re.IGNORECASE)
 
 
 def check_once(files: Sequence[Path]) -> None:
-    """See that standard input is not to be read twice.
-
-    Raises:
-        InvalidSetting: it is.
-    """
+    """See that standard input is not to be read twice; else an InvalidSetting."""
     if [str(file) for file in files].count("-") > 1:
         raise InvalidSetting("standard input ('-') can be read only once", hint="name the other file")
 
 
 def read(file: Path) -> bytes:
-    """The octets of a file.
-
-    Raises:
-        InputError: it cannot be read, or is a URL.
-    """
+    """The octets of a file; an InputError says that it cannot be read, or is a URL."""
     try:
         return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
@@ -51,22 +43,13 @@ def named(file: Path) -> str:
 
 
 def lines_in(file: Path) -> dict[int, str]:
-    """The lines of a file, or of standard input for `-`, by number, without empty ones and those that begin with #.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
+    """The lines of a file, or of standard input for `-`, by number, without empty ones and those that begin with #."""
     lines = enumerate(read(file).decode("utf-8-sig", "replace").split("\n"), 1)
     return {number: text for number, line in lines if (text := line.strip()) and not text.startswith("#")}
 
 
 def urls_in(file: Path) -> list[str]:
-    """The URLs of a file, one on each of `lines_in`.
-
-    Raises:
-        InvalidURL: lines hold no URL; the first of them are named.
-        InputError: the file cannot be read.
-    """
+    """The URLs of a file, one on each of `lines_in`; InvalidURL names the first lines that hold none."""
     found, wrong = [], []
     for number, url in lines_in(file).items():
         try:

@@ -73,11 +73,7 @@ class ToFile(logging.FileHandler):
 
 @contextmanager
 def logging_to(file: Path | None, console: Console | None, *, level: int) -> Iterator[None]:
-    """Send what comity logs from a level on to a file, to a console, to both or to neither.
-
-    Raises:
-        StorageError: the file cannot be written.
-    """
+    """Send what comity logs from a level on to a file, to a console, to both or to neither."""
     handlers: list[logging.Handler] = [] if console is None else [OnConsole(console)]
     if file is not None:
         with writing_to(file, "name another --log FILE"):

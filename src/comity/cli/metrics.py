@@ -11,10 +11,7 @@ from comity.errors import InvalidSetting
 
 
 def place(text: str) -> tuple[str, int]:
-    """Address and port of `[ADDRESS:]PORT`; without an address nobody but this machine is served.
-
-    Raises:
-        InvalidSetting: it is none.
+    """Address and port of `[ADDRESS:]PORT`, or an InvalidSetting; without an address nobody but this machine is served.
     """
     try:
         given, port = place_of(text)
@@ -30,11 +27,7 @@ def place(text: str) -> tuple[str, int]:
 @contextmanager
 def serving(crawler: AnyCrawl, where: str) -> Iterator[str]:
     """Serve a crawl's metrics, with those of the process, at `[ADDRESS:]PORT`; gives the URL. Port 0: any free one.
-
-    Raises:
-        InvalidSetting: it is no address of this machine, or in use.
-        MissingExtra: `prometheus_client` is not installed.
-    """
+    InvalidSetting: it is no address of this machine, or in use. MissingExtra: `prometheus_client` is not installed."""
     address, port = place(where)
     library()  # or the error that says how to get it
     import prometheus_client as prometheus

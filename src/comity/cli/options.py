@@ -53,11 +53,8 @@ Made = TypeVar("Made", bound=InSection)
 
 
 def command(section: str, kind: type[Made] = InSection) -> Callable[[Command], Made]:  # type: ignore[assignment]
-    """Make a command of a function, under a heading of `comity --help`; its docstring is the help.
-
-    Args:
-        kind: `Group` for one with commands of its own.
-    """
+    """Make a command of a function, under a heading of `comity --help`; its docstring is the help. `kind`: `Group` for
+    one with commands of its own."""
 
     def decorate(function: Command) -> Made:
         made = click.command(cls=kind, hidden=not section, help=docstring(function))(function)
@@ -133,12 +130,8 @@ class _SettingOption(click.Option):
 
 
 def option_for(setting: str, *names: str, **more: Any) -> Callable[[Command], Command]:
-    """The option of a command that sets a setting; its value is text, which the setting reads and checks.
-
-    Args:
-        names: of the option, where they are not the setting's with dashes.
-        more: as `click.option` takes it.
-    """
+    """The option of a command that sets a setting; its value is text, which the setting reads and checks. `names`:
+    where they are not the setting's with dashes."""
     if more.get("is_flag"):
         more.setdefault("default", None)
     return click.option(*(names or (f"--{setting.replace('_', '-')}",)), setting, cls=_SettingOption, **more)
@@ -163,11 +156,8 @@ def as_typed(setting: str, value: Any) -> list[str]:
 
 
 def loaded(config: Path | None, **options: Any) -> "Configuration":
-    """The settings in force. What was not named on the command line is left to environment, file and defaults.
-
-    Raises:
-        InvalidSetting: a value is not allowed; the message names the option, variable or file.
-    """
+    """The settings in force. What was not named on the command line is left to environment, file and defaults. An
+    InvalidSetting names the option, variable or file whose value is not allowed."""
     from comity.configuration import load
 
     said = {name: value for name, value in options.items() if value is not None and value != ()}
@@ -184,11 +174,8 @@ def loaded(config: Path | None, **options: Any) -> "Configuration":
 
 
 def only_one(_: click.Context, option: click.Parameter, values: tuple[Any, ...]) -> Any:
-    """The value of an option that may be given once, as its callback: of two, one would be left out in silence.
-
-    Raises:
-        BadParameter: it was given more often; the option is one that takes several (`multiple=True`).
-    """
+    """The value of an option that may be given once (`multiple=True` counts), as its callback: of two, one would be
+    left out in silence."""
     if len(values) > 1:
         raise click.BadParameter(f"it was given {len(values)} times, and only one can be taken", param=option)
     return values[0] if values else None

@@ -45,11 +45,8 @@ def tune() -> None:
 
 
 def prepare(folder: Path, verbose: int, log: Path | None) -> None:
-    """Set up a process that is a worker, and nothing else until it ends.
-
-    Args:
-        folder: where the command is run: plug-ins are found there.
-    """
+    """Set up a process that is a worker, and nothing else until it ends. In `folder`, where the command is run,
+    plug-ins are found."""
     look_in(folder)
     tune()
     FOR_GOOD.enter_context(unwaited())

@@ -82,11 +82,7 @@ def _now(crawler: AnyCrawl, console: Console) -> Text:
 
 
 def picture(now: Snapshot, width: int, height: int = MOST_LINES) -> Text:
-    """A crawl in at most 16 lines, none wider than `width` columns.
-
-    Args:
-        height: lines there are.
-    """
+    """A crawl in at most 16 lines, or as many as there are, none wider than `width` columns."""
     lines = [line(now)]
     left = min(height, MOST_LINES) - 1 if width >= NARROWEST else 0
     rules = now.rules[:MOST_RULES]

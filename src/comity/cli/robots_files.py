@@ -37,9 +37,7 @@ def read_all(targets: Sequence[str], configuration: "Configuration") -> list[Sou
     """Each target, in order. Only a URL leads to a request.
 
     Raises:
-        InputError: a file cannot be read.
-        InvalidSetting: standard input is named twice.
-        InvalidURL: a URL is none.
+        InputError, InvalidSetting, InvalidURL: one cannot be read, is named twice or is no URL.
         RobotsUnreachable: a site does not answer.
     """
     input_files.check_once([Path(target) for target in targets])

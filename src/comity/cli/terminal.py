@@ -29,11 +29,8 @@ _HARMLESS: Final = frozenset("\u200c\u200d\xad")
 
 
 def safe(text: str, *, lines: bool = False) -> str:
-    """A text without what a terminal obeys: control characters, what turns the direction of writing, invisible tags.
-
-    Args:
-        lines: it is several lines, whose ends and tabs stay.
-    """
+    """A text without what a terminal obeys: control characters, what turns the direction of writing, invisible tags. Of
+    several `lines` ends and tabs stay."""
     if text.isprintable():
         return text
     return "".join(char if _is_shown(char) or (lines and char in "\n\t") else INSTEAD for char in text)

@@ -158,15 +158,8 @@ class Figures:
 
 
 def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figures:
-    """Read all of a crawl; records that cannot be understood are counted and passed over.
-
-    Args:
-        folders, store: as of `prove`.
-
-    Raises:
-        InputError: the folder has no ledger.
-        StorageError: the crawl lies in a store that cannot be reached.
-    """
+    """Read all of a crawl; records that cannot be understood are counted and passed over. `folders`, `store` and errors
+    as of `prove`."""
     gathering = Gathering(folders, store=store)
     figures = gathering.read()
     kept = [found for part in gathering.parts if (found := failures(part, all_formats=False)) is not None]
@@ -204,10 +197,8 @@ class _Read:
 
 
 class Gathering:
-    """The figures of the ledgers of a crawl, which may go on: each reading takes up what was written since.
-
-    Args:
-        folders, store: as of `prove`.
+    """The figures of the ledgers of a crawl, which may go on: each reading takes up what was written since. `folders`,
+    `store`: as of `prove`.
 
     Attributes:
         parts: those with a ledger, as of the last reading.
@@ -223,14 +214,8 @@ class Gathering:
         self._runs: Counter[int] = Counter()  # by shard
 
     def read(self, seconds: float = math.inf) -> Figures:
-        """The figures so far, always the same object.
-
-        Args:
-            seconds: of this thread's processor time, after which it reads no further.
-
-        Raises:
-            InputError, StorageError: as of `gather`.
-        """
+        """The figures so far, always the same object. After so many seconds of this thread's processor time it reads no
+        further. Errors as of `gather`."""
         crawl = written_crawl(self._folders, self._store)
         self.parts = parts = [part for shard in crawl.there for part in shard if part.ledger.exists()]
         if not parts:

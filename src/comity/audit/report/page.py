@@ -46,13 +46,7 @@ _WORDS = {
 
 def write(folders: Path | Sequence[Path], target: Path, *, store: str | None = None) -> list[str]:
     """Write the report of a crawl; gives what is not in it, in words: parts that are not there, damage to a ledger.
-
-    Args:
-        folders, store: as of `prove`.
-
-    Raises:
-        StorageError: there is no ledger, or the file cannot be written.
-    """
+    `folders`, `store`: as of `prove`."""
     figures = gather(folders, store=store)
     text = html(figures)
     with writing_to(target):

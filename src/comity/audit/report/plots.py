@@ -72,13 +72,9 @@ class Plot:
 
 
 def stacked(series: Sequence[tuple[str, Sequence[float]]], ticks: Sequence[tuple[float, str]], label: str) -> Plot:
-    """Columns side by side, each made of the series one above the other.
-
-    Args:
-        series: (class name, values), from the bottom up; all of one length.
-        ticks: (share of the width from 0 to 1, text) below the plot.
-        label: what the plot shows, for those who cannot see it.
-    """
+    """Columns side by side, each made of the series one above the other: class name and values, from the bottom up.
+    Below lie the ticks: share of the width from 0 to 1, and text. `label`: what the plot shows, for those who cannot
+    see it."""
     height = 200.0
     count = len(series[0][1])
     most = max((sum(values[i] for _, values in series) for i in range(count)), default=0.0)

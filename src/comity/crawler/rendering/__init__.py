@@ -50,11 +50,7 @@ _READ: Final = """(() => {
 
 
 class Renderer:
-    """The browser of one crawl.
-
-    Raises:
-        MissingExtra, InvalidSetting: see Browser.
-    """
+    """The browser of one crawl; errors as of Browser."""
 
     def __init__(self, client: Session, settings: CrawlSettings, book: Book) -> None:
         self._client = client
@@ -77,11 +73,8 @@ class Renderer:
         await self._browser.close()
 
     async def render(self, entry: Entry, response: Response) -> Rendered | None:
-        """Render a page; None where it is no HTML or has no scripts.
-
-        Raises:
-            RenderingFailed: the browser cannot be started.
-        """
+        """Render a page; None where it is no HTML or has no scripts. RenderingFailed where the browser cannot be
+        started."""
         if response.content_type not in HTML or _SCRIPTS.search(response.body) is None:
             return None
         task = asyncio.current_task()

@@ -70,11 +70,8 @@ class Browser:
         return self._browser is not None and self._browser.is_connected()
 
     async def context(self, agent: str) -> "BrowserContext":
-        """A profile of its own, empty, that is to be closed; the browser is started if it does not run.
-
-        Raises:
-            RenderingFailed: the browser cannot be started.
-        """
+        """A profile of its own, empty, that is to be closed; the browser is started if it does not run, else
+        RenderingFailed."""
         async with self._starting:
             if not self.alive:
                 await self._close()

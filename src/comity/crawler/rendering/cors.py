@@ -18,11 +18,8 @@ NOT_ASKED_ABOUT: Final = frozenset(("cache-control", "origin", "pragma"))
 
 
 def to_be_asked_about(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the headers that another origin must agree to before they are sent (Fetch standard, 2.2.2).
-
-    Args:
-        headers: of a request that a script makes, names in lower case.
-    """
+    """Names of the headers, in lower case, of a script's request that another origin must agree to before they are sent
+    (Fetch standard, 2.2.2)."""
     return tuple(
         sorted(name for name, value in headers.items() if name not in NOT_ASKED_ABOUT and not _is_safe(name, value))
     )

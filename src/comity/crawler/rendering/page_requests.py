@@ -319,13 +319,8 @@ class PageRequests:
         return await self._client.fetch(url, method=method, headers=headers, credentials=credentials)
 
     async def _agree(self, url: str, method: str, headers: dict[str, str], asker: str) -> None:
-        """Ask another origin whether it takes the headers that a script has chosen, where a browser would.
-
-        Playwright says yes to each such question of the browser's by itself.
-
-        Raises:
-            FetchError: it does not.
-        """
+        """Ask another origin whether it takes the headers that a script has chosen, where a browser would; else a
+        FetchError. Playwright says yes to each such question of the browser's by itself."""
         names = to_be_asked_about(headers)
         if not names or (asker, url, names) in self._agreed:
             return

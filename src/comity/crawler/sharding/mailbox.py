@@ -70,11 +70,7 @@ class Mailbox:
         return self._taken.get(shard, 0)
 
     async def take_up(self, senders: Collection[int], post: Post) -> bool:
-        """Take up what some other shards have sent, of each in its order; gives whether there may be more to be had.
-
-        Raises:
-            StorageError: it cannot be read.
-        """
+        """Take up what some other shards have sent, of each in its order; gives whether there may be more to be had."""
         came = await post.parcels(self._place.number, {sender: self.taken(sender) for sender in senders})
         put_off = set()
         for sender, parcel in came:
@@ -83,11 +79,8 @@ class Mailbox:
         return bool(came) and not put_off
 
     def take_in(self, sender: int, parcel: Parcel) -> bool:
-        """Take up what another shard sent, if the addresses on which that depends are known; they are looked up.
-
-        Returns:
-            Whether it was taken up, now or before. If not, nothing later of the same sender may be.
-        """
+        """Take up what another shard sent, if the addresses on which that depends are known; they are looked up. Gives
+        whether it was taken up, now or before. If not, nothing later of the same sender may be."""
         if parcel.number <= self.taken(sender):
             return True
         if self._sealed or not self._are_settled(parcel):

@@ -112,11 +112,8 @@ class ShardPlace:
 
 
 def shard_with(host: str, count: int, by: PlacedBy, view_of: Callable[[int], FrontierView | None]) -> int:
-    """The number of the shard that a host belongs to, for who only reads.
-
-    Args:
-        view_of: opens what a shard keeps; None where it has not begun.
-    """
+    """The number of the shard that a host belongs to, for who only reads. `view_of` opens what a shard keeps; None
+    where it has not begun."""
     number = shard_of(host, count, by)
     if by == "address" and (view := view_of(number)) is not None:
         with view:

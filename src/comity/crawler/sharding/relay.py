@@ -32,11 +32,8 @@ ORDERS_REST: Final = 1.0  # seconds until both shards know of the same orders
 
 
 class RobotsRelay:
-    """What one shard has others ask for, and they have it.
-
-    Args:
-        earlier: the questions that the frontier remembers, by the names of their facts.
-    """
+    """What one shard has others ask for, and they have it. `earlier`: the questions that the frontier remembers, by the
+    names of their facts."""
 
     def __init__(
         self,
@@ -70,11 +67,7 @@ class RobotsRelay:
                 self._facts.put(name, None)
 
     async def ask(self, wanted: Relay) -> RobotsAnswer | Exception | None:
-        """Carry out a Relay.
-
-        Raises:
-            Postponed: the host may not be asked now, or the crawl ends.
-        """
+        """Carry out a Relay; Postponed where the host may not be asked now, or the crawl ends."""
         host, stopped = urls.host(wanted.url), self._session.driver.gate.stopped
         if (shard := await self._owner(host)) is None:
             return None

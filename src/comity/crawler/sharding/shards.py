@@ -21,13 +21,10 @@ from comity.frontier.values import Run
 
 MANIFEST: Final = "crawl.json"
 LOCK: Final = "crawl.lock"
-STORE: Final = "store.json"
-"""In a folder with parts of a crawl whose queue lies in PostgreSQL: which crawl."""
-LOST: Final = "lost-"
-"""What the name of a part begins with that a failure of the database has undone."""
+STORE: Final = "store.json"  # in a folder with parts of a crawl whose queue lies in PostgreSQL: which crawl
+LOST: Final = "lost-"  # what the name of a part begins with that a failure of the database has undone
 MOST: Final = 256
-FOR_EACH_WORKER: Final = 2
-"""Shards for each worker where nobody says how many: so a later run may have up to twice as many workers."""
+FOR_EACH_WORKER: Final = 2  # shards where nobody says how many: so a later run may have up to twice as many workers
 _FORMAT: Final = 1
 _STORED_PART: Final = re.compile(r"shard-\d{3,}-\d{6,}-[0-9a-f]{10}")
 
@@ -66,11 +63,7 @@ class CrawlManifest:
 
     @classmethod
     def read(cls, values: Mapping[str, Any], where: object) -> "CrawlManifest":
-        """As a store keeps it.
-
-        Raises:
-            StorageError: another version wrote it.
-        """
+        """As a store keeps it; a StorageError says that another version wrote it."""
         try:
             return cls(**values)
         except TypeError as error:
@@ -88,43 +81,26 @@ class CrawlManifest:
         return [part(number) for number in range(self.shards)]
 
     def write(self, folder: Path) -> None:
-        """Write it, all or nothing.
-
-        Raises:
-            StorageError: it cannot be written.
-        """
+        """Write it, all or nothing."""
         _write(folder / MANIFEST, {"format": _FORMAT, **asdict(self), "parts": self.parts})
 
 
 @dataclass(frozen=True, slots=True)
 class StoreMark:
-    """Of which crawl a folder holds one machine's parts.
-
-    Attributes:
-        store: where its queue lies, without a password.
-        crawl: by which it is told from others that have or had that name.
-        url: the same as an address by which it is reached, without a password too.
-    """
+    """Of which crawl a folder holds one machine's parts: where its queue lies and by which address that is reached,
+    both without a password; and by what the crawl is told from others that have or had that name."""
 
     store: str
     crawl: str
     url: str
 
     def write(self, folder: Path) -> None:
-        """Mark a folder.
-
-        Raises:
-            StorageError: it cannot be written.
-        """
+        """Mark a folder."""
         _write(folder / STORE, {"format": _FORMAT, **asdict(self)})
 
 
 def stored_in(folder: Path) -> StoreMark | None:
-    """Of which crawl in a store a folder holds parts; None where of none.
-
-    Raises:
-        StorageError: what says so cannot be read.
-    """
+    """Of which crawl in a store a folder holds parts; None where of none."""
     kept = _read(folder / STORE)
     try:
         return None if kept is None else StoreMark(*(str(kept[name]) for name in ("store", "crawl", "url")))
@@ -144,11 +120,8 @@ def _write(path: Path, values: dict[str, Any]) -> None:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """What a file of ours holds, without its format; None where it is not there.
-
-    Raises:
-        StorageError: it cannot be read, or is another version's.
-    """
+    """What a file of ours holds, without its format; None where it is not there. A StorageError says that it cannot be
+    read, or is another version's."""
     try:
         kept: dict[str, Any] = json.loads(path.read_text(encoding="ascii"))
         if kept.pop("format") != _FORMAT:
@@ -188,12 +161,8 @@ def is_part(path: Path) -> bool:
 
 
 def manifest_of(folder: Path) -> CrawlManifest | None:
-    """The manifest of the crawl in a folder; None where it has no shards, or there is none.
-
-    Raises:
-        InputError: it holds one machine's parts of a crawl in a store.
-        StorageError: it cannot be read, or is another version's.
-    """
+    """The manifest of the crawl in a folder; None where it has no shards, or there is none. An InputError says that it
+    holds one machine's parts of a crawl in a store."""
     _see_that_it_is_whole(folder, folder)
     path = folder / MANIFEST
     if (kept := _read(path)) is None:
@@ -218,12 +187,8 @@ def _see_that_it_is_whole(folder: Path, marked: Path) -> None:
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """The folders that hold a crawl's parts: those of its shards, or the folder itself where it has none.
-
-    Raises:
-        InputError: it is one machine's part of a crawl in a store, or holds such.
-        StorageError: the manifest cannot be read.
-    """
+    """The folders that hold a crawl's parts: those of its shards, or the folder itself where it has none. Errors as of
+    `manifest_of`."""
     if is_part(folder):
         _see_that_it_is_whole(folder, folder.parent)
     manifest = manifest_of(folder)
@@ -242,11 +207,7 @@ def combined(hashes: Iterable[str]) -> str:
 
 
 def checked(name: str, number: int, *, least: int = 1) -> int:
-    """A number of shards or workers.
-
-    Raises:
-        InvalidSetting: it is not allowed.
-    """
+    """A number of shards or workers, if it is allowed; else an InvalidSetting."""
     if not least <= number <= MOST:
         raise InvalidSetting(f"{name}: {number} is not a number from {least} to {MOST}")
     return number
@@ -264,11 +225,8 @@ def placed_by(pace_by: str) -> PlacedBy:
 
 
 def is_sharded(folder: Path, workers: int, shards: int | None) -> bool:
-    """Whether a crawl is to be one of several shards.
-
-    Raises:
-        InvalidSetting: it was begun as one that cannot have several workers, or has not so many shards.
-    """
+    """Whether a crawl is to be one of several shards. An InvalidSetting: it was begun as one that cannot have several
+    workers, or has not so many shards."""
     manifest = manifest_of(folder)
     if manifest is None:
         wanted = (shards or 1) > 1 or (workers > 1 and shards is None)

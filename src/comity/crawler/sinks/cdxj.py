@@ -67,11 +67,8 @@ def _escaped(text: str) -> str:
 class Index:
     """The index of one WARC file, `crawl-00001.cdxj` beside `crawl-00001.warc.gz`.
 
-    Lines go to a journal as records are written, and become the index when the file is full or the run ends.
-
-    Args:
-        committed: bytes of the journal that were committed.
-    """
+    Lines go to a journal, of which so many bytes were committed, as records are written, and become the index when the
+    file is full or the run ends."""
 
     def __init__(self, warc: Path, committed: int = 0) -> None:
         self._name = warc.name
@@ -89,12 +86,7 @@ class Index:
         length: int,
         offset: int,
     ) -> None:
-        """A record was written.
-
-        Args:
-            date: RFC 3339, in UTC.
-            length, offset: of the record in the file, compressed, in bytes.
-        """
+        """A record was written, at `date` (RFC 3339, in UTC), `length` and `offset` in bytes of the compressed file."""
         said = {"url": url, "mime": mime, "status": status, "digest": digest, "length": str(length)}
         said |= {"offset": str(offset), "filename": self._name}
         line = {name: value for name, value in said.items() if value is not None}

@@ -53,13 +53,8 @@ def _types() -> "MimeTypes":
 
 
 def name_of(url: str, content_type: str = "", *, refresh: int = 0) -> str:
-    """The name, with `/` between folders.
-
-    Args:
-        url: absolute, in normal form.
-        content_type: the media type, which chooses the extension; the URL never does.
-        refresh: number of the refresh that it came in; each has names of its own.
-    """
+    """The name of the file of a URL in normal form, with `/` between folders. The media type chooses the extension; the
+    URL never does. Each refresh has names of its own."""
     parts = urlsplit(url)
     *folders, last = parts.path.split("/")[1:] or [""]
     hashed = f"{refresh} {url}" if refresh else url

@@ -34,11 +34,8 @@ def gzipped(data: bytes | memoryview) -> bytes:
 
 
 class PackedFile:
-    """An AppendedFile that packs what it is given; `pending` counts bytes as they were given.
-
-    Args:
-        packer: makes what packs one member, or frame, after the other.
-    """
+    """An AppendedFile that packs what it is given; `pending` counts bytes as they were given. `packer` makes what packs
+    one member, or frame, after the other."""
 
     def __init__(self, path: Path, committed: int, packer: Callable[[], Any]) -> None:
         self._file = AppendedFile(path, committed)
@@ -84,11 +81,7 @@ def gzip_lines() -> JsonLines:
 
 
 def zstd_lines() -> JsonLines:
-    """The sink that packs by Zstandard.
-
-    Raises:
-        MissingExtra: zstandard is not installed.
-    """
+    """The sink that packs by Zstandard; MissingExtra where zstandard is not installed."""
     zstandard = need("zstandard", "zstd", "--compress zstd")
 
     def opened(path: Path, committed: int) -> PackedFile:  # a compressor makes one frame at a time

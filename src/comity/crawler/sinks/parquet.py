@@ -43,14 +43,7 @@ class _Channel:
 
 class Parquet:
     """The marker is, for each channel, the number of the next part and the length of its journal; and the columns that
-    an expander's fields have.
-
-    Attributes:
-        fields: the columns that an expander's fields have from the start of a crawl.
-
-    Raises:
-        InvalidSetting: pyarrow is not installed.
-    """
+    an expander's fields have: from the start of a crawl these are `fields`."""
 
     def __init__(self, *, roll: int = ROLL, group: int = GROUP) -> None:
         self._arrow = need("pyarrow", "parquet", "the format parquet")
@@ -247,11 +240,7 @@ def _groups(journal: Path, start: int, least: int, *, rest: bool) -> Iterator[tu
 
 
 def read_back(folder: Path, committed: Mapping[str, Any] | None = None) -> Iterator[StoredRecord]:
-    """What lies in the parts, and in the journals of which no part was made yet.
-
-    Raises:
-        InvalidSetting: pyarrow is not installed.
-    """
+    """What lies in the parts, and in the journals of which no part was made yet."""
     parquet = need("pyarrow.parquet", "parquet", "the format parquet")
     for channel in CHECKED:
         following, length = (None, None) if committed is None else committed.get(channel, (1, 0))

@@ -36,11 +36,8 @@ class Named:
 
 
 def named(given: Sink | str) -> Named:
-    """A sink that was given, or made by its name.
-
-    Raises:
-        InvalidSetting: there is none, it has not the shape of one, or a library that it needs is not installed.
-    """
+    """A sink that was given, or made by its name. An InvalidSetting: there is none, it has not the shape of one, or a
+    library that it needs is not installed."""
     if isinstance(given, str):
         return Named(given, make(given))
     from comity.crawler import plugins  # late, here and below: what reads a finished crawl makes no sink
@@ -59,11 +56,7 @@ def have_columns(chosen: Named, expander: object) -> None:
 
 
 def make(name: str) -> Sink:
-    """The sink of that format, or the plug-in `MODULE:NAME`.
-
-    Raises:
-        InvalidSetting: there is none, or a library that it needs is not installed.
-    """
+    """The sink of that format, or the plug-in `MODULE:NAME`; errors as of `named`."""
     if ":" in name:
         from comity.crawler import plugins
 
@@ -138,11 +131,7 @@ class SinkRunner:
 
     @contextmanager
     def opened(self, thread: "Executor") -> Iterator[Self]:
-        """While it is open; `thread` has one thread, in which everything else is to be called too.
-
-        Raises:
-            StorageError: it cannot be opened, or closed.
-        """
+        """While it is open; `thread` has one thread, in which everything else is to be called too."""
 
         def there(what: str, method: Callable[[], None]) -> None:
             with self._explained(what):

@@ -30,11 +30,8 @@ _TYPES: dict[ColumnType, str] = {
 
 
 class Sqlite:
-    """`crawl.sqlite`, readable by others while the crawl runs.
-
-    Attributes:
-        fields: the columns that an expander's fields have from the start of a crawl.
-    """
+    """`crawl.sqlite`, readable by others while the crawl runs. `fields`: the columns that an expander's fields have
+    from the start of a crawl."""
 
     def __init__(self) -> None:
         self._db: sqlite3.Connection | None = None

@@ -20,8 +20,7 @@ from comity.frontier.durable import sync_folder
 
 FILE: Final = "crawl.wacz"
 EVIDENCE: Final = ("ledger.jsonl", "seal.json")
-_BLOCK: Final = 3000
-"""Lines of the index that are packed together, as py-wacz has them."""
+_BLOCK: Final = 3000  # lines of the index that are packed together, as py-wacz has them
 _PIECE: Final = 1024 * 1024
 
 
@@ -46,11 +45,7 @@ class Wacz(Warc):
 
 
 def pack(folder: Path) -> None:
-    """Write `crawl.wacz` from what lies in a folder, in the place of an earlier one.
-
-    Raises:
-        OSError
-    """
+    """Write `crawl.wacz` from what lies in a folder, in the place of an earlier one."""
     temporary = folder / f"{FILE}.tmp"
     with temporary.open("wb") as file, ZipFile(file, "w") as packed:
         package = _Package(packed)

@@ -49,12 +49,8 @@ _REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 
 
 class Warc:
-    """`crawl-00001.warc.gz` and so on. The marker is the number of the last file, its length and that of the journal
-    of its index.
-
-    Raises:
-        InvalidSetting: warcio is not installed.
-    """
+    """`crawl-00001.warc.gz` and so on. The marker is the number of the last file, its length and that of the journal of
+    its index."""
 
     in_utf8 = True
 
@@ -213,11 +209,7 @@ class Warc:
 
 
 def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[StoredRecord]:
-    """What the metadata records say, each held against the response that it names.
-
-    Raises:
-        InvalidSetting: warcio is not installed.
-    """
+    """What the metadata records say, each held against the response that it names."""
     iterate = need("warcio.archiveiterator", "warc", "the format warc").ArchiveIterator
     files = sorted(folder.glob("crawl-*.warc.gz"))
     if not files:

@@ -170,11 +170,8 @@ class Look:
         return told
 
     def to_take(self, holder: str, asked: RoundRequest, held: Collection[int]) -> list[Row]:
-        """The shards that a worker may take: nobody's, or its own where it has not heard that it has them.
-
-        Args:
-            held: those that it has.
-        """
+        """The shards that a worker may take which has `held`: nobody's, or its own where it has not heard that it has
+        them."""
         free = [row for row in self.rows if row.holder in (None, holder) and row.now.state != "ended"]
         return [row for row in free if row.number not in asked.busy and row.number not in held][: self.room(len(held))]
 
@@ -218,22 +215,15 @@ def gives_back(now: ShardNow, concurrency: int) -> bool:
 
 
 def shared_out(pool: int, granted: int, shards: int, kept: int | None) -> tuple[int, int]:
-    """The pool, and the pages that a shard may keep, once its part of the limit has changed.
-
-    Args:
-        kept: of one that gives back, how many it may keep from now on; None: it needs more, and is granted a part of
-            the pool.
-    """
+    """The pool, and the pages that a shard may keep, once its part of the limit has changed. `kept`: of one that gives
+    back, how many it may keep from now on; None: it needs more, and is granted a part of the pool."""
     more = min(pool, max(1, min(pool // (2 * shards), LARGEST))) if kept is None else kept - granted
     return pool - more, granted + more
 
 
 def seconds_of(rows: Iterable[Row], since: Mapping[int, float], earlier: float) -> float:
     """Seconds that a crawl took: as long as the shard that ran longest in this run, and what earlier ones took.
-
-    Args:
-        since: by shard the seconds that it had run when this run began.
-    """
+    `since`: by shard the seconds that it had run when this run began."""
     return earlier + max(max(row.now.spent.seconds - since.get(row.number, 0.0), 0.0) for row in rows)
 
 

@@ -38,11 +38,7 @@ from comity.frontier.values import Run, State
 
 
 class InFolder:
-    """Where a crawl lies: see sharded.Place.
-
-    Args:
-        refresh: whether the run begins a refresh.
-    """
+    """Where a crawl lies: see sharded.Place. `refresh`: the run begins a refresh."""
 
     def __init__(self, folder: Path, *, refresh: bool) -> None:
         self.manifest = manifest_of(folder)
@@ -182,11 +178,7 @@ def _spent(database: Path, refresh: int) -> Spent:
 
 
 class ShardsInFolder:
-    """See member.Shards.
-
-    Args:
-        say: tells the process above.
-    """
+    """See member.Shards. `say` tells the process above."""
 
     def __init__(self, job: Job, say: Say, worker: Watched) -> None:
         self.where = str(job.folder)

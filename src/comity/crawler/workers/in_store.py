@@ -216,11 +216,7 @@ class StoreCoordination:
         return time.monotonic() >= self._orders.ended_at + ORDERS_REST  # the shards have read and written it down, too
 
     def _see_again(self) -> None:
-        """See how all shards stand; while the database is away, what was seen last stays.
-
-        Raises:
-            Superseded
-        """
+        """See how all shards stand; while the database is away, what was seen last stays. Superseded is raised."""
         try:
             self._store.here(self._run, self.name, str(self._folder), works=False)
             while self._dead:
@@ -248,16 +244,8 @@ class StoreCoordination:
 
 
 class BoardInStore(Board):
-    """The board of a crawl in a store, as one worker asks it. Blocks; one thread at a time.
-
-    Args:
-        run: the one that the worker belongs to.
-        folder: of this machine, where its parts of the output lie.
-
-    Raises:
-        Superseded: by `round`: the run is not the crawl's any more.
-        StorageError: as of CrawlStore.
-    """
+    """The board of a crawl in a store, as one worker of a run asks it, whose parts of the output lie in `folder`.
+    Blocks; one thread at a time. `round` raises Superseded where the run is not the crawl's any more."""
 
     def __init__(self, store: CrawlStore, leases: Leases, settings: CrawlSettings, run: Run, folder: str) -> None:
         super().__init__(settings)

@@ -36,11 +36,7 @@ def pack(word: Any) -> bytes:
 
 
 def read_word(file: BinaryIO) -> Any:
-    """The next word of a pipe.
-
-    Raises:
-        EOFError: the other side is gone.
-    """
+    """The next word of a pipe; an EOFError says that the other side is gone."""
     try:
         return pickle.loads(file.read(*_HEAD.unpack(file.read(_HEAD.size))))
     except (struct.error, pickle.UnpicklingError) as error:

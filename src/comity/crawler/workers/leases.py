@@ -47,23 +47,15 @@ def number_of(token: int) -> tuple[int, int]:
 
 
 class StandsStill:
-    """Which of some counters were seen unchanged for a whole lease, by our own clock.
-
-    Args:
-        seconds: how long a lease is.
-    """
+    """Which of some counters were seen unchanged for a whole lease of so many seconds, by our own clock."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._seen: dict[Hashable, tuple[Hashable, float]] = {}  # and since when
 
     def look(self, counters: Mapping[Any, Hashable], asked: float) -> set[Any]:
-        """The keys of those that stand still.
-
-        Args:
-            counters: all that there are, as they are now; those that are missing are forgotten.
-            asked: when they were asked for, by `now`.
-        """
+        """The keys of those that stand still. `counters`: all that there are, as they are now; those that are missing
+        are forgotten. `asked`: when they were asked for, by `now`."""
         at, before = now(), self._seen
         self._seen = {
             key: before[key] if key in before and before[key][0] == value else (value, at)
@@ -107,13 +99,8 @@ class Leases:
         return self.tokens.get(shard) == token and self._until.get(shard, 0.0) > now()
 
     def take(self, db: Any, shard: int, over: tuple[int, int] | None = None) -> int | None:
-        """Have a shard that nobody has; gives the token, or None where somebody has it or is in a commit.
-
-        Args:
-            over: token and renewal that were seen to stand still: that lease is over.
-
-        Raises:
-            Superseded: our run is not the crawl's any more.
+        """Have a shard that nobody has; gives the token, or None where somebody has it or is in a commit. `over`: token
+        and renewal that were seen to stand still: that lease is over. Superseded: our run is not the crawl's any more.
         """
         psycopg = need("psycopg", "postgresql", USE)
         with explained(self._where):
@@ -197,11 +184,7 @@ class Leases:
 
 
 def see_run(db: Any, where: Address, run: Run) -> None:
-    """See that a run is the crawl's still, until the end of the transaction that is open.
-
-    Raises:
-        Superseded: it is not.
-    """
+    """See that a run is the crawl's still, until the end of the transaction that is open; else Superseded."""
     row = db.execute("SELECT id, run FROM crawl FOR KEY SHARE").fetchone()
     if row is None or row[0] != run.crawl:
         raise Superseded(f"another crawl has begun in {where}: this one is over", hint="take part with --join")

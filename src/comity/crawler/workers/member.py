@@ -34,11 +34,8 @@ LONGEST_REST: Final = 10.0  # seconds between two such times
 
 
 class Shards(Protocol):
-    """Where the shards of a worker lie, and the board that says which are its own.
-
-    Raises:
-        StorageError: by every method; Unreachable where it is not there now.
-    """
+    """Where the shards of a worker lie, and the board that says which are its own. A StorageError, by every method:
+    Unreachable where it is not there now."""
 
     @property
     def where(self) -> str:
@@ -68,13 +65,8 @@ class Shards(Protocol):
 
 @dataclass(slots=True)
 class _InVain:
-    """Of a shard that ended because of the store.
-
-    Attributes:
-        progress: how far it had come when it ended last.
-        times: that it has ended there.
-        until: when it may be taken again.
-    """
+    """Of a shard that ended because of the store: how far it had come then, how often that was, when it may be taken
+    again."""
 
     progress: Any = None
     times: int = 0
@@ -101,12 +93,7 @@ def worker_of(job: Job, say: Say) -> "Member":
 
 
 class Member:
-    """One worker.
-
-    Args:
-        say: tells the process that started this one.
-        shards: makes what knows where its shards lie.
-    """
+    """One worker. `say` tells the process that started this one; `shards` makes what knows where its shards lie."""
 
     def __init__(self, job: Job, say: Say, shards: Callable[[Watched], Shards]) -> None:
         self._job = job
@@ -124,11 +111,7 @@ class Member:
         self._shards = shards(self)
 
     async def run(self, listen: Listen) -> None:
-        """Work until the crawl is over, or this process is to stop.
-
-        Raises:
-            ComityError: what ended it.
-        """
+        """Work until the crawl is over, or this process is to stop; a ComityError says what ended it."""
         self._say("begun")
         listen(self._told)
         beating = asyncio.ensure_future(self._beat())

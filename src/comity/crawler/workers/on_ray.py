@@ -151,11 +151,7 @@ class Placed:
                 await self._answer(self._actor.hear.remote(words))
 
     async def _answer(self, asked: Any) -> Any:
-        """What Ray answers.
-
-        Raises:
-            EngineFailed: its head is gone, without which it may never answer.
-        """
+        """What Ray answers. EngineFailed: its head is gone, without which it may never answer."""
         answer = _answer_to(asked)
         while not answer.done():
             await asyncio.wait([answer], timeout=LOOKED)
@@ -265,16 +261,9 @@ def unable(said: str) -> EngineFailed:
 
 
 def placing(ray: Any, *, prepare: Callable[[], None] | None = None, anywhere: bool = False) -> Start:
-    """What starts workers as actors of Ray, each on one processor once there is one to spare.
-
-    Args:
-        ray: the module, connected.
-        prepare: what a worker's process does first; it is sent there.
-        anywhere: on any machine, spread over them; else on this one.
-
-    Raises:
-        InvalidSetting: on Windows.
-    """
+    """What starts workers as actors of Ray (the module, connected), each on one processor once there is one to spare:
+    on any machine, spread over them, or on this one. `prepare` is what a worker's process does first; it is sent there.
+    An InvalidSetting on Windows."""
     if os.name == "nt":  # where no signal asks whether a process is there: os.kill(pid, 0) sends Ctrl-C
         raise InvalidSetting("engine: a crawl on Ray does not run on Windows", hint="use --workers")
     where: Any = "SPREAD"

@@ -67,11 +67,8 @@ def mark_of(store: CrawlStore) -> StoreMark:
 
 
 def check_free(folder: Path, ours: StoreMark | None) -> None:
-    """See that a folder can hold parts of a crawl in a store; None: of a new one.
-
-    Raises:
-        StorageError: it holds parts of another: parts of both would have the same names.
-    """
+    """See that a folder can hold parts of a crawl in a store; None: of a new one. Parts of two would have the same
+    names."""
     held = stored_in(folder)
     if held is not None and (ours is None or held.crawl != ours.crawl):
         raise StorageError(
@@ -80,11 +77,8 @@ def check_free(folder: Path, ours: StoreMark | None) -> None:
 
 
 def take_folder(store: CrawlStore, folder: Path) -> None:
-    """Have a folder hold parts of a crawl on a machine where no command of ours has seen to that.
-
-    Raises:
-        StorageError: it holds another crawl, or cannot be made.
-    """
+    """Have a folder hold parts of a crawl on a machine where no command of ours has seen to that; a StorageError says
+    that it holds another crawl."""
     ours = mark_of(store)
     if stored_in(folder) is None:
         if has_begun(folder / "frontier.sqlite") or manifest_of(folder) is not None:
@@ -97,11 +91,7 @@ def take_folder(store: CrawlStore, folder: Path) -> None:
 
 
 def leave_folder(store: CrawlStore, folder: Path, form: str) -> None:
-    """Cut back what nobody writes to, on a machine where no command of ours does.
-
-    Raises:
-        StorageError: as of cut_back.
-    """
+    """Cut back what nobody writes to, on a machine where no command of ours does."""
     with _alone(folder) as alone:
         if alone:
             cut_back(store, folder, form)

@@ -172,11 +172,7 @@ class Processes:
                     self.coordination.died(worker)
 
     async def ended(self) -> End:
-        """How the crawl ended, by what its shards said at their end.
-
-        Raises:
-            ComityError: what ended it for good.
-        """
+        """How the crawl ended, by what its shards said at their end; raises what ended it for good."""
         if self._error is not None:
             raise self._error
         stopped = self._stop.is_set()

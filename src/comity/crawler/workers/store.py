@@ -69,10 +69,7 @@ class PartRow:
 
 class CrawlStore:
     """One crawl, reached by one connection, which is made anew after it broke. Its methods block; one thread at a time.
-
-    Raises:
-        StorageError: by every method; Unreachable where the database is not there now.
-    """
+    A StorageError, by every method: Unreachable where the database is not there now."""
 
     def __init__(self, where: Address) -> None:
         self.where = where
@@ -100,11 +97,7 @@ class CrawlStore:
     # The whole crawl
 
     def crawl(self) -> StoredCrawl:
-        """What holds for it now, and the database's time (Unix).
-
-        Raises:
-            InputError: there is none.
-        """
+        """What holds for it now, and the database's time (Unix); an InputError where there is none."""
         with self.open() as db:
             if not is_made(db, self.where):
                 raise InputError(f"no crawl in {self.where}", hint="give the URLs to start one from")
@@ -195,14 +188,8 @@ class CrawlStore:
     # Who takes part
 
     def here(self, run: Run, name: str, folder: str, *, works: bool = True) -> None:
-        """Say that somebody takes part still.
-
-        Args:
-            works: whether it is a process that works shards, or a command that has begun such.
-
-        Raises:
-            Superseded: the run is not the crawl's any more.
-        """
+        """Say that somebody takes part still: a process that works shards, or a command that has begun such.
+        Superseded: the run is not the crawl's any more."""
         with self.open() as db, db.transaction():
             see_run(db, self.where, run)
             db.execute(
@@ -221,11 +208,7 @@ class CrawlStore:
     # Shards
 
     def look(self) -> Look:
-        """All shards as they stand. That a lease is over, or a worker gone, is seen by who looks again and again.
-
-        Raises:
-            StorageError: another version says how one stands.
-        """
+        """All shards as they stand. That a lease is over, or a worker gone, is seen by who looks again and again."""
         asked = now()
         with self.open() as db:
             # One statement, and so one instant: pages of the limit are on their way between pool and shards.
@@ -383,11 +366,7 @@ class _Attendance:
 
 @contextmanager
 def _at_rest(store: CrawlStore, patience: float) -> Iterator[Any]:
-    """A transaction in which nobody works on the crawl, and nobody can begin to.
-
-    Raises:
-        StorageError: somebody works on it.
-    """
+    """A transaction in which nobody works on the crawl, and nobody can begin to; a StorageError where somebody does."""
     attendance = _Attendance()
     while True:
         asked = now()

@@ -82,11 +82,8 @@ def make(
 
 
 def check_server(db: Any, where: Address, shards: int, workers: int) -> None:
-    """Whether the server is new enough and has connections enough for all shards and the workers of one machine.
-
-    Raises:
-        StorageError: it has not: some shards would wait for ever.
-    """
+    """See that the server is new enough and has connections enough for all shards and the workers of one machine: else
+    some shards would wait for ever."""
     if db.info.server_version < 10_000 * OLDEST:
         raise StorageError(
             f"{where}: PostgreSQL {OLDEST} or later is needed, and this is {db.info.server_version // 10_000}"

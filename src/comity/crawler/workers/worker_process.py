@@ -90,11 +90,7 @@ class Child:
 
 
 def children(command: Sequence[str]) -> Start:
-    """What starts workers by a command.
-
-    Raises:
-        InvalidSetting: the command is this program, which is frozen: its interpreter runs nothing else.
-    """
+    """What starts workers by a command; not by this program where it is frozen: its interpreter runs nothing else."""
     if getattr(sys, "frozen", False) and command[0] == sys.executable:
         raise InvalidSetting(
             "workers: a frozen program cannot start itself as a worker",
@@ -150,11 +146,8 @@ class WorkerProcess:
         return dead and (self._listening is None or self._listening.done())
 
     async def start(self, job: Job, kept: Mapping[int, int]) -> None:
-        """Start it, or another in its place; the one before is dead.
-
-        Args:
-            kept: by shard the pages that are committed, over all runs.
-        """
+        """Start it, or another in its place; the one before is dead. `kept`: by shard the pages that are committed,
+        over all runs."""
         self._before = kept
         self.process, self.name = await self._start(job), job.name
         self.begun = self.ended = False
@@ -167,12 +160,8 @@ class WorkerProcess:
             self.process.say(word)
 
     def watch(self, passed: float, longest: float) -> None:
-        """Kill it where it has said nothing for too long: suspended, it would go on one day.
-
-        Args:
-            passed: seconds since the last call.
-            longest: seconds that it may say nothing.
-        """
+        """Kill it where it has said nothing for longer than so many seconds: suspended, it would go on one day.
+        `passed`: seconds since the last call."""
         if self.is_waiting:
             return
         self._silent += passed
@@ -221,11 +210,7 @@ def files_of(shards: int, count: int, connections: int) -> int:
 
 
 def check_files(shards: int, count: int, connections: int) -> None:
-    """Say before anything is started that a worker could not open all its files.
-
-    Raises:
-        InvalidSetting: the limit on open files is too low.
-    """
+    """Say before anything is started that a worker could not open all its files: the limit on open files is too low."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
