@@ -81,8 +81,7 @@ class OrdersInForce:
 
 
 class Paces:
-    """All hosts of a ledger, or what else the policy says shares a pace, and the operator's orders in the run at hand.
-    """
+    """All hosts of a ledger, or what else shares a pace by the policy, and the operator's orders in the run at hand."""
 
     def __init__(self) -> None:
         self.orders = OrdersInForce()

@@ -11,8 +11,7 @@ from comity.errors import InvalidSetting
 
 
 def place(text: str) -> tuple[str, int]:
-    """Address and port of `[ADDRESS:]PORT`, or an InvalidSetting; without an address nobody but this machine is served.
-    """
+    """Address and port of `[ADDRESS:]PORT`, or an InvalidSetting; without an address only this machine is served."""
     try:
         given, port = place_of(text)
         address = LOOPBACK[0] if given is None else given.removeprefix("[").removesuffix("]")

@@ -254,8 +254,7 @@ class Plugins:
             raise PluginError(f"the source {self.names['source']} failed: {_said(error)}") from error
 
     def expand(self, response: "Response") -> Expanded:
-        """What the expander makes of a page; a PluginError says that it failed, or made something else than it should.
-        """
+        """What the expander makes of a page; a PluginError says that it failed, or made what it should not."""
         if self.expander is None:
             return _NOTHING
         name = self.names["expander"]

@@ -140,8 +140,7 @@ class Orders:
                 return 0
 
     def new(self) -> Iterator[Order]:
-        """What was ordered since the last call, the oldest first; lines that are no order of this run are passed over.
-        """
+        """What was ordered since the last call, the oldest first; lines that are no order of this run are left out."""
         if self._size() <= self._read:
             return
         with explained_files(self._path), self._path.open("rb") as file:

@@ -157,8 +157,7 @@ def take(
     most_hosts: int,
     most_rules: int,
 ) -> Snapshot:
-    """The picture of a crawl, from all hosts that have or had work; of these, and of rules, as many as are to be shown.
-    """
+    """The picture of a crawl, from all hosts that have or had work; it shows so many of these, and of rules."""
     now = collector.clock.monotonic()
     if collector.started is None:
         phase = "new"

@@ -19,22 +19,8 @@ if TYPE_CHECKING:
     from comity.net.request_record import RequestRecord
 
 NAME: Final = "comity"
-BUCKETS: Final = (
-    0.005,
-    0.01,
-    0.025,
-    0.05,
-    0.075,
-    0.1,
-    0.25,
-    0.5,
-    0.75,
-    1.0,
-    2.5,
-    5.0,
-    7.5,
-    10.0,
-)  # as in the conventions
+# Seconds, as the conventions have them.
+BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 MOST_OPEN: Final = 10_000  # URLs that were fetched and of which it is not known yet what came
 
 

@@ -170,8 +170,7 @@ class Look:
         return told
 
     def to_take(self, holder: str, asked: RoundRequest, held: Collection[int]) -> list[Row]:
-        """The shards that a worker may take which has `held`: nobody's, or its own where it has not heard that it has
-        them."""
+        """Shards that a worker may take beside those `held`: nobody's, or its own where it has not heard of that."""
         free = [row for row in self.rows if row.holder in (None, holder) and row.now.state != "ended"]
         return [row for row in free if row.number not in asked.busy and row.number not in held][: self.room(len(held))]
 

@@ -22,8 +22,7 @@ from comity.frontier.values import Displaced
 
 
 class PostgresStore(ChangedTables):
-    """One shard of a crawl, for who holds it by a token, which is greater for each later holder: see frontier/store.py.
-    """
+    """One shard of a crawl, for who holds it by a token; a later holder has a greater one: see frontier/store.py."""
 
     def __init__(self, db: Any, where: Address, shard: int, token: int) -> None:
         super().__init__(PostgresDialect(db, where, shard))
