@@ -90,11 +90,7 @@ def linking(
 
 def broken_links(folders: Path | Sequence[Path], *, store: str | None = None) -> list[BrokenLink]:
     """The URLs that failed and are not among the crawl's pages, with all pages that link to them; all pages are read.
-
-    Raises:
-        StorageError, InputError: as `written_crawl`.
-        InvalidSetting: the output was written by a plug-in, which cannot be read back.
-    """
+    Errors as of `stored_in`."""
     crawl = written_crawl(folders, store)
     parts, clean = chain.from_iterable(crawl.there), Canonicalizer().clean
     found = failed_in(record for part in parts for record in failures(part) or ())

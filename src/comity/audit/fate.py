@@ -80,11 +80,8 @@ class _Known:
 
 
 def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = None) -> Fate:
-    """What became of a URL in a crawl.
-
-    Args:
-        folders: of the crawl; of one that lies in a store, those of all machines that worked on it.
-        store: the address of the store, where that which the folders name does not do.
+    """What became of a URL in a crawl. `folders`: of one that lies in a store, those of all machines that worked on it.
+    `store`: its address, where that which the folders name does not do.
 
     Raises:
         InvalidURL

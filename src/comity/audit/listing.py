@@ -1,8 +1,6 @@
-"""The URLs of a crawl, a page at a time, each with what became of it: from the queue, the visits and the output.
-
-One question looks at a bounded number of rows and lines however large the crawl is, says whether it came to the end,
-and where the next one goes on. It decides nothing: the words are those of `comity why`.
-"""
+"""The URLs of a crawl, a page at a time, each with what became of it, in the words of `comity why`: from the queue, the
+visits and the output. One question looks at a bounded number of rows and lines however large the crawl is, says whether
+it came to the end, and where the next one goes on."""
 
 import json
 import re

@@ -1,8 +1,6 @@
 """The output of a crawl: what it holds must have its request or its refusal in the ledger, and its body the same hash.
-
-It is read through the format's own `read_back`. Requests are kept as short digests in a temporary database, so that
-memory stays bounded however long the crawl was and whatever order the output is in.
-"""
+Requests are kept as short digests in a temporary database, so that memory stays bounded however long the crawl was and
+whatever order the output is in."""
 
 import hashlib
 import json

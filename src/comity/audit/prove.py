@@ -53,9 +53,8 @@ def prove(
     """Check a finished crawl against its ledger and the robots.txt files in it, and its output against the ledger.
 
     Args:
-        folders: of the crawl; of one that lies in a store, those of all machines that worked on it.
+        folders, store: as of `fate.fate_of`.
         noted: the last hash as it was noted outside the folder, which nobody with access to the folder can change.
-        store: the address of the store, where that which the folders name does not do.
         seals: whether the seal is looked at, if there is one.
         sealed_by, authority: see `seal.check`.
 

@@ -108,17 +108,13 @@ async def _stamped(url: Url, data: bytes, policy: "Policy", settings: "ClientSet
 
 
 def check(folder: Path, proof: Proof, *, sealed_by: str | None = None, authority: Path | None = None) -> bool:
-    """Hold a crawl's seal against what was proved: findings go to `proof`, and what it says to `proof.sealed`.
+    """Hold a crawl's seal against what was proved: findings go to `proof`, and what it says to `proof.sealed`. Gives
+    whether there is a seal.
 
     Args:
         sealed_by: thumbprint of the key that must have sealed it, as it was noted outside the folder.
-        authority: PEM file with the certificates of authorities whose time stamps count; None: none is looked at.
-
-    Returns:
-        Whether there is a seal.
-
-    Raises:
-        InputError: the file of certificates cannot be read.
+        authority: PEM file with the certificates of authorities whose time stamps count; None: none is looked at. An
+            InputError says that it cannot be read.
     """
     path = folder / FILE
     if not path.exists():

@@ -33,11 +33,7 @@ def stored_in(parts: Iterable[Part], *, naming: Iterable[str] = ()) -> Iterator[
 
 
 def pages_in(parts: Iterable[Part]) -> Iterator[dict[str, Any]]:
-    """The records of the pages that can be read.
-
-    Raises:
-        InputError, StorageError, InvalidSetting: as of `stored_in`.
-    """
+    """The records of the pages that can be read. Errors as of `stored_in`."""
     return (stored.record for stored in stored_in(parts) if stored.channel == "pages")
 
 

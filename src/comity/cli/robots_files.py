@@ -19,13 +19,8 @@ _URL: Final = re.compile(r"https?://", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A robots.txt and where it came from.
-
-    Attributes:
-        name: as it is shown: the path, or the URL of the robots.txt.
-        path: the file it was read from; None for standard input and for a URL.
-        missing: why the site has none, in a few words; empty where it has one.
-    """
+    """A robots.txt and where it came from: its name as it is shown, and the file that it was read from; None for
+    standard input and for a URL. `missing`: why the site has none, in a few words; empty where it has one."""
 
     name: str
     robots: Robots
@@ -34,12 +29,7 @@ class Source:
 
 
 def read_all(targets: Sequence[str], configuration: "Configuration") -> list[Source]:
-    """Each target, in order. Only a URL leads to a request.
-
-    Raises:
-        InputError, InvalidSetting, InvalidURL: one cannot be read, is named twice or is no URL.
-        RobotsUnreachable: a site does not answer.
-    """
+    """Each target, in order. Only a URL leads to a request. RobotsUnreachable: a site does not answer."""
     input_files.check_once([Path(target) for target in targets])
     return [
         _of_site(target, configuration) if _URL.match(target) else _of_file(target, configuration) for target in targets

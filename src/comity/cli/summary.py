@@ -34,12 +34,8 @@ def sum_up(
     resumable: bool = True,
     ok_if_some_failed: bool = False,
 ) -> Exit:
-    """Print the summary.
-
-    Args:
-        resumable: whether the site is there for a later run.
-        ok_if_some_failed: whether pages that failed leave the exit code at 0, as long as anything was fetched.
-    """
+    """Print the summary. `resumable`: the site is there for a later run. `ok_if_some_failed`: pages that failed leave
+    the exit code at 0, as long as anything was fetched."""
     end = crawler.end
     if as_json:
         limits = checkpoint.changed_settings(crawler.settings)

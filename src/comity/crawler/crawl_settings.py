@@ -135,11 +135,8 @@ class CrawlSettings:
         return Budget.of(self, "_per_host")
 
     def scope_around(self, seeds: Iterable[str], before: Mapping[str, Any] | None = None) -> scopes.Scope:
-        """The scope of a crawl from these seeds.
-
-        Args:
-            before: that of an earlier run of the same crawl, as `to_dict` gave it: where it lay, this one lies too.
-        """
+        """The scope of a crawl from these seeds; that of an earlier run of the same crawl, as `to_dict` gave it, lies
+        within."""
         scope = scopes.Scope(by=self.scope, include=self.include, exclude=self.exclude, max_depth=self.max_depth)
         return scope.around(*(() if before is None else before["given"]), *seeds)
 

@@ -162,11 +162,7 @@ class Crawler:
 
     def check(self, url: str) -> Decision | None:
         """The decision about a URL by what was learned in this run; None where that is nothing of its site. Nothing is
-        sent.
-
-        Raises:
-            InvalidURL
-        """
+        sent."""
         url = urls.normalise(url)
         result = self.inspect().get(urls.origin(url))
         return None if result is None else decide(self.policy, url, result)

@@ -294,14 +294,8 @@ _COLUMNS: Final[dict[str, ColumnType]] = {
 
 
 class SchemaExpander:
-    """Records by a schema of CSS selectors (comity.retrieve.schemas), of HTML pages.
-
-    Attributes:
-        columns: of what type the column of each field is.
-
-    Raises:
-        InvalidSetting: the schema is none.
-    """
+    """Records by a schema of CSS selectors (comity.retrieve.schemas), of HTML pages. `columns`: of what type the column
+    of each field is. An InvalidSetting says what is wrong with the schema."""
 
     def __init__(self, schema: "Mapping[str, Any] | str") -> None:
         from comity.retrieve.schemas import Schema  # late: few crawls have one

@@ -86,11 +86,7 @@ class PageCrawler:
             await self._client.close()
 
     async def crawl_page(self, url: str) -> CrawledPage | None:
-        """Fetch one page; None where it may not be fetched or is not there, which is logged.
-
-        Raises:
-            InvalidURL
-        """
+        """Fetch one page; None where it may not be fetched or is not there, which is logged. InvalidURL: it is none."""
         return await _page(self._client, addresses.normalise(url))
 
     async def crawl_pages(self, urls: str | Iterable[str]) -> list[CrawledPage]:
@@ -125,10 +121,8 @@ class PageCrawler:
 
     async def crawl_index_page(self, url: str, pattern: str | re.Pattern[str] | None = None) -> list[str]:
         """The links of a page that may be followed: those that robots.txt disallows, and `nofollow` ones, are left out.
-
-        Args:
-            pattern: of the URLs wanted: as in robots.txt (`/blog/*`), or a compiled regular expression that is searched
-                for in the URL.
+        `pattern`: of the URLs wanted: as in robots.txt (`/blog/*`), or a compiled regular expression that is searched
+        for in the URL.
 
         Raises:
             InvalidURL, InvalidSetting

@@ -36,14 +36,8 @@ class CommittedFrontier:
 
 
 class FrontierView(CommittedFrontier):
-    """A frontier as it was committed last when the view was opened.
-
-    Attributes:
-        busiest, host, visited: as of Committed, where these are `busiest`, `host_counts` and `visit`.
-
-    Args:
-        opened: what is open as long as the view is.
-    """
+    """A frontier as it was committed last when the view was opened; `opened` is open as long as the view is. `busiest`,
+    `host` and `visited` are `busiest`, `host_counts` and `visit` of Committed."""
 
     def __init__(self, committed: Committed, opened: AbstractContextManager[Any]) -> None:
         super().__init__(committed)

@@ -1,9 +1,9 @@
 """What the shards of a crawl have to tell each other, each message taken up exactly once whatever crashes.
 
 The messages of one commit to one shard are a parcel: a row in the sender's own database, written in the transaction of
-what they were found on, with a number that only grows. The receiver reads the senders' databases, and saves in the
-transaction of what it makes of a parcel that it has taken it: of each sender the last number is enough. What it has
-taken, the sender may forget. Nobody else is needed in between, and nobody writes into the database of another.
+what they were found on, with a number that only grows. The receiver reads it there, and saves in the transaction of
+what it makes of a parcel that it has taken it: of each sender the last number is enough. What it has taken, the sender
+may forget. Nobody else is needed in between, and nobody writes into the database of another.
 """
 
 import hashlib
@@ -78,12 +78,8 @@ def numbers(kept: Mapping[str, Kept] | None) -> dict[int, Kept]:
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """What a shard says of the parcels that it has sent and taken, as it was committed last.
-
-    Attributes:
-        sent, taken: numbers and hashes by the other shard.
-        waiting: parcels that it keeps because they may not have been taken, the oldest first.
-    """
+    """What a shard says of the parcels that it has sent and taken, as it was committed last: numbers and hashes by the
+    other shard, and those that it keeps because they may not have been taken, the oldest first."""
 
     sent: Mapping[int, tuple[int, str]]
     taken: Mapping[int, tuple[int, str]]

@@ -1,8 +1,5 @@
-"""URLs that our own settings keep out of the queue, in a run in which these are others.
-
-What scope, policy or the uses that are wanted have set aside is filtered again then, and so is the queue. Everything
-that changes rows is part of the transaction that is open.
-"""
+"""URLs that our own settings keep out of the queue, in a run in which these are others: what scope, policy or the uses
+that are wanted have set aside is filtered again then, and so is the queue, in the transaction that is open."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

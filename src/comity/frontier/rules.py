@@ -2,10 +2,9 @@
 counts from then on.
 
 Changes are handed in as batches. A batch is one transaction together with the lengths that the output files have
-reached, so that after a crash files and frontier are brought back to the same instant. What is settled
-leaves the queue; that it was met is remembered by a fingerprint, how many there were in its host's counts.
-
-What a store has to do is in store.py. A batch goes to it in few statements, each for many rows.
+reached, so that after a crash files and frontier are brought back to the same instant. What is settled leaves the
+queue; that it was met is remembered by a fingerprint, how many there were in its host's counts. What a store has to do
+is in store.py; a batch goes to it in few statements, each for many rows.
 """
 
 import json
@@ -52,7 +51,7 @@ class Commit:
 
 class DurableFrontier(CommittedFrontier):
     """A frontier for who works it. `commit` may run in a thread of its own, one at a time; meanwhile what is asked is
-    answered from the last commit.
+    answered from the last commit. A StorageError, by every method, says that the store fails.
 
     Attributes:
         visits: what is known of pages visited, as of the last commit.
@@ -63,9 +62,6 @@ class DurableFrontier(CommittedFrontier):
     Args:
         store: that which is written; `committed` answers meanwhile as of the last commit.
         opened: what is closed with the frontier.
-
-    Raises:
-        StorageError: by every method, where the store fails.
     """
 
     def __init__(self, store: Store, committed: Committed, opened: ExitStack) -> None:
@@ -253,12 +249,8 @@ class DurableFrontier(CommittedFrontier):
 
 
 def begin_again(store: Changed, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
-    """Begin a refresh, in the transaction that is open.
-
-    Args:
-        forget: names of what is saved; one that ends with `*` stands for all that begin so.
-        save: is given the id of the last visit and returns what to save in the same transaction.
-    """
+    """Begin a refresh, in the transaction that is open. `forget`: names of what is saved; one that ends with `*` stands
+    for all that begin so. `save` is given the id of the last visit and returns what to save in the same transaction."""
     facts = save(store.begin_refresh())
     names = list(forget)
     for name in names:

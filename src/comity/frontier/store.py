@@ -1,8 +1,8 @@
 """What a frontier needs of what keeps it: a few questions, and changes for many rows at once. Any store that has these
-will do; every rule of the frontier stands in rules.py, refilter.py and visits.py, over them.
+will do; every rule of the frontier stands in rules.py and refilter.py, over them.
 
-SQLite and PostgreSQL have most of them in the same SQL (tables.py), and each the others in its own
-(sqlite/store.py, postgresql/store.py). tests/frontier/in_memory.py is the smallest store: plain dicts, without SQL.
+SQLite and PostgreSQL have most of them in the same SQL (tables.py), and each the others in its own (sqlite/store.py,
+postgresql/store.py). tests/frontier/in_memory.py is the smallest store: plain dicts, without SQL.
 """
 
 import json

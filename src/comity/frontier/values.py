@@ -90,12 +90,8 @@ class HostCounts:
 
 @dataclass(frozen=True, slots=True)
 class QueuedURL:
-    """How a URL waits in the frontier.
-
-    Attributes:
-        postponed: whether it waits for a robots.txt that could not be reached.
-        aside: of one that stands aside, what keeps it there; None of one that waits.
-    """
+    """How a URL waits in the frontier: `postponed` for a robots.txt that could not be reached, or `aside`, and what
+    keeps it there."""
 
     state: State
     postponed: bool

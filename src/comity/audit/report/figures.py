@@ -1,9 +1,6 @@
-"""What a report shows, gathered in one pass and in bounded memory however long the crawl was.
-
-It judges nothing: that is what `prove` is for. Most of it is in the ledger; the crawl's own counts and why URLs
-failed are what the summary said, so that report and summary agree, and are left out where a file is missing or
-damaged.
-"""
+"""What a report shows, gathered in one pass and in bounded memory however long the crawl was. It judges nothing: that
+is what `prove` is for. The crawl's own counts and why URLs failed are what the summary said, so that report and summary
+agree, and are left out where a file is missing or damaged."""
 
 import heapq
 import math
@@ -198,12 +195,8 @@ class _Read:
 
 class Gathering:
     """The figures of the ledgers of a crawl, which may go on: each reading takes up what was written since. `folders`,
-    `store`: as of `prove`.
-
-    Attributes:
-        parts: those with a ledger, as of the last reading.
-        behind: whether that stopped before the end.
-    """
+    `store`: as of `prove`. `parts`: those with a ledger, as of the last reading; `behind`: whether that stopped before
+    the end."""
 
     def __init__(self, folders: Path | Sequence[Path], *, store: str | None = None) -> None:
         self.parts: list[Part] = []

@@ -82,11 +82,7 @@ def lint(
 
 
 def _codes(given: Sequence[str], option: str) -> set[str]:
-    """The codes that words stand for.
-
-    Raises:
-        InvalidSetting: one is neither a code nor a severity.
-    """
+    """The codes that words stand for; an InvalidSetting where one is neither a code nor a severity."""
     found: set[str] = set()
     for word in (word.strip() for words in given for word in words.split(",")):
         named = {code for code, (severity, _) in CODES.items() if word in (code, severity)}

@@ -54,11 +54,7 @@ def test(expectations: Path, robots: str, form: str | None, as_json: bool, **opt
 
 @dataclass(frozen=True, slots=True)
 class Unmet:
-    """An expectation that does not hold.
-
-    Attributes:
-        why: one sentence: the line that decides otherwise.
-    """
+    """An expectation that does not hold; `why`, in one sentence: the line that decides otherwise."""
 
     line: int
     agent: str
@@ -68,11 +64,7 @@ class Unmet:
 
 
 def _read(file: Path) -> Iterator[Expectation]:
-    """The expectations of a file.
-
-    Raises:
-        InputError: it cannot be read, or a line is none.
-    """
+    """The expectations of a file; an InputError where a line is none."""
     try:
         yield from reader.read(input_files.read(file).decode("utf-8-sig", "replace"))
     except NoExpectation as error:
@@ -82,11 +74,7 @@ def _read(file: Path) -> Iterator[Expectation]:
 
 
 def _unmet(robots: Robots, wanted: Sequence[Expectation], file: Path) -> Iterator[Unmet]:
-    """Those that do not hold.
-
-    Raises:
-        InputError: one has neither a path nor a URL.
-    """
+    """Those that do not hold; an InputError where one has neither a path nor a URL."""
     for each in wanted:
         try:
             allowed, _, why = each.answer(robots, each.path)

@@ -1,9 +1,6 @@
-"""The URL filter: what a crawl finds, and what of it enters the queue.
-
-Each once, cleaned, in scope, no trap, and queued only where robots.txt allows it.
-
-It asks what is known already and sends no request: where robots.txt was not read yet, the URL waits for that.
-"""
+"""The URL filter: what a crawl finds enters the queue once, cleaned, in scope, no trap, and only where robots.txt
+allows it. It asks what is known already and sends no request: where robots.txt was not read yet, the URL waits for
+that."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -51,13 +48,11 @@ _PLAIN: Final = Canonicalizer()
 
 
 class URLFilter:
-    """Decides which URLs enter the queue of one crawl.
-
-    It knows the scope as redirects move it, counts of paths, and what each robots.txt says of parameters and sitemaps.
+    """Decides which URLs enter the queue of one crawl. It knows the scope as redirects move it, counts of paths, and
+    what each robots.txt says of parameters and sitemaps.
 
     Args:
         seeds: URLs in normal form that the scope lies around.
-        facts: what the crawl remembers.
         origin_policy: what holds for the origin of a URL in normal form, or None where the site would have to be asked.
     """
 

@@ -39,11 +39,8 @@ _NAMES: Final = _TRACKING | _SESSION_NAMES | _AMBIGUOUS
 
 @dataclass(frozen=True, slots=True)
 class Canonicalizer:
-    """What is taken off the URLs of one site.
-
-    Attributes:
-        rules: pattern of the path and the parameters that mean nothing below it, from Clean-param.
-    """
+    """What is taken off the URLs of one site; `rules`: patterns of paths, and the parameters that mean nothing below
+    them, from Clean-param."""
 
     rules: tuple[tuple[bytes, frozenset[str]], ...] = ()
 

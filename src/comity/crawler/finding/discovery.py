@@ -1,8 +1,6 @@
 """What an answer names, and that it is taken up: links, feeds, sitemaps, where a URL leads. Nothing is sent, nothing is
-settled; what of it enters the queue is the URL filter's to say.
-
-Long work on the event loop goes on in short pieces, so that no site can hold up the others with much of it.
-"""
+settled; what of it enters the queue is the URL filter's to say. Long work on the event loop goes on in short pieces, so
+that no site can hold up the others with much of it."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence

@@ -1,13 +1,10 @@
-"""Which pages repeat others: by what they call their canonical URL, by content, or nearly.
-
-A duplicate is marked, never dropped: the mark names the page it repeats. What must be known of the pages kept so far
-is handed out to be committed in one transaction with the pages themselves, and asked back by name: so a resumed crawl
-marks exactly what an uninterrupted one would, and memory does not grow with the pages.
+"""Which pages repeat others: by what they call their canonical URL, by content, or nearly. A duplicate is marked, never
+dropped. What must be known of the pages kept so far is committed with the pages and asked back by name: so a resumed
+crawl marks what an uninterrupted one would, and memory does not grow with the pages.
 
 Near duplicates differ in a few words. Each text has a 64-bit fingerprint, Charikar's simhash over shingles of three
 words; two texts are near where at most three bits differ, found by the method of blocks (Manku, Jain, Das Sarma,
 "Detecting Near-Duplicates for Web Crawling", 2007): of four blocks of 16 bits at least one must then be equal.
-Deterministic: no random seed, no clock, the same answer in every run.
 """
 
 import base64
@@ -163,13 +160,9 @@ class Duplicates:
         canonical: str | None = None,
         fingerprint: int | None = None,
     ) -> Duplicate | None:
-        """Take note of a page that is kept, and say which page kept before it repeats.
-
-        Args:
-            url, canonical: in normal form; `canonical` is what the page says.
-            sha256: of the body, in hex, where it is known.
-            fingerprint: that of its text (see simhash); None leaves it out of the near comparison.
-        """
+        """Take note of a page that is kept, and say which page kept before it repeats. `url`, and the
+        `canonical` one that the page states, are in normal form; `sha256` is in hex. Without a fingerprint of its text
+        (see simhash) it is left out of the near comparison."""
         found: Duplicate | None = None
         if canonical is not None and canonical != url and self._facts.get(_page(canonical)):
             found = Duplicate("canonical", canonical)

@@ -33,11 +33,10 @@ class RefreshRun:
 
     Attributes:
         number: counted from 1.
-        last: the id of the last visit when it began.
-        visits: what is known of earlier visits.
+        last: the id of the last visit when it began; `visits`: what is known of them.
         trusts_sitemaps: whether a sitemap's word is taken instead of asking for a page.
-        in_full: whether every page is to be read again though it may not have changed: what is stated about its use
-            may have, or what is wanted.
+        in_full: whether every page is read again though it may not have changed: what is stated about its use, or
+            wanted, may have.
     """
 
     number: int

@@ -1,10 +1,9 @@
 """URLs that lead a crawler nowhere: too long, too deep, the same segments over and over, calendars and facets without
 end, redirect after redirect.
 
-It looks at URLs alone, decides for each by itself or by what it counted of its path, and says which trap it is. An
-ordinary site meets none of the limits; docs/scope.md has the figures. Counts are kept for each path in bitmaps (linear
-counting), for the paths used last; a bitmap takes the same room whatever is counted. That a path is a trap outlasts
-the run; counts below that do not.
+It looks at URLs alone. An ordinary site meets none of the limits; docs/scope.md has the figures. Counts are kept for
+the paths used last, in bitmaps (linear counting), which take the same room whatever is counted. That a path is a trap
+outlasts the run; counts below that do not.
 """
 
 import base64
@@ -273,13 +272,8 @@ class Trap:
 
 
 class Traps:
-    """Judges the URLs of one crawl. Memory is bounded, whatever the sites do.
-
-    Args:
-        settings: of the crawl; every rule takes its limits from there.
-        today: the day on which the crawl runs; calendars are known by the future.
-        facts: what the crawl remembers.
-    """
+    """Judges the URLs of one crawl by its settings; calendars are known by what lies beyond `today`. Memory is bounded,
+    whatever the sites do."""
 
     def __init__(self, settings: "CrawlSettings", *, today: date, facts: Facts | None = None) -> None:
         self._settings = settings

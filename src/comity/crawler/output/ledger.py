@@ -59,12 +59,8 @@ def canonical(record: Mapping[str, Any]) -> bytes:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Collected:
-    """What came since the last commit: `waiting` in its order.
-
-    Attributes:
-        at: when it was collected; refusals that the commit itself brings to light are of that time.
-        ended: how the run ended, where this is the end of it.
-    """
+    """What came since the last commit, in its order, and when that was collected; refusals that the commit itself
+    brings to light are of that time. `ended`: how the run ended, where this is the end of it."""
 
     waiting: list[LedgerRecord]
     at: float
@@ -72,17 +68,12 @@ class Collected:
 
 
 class Ledger:
-    """Chains records and appends them to a file. Use it as a context manager.
+    """Chains records and appends them to a file. Use it as a context manager. `mark`: what `commit` gave when the
+    frontier last committed; None for a new ledger.
 
     Records are collected on the crawl's own thread; `commit` may run in any, one at a time. Times are Unix time, but
     run on the monotonic clock from the start of the run on, so that no setting of the machine's clock can make an
     interval look shorter or longer than it was.
-
-    Args:
-        mark: what `commit` gave when the frontier last committed; None for a new ledger.
-
-    Raises:
-        StorageError: the file cannot be opened or is shorter than what was committed.
     """
 
     def __init__(self, path: Path, mark: Mapping[str, Any] | None, clock: Clock) -> None:
@@ -263,10 +254,7 @@ class Ledger:
 
         Returns:
             The marker that belongs into the frontier's transaction: length of the file, number and hash of the last
-            record, records of the output.
-
-        Raises:
-            StorageError: the disk is full or fails.
+                record, records of the output.
         """
         for record in collected.waiting:
             self._write(record)

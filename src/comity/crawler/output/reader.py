@@ -42,16 +42,13 @@ class JsonLine:
 def read_lines(
     path: Path, *, after: tuple[int, int] = (0, 0), until: int | None = None, naming: Sequence[bytes] = ()
 ) -> Iterator[JsonLine]:
-    """The lines of a file, one at a time; one whose name ends in `.gz` or `.zst` is unpacked.
+    """The lines of a file, one at a time; one whose name ends in `.gz` or `.zst` is unpacked. An InputError says that
+    it cannot be read.
 
     Args:
         after: bytes and lines that are passed over, of a file that is not packed.
         until: bytes of the file, as it lies on the disk, that are read; None for all.
         naming: lines that contain none of these are passed over unread.
-
-    Raises:
-        InputError: the file cannot be read.
-        MissingExtra: zstandard is needed and not installed.
     """
     offset, number = after
     try:

@@ -152,11 +152,8 @@ Grounds = Literal["status", "validator", "content", "lastmod"]
 
 def complete(record: dict[str, Any], response: "Response", *, in_utf8: bool = False) -> None:
     """Add the body to a page's record, and null for what it does not have: the keys are always the same. That is done
-    when it is written: a text takes much memory.
-
-    Args:
-        in_utf8: leave a text in UTF-8, as bytes, for a sink that takes it so.
-    """
+    when it is written: a text takes much memory. `in_utf8` leaves a text in UTF-8, as bytes, for a sink that takes it
+    so."""
     if "body" in record:  # that of a rendered page
         pass
     elif ("encoding" in record or response.content_type.startswith(_TEXT)) and not encodings.is_binary(response.body):

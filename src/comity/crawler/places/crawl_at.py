@@ -105,12 +105,8 @@ def end(crawl: "ReadCrawl") -> Order:
 
 
 class _Crawl:
-    """What is the same wherever a crawl lies.
-
-    Attributes:
-        name: for people.
-        shards: how many it has; 1 where it is not cut into shards.
-    """
+    """What is the same wherever a crawl lies: its name, for people, and how many shards it has; 1 where it is not
+    cut."""
 
     def __init__(self, name: str, shards: int, by: PlacedBy) -> None:
         self.name = name
@@ -248,15 +244,8 @@ class CrawlInFolder(_Crawl):
 
 
 class CrawlInStore(_Crawl):
-    """A crawl in PostgreSQL, whoever works on it.
-
-    Args:
-        held: folders that hold parts of its output, and what marks them; without, those of this machine are found.
-
-    Raises:
-        InputError: there is none, or a folder holds parts of another.
-        StorageError: the store cannot be reached, or read.
-    """
+    """A crawl in PostgreSQL, whoever works on it. `held`: folders that hold parts of its output, and what marks them;
+    without, those of this machine are found. An InputError: there is none, or a folder holds parts of another."""
 
     def __init__(self, url: str, held: Mapping[Path, StoreMark] | None = None) -> None:
         from comity.crawler.workers.store import CrawlStore

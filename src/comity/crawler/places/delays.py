@@ -1,8 +1,5 @@
 """Until when the hosts of a crawl are left alone, and why, as its frontier says: while the crawl runs and after it.
-
-It reads what the crawl wrote down for a later run, and so knows nothing of what a run keeps to itself: visiting hours,
-and limits for each host.
-"""
+What a run keeps to itself is not known here: visiting hours, and limits for each host."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,12 +12,8 @@ from comity.frontier.committed import FrontierView
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """What keeps a host from being asked now.
-
-    Attributes:
-        until: Unix time; None where nothing but an order ends it.
-        why: `interval`, `retry_after`, `back_off`, `circuit_open`, `unreachable` (its robots.txt), `stopped`.
-    """
+    """What keeps a host from being asked now: `until` when (Unix time; None where nothing but an order ends it), and
+    why: `interval`, `retry_after`, `back_off`, `circuit_open`, `unreachable` (its robots.txt) or `stopped`."""
 
     until: float | None
     why: str

@@ -1,9 +1,8 @@
-"""What its operator orders: of single hosts while a crawl runs, or between two runs, slower, stop, go on; of the whole
+"""What the operator orders: of single hosts, while a crawl runs or between two runs, slower, stop, go on; of the whole
 crawl while it runs, to end.
 
-Orders are lines of a file in the crawl's folder: whoever gives one appends to it, the crawl reads what is new and
-writes into its ledger from when on it holds. The last order about a host is the one in force, in later runs too; an
-order to end is for the run at hand.
+Orders are lines of a file in the crawl's folder: the crawl reads what is new and writes into its ledger from when on it
+holds. The last order about a host is in force, in later runs too; an order to end is for the run at hand.
 """
 
 import json
@@ -28,13 +27,8 @@ EVERYTHING: Final = "*"  # stands for the host where an order is about the whole
 
 @dataclass(frozen=True, slots=True)
 class OrderForm:
-    """What a kind of order is about.
-
-    Attributes:
-        help: what `comity frontier` says of it; empty where that has a command of its own.
-        words: what was ordered, of `{host}` and `{seconds}`.
-        is_timed: whether it takes seconds.
-    """
+    """What a kind of order is about: what `comity frontier` says of it (empty where that has a command of its own),
+    what was ordered, of `{host}` and `{seconds}`, and whether it takes seconds."""
 
     help: str
     words: str
@@ -116,16 +110,8 @@ def checked_order(host: str, order: OrderKind, seconds: float | None = None) -> 
 
 
 class Orders:
-    """The orders of one crawl, as they come.
-
-    Attributes:
-        mark: bytes of the file that were there when the run at hand began: an order to end among them was for one
-            before.
-
-    Args:
-        folder: of the crawl.
-        mark: None where the run begins now.
-    """
+    """The orders of one crawl, as they come. `mark`: bytes of the file that were there when the run at hand began, now
+    without one: an order to end among them was for a run before."""
 
     def __init__(self, folder: Path, mark: int | None = None) -> None:
         self._path = folder / FILE

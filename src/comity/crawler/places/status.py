@@ -58,14 +58,8 @@ def told_of_shards(folder: Path) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class ShardStatus:
-    """How one shard of a crawl stands, running or not.
-
-    Attributes:
-        shard: the name of its folder.
-        waiting: URLs in its queue.
-        to_others: messages that other shards have not taken yet.
-        state: what it does or waits for, in words.
-    """
+    """How one shard of a crawl, by the name of its folder, stands, running or not: what it does or waits for is in
+    words. `to_others`: messages that other shards have not taken yet."""
 
     shard: str
     pages: int

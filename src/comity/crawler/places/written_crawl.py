@@ -88,11 +88,7 @@ class Part:
 
     def state(self) -> Mapping[str, Any]:
         """What its frontier remembers of how far it came, and of its mail, by name; what is no JSON is left out.
-
-        Raises:
-            NotKept: the frontier is not there, or cannot be read.
-            StorageError: a crawl uses it.
-        """
+        NotKept: it cannot be had. A StorageError: a crawl uses it."""
         if self.kept is not None:
             return self.kept
         with self._opened() as db:

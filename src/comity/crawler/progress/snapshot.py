@@ -1,8 +1,5 @@
-"""How a crawl stands at one moment: frozen values for a display or a monitor.
-
-It costs the crawl nothing until somebody asks, and may be asked from any thread: what changes meanwhile is copied
-first.
-"""
+"""How a crawl stands at one moment: frozen values for a display or a monitor. Nothing is worked out until somebody
+asks, from any thread: what changes meanwhile is copied first."""
 
 import heapq
 import math

@@ -1,8 +1,8 @@
-"""What a crawl has done so far: its counts, its speed over the last seconds, and its log.
+"""What a crawl has done so far: its counts, its speed over the last seconds, and its log. Counts are bounded, whatever
+sites send: rules are counted up to a number.
 
-Counts are bounded, whatever sites send: kinds of answers and verdicts are few, rules are counted up to a number. The
-logger is `comity.crawl.run`, silent unless a program gives it somewhere to write. Text from sites goes there only
-through `shown`, so that nothing a site sends can end a line or begin one. Nothing is decided here.
+The logger is `comity.crawl.run`, silent unless a program gives it somewhere to write. Text from sites goes there only
+through `shown`, so that nothing a site sends can end a line or begin one.
 """
 
 import logging
@@ -31,12 +31,8 @@ if TYPE_CHECKING:  # what reads a finished crawl needs no network
 
 
 def _count(metric: tuple[str, str] | None = None, *, start: float = 0, page: str | None = None) -> Any:
-    """A count, and what metrics.py and the crawl make of it.
-
-    Args:
-        metric: its name and help, where it has a metric of its own.
-        page: the field of a page's record (run/outcomes.py) that says of a page kept that it counts.
-    """
+    """A count. `metric`: name and help of its own metric; `page`: the field of a page's record (run/outcomes.py) that
+    says of a page kept that it counts."""
     return field(default=start, metadata={"metric": metric, "page": page})
 
 
@@ -261,12 +257,8 @@ RECENT: Final = 10.0  # seconds that the current pace is measured over
 
 
 class Pace:
-    """Pages kept a second, over the last ten seconds.
-
-    Attributes:
-        started: when the run began, on the clock's monotonic time.
-        earlier: pages that were kept before it.
-    """
+    """Pages kept a second, over the last ten seconds; in a run that started then (monotonic time), after `earlier`
+    ones."""
 
     __slots__ = ("_samples", "earlier", "started")
 
@@ -311,10 +303,9 @@ class StatsCollector:
 
     Attributes:
         started, ended: when this run began and ended, on the clock's monotonic time; None before.
-        stats, tally, commits: the counts.
         pause: says how a host is treated now.
-        unreachable: by host, the origins whose robots.txt could not be reached, and until when (Unix time) each is
-            left alone.
+        unreachable: by host, the origins whose robots.txt could not be reached, and until when (Unix time) each is left
+            alone.
         how: how this run ended; `limit`: because of which limit, if one was reached. In words.
     """
 

@@ -1,10 +1,7 @@
 """A crawl as OpenTelemetry spans and metrics: a span for each request, by the semantic conventions of HTTP clients, and
 one for each URL that was fetched, of which the request is a child. They go to the providers that the program has set;
-without any, by OTLP over HTTP to where OpenTelemetry's own variables say (`OTEL_EXPORTER_OTLP_ENDPOINT` and others).
-
-The conventions want the server's address as an attribute of metrics; a crawl meets millions of servers, so only spans
-have it.
-"""
+without any, by OTLP over HTTP to where OpenTelemetry's own variables say. A crawl meets millions of servers, so only
+spans have the server's address."""
 
 import time
 from collections import OrderedDict

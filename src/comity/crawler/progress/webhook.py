@@ -1,9 +1,7 @@
-"""Tells a URL what became of a crawl: its end, and the first refusal and the first failure of each host.
-
-Messages follow Standard Webhooks: an id, a time and an HMAC-SHA256 over both and the body, in `webhook-*` headers. A
-thread of its own sends them; the crawl never waits for it, and where messages come faster than they can be sent, the
-oldest are dropped and counted.
-"""
+"""Tells a URL what became of a crawl: its end, and the first refusal and the first failure of each host. Messages
+follow Standard Webhooks: an id, a time and an HMAC-SHA256 over both and the body, in `webhook-*` headers. A thread of
+its own sends them; the crawl never waits for it, and where messages come faster than they can be sent, the oldest are
+dropped and counted."""
 
 import asyncio
 import base64
@@ -40,20 +38,12 @@ MOST_HOSTS: Final = 100_000  # that are remembered; of further ones nothing is t
 
 
 class Webhook:
-    """Where to send messages, and what was sent.
+    """Where to send messages, and what was sent; `dropped` counts messages that were never taken.
 
     Args:
-        url: what takes the messages by POST.
         policy: its agent is the User-Agent, its `allow_addresses` and `allow_hosts` say which addresses the URL may
             have besides public ones.
-        secret: of the signature; None: COMITY_WEBHOOK_SECRET.
-
-    Attributes:
-        dropped: messages that were never taken.
-
-    Raises:
-        InvalidURL: the URL is not a web address.
-        InvalidSetting: there is no secret.
+        secret: of the signature; None: COMITY_WEBHOOK_SECRET. Without one there is an InvalidSetting.
     """
 
     def __init__(self, url: str, policy: Policy, secret: str | None = None) -> None:

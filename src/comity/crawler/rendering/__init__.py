@@ -1,9 +1,8 @@
 """Pages as they are after their scripts ran: a browser that has no network, and the crawl's client that has.
 
-A page that the crawl has fetched is shown in the browser until it comes to rest, and read there. One that never rests
-is cut off; one that takes its tab or the browser along is kept as it was served. Nothing a page does ends the crawl or
-holds it up for longer than the settings say. Nothing here is imported unless a crawl renders; the browser's library is
-imported when the crawl starts.
+A page that was fetched is shown in the browser until it comes to rest, and read there. One that never rests is cut off;
+one that takes its tab or the browser along is kept as it was served. Nothing a page does ends the crawl or holds it up
+for longer than the settings say. The browser's library is imported when a crawl that renders starts.
 """
 
 import asyncio

@@ -1,8 +1,5 @@
-"""The browser: one headless Chromium that cannot reach anything by itself, started on first need and after a crash.
-
-Every host name and address is mapped to nothing and the proxy does not exist, so what is not handed to it does not
-arrive. It decides nothing about pages.
-"""
+"""The browser: one headless Chromium, started on first need and after a crash. Every host name and address is mapped to
+nothing and the proxy does not exist, so what is not handed to it does not arrive."""
 
 import asyncio
 import os
@@ -43,15 +40,8 @@ TICK: Final = 0.1
 
 
 class Browser:
-    """A Chromium.
-
-    Args:
-        path: the program; None to look for it.
-
-    Raises:
-        MissingExtra: Playwright is not installed.
-        InvalidSetting: there is no such program.
-    """
+    """A Chromium: the program at `path`, or one that is found. MissingExtra: Playwright is not installed.
+    InvalidSetting: there is no such program."""
 
     def __init__(self, path: str | None) -> None:
         self._api = _playwright()

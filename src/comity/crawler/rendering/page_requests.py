@@ -1,10 +1,8 @@
 """The requests of one page in the browser: each is answered here or not at all.
 
 The document is the response at hand. Scripts, style sheets, frames and what scripts fetch are asked for through the
-crawl's client: robots.txt, pace, address guard and ledger are the crawl's own. All else is left out.
-
-Scripts and style sheets that were fetched in this run are kept, so that a site's pages do not ask for them again and
-again: a browser's cache for one run.
+crawl's client: robots.txt, pace, address guard and ledger are the crawl's own. All else is left out. Scripts and style
+sheets are kept for the run, so that a site's pages do not ask for them again and again.
 """
 
 import asyncio

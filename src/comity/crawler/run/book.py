@@ -1,9 +1,6 @@
-"""What a crawl found out and has not made durable yet: every outcome is entered here, once.
-
-What is entered is gathered on the crawl's own thread and written in another, so that a disk that takes its time holds
-nobody up. Entering does not wait for anything: what has begun to be entered is entered. When it is written, commits.py
-says.
-"""
+"""What a crawl found out and has not made durable yet: every outcome is entered here, once. It is gathered on the
+crawl's own thread and written in another, so that a disk that takes its time holds nobody up. Entering does not wait
+for anything: what has begun to be entered is entered. When it is written, commits.py says."""
 
 import asyncio
 import time
@@ -106,16 +103,11 @@ class Book:
     """What one crawl found out.
 
     Attributes:
-        stats: counts over all runs so far.
         trouble: the first failure or unreachable robots.txt of this run, in words.
         lasting: whether there was a failure in this run that will not pass: the site was reached.
         refusal: the first refusal of a URL in this run, in words.
         refresh: number of the refresh that this is; 0 for a first crawl.
         unsaved: what waits for the next commit.
-
-    Args:
-        memory: is told of the bodies that wait for a commit.
-        facts: what the crawl remembers, of the pages kept before above all.
     """
 
     def __init__(

@@ -21,15 +21,8 @@ SIZE: Final = 1000  # URLs settled or found
 
 
 class Commits:
-    """The commits of one run: one at a time, beside the fetches.
-
-    Attributes:
-        records: of the ledger, that are committed.
-        pages: over all runs, that are committed.
-
-    Args:
-        state: gives what is to be saved with a commit, by name.
-    """
+    """The commits of one run: one at a time, beside the fetches. `records` of the ledger, and `pages` over all runs,
+    are committed. `state` gives what is to be saved with a commit, by name."""
 
     def __init__(
         self,

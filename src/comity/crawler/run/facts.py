@@ -27,13 +27,9 @@ class Names:
 
 
 class Facts:
-    """The facts of one run.
-
-    Args:
-        stored: gives back what was committed under a name, or None.
-        is_new: whether nothing that is asked for here was remembered before: then only what was put is looked for. Each
-            page asks whether its content is known, and of most it is not.
-    """
+    """The facts of one run; `stored` gives back what was committed under a name. `is_new`: nothing that is asked for
+    here was remembered before, so only what was put is looked for. Each page asks whether its content is known, and of
+    most it is not."""
 
     __slots__ = ("_names", "_on_their_way", "_stored", "_unsaved")
 

@@ -83,13 +83,8 @@ class FolderStorage:
 @dataclass(frozen=True, slots=True)
 class Membership:
     """What makes a crawl one shard of a larger one. It does not end when nothing is left to do, for another shard may
-    find something for it: it waits for `Control.end`.
-
-    Attributes:
-        place: which shard it is.
-        beside: the schedulers of this process's shards, which share the requests there may be at once.
-        on_sent: told when something for other shards was committed.
-    """
+    find something for it: it waits for `Control.end`. `beside`: the schedulers of this process's shards, which share
+    the requests there may be at once. `on_sent` is told when something for other shards was committed."""
 
     place: ShardPlace
     beside: list[Any]
@@ -98,13 +93,8 @@ class Membership:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listeners:
-    """Who is told how a crawl goes.
-
-    Attributes:
-        page: of each page once it is committed.
-        records: of each failure and refusal, by channel and record, once it is committed.
-        begin: when nothing refuses the crawl any more.
-    """
+    """Who is told how a crawl goes: of each page, and of each failure and refusal (channel and record) once it is
+    committed; and when nothing refuses the crawl any more."""
 
     page: Callable[[CrawledPage], None] | None = None
     records: Sequence[Callable[[str, dict[str, Any]], None]] = ()

@@ -14,7 +14,8 @@ MODERATE: Final = 256 * 1024  # bytes
 
 
 class Memory:
-    """The bytes of bodies that one crawl holds, on one event loop.
+    """The bytes of bodies that one crawl holds, on one event loop: at most `limit`, half of which is for the bodies of
+    moderate size of all `requests` that may be under way at once.
 
     Attributes:
         held: bytes of bodies held.
@@ -22,8 +23,6 @@ class Memory:
         most_held: the most that there ever were.
 
     Args:
-        limit: bytes of bodies to be held at a time.
-        requests: under way at the same time at most; bodies of moderate size take half of the limit.
         wake: called when a body finds no room: what waits to be written should be.
     """
 

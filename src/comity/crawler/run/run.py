@@ -73,15 +73,8 @@ class End:
 
 
 class Run:
-    """One run of one crawl.
-
-    Attributes:
-        seeds: the URLs given, in all runs.
-        mailbox: for what other shards send.
-
-    Raises:
-        StorageError: the folder is another crawl's, or its crawl has not ended and so cannot be refreshed.
-    """
+    """One run of one crawl. A StorageError: the folder is another crawl's, or its crawl has not ended and so cannot be
+    refreshed."""
 
     def __init__(self, given: Given, opened: Opened, control: Control, collector: StatsCollector) -> None:
         settings, clock, frontier = given.settings, given.clock, opened.frontier

@@ -1,13 +1,11 @@
 """Whose turn it is: fetches are started for hosts that are ready, in the order of each host's queue.
 
 Times are the client's monotonic clock. A host with an interval has one request at a time, and so have hosts that share
-a pace. When a host may be asked again is the gate's to say; whether anything may be started at all is the crawler's;
-which hosts are in memory, hosts.py says.
+a pace. When a host may be asked again is the gate's to say, which hosts are in memory hosts.py's.
 
-Where the number of pages is limited, sitemaps are read only as far as they are needed: a sitemap has its turn when
-fewer pages wait than may be kept, one at a time, so that what it names counts for the next; and no more sitemaps are
-asked for than pages may be kept. So a limit on pages is one on requests too, but for robots.txt, redirects and what
-fails.
+Where the number of pages is limited, a sitemap has its turn when fewer pages wait than may be kept, one at a time, so
+that what it names counts for the next; and no more sitemaps are asked for than pages may be kept. So a limit on pages
+is one on requests too, but for robots.txt, redirects and what fails.
 """
 
 import asyncio
@@ -91,11 +89,8 @@ class Scheduler:
         self.beside.append(self)
 
     def is_full(self, now: float) -> bool:
-        """Whether no fetch may be started now.
-
-        Slow hosts hold up nobody: what takes long, or goes to a host that failed before, counts only towards the
-        connections that there may be.
-        """
+        """Whether no fetch may be started now. Slow hosts hold up nobody: what takes long, or goes to a host that
+        failed before, counts only towards the connections that there may be."""
         resting = self._fetcher.resting
         while self._quick and (oldest := next(iter(self._quick.items())))[1] < now - SLOW:
             del self._quick[oldest[0]]

@@ -1,8 +1,5 @@
-"""Sites whose robots.txt could not be reached.
-
-RFC 9309, 2.3.1.4: it is so for now. A site is asked again once its failure's life is over, in this run if that lasts so
-long, or else in a later one; no run waits for it.
-"""
+"""Sites whose robots.txt could not be reached: it is so for now (RFC 9309, 2.3.1.4). A site is asked again once its
+failure's life is over, in this run if that lasts so long, or else in a later one; no run waits for it."""
 
 import heapq
 import math

@@ -1,8 +1,5 @@
-"""What is stated about the use of a page, for the purposes that a crawl asks about, and which pages are kept by it.
-
-robots.txt, response headers and metas have their say. A preference is recorded; it keeps a page out only where the
-operator says so (`only_if`).
-"""
+"""What robots.txt, response headers and metas state about the use of a page, for the purposes that a crawl asks about.
+A preference is recorded; it keeps a page out only where the operator says so (`only_if`)."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -40,14 +37,9 @@ def terms(only_if: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 class Uses:
-    """Reads what is stated for some purposes.
-
-    Args:
-        purposes: what the policy wants the content for.
-        only_if: conditions that a page must meet; their purposes are asked about too.
-        agent: ours, as directives may name it.
-        use: the most that is done with content, where the policy says so.
-    """
+    """Reads what is stated for the purposes that the policy wants the content for, and those of the conditions that a
+    page must meet (`only_if`). `agent`: ours, as directives may name it. `use`: the most that is done with content,
+    where the policy says so."""
 
     def __init__(self, purposes: Sequence[str], only_if: Sequence[str], agent: str, use: Use | None = None) -> None:
         self._terms = terms(only_if)

@@ -1,11 +1,10 @@
-"""The delays that go from one run of a crawl to the next.
+"""The delays that go from one run of a crawl to the next: a restart, after a crash too, makes no request early.
 
-A restart, after a crash too, makes no request early. What was sent after the last commit is known to nobody when a
-crash follows. So after one, every host is taken to have been asked at the very end, and waits its whole interval from
-the beginning of the new run: that of the policy then or now, whichever is longer, or what the operator ordered. A host
-that is to be left alone for longer than that (Retry-After, a back-off), or whose interval has just been learnt, cannot
-wait for the next commit to be remembered: that is written down beside the frontier the moment it is known, and read
-again with what was committed.
+What was sent after the last commit is known to nobody when a crash follows. So after one, every host is taken to have
+been asked at the very end, and waits its whole interval from the beginning of the new run: that of the policy then or
+now, whichever is longer, or what the operator ordered. A host that is to be left alone for longer (Retry-After, a
+back-off), or whose interval has just been learnt, cannot wait for the next commit: that is written down beside the
+frontier the moment it is known, and read again with what was committed.
 """
 
 import json
@@ -70,13 +69,8 @@ class WaitJournalFile:
 
 
 class Waits:
-    """The waits of one run, made before its first request.
-
-    Args:
-        journal: for what no commit has remembered yet.
-        load_state: gives back a fact by its name, or the default.
-        keeps_clock: whether a later run has the same clock; if not, it leaves hosts alone as after a crash.
-    """
+    """The waits of one run, made before its first request. `load_state` gives back a fact by its name, or the default.
+    Where a later run has another clock (not `keeps_clock`), it leaves hosts alone as after a crash."""
 
     def __init__(
         self,

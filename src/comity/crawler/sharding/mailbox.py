@@ -21,15 +21,8 @@ MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is 
 
 
 class Mailbox:
-    """The parcels of one shard, in one run.
-
-    Attributes:
-        relay: what it asks and answers for others.
-
-    Args:
-        driver: looks addresses up.
-        taken: by shard the last parcel of it that was committed.
-    """
+    """The parcels of one shard, in one run; `relay` is what it asks and answers for others. `taken`: by shard the last
+    parcel of it that was committed."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Which shard of a crawl a host belongs to. It stays there for good, so that whoever works the shard keeps the host's
 pace without asking anybody.
 
-Where hosts share their pace by address, they are settled first. A name does not say its address, and two lookups of it
+Where hosts share their pace by address, they are settled first: a name does not say its address, and two lookups of it
 need not give the same. So each name has a shard that settles it, the same in every process. URLs of hosts that are not
 settled go there as parcels, also its own. It looks the host up, keeps what was found with the commit in which it hands
 the URLs on, and they carry it to the shard of that address, which keeps it too. Where no address is found, the name
@@ -73,12 +73,8 @@ class SettledHosts:
 
 @dataclass(frozen=True, slots=True)
 class ShardPlace:
-    """One shard among all of its crawl.
-
-    Attributes:
-        run: the one that works it; None for who only reads.
-        settled: hosts that were looked up, where they are placed by address.
-    """
+    """One shard among all of its crawl, in a run that works it; None for who only reads. `settled`: hosts that were
+    looked up, where they are placed by address."""
 
     number: int
     count: int

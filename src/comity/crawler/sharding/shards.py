@@ -34,16 +34,13 @@ class CrawlManifest:
     """What holds for a whole crawl.
 
     Attributes:
-        shards: how many there are.
         by: what its hosts are placed by.
-        seeds: the URLs given.
         sink: format or plug-in of the output, and `expander` the plug-in's name.
         policy, settings: as `policy_to_dict` and `settings_to_dict` give them.
         refresh: the number of the last refresh begun; 0 in a first crawl.
         ended: how the last run ended; None while it runs, or where it was cut off.
         seconds: that earlier runs took.
-        crawl: by which it is told from every other.
-        run: the number of the last run.
+        crawl: by which it is told from every other; `run`: the number of its last run.
         records: of each shard's ledger, when a run began or ended last: a folder that has fewer is an older copy.
     """
 

@@ -1,8 +1,7 @@
 """The index of a WARC file: CDXJ, a line for each response, sorted, for tools that look records up by URL and time.
-
 A key is the SURT of a URL, as pywb and the Internet Archive's tools make it: what differs only in what seldom makes
-another page (letters' case, `www.`, a session id, the order of a query's parts) has the same key. The line has the URL.
-"""
+another page (letters' case, `www.`, a session id, the order of a query's parts) has the same key. The line has the
+URL."""
 
 import heapq
 import json

@@ -1,8 +1,6 @@
-"""The columns that a channel's records have in formats with columns, and a record's values for them.
-
-A field that no column is named after is not lost: it goes into the column `more`, as JSON. Of an expander's records,
-which are kept whole in the column `record`, the flat fields have columns too.
-"""
+"""The columns that a channel's records have in formats with columns, and a record's values for them. A field that no
+column is named after goes into the column `more`, as JSON. Of an expander's records, which are kept whole in the column
+`record`, the flat fields have columns too."""
 
 import base64
 import json

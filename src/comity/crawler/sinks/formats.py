@@ -13,8 +13,7 @@ class Format:
         where: which file holds the records of channel `{}`, in words.
         owns: patterns of all files and folders that it writes, cuts back or removes.
         reader: the function of the module that reads it back: called with the folder and what `flush` returned at a
-            commit (None: read all there is), it gives each record as a StoredRecord; columns.py helps where each
-            record is a row.
+            commit (None: read all there is), it gives each record as a StoredRecord.
         by_line: whether it takes `naming` too: texts, as octets; lines that hold none of them may be passed over.
     """
 

@@ -1,10 +1,7 @@
-"""Output as JSON Lines, a file for each channel: pages, refusals, traps, failures, redirects, robots.txt files, others.
-
-What a plug-in made of the pages goes to `records.jsonl`, what a refresh found out to `changes.jsonl`; these are there
-only if there are such records. orjson writes the lines where it is installed (extra `speed`), the standard library
-elsewhere: the lines are the same. A file only grows; it is cut back to the length last committed when it is opened
-again.
-"""
+"""Output as JSON Lines, a file for each channel. What a plug-in made of the pages goes to `records.jsonl`, what a
+refresh found out to `changes.jsonl`; these are there only if there are such records. orjson writes the lines where it
+is installed (extra `speed`), the standard library elsewhere: the lines are the same. A file only grows; it is cut back
+to the length last committed when it is opened again."""
 
 import json
 import os
@@ -34,18 +31,8 @@ MOST_HELD: Final = 128 * 1024  # bytes held in memory; what is larger is written
 
 
 class AppendedFile:
-    """One output file.
-
-    Attributes:
-        length: bytes in the file.
-        pending: bytes added since the last flush.
-
-    Args:
-        committed: bytes that were committed; what follows them is cut off.
-
-    Raises:
-        StorageError: the file cannot be opened or is shorter than what was committed.
-    """
+    """One output file of `length` bytes, and those that are `pending` since the last flush; what follows those that
+    were `committed` is cut off. A StorageError: it cannot be opened or is shorter than what was committed."""
 
     def __init__(self, path: Path, committed: int = 0) -> None:
         self.path = path
@@ -109,12 +96,8 @@ class Appended(Protocol):
 
 
 class JsonLines:
-    """One file for each channel; the marker is the length of each.
-
-    Args:
-        suffix: of the files' names.
-        opened: opens a file, cut back to what was committed of it, to append to it.
-    """
+    """One file for each channel, named with `suffix`; the marker is the length of each. `opened` opens a file, cut back
+    to what was committed of it, to append to it."""
 
     in_utf8 = True
 

@@ -48,12 +48,8 @@ class MarkdownFiles(Files):
 
 
 def as_markdown(record: Mapping[str, Any], body: bytes | None = None) -> tuple[dict[str, Any], ExtractedPage | None]:
-    """A page of a crawl as Markdown with what must be known to use it, and what was read.
-
-    Args:
-        record: of the channel `pages`.
-        body: as it was served, where it is not in the record.
-    """
+    """A page's record as Markdown with what must be known to use it, and what was read. `body`: as it was served, where
+    it is not in the record."""
     url = str(record["url"])
     encoding = record.get("encoding") if body is not None or record.get("body_bytes") is not None else "utf-8"
     body = body if body is not None else body_of(record)

@@ -1,12 +1,11 @@
-"""Output as Parquet: a folder for each channel, `pages/00001.parquet`, `pages/00002.parquet` and so on.
-
-In each lies `00000.parquet` without a row, so that what reads the folder has the schema where nothing was written.
-All parts of a folder have one schema: where an expander's records have a new field, its parts are written anew.
+"""Output as Parquet: a folder for each channel, `pages/00001.parquet`, `pages/00002.parquet` and so on. In each lies
+`00000.parquet` without a row, so that what reads the folder has the schema where nothing was written. All parts of a
+folder have one schema: where an expander's records have a new field, its parts are written anew.
 
 A Parquet file cannot be appended to and is worth writing only when it is large, while the frontier commits twice a
 second. So records go to a journal first, JSON Lines that are cut back like any other output. The part is written from
-it, row group by row group, under a temporary name; when the journal has grown large, or the run ends, the part is
-synced and renamed. The journal is removed only after the marker that names the part has been committed.
+it, row group by row group, under a temporary name; when the journal has grown large, or the run ends, it is synced and
+renamed. The journal is removed only after the marker that names the part has been committed.
 """
 
 import json

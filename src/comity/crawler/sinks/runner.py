@@ -78,10 +78,6 @@ def read_back(
     Args:
         committed: what `flush` returned at a commit: what was written later is passed over. None: all there is.
         naming: records in which none of these URLs stands may be left out, unread.
-
-    Raises:
-        StorageError: a file cannot be read.
-        InvalidSetting: a library that the format needs is not installed.
     """
     form = FORMATS[name]
     given = {"naming": [json.dumps(url)[1:-1].encode() for url in naming]} if naming and form.by_line else {}
@@ -91,16 +87,12 @@ def read_back(
 
 class SinkRunner:
     """One crawl's sink, from opening to closing. All of its methods run in one thread: a sink may hold what must not
-    leave the thread that made it, such as a connection of sqlite3.
+    leave the thread that made it, such as a connection of sqlite3. A StorageError: the crawl was begun with another
+    sink, or what it would write to is there and is not the crawl's.
 
     Args:
         given: a format's name or a sink as `named` gives it; None for the one the crawl was begun with.
         frontier: remembers the sink's name from before it is opened, and what `flush` returned at the last commit.
-
-    Raises:
-        InvalidSetting: there is no such sink.
-        StorageError: the crawl was begun with another one, it cannot be opened, or what it would write to is there and
-            is not the crawl's.
 
     Attributes:
         pending: bytes added that were not durable when the sink was told something last; may be read anywhere.

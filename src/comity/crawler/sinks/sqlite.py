@@ -1,8 +1,6 @@
-"""Output as one SQLite file: a table for each channel, a row for each record.
-
-Rows are numbered upwards and never changed, so the marker is the number of each table's last row: rows beyond it are
-deleted when the file is opened again. It also names the columns that an expander's fields have.
-"""
+"""Output as one SQLite file: a table for each channel, a row for each record. Rows are numbered upwards and never
+changed: the marker is the number of each table's last row, and rows beyond it are deleted when the file is opened
+again. It also names the columns that an expander's fields have."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping

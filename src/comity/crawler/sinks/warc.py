@@ -1,12 +1,11 @@
 """Output as WARC 1.1 (ISO 28500:2017), gzipped record by record: what web archives keep and replay.
 
-For every page, redirect and failure that was answered: a response, the request, and a metadata record with the
-decision and its evidence. Every robots.txt is a response; a refusal is a metadata record alone. A page that a refresh
-found unchanged is a revisit record, which refers to the response kept before. Bodies are stored
-decoded from their content coding, unless the crawl keeps them as they came (`raw`); headers that the stored body would
-belie are kept with the prefix `X-Crawler-`.
-Beside each file lies its index (see cdxj.py).
-Metadata are `application/warc-fields`, which replay tools never take for the page; their field `comity-record` is JSON.
+For every page, redirect and failure that was answered: a response, the request, and a metadata record with the decision
+and its evidence. Every robots.txt is a response; a refusal is a metadata record alone. A page that a refresh found
+unchanged is a revisit record, which refers to the response kept before. Bodies are stored decoded from their content
+coding, unless the crawl keeps them as they came (`raw`); headers that the stored body would belie are kept with the
+prefix `X-Crawler-`. Metadata are `application/warc-fields`, which replay tools never take for the page; their field
+`comity-record` is JSON. Beside each file lies its index (see cdxj.py).
 """
 
 import base64

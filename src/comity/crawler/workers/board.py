@@ -1,7 +1,6 @@
-"""The board of a crawl of several shards: who has which, how many pages each may keep, and when the crawl is over.
-
-Its rules are here, and they are the same wherever it is kept: in the process that started the workers, or in a store. A
-worker says a few times a second how its shards stand and what they need, and is answered.
+"""The board of a crawl of several shards: who has which, how many pages each may keep, and when the crawl is over. Its
+rules are the same wherever it is kept: in the process that started the workers, or in a store. A worker says a few
+times a second how its shards stand and what they need, and is answered.
 
 A shard keeps no more pages than it was granted, so the limit is exact over all of them. What it does not need it gives
 back, when another asks; what one had whose worker died is granted to who has the shard next.
@@ -103,13 +102,8 @@ class RoundAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """All shards at one instant.
-
-    Attributes:
-        members: how many workers there are.
-        pool: pages that are granted to no shard; None without a limit.
-        seconds: that the crawl took.
-    """
+    """All shards at one instant: how many workers there are, the pages that are granted to no shard (None without a
+    limit), and the seconds that the crawl took."""
 
     rows: Sequence[Row]
     members: int
@@ -282,14 +276,9 @@ class Board(ABC):
 
 
 class BoardInMemory(Board):
-    """The board of a crawl in a folder: no I/O, and one thread at a time.
-
-    Args:
-        members: workers that there are to be.
-        most: pages of the whole crawl; None without a limit.
-        spent: by shard what it has taken of the limits in earlier runs.
-        seconds: that these took.
-    """
+    """The board of a crawl in a folder: no I/O, and one thread at a time. `members`: workers that there are to be.
+    `most`: pages of the whole crawl; None without a limit. `spent`: by shard what it has taken of the limits in earlier
+    runs, which took so many seconds."""
 
     def __init__(
         self, settings: CrawlSettings, members: int, most: int | None, spent: Mapping[int, Spent], seconds: float

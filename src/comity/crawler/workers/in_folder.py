@@ -52,16 +52,8 @@ class InFolder:
 
 
 class FolderCoordination:
-    """See processes.Coordination. Made, it has settled what holds for this run, and written that down.
-
-    Args:
-        manifest, settings: of the run that begins.
-        workers: how many processes there are.
-        refresh: whether the run begins a refresh.
-
-    Raises:
-        StorageError: another command was here meanwhile; or files are not those that were written last.
-    """
+    """See processes.Coordination. Made, it has settled what holds for this run of so many processes, and written that
+    down. A StorageError: another command was here meanwhile; or files are not those that were written last."""
 
     go_on = "--resume"
 

@@ -59,12 +59,7 @@ class InStore:
 
     Args:
         folder: of this machine: its parts of the output and of the ledger lie there.
-        url: of the store, as typed.
         lease: seconds after which a process that is not heard of has lost its shards; settled when the crawl begins.
-
-    Raises:
-        InvalidURL, InvalidSetting
-        StorageError: the store cannot be reached, or holds no crawl.
     """
 
     def __init__(self, folder: Path, url: str, *, how: How, lease: float) -> None:
@@ -110,13 +105,8 @@ class _OrdersRead:
 
 
 class StoreCoordination:
-    """See processes.Coordination. Made, the run has begun in the store. All here blocks but what Processes calls.
-
-    Args:
-        manifest, settings: of the run that begins.
-        workers: how many processes there are.
-        thread: in which this is made, and all that the database is asked.
-    """
+    """See processes.Coordination. Made, the run of so many processes has begun in the store. All here blocks but what
+    Processes calls; `thread` is where this is made, and the database is asked."""
 
     go_on = "--join"
 

@@ -88,16 +88,9 @@ class WaitJournalRows:
 
 
 class LeasedStorage:
-    """A shard that keeps all in the store, but for its output, for as long as its lease.
-
-    Attributes:
-        orders: what the operator orders, as it comes out of the store.
-        clock: the store's.
-
-    Args:
-        manifest: of the crawl, with what it was begun.
-        journal_writer: a connection for delays that no commit has remembered yet, and the thread that uses it.
-    """
+    """A shard that keeps all in the store, but for its output, for as long as its lease. Orders and clock are the
+    store's. `journal_writer`: a connection for delays that no commit has remembered yet, and the thread that uses
+    it."""
 
     keeps_clock = False  # who has the shard next counts the intervals by its own clock, which differs from ours
 

@@ -65,17 +65,8 @@ class StandsStill:
 
 
 class Leases:
-    """The leases of one holder.
-
-    Attributes:
-        tokens: of the shards that it has, as far as it knows.
-        seconds: how long a lease is.
-
-    Args:
-        holder: a name that no other has.
-        run: the one that it belongs to.
-        part: gives folder and name of the part of the output that begins with a lease, by shard and token.
-    """
+    """The leases of one holder, by a name that no other has, in a run. `tokens`: of the shards that it has, as far as
+    it knows. `part` gives folder and name of the part of the output that begins with a lease, by shard and token."""
 
     def __init__(
         self,
@@ -213,12 +204,8 @@ def _begin_part(db: Any, shard: int, token: int, holder: str, folder: str, name:
 
 class LeaseKeeper(threading.Thread):
     """Renews leases in a thread and over a connection of its own, so that no single wait holds it up; but only as long
-    as the work goes on: a lease that nobody works under is left to others.
-
-    Args:
-        works: whether it does, asked in this thread before each renewal.
-        ended: called in this thread with shard and token where a lease is over; it may be called more than once.
-    """
+    as the work goes on, which it asks before each renewal: a lease that nobody works under is left to others. `ended`
+    is called in this thread with shard and token where a lease is over; it may be called more than once."""
 
     def __init__(
         self, leases: Leases, where: Address, ended: Callable[[int, int], None], works: Callable[[], bool]

@@ -1,9 +1,8 @@
 """A worker: one process that works some shards of a crawl, beside others that it knows by the board alone.
 
 It takes shards that nobody has, up to its share, lets one go when it has more, and ends when all of the crawl has come
-to its end. A few times a second it says how its shards stand, and is answered (board.py). Where the board is kept, and
-what a shard keeps where, is for in_folder.py and in_store.py to say: while that is not there it works on as long as its
-shards are its own; then it asks for nothing until it has shards again.
+to its end. A few times a second it says how its shards stand, and is answered (board.py). While the board is not there
+it works on as long as its shards are its own; then it asks for nothing until it has shards again.
 """
 
 import asyncio

@@ -1,10 +1,7 @@
-"""A worker that is an actor of Ray: a process that Ray places.
-
-The process above speaks with it through Ray instead of through pipes; the rest is as for a child process. What Ray says
-about a death is not enough: it may say so some seconds before the process ends. So a worker of a crawl in a folder is
-taken to be dead only when its process is gone. In a crawl in PostgreSQL the leases say who has what, so a worker may
-run on any machine.
-"""
+"""A worker that is an actor of Ray: a process that Ray places, and through which it is spoken with instead of through
+pipes. What Ray says about a death is not enough: it may say so some seconds before the process ends. So a worker of a
+crawl in a folder is taken to be dead only when its process is gone. In a crawl in PostgreSQL the leases say who has
+what, so a worker may run on any machine."""
 
 import asyncio
 import logging

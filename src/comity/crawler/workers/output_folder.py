@@ -20,15 +20,14 @@ PATIENCE: Final = 10.0  # seconds that a worker waits for another that sees to t
 
 
 def cut_back(store: CrawlStore, folder: Path, form: str, dead: Collection[str] = ()) -> None:
-    """Have each part in a folder hold what is committed of it and no more.
+    """Have each part in a folder hold what is committed of it and no more. Nobody else does so in that folder
+    meanwhile.
 
     Parts that somebody writes to are left alone. What a format keeps beside its files until they are complete is
     written into them. A part that the store does not know was begun by a lease that a failure of the database has
-    undone, and its pages are asked for again: it gets a name by which nobody takes it for one of the crawl's. Nobody
-    else does so in that folder meanwhile.
+    undone, and its pages are asked for again: it gets a name by which nobody takes it for one of the crawl's.
 
     Args:
-        form: the output's format.
         dead: names of processes that are known to be dead, whether or not their leases are over.
 
     Raises:

@@ -14,11 +14,9 @@ from comity.errors import ComityError
 
 
 class Pipe:
-    """This process's end of the pipes to the one above, in the place of standard input and output.
-
-    Nothing waits for the process above: it may be stopped, and its worker goes on. A thread says what there is; of
-    pictures that were not heard yet the newest takes the place of older ones.
-    """
+    """This process's end of the pipes to the one above, in the place of standard input and output. Nothing waits for
+    the process above: it may be stopped, and its worker goes on. A thread says what there is; of pictures that were not
+    heard yet the newest takes the place of older ones."""
 
     def __init__(self) -> None:
         self._in = os.fdopen(os.dup(0), "rb")

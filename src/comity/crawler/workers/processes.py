@@ -30,7 +30,6 @@ class Coordination(Protocol):
 
     Attributes:
         go_on: the option by which such a crawl goes on.
-        now: how all shards stand, by number.
         earlier: pages of earlier runs.
         limit_reached: because of which limit the crawl ends, in words.
         ended: whether all is over, whoever stopped it.
@@ -58,11 +57,8 @@ class Coordination(Protocol):
         """Whether the crawl can end without the workers that have no place to run yet."""
 
     def look(self) -> bool:
-        """See, or say, how the shards stand: every half second. Gives whether the crawl is ordered to end.
-
-        Raises:
-            StorageError: the crawl cannot go on.
-        """
+        """See, or say, how the shards stand: every half second. Gives whether the crawl is ordered to end. A
+        StorageError: it cannot go on."""
 
     async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
         """What is left once all processes have ended: URLs that wait, and pages of a refresh that were not asked
@@ -70,12 +66,7 @@ class Coordination(Protocol):
 
 
 class Notices:
-    """What a person is told of the workers of this machine while they work, each thing once.
-
-    Args:
-        tell: told of it.
-        folder: of this machine; `workers` how many it has.
-    """
+    """What a person is told of the workers of this machine and its folder while they work, each thing once."""
 
     def __init__(self, tell: Callable[[str], None], folder: Path, workers: int) -> None:
         self._tell = tell
@@ -111,16 +102,9 @@ class Notices:
 
 
 class Processes:
-    """The workers of one run of a crawl on this machine, as they are started, watched and told.
-
-    Args:
-        coordination: who has which shard.
-        job: by a process's name what it is to do.
-        workers, start, stalled: as of ShardedCrawl.
-        stop: set once the processes are to stop, by whomever.
-        pace: told how many pages are kept.
-        notices: for who has begun the crawl.
-    """
+    """The workers of one run of a crawl on this machine, as they are started, watched and told. `job`: by a process's
+    name what it is to do. `workers`, `start`, `stalled`: as of ShardedCrawl. `stop` is set once the processes are to
+    stop, by whomever. `pace` is told how many pages are kept."""
 
     def __init__(
         self,

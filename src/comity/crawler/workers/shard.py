@@ -32,16 +32,9 @@ class ShardEnd:
 
 class Shard:
     """One shard of a crawl, in one run: a Crawler that was given a place among all. `control.end` has it come to its
-    end once nothing is under way.
-
-    Attributes:
-        token: by which its worker has it.
-        crawler: what crawls it.
-        control: how it is told to stop and to end, and how many pages it may keep.
-        is_ours: whether it is surely ours now.
+    end once nothing is under way. Its worker has it by a token; `is_ours` says whether it is surely ours now.
 
     Args:
-        job: of the worker that has it.
         own: the folder of this shard; None for the one that has its name.
         beside: the schedulers of this process's shards, which share the requests there may be at once.
         on_sent: told when something for other shards was committed.

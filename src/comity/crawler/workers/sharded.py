@@ -39,23 +39,15 @@ from comity.policy.policy import policy_to_dict
 
 
 class Place(Protocol):
-    """Where a crawl lies.
-
-    Attributes:
-        manifest: what held for it so far; None where it is new.
-    """
+    """Where a crawl lies; `manifest`: what held for it so far, None where it is new."""
 
     manifest: CrawlManifest | None
 
     def begin(
         self, manifest: CrawlManifest, settings: CrawlSettings, workers: int
     ) -> AbstractAsyncContextManager[Coordination]:
-        """Begins it, or goes on with it, or joins it: a block in which it is worked.
-
-        Args:
-            manifest, settings: what holds from now on.
-            workers: how many processes there are.
-        """
+        """Begins it, or goes on with it, or joins it: a block in which so many processes work it. `manifest` and
+        `settings` hold from now on."""
 
 
 class ShardedCrawl:
@@ -201,11 +193,8 @@ class ShardedCrawl:
         self._stop.set()
 
     async def run(self) -> Stats:
-        """Crawl until nothing is left in any shard, a limit is reached, `stop` was called, or the crawl is over.
-
-        Raises:
-            ComityError: what ended a shard, or a process, for good; or one died again and again.
-        """
+        """Crawl until nothing is left in any shard, a limit is reached, `stop` was called, or the crawl is over. A
+        ComityError says what ended a shard, or a process, for good."""
         told = nullcontext() if self._webhook is None else self._webhook.told_end(self.folder, lambda: self.stats)
         with told:
             await self._crawl()
@@ -248,12 +237,8 @@ class ShardedCrawl:
 
 
 def _check_settled(manifest: CrawlManifest, shards: int | None, sink: str | None, by: PlacedBy) -> None:
-    """See that what is given does not change what was settled when the crawl began.
-
-    Raises:
-        InvalidSetting
-        StorageError: it is written in another format.
-    """
+    """See that what is given does not change what was settled when the crawl began; else an InvalidSetting or
+    StorageError."""
     if shards is not None and shards != manifest.shards:
         raise InvalidSetting(f"shards: the crawl was begun with {manifest.shards}, which cannot be changed")
     if sink is not None and sink != manifest.sink:

@@ -1,8 +1,5 @@
-"""What those who work one crawl in PostgreSQL tell each other: through tables, over one connection for each.
-
-Who takes part, how each shard stands, pages granted, parts of the output, orders. Nobody else is needed in between, and
-nobody need see another's files.
-"""
+"""What those who work one crawl in PostgreSQL tell each other, through tables: who takes part, how each shard stands,
+pages granted, parts of the output, orders. Nobody else is needed in between, and nobody need see another's files."""
 
 import json
 import time
@@ -36,12 +33,8 @@ LONG: Final = 86_400.0  # the same while it does something to all that is in it
 
 @dataclass(frozen=True, slots=True)
 class StoredCrawl:
-    """What holds for the whole crawl.
-
-    Attributes:
-        run: the one that is under way, or was last.
-        pool: pages that are granted to no shard; None without a limit.
-    """
+    """What holds for the whole crawl: its last run, the pages that are granted to no shard (None without a limit), and
+    the rest."""
 
     run: Run
     manifest: dict[str, Any]
@@ -116,10 +109,8 @@ class CrawlStore:
         forget: Iterable[str] = (),
         save: Callable[[int], dict[str, Any]] | None = None,
     ) -> Run:
-        """Begin another run, which is given: what is left is shared out anew.
-
-        Where somebody has worked on it who has not said that he ended, it is first seen for a whole lease whether he
-        still does.
+        """Begin another run, which is given: what is left is shared out anew. Where somebody has worked on it who has
+        not said that he ended, it is first seen for a whole lease whether he still does.
 
         Args:
             pages: limit of the whole crawl.
@@ -399,14 +390,10 @@ def _as_said(number: int, granted: int | None, text: str | None) -> ShardNow:
 
 
 class StoreClock(Clock):
-    """Wall time as the database has it, so that what one machine writes down another can wait for, and all ledgers
-    of a crawl have one time. It runs on the monotonic clock from when the database was asked, so two processes' clocks
-    differ by what its answers took.
-
-    Args:
-        at: the database's time, Unix, just now.
-        asked: when it was asked for it, by the monotonic clock; None: now.
-    """
+    """Wall time as the database has it, so that what one machine writes down another can wait for, and all ledgers of a
+    crawl have one time. It runs on the monotonic clock from when the database was asked, so two processes' clocks
+    differ by what its answers took. `at`: the database's time, Unix, just now. `asked`: when it was asked for it, by
+    the monotonic clock."""
 
     def __init__(self, at: float, asked: float | None = None) -> None:
         now = time.monotonic()

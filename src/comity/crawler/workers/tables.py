@@ -49,16 +49,14 @@ def make(
     pages: int | None = None,
     command: tuple[str, str] | None = None,
 ) -> None:
-    """Make the tables of a crawl, all or none. Its first run begins with that.
+    """Make the tables of a crawl, all or none. Its first run begins with that. A StorageError: there is one of that
+    name.
 
     Args:
         manifest: what holds for the whole crawl, as JSON can hold it.
         lease: seconds for which a shard is somebody's who is not heard of.
         pages: limit of the whole crawl.
         command: name and folder of what begins it: see `CrawlStore.here`.
-
-    Raises:
-        StorageError: there is one of that name.
     """
     errors = need("psycopg", "postgresql", USE).errors
     try:

@@ -22,12 +22,8 @@ LONG_AGO: Final = 600.0  # seconds that a worker lived after which its earlier d
 
 
 class Running(Protocol):
-    """A worker that was started, wherever it runs.
-
-    Attributes:
-        pid: of its process; None before it has a place to run.
-        is_child: whether it is a process of this one, so that it is over for certain once it is known to be dead.
-    """
+    """A worker that was started, wherever it runs. Before it has a place to run `pid` is None. `is_child`: it is a
+    process of this one, so that it is over for certain once it is known to be dead."""
 
     pid: int | None
     is_child: bool
@@ -103,13 +99,11 @@ class WorkerProcess:
     """One worker, and those that came before it.
 
     Attributes:
-        begun: whether it can be told anything.
-        ended: whether it has come to its end.
+        begun: whether it can be told anything; `ended`: whether it has come to its end.
         name: of the one that runs now.
         deaths: of it and its predecessors since one of them kept a page, or lived for long.
 
     Args:
-        start: how one is started.
         on_word: told of each word that it says.
         gone: called when it says nothing more and is dead.
     """

@@ -100,12 +100,8 @@ INSERT INTO fence (shard) VALUES ({n})"""
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a crawl is kept: a database, and the crawl's name in it (`?crawl=NAME`).
-
-    Attributes:
-        conninfo: the database as libpq takes it; a password may be in it.
-        name: of the crawl; its schema is `comity_NAME`.
-    """
+    """Where a crawl is kept: a database as libpq takes it, perhaps with a password, and the crawl's name in it
+    (`?crawl=NAME`)."""
 
     conninfo: str
     name: str = DEFAULT_NAME
@@ -139,11 +135,7 @@ class Address:
 
 
 def address(url: str) -> Address:
-    """Where a URL such as `postgresql://user@host/database?crawl=NAME` leads.
-
-    Raises:
-        InvalidSetting: it is none.
-    """
+    """Where a URL such as `postgresql://user@host/database?crawl=NAME` leads; else an InvalidSetting."""
     scheme, _, _ = url.partition("://")
     if scheme.lower() not in ("postgresql", "postgres") or scheme == url:
         raise InvalidSetting("store: not a postgresql:// URL", hint="write postgresql://USER@HOST/DATABASE")
@@ -219,11 +211,8 @@ def _said(error: Exception) -> str:
 
 
 def connect(where: Address, *, stopped: float = 0.0, **options: Any) -> Any:
-    """A connection to the database whose tables are the crawl's, in autocommit.
-
-    Args:
-        stopped: seconds that a transaction may stand still before the server ends it; 0: for ever.
-    """
+    """A connection to the database whose tables are the crawl's, in autocommit. `stopped`: seconds that a transaction
+    may stand still before the server ends it; 0: for ever."""
     psycopg = need("psycopg", "postgresql", USE)
     with explained(where):
         db = psycopg.connect(where.conninfo, autocommit=True, client_encoding="utf8", **_REACH, **options)

@@ -1,8 +1,6 @@
-"""How SQLite says what frontier/tables.py asks and changes.
-
-Rows go to SQLite, and many come from it, as one value: it works on them without the interpreter, beside the crawl. At
-each row that it hands over, and at each statement, the two threads would fight for the interpreter.
-"""
+"""How SQLite says what frontier/tables.py asks and changes. Rows go to SQLite, and many come from it, as one value: it
+works on them without the interpreter, beside the crawl. At each row that it hands over, and at each statement, the two
+threads would fight for the interpreter."""
 
 import json
 import sqlite3

@@ -1,10 +1,10 @@
-"""Which URLs the crawl has met: a 64-bit fingerprint of each, in bounded memory.
+"""Which URLs the crawl has met: a 64-bit fingerprint of each, in bounded memory. They are keyed per crawl, so that
+nobody can make two URLs collide on purpose.
 
-Fingerprints are keyed per crawl, so that nobody can make two URLs collide on purpose. The newest are in memory, the
-last few of them in a set and the others in a sorted array, and blobs in the database; when there are many they become
-a sorted run, and runs of like size are merged, a slice with each commit. A run is a file of fingerprints in ascending
-order: written once, synced, never changed; of each the first fingerprint of every block is kept in memory, and a
-question reads one block.
+The newest are in memory, the last few of them in a set and the others in a sorted array, and blobs in the database;
+when there are many they become a sorted run, and runs of like size are merged, a slice with each commit. A run is a
+file of fingerprints in ascending order: written once, synced, never changed; the first fingerprint of every block is
+kept in memory, and a question reads one block.
 """
 
 from __future__ import annotations
