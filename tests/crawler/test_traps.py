@@ -161,7 +161,7 @@ def test_memory_is_bounded_whatever_the_site_does() -> None:
         judge.judge(f"{HOST}/{number}?a={number}&b={number}&c={number}")
         judge.judge(f"{HOST}/{number}/2026/01/01")
     held = [judge._facets._forms, judge._facets._choices, judge._calendars._calendars]
-    assert {len(recent._values) for recent in held} == {4096}
+    assert {recent.cache_info().currsize for recent in held} == {4096}
     full = Bitmap(16_384)
     for number in range(40_000):
         full.add(str(number))

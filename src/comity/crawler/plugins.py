@@ -14,6 +14,7 @@ from decimal import Decimal
 from enum import Enum
 from importlib import import_module
 from pathlib import Path, PurePath
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 from uuid import UUID
 
@@ -67,21 +68,9 @@ class Expander(Protocol):
         ...
 
 
-BY_SCHEMA: Final = "schema:"
-"""What the name of an expander begins with that is a schema as JSON."""
+BY_SCHEMA: Final = "schema:"  # what the name of an expander begins with that is a schema as JSON
 PluginKind = Literal["source", "expander", "sink"]
 
-# The calls the crawler makes, for telling early what a plug-in lacks: method -> arguments, keywords.
-_CALLS: dict[PluginKind, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "source": {"urls": ((), ())},
-    "expander": {"expand": (("response",), ())},
-    "sink": {
-        "open": (("folder", "committed"), ()),
-        "add": (("channel", "record", "answer"), ()),
-        "flush": ((), ("final",)),
-        "close": ((), ()),
-    },
-}
 _SHAPES: dict[PluginKind, type] = {"source": Source, "expander": Expander, "sink": Sink}
 
 
@@ -143,7 +132,8 @@ _NONE: Final = object()
 
 def checked(plugin: Any, kind: PluginKind, name: str) -> Any:
     """The plug-in, if it has the shape of its kind; else an InvalidSetting says what lacks."""
-    wrong = [_lack(plugin, method, *call) for method, call in _CALLS[kind].items()]
+    methods = [each for each in vars(_SHAPES[kind]).values() if inspect.isfunction(each) and each.__name__[0] != "_"]
+    wrong = [_lack(plugin, each) for each in methods]
     # Looked for without being asked for: a property may need what `open` makes.
     if kind == "sink" and inspect.getattr_static(plugin, "pending", _NONE) is _NONE and not hasattr(plugin, "pending"):
         wrong.append("pending is missing")
@@ -155,8 +145,11 @@ def checked(plugin: Any, kind: PluginKind, name: str) -> Any:
     return plugin
 
 
-def _lack(plugin: Any, method: str, arguments: tuple[str, ...], keywords: tuple[str, ...]) -> str | None:
-    """What is wrong with one method, or None."""
+def _lack(plugin: Any, wanted: FunctionType) -> str | None:
+    """What is wrong with one method, or None: it must take what the crawler calls it with."""
+    method, (_, *given) = wanted.__name__, inspect.signature(wanted).parameters.values()
+    arguments = [each.name for each in given if each.kind is not each.KEYWORD_ONLY]
+    keywords = [each.name for each in given if each.kind is each.KEYWORD_ONLY]
     if not hasattr(plugin, method):
         return f"the method {method} is missing"
     found = getattr(plugin, method)

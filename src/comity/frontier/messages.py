@@ -15,10 +15,8 @@ from typing import Any, Final, Protocol, TypeVar
 
 from comity.frontier.values import EntryKind, Message
 
-TAKEN: Final = "taken"
-"""The fact that says, by sender, which parcel was taken last."""
-SENT: Final = "sent"
-"""The fact that says, by receiver, which parcel was made last."""
+TAKEN: Final = "taken"  # the fact that says, by sender, which parcel was taken last
+SENT: Final = "sent"  # the fact that says, by receiver, which parcel was made last
 TAKEN_CHAIN: Final = "taken_chain"
 """The fact that has, by sender, one hash of all parcels that were taken; and `SENT_CHAIN` by receiver of all made."""
 SENT_CHAIN: Final = "sent_chain"

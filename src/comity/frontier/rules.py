@@ -23,8 +23,7 @@ from comity.frontier.values import Batch, Found, State
 
 NEXT_ID: Final = "next_id"
 NEXT_SOURCE: Final = "next_source"
-VISITED_AGAIN: Final = "visited_again"
-"""The fact that says that a refresh has begun: until then, a URL is visited once."""
+VISITED_AGAIN: Final = "visited_again"  # the fact that says that a refresh has begun: until then, a URL is visited once
 _MOST_HOST_IDS: Final = 1 << 16  # ids of hosts held in memory
 
 Queued = dict[str, list[tuple[int, Found]]]

@@ -17,14 +17,12 @@ try:
 except ImportError:
     orjson = None  # type: ignore[assignment]
 
-LATER: Final = 1 << 40
-"""Beyond every rank; a postponed URL has twice as much added to its own."""
+LATER: Final = 1 << 40  # beyond every rank; a postponed URL has twice as much added to its own
 SCOPE, POLICY, USAGE = range(3)
 """Why a row is set aside. Its state is that in which it waited (scope), or was counted when it was settled."""
 Row = tuple[int, int, int, int, str, int, int, int, int, int | None]
 """A URL as it is queued: id, host, rank, prefix, rest, depth, kind, state, hops, source."""
-Queued = tuple[int, str, int, int, int, int]
-"""A URL that waits or stands aside: id, URL, depth, kind, host, state."""
+Queued = tuple[int, str, int, int, int, int]  # a URL that waits or stands aside: id, URL, depth, kind, host, state
 _KINDS: Final = tuple(EntryKind)
 _PREFIXES: Final = ("", "https://", "http://")
 
@@ -58,11 +56,8 @@ def entry_of(host: str, row: Sequence[Any]) -> Entry:
     """An entry of the queue from rank, id, prefix, rest, depth, kind, attempts, hops and found_on."""
     rank, id_, prefix, rest, depth, kind, attempts, hops, found_on = row
     url = (_PREFIXES[prefix] + host if prefix else "") + rest
-    return Entry(id_, url, depth, _KINDS[kind], attempts, hops, _priority(rank), found_on)
-
-
-def _priority(rank: int) -> int:
-    return (rank - 2 * LATER if rank >= LATER else rank) >> 1
+    priority = (rank - 2 * LATER if rank >= LATER else rank) >> 1
+    return Entry(id_, url, depth, _KINDS[kind], attempts, hops, priority, found_on)
 
 
 class Committed(Protocol):

@@ -17,8 +17,7 @@ class State(IntEnum):
     FAILED = 4
 
 
-SEEDS: Final = "seeds"
-"""The fact that says what a crawl starts from; where there is none, no crawl has begun."""
+SEEDS: Final = "seeds"  # the fact that says what a crawl starts from; where there is none, no crawl has begun
 
 
 class EntryKind(IntEnum):
@@ -125,8 +124,7 @@ class Visit:
     stated: float | None = None
 
 
-ListedTable = Literal["visit", "waiting", "aside"]
-"""Pages visited, URLs that wait, those that the scope keeps aside."""
+ListedTable = Literal["visit", "waiting", "aside"]  # pages visited, URLs that wait, those that the scope keeps aside
 
 
 @dataclass(frozen=True, slots=True)

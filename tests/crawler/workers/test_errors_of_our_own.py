@@ -189,7 +189,7 @@ def test_what_never_passes_ends_the_process_in_words_after_few_tries(
     with pytest.raises(StorageError, match="it never passes"):
         asyncio.run(crawl.member("one", tmp_path / "one").run(lambda _: None))
     assert max(Counter(part.shard for part in crawl.store.parts()).values()) == begun
-    assert not any(row.holder for row in crawl.store.rows())
+    assert not any(row.holder for row in crawl.store.look().rows)
     crawl.store.close()
 
 

@@ -13,9 +13,6 @@ class RecentlySeen:
         self._next = 0
         self._met: dict[str, None] = {}  # a set of as many takes twice the memory
 
-    def __len__(self) -> int:
-        return len(self._met)
-
     def unmet(self, found: Iterable[str]) -> list[str]:
         """Those that were not met lately."""
         return list(filterfalse(self._met.__contains__, found))

@@ -92,8 +92,7 @@ def _validator(value: str | None) -> str | None:
     return None
 
 
-ENDED: Final = "ended"
-"""The fact that says how the last run ended: `finished`, `stopped`, or None where it was cut off."""
+ENDED: Final = "ended"  # the fact that says how the last run ended: `finished`, `stopped`, or None where it was cut off
 FINISHED: Final = "finished"
 _FACT: Final = "refresh"
 FORGOTTEN: Final = ("stats", "tally", "spent", "spent *", "unreachable *")

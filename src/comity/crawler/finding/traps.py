@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 MOST_PATHS: Final = 4096  # counted at the same time, of each kind
 FUTURE: Final = 2 * 366
-PAST: Final = 5 * 366
-"""Days from today that a calendar without end may still reach."""
+PAST: Final = 5 * 366  # days from today that a calendar without end may still reach
 CALENDAR_DEPTH: Final = 16  # links from the start at which a far future day is taken for a calendar without end
 CALENDAR_DATES: Final = 20
 MOST_FORMS: Final = 200  # different lists of parameter names on one path

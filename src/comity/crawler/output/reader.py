@@ -210,17 +210,12 @@ class StoredRecord:
     problem: str | None = None
 
 
-def absent(file: str, channel: Channel | None = None) -> StoredRecord:
-    """A file that should be there is not."""
-    return StoredRecord(channel, file, None)
-
-
 def from_lines(
     path: Path, channel: Channel, *, until: int | None = None, naming: Sequence[bytes] = ()
 ) -> Iterator[StoredRecord]:
     """The records of a file of JSON Lines; `until` and `naming` as of `read_lines`."""
     if not path.exists():
-        yield absent(path.name, channel)
+        yield StoredRecord(channel, path.name, None)
         return
     for line in read_lines(path, until=until, naming=naming):
         problem = line.problem

@@ -38,8 +38,7 @@ from comity.frontier.sqlite.store import pending
 from comity.frontier.sqlite.view import View
 from comity.frontier.values import Run, State, Unreachable
 
-STORES: Final = ("postgresql://", "postgres://")
-"""What the address of a store begins with."""
+STORES: Final = ("postgresql://", "postgres://")  # what the address of a store begins with
 
 
 def crawl_at(place: str | Path | Sequence[Path], store: str | None = None) -> "ReadCrawl":
@@ -277,7 +276,7 @@ class CrawlInStore(_Crawl):
         """How its shards stand: by what their holders said last."""
         found = []
         with closing(self._store):
-            pending, rows = self._store.pending(), self._store.rows()
+            pending, rows = self._store.pending(), self._store.look().rows
             with self._store.open() as db:
                 waiting = dict(db.execute("SELECT shard, sum(unasked + queued)::bigint FROM host GROUP BY shard"))
         for row in rows:
@@ -296,7 +295,7 @@ class CrawlInStore(_Crawl):
         """What it wrote, on whatever machine."""
         with closing(self._store):
             crawl, rows = self._store.crawl(), self._store.parts()
-            states = {row.now.state for row in self._store.rows()}
+            states = {row.now.state for row in self._store.look().rows}
             facts = {name: self._store.state(name) for name in FACTS}
             parcels = self._store.parcels()
         folders = list(self._held)
@@ -354,5 +353,4 @@ class CrawlInStore(_Crawl):
             return self._store.is_running()
 
 
-ReadCrawl = CrawlInFolder | CrawlInStore
-"""What is asked of a crawl, and told."""
+ReadCrawl = CrawlInFolder | CrawlInStore  # what is asked of a crawl, and told

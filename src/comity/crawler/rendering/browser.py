@@ -44,7 +44,7 @@ class Browser:
     InvalidSetting: there is no such program."""
 
     def __init__(self, path: str | None) -> None:
-        self._api = _playwright()
+        self._api: Any = need("playwright.async_api", "playwright", "rendering pages")
         self._path = path
         if path is not None and shutil.which(path) is None:
             raise InvalidSetting(f"render_browser: {path!r} is not a program", hint="give the path of a Chromium")
@@ -103,12 +103,13 @@ class Browser:
             self._playwright = await manager.start()
         _excuse(manager)
         path = self._found(self._playwright.chromium.executable_path)
+        is_root = hasattr(os, "geteuid") and os.geteuid() == 0
         self._browser = await self._playwright.chromium.launch(
             executable_path=_limited(path, Path(self._folder.name)),
             args=[*NOWHERE, f"--js-flags=--max-old-space-size={HEAP}"],
             ignore_default_args=list(UNWANTED),
             env=dict(os.environ),  # not the driver's: the path of a socket in our folder might be too long
-            chromium_sandbox=not _is_root(),  # which Chromium refuses to work in for root
+            chromium_sandbox=not is_root,  # which Chromium refuses to work in for root
             handle_sigint=False,  # the crawl finishes what is under way
             handle_sigterm=False,
             handle_sighup=False,
@@ -181,11 +182,3 @@ def _limited(path: str, folder: Path) -> str:
     script.write_text(f'#!/bin/sh\nulimit -d {MEMORY // 1024} 2>/dev/null\nexec {shlex.quote(path)} "$@"\n')
     script.chmod(0o700)
     return str(script) if os.access(script, os.X_OK) else path  # nothing runs from some temporary folders
-
-
-def _playwright() -> Any:
-    return need("playwright.async_api", "playwright", "rendering pages")
-
-
-def _is_root() -> bool:
-    return hasattr(os, "geteuid") and os.geteuid() == 0

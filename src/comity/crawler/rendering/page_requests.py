@@ -80,8 +80,7 @@ def _may_be_kept(response: Response) -> bool:
     return response.status == 200 and "no-store" not in stated and "*" not in response.header_values("Vary")
 
 
-WANTED: Final = frozenset((*KINDS, "document", "xhr", "fetch", "other"))
-"""`other`: what a worker imports, for one."""
+WANTED: Final = frozenset((*KINDS, "document", "xhr", "fetch", "other"))  # `other`: what a worker imports, for one
 READ_BY_SCRIPTS: Final = frozenset(("xhr", "fetch"))
 PIXEL: Final = bytes.fromhex("47494638396101000100800000000000ffffff21f90401000000002c000000000100010000020144003b")
 """What the page gets for every picture, so that nothing waits for it or mourns it."""

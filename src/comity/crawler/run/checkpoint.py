@@ -53,8 +53,7 @@ def _value(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-RUN: Final = "run"
-"""The fact that says which run of which crawl was the last to begin."""
+RUN: Final = "run"  # the fact that says which run of which crawl was the last to begin
 
 
 def run_of(before: Sequence[Any] | None, wanted: Run | None, folder: Path) -> Run:

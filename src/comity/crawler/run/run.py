@@ -43,8 +43,7 @@ from comity.net.robots_fetch import RobotsAnswer
 from comity.net.session import Hooks
 from comity.policy import OriginPolicy, RobotsResult
 
-PLACE: Final = "place"
-"""The fact that says which shard of a crawl this is."""
+PLACE: Final = "place"  # the fact that says which shard of a crawl this is
 AT_ONCE: Final = 64  # pages visited before that are taken up before others have their turn
 IDLE_REST: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
 

@@ -19,8 +19,7 @@ from comity.domains import registrable
 from comity.frontier.committed import FrontierView
 from comity.frontier.values import Run
 
-_PLACED: Final = "placed {}"
-"""Facts, by number: hosts that a commit settled, and what each shares its pace by."""
+_PLACED: Final = "placed {}"  # facts, by number: hosts that a commit settled, and what each shares its pace by
 
 PlacedBy = Literal["host", "domain", "address"]
 

@@ -26,8 +26,7 @@ from comity.net import Session
 from comity.net.needs import Relay
 from comity.net.robots_fetch import RobotsAnswer
 
-QUESTION: Final = "relay "
-"""Facts, by origin: in which run who asked for what."""
+QUESTION: Final = "relay "  # facts, by origin: in which run who asked for what
 ORDERS_REST: Final = 1.0  # seconds until both shards know of the same orders
 
 

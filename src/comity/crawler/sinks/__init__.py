@@ -17,8 +17,7 @@ Channel = Literal[
     "pages", "refusals", "traps", "unwanted", "failures", "redirects", "robots", "records", "changes", "links"
 ]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
-OURS = "cannot be processed: "
-"""What the `why` of a failure begins with that is no site's, but comity's own."""
+OURS = "cannot be processed: "  # what the `why` of a failure begins with that is no site's, but comity's own
 # What a record was made from, for formats that keep it as received; a Union, so that `Received | None` can be written.
 Received: TypeAlias = Union["Response", "RobotsResult"]
 

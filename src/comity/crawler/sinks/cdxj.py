@@ -73,6 +73,7 @@ class Index:
         self._name = warc.name
         self._path = index_of(warc)
         self._journal = AppendedFile(journal_of(warc), committed)
+        self.flush, self.close = self._journal.flush, self._journal.close
 
     def add(
         self,
@@ -92,10 +93,6 @@ class Index:
         stamp = re.sub(r"\D", "", date)[:14]
         self._journal.add(f"{surt(url)} {stamp} {json.dumps(line)}\n".encode())
 
-    def flush(self) -> int:
-        """Make the journal durable; returns its length."""
-        return self._journal.flush()
-
     def sort(self) -> None:
         """Write the index of what is in the journal."""
         temporary = self._path.with_suffix(".tmp")
@@ -106,10 +103,6 @@ class Index:
                 os.fsync(file.fileno())
             temporary.replace(self._path)
             sync_folder(self._path.parent)
-
-    def close(self) -> None:
-        """Release the journal."""
-        self._journal.close()
 
 
 def index_of(warc: Path) -> Path:

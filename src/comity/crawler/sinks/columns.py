@@ -111,8 +111,7 @@ def damaged_field(channel: Channel, record: Mapping[str, Any]) -> str | None:
     return None
 
 
-Fields = dict[str, ColumnType]
-"""The columns of an expander's fields, which come after those of the channel `records`."""
+Fields = dict[str, ColumnType]  # the columns of an expander's fields, which come after those of the channel `records`
 MOST_FIELDS: Final = 100
 LONGEST_NAME: Final = 100  # characters
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from comity.crawler.output.reader import CHECKED, StoredRecord, absent, is_intact
+from comity.crawler.output.reader import CHECKED, StoredRecord, is_intact
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.errors import StorageError
@@ -137,7 +137,7 @@ def read_back(folder: Path, committed: Mapping[str, Any] | None = None) -> Itera
     """What lies in the tables; the number of a record is its id."""
     path = folder / NAME
     if not path.exists():
-        yield absent(NAME)
+        yield StoredRecord(None, NAME, None)
         return
     channel, number = CHECKED[0], 0
     try:

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from comity import times
 from comity._extras import need
-from comity.crawler.output.reader import CHECKED, StoredRecord, absent, open_until
+from comity.crawler.output.reader import CHECKED, StoredRecord, open_until
 from comity.crawler.sinks import Channel, Received, cdxj
 from comity.crawler.sinks.lines import AppendedFile, line
 from comity.crawler.sinks.packed import gzipped
@@ -44,6 +44,7 @@ _KINDS: dict[Channel, str] = {
     "changes": "change",
     "links": "link",
 }
+_PHRASES = {each.value: each.phrase for each in HTTPStatus}
 _REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 
 
@@ -212,7 +213,7 @@ def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Itera
     iterate = need("warcio.archiveiterator", "warc", "the format warc").ArchiveIterator
     files = sorted(folder.glob("crawl-*.warc.gz"))
     if not files:
-        yield absent("crawl-00001.warc.gz")
+        yield StoredRecord(None, _name(1), None)
     last, length = ("", None) if committed is None else (_name(committed.get("file", 1)), committed.get("length", 0))
     for path in files:
         if last and path.name > last:
@@ -280,7 +281,7 @@ def _head_of_answer(answer: Received, body: bytes, *, coded: bool) -> tuple[byte
     if not isinstance(answer, RobotsResult):
         version, reason, pairs = answer.http_version, answer.reason, list(answer.all_headers)
     else:
-        version, reason, pairs = "1.1", _phrase(status), list(answer.headers.items())
+        version, reason, pairs = "1.1", _PHRASES.get(status, ""), list(answer.headers.items())
     about: dict[str, str] = {}
     if isinstance(answer, RobotsResult) and answer.left_out:
         about["WARC-Truncated"] = "length" if answer.body else "unspecified"
@@ -312,13 +313,6 @@ def _head(first: str, pairs: Iterable[tuple[str, str]]) -> bytes:
 
     clean = (one.replace("\r", " ").replace("\n", " ") for one in lines())
     return "\r\n".join((*clean, "", "")).encode("utf-8", "surrogateescape")
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
 
 
 def _sha1(*parts: bytes) -> str:

@@ -46,8 +46,7 @@ LEASE: Final = 15.0  # seconds
 SHORTEST_LEASE: Final = 1.0
 LONGEST_LEASE: Final = 600.0
 
-How = Literal["begin", "join", "resume", "refresh"]
-"""In which way a command takes part in a crawl."""
+How = Literal["begin", "join", "resume", "refresh"]  # in which way a command takes part in a crawl
 
 
 class InStore:

@@ -250,5 +250,4 @@ def _check_settled(manifest: CrawlManifest, shards: int | None, sink: str | None
         raise InvalidSetting("pace_by: it says what the shards' hosts are, so it stays what it was")
 
 
-AnyCrawl = Crawler | ShardedCrawl
-"""What the command line runs."""
+AnyCrawl = Crawler | ShardedCrawl  # what the command line runs

@@ -3,7 +3,7 @@ pages granted, parts of the output, orders. Nobody else is needed in between, an
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any, Final
@@ -222,10 +222,6 @@ class CrawlStore:
             )
         members -= sum(isinstance(key, str) for key in over)
         return Look(rows, members, pool, ended, seconds_of(rows, {}, 0.0))
-
-    def rows(self) -> Sequence[Row]:
-        """All shards as they stand: see `look`."""
-        return self.look().rows
 
     def say(self, stands: Mapping[int, tuple[int, ShardNow]], state: str | None = None) -> None:
         """Say how shards stand: by number the token, and that; `state`: in another than it says."""

@@ -49,8 +49,7 @@ class Running(Protocol):
         """Until it is known to be dead."""
 
 
-Start = Callable[[Job], Awaitable[Running]]
-"""Starts a worker with a job."""
+Start = Callable[[Job], Awaitable[Running]]  # starts a worker with a job
 
 
 class Child:

@@ -4,8 +4,7 @@ import hashlib
 from array import array
 from typing import Any, Final
 
-PLACES: Final = 1 << 17
-"""Fingerprints held in memory, to spare the database most of what was met before: a megabyte."""
+PLACES: Final = 1 << 17  # fingerprints held in memory, to spare the database most of what was met before: a megabyte
 
 
 class Fingerprints:
