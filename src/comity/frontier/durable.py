@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from comity.errors import StorageError
 
@@ -41,6 +42,17 @@ def make_folder(folder: Path) -> None:
         raise StorageError(
             f"{folder} cannot be made: {error.strerror}", hint="choose another folder with -o"
         ) from error
+
+
+@contextmanager
+def written_anew(path: Path, temporary: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of another at the end of the block, once the disk has all of it."""
+    with temporary.open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync_folder(path.parent)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ how many there are, which never changes, and with what the crawl was begun.
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,7 +14,7 @@ from typing import Any, Final, cast, get_args
 
 from comity.crawler.sharding.placement import PlacedBy, ShardPlace
 from comity.errors import InputError, InvalidSetting, StorageError
-from comity.frontier.durable import explained_files, sync_folder
+from comity.frontier.durable import explained_files, written_anew
 from comity.frontier.sqlite import database
 from comity.frontier.values import Run
 
@@ -106,14 +105,8 @@ def stored_in(folder: Path) -> StoreMark | None:
 
 
 def _write(path: Path, values: dict[str, Any]) -> None:
-    with explained_files(path):
-        new = path.with_suffix(".new")
-        with new.open("w", encoding="ascii") as file:
-            file.write(json.dumps(values, indent=1) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-        sync_folder(path.parent)
+    with explained_files(path), written_anew(path, path.with_suffix(".new")) as file:
+        file.write(f"{json.dumps(values, indent=1)}\n".encode("ascii"))
 
 
 def _read(path: Path) -> dict[str, Any] | None:

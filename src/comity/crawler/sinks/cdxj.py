@@ -5,7 +5,6 @@ URL."""
 
 import heapq
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
@@ -15,7 +14,7 @@ from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 from comity.crawler.sinks.lines import AppendedFile
-from comity.frontier.durable import explained_files, sync_folder
+from comity.frontier.durable import explained_files, written_anew
 
 _SORTED_AT_ONCE: Final = 8 * 1024 * 1024  # bytes of lines held in memory
 _KEPT: Final = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -95,14 +94,8 @@ class Index:
 
     def sort(self) -> None:
         """Write the index of what is in the journal."""
-        temporary = self._path.with_suffix(".tmp")
-        with explained_files(self._path.parent):
-            with temporary.open("wb") as file:
-                file.writelines(_sorted(self._journal.path))
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self._path)
-            sync_folder(self._path.parent)
+        with explained_files(self._path.parent), written_anew(self._path, self._path.with_suffix(".tmp")) as file:
+            file.writelines(_sorted(self._journal.path))
 
 
 def index_of(warc: Path) -> Path:

@@ -148,10 +148,9 @@ class Files:
 
     def _write(self, item: tuple[str, bytes]) -> None:
         name, body = item
-        with (self._root / name).open("wb", buffering=0) as file:
-            rest = memoryview(body)
-            while rest:
-                rest = rest[file.write(rest) :]
+        with (self._root / name).open("wb") as file:
+            file.write(body)
+            file.flush()
             os.fsync(file.fileno())
 
 

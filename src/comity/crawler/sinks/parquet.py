@@ -23,7 +23,7 @@ from comity.crawler.output.reader import CHECKED, StoredRecord, from_lines, is_i
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.crawler.sinks.lines import AppendedFile, line
-from comity.frontier.durable import make_folder, sync_folder
+from comity.frontier.durable import make_folder, sync_folder, written_anew
 
 ROLL = 256 * 1024 * 1024  # bytes of journal that make a part
 GROUP = 8 * 1024 * 1024  # bytes of journal that make a row group: what is held in memory, and written at a stretch
@@ -115,17 +115,11 @@ class Parquet:
     @contextmanager
     def _written(self, channel: Channel, number: int) -> Iterator[Any]:
         """The writer of a part that takes its place, or that of the part before, once it is whole."""
-        part, temporary = self._part(channel, number), self._temporary(channel, number)
-        with temporary.open("wb") as file:
-            writer = self._parquet.ParquetWriter(file, self._schema(channel), compression="zstd")
-            try:
-                yield writer
-            finally:
-                writer.close()
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(part)
-        sync_folder(part.parent)
+        with (
+            written_anew(self._part(channel, number), self._temporary(channel, number)) as file,
+            self._parquet.ParquetWriter(file, self._schema(channel), compression="zstd") as writer,
+        ):
+            yield writer
 
     def _schema(self, channel: Channel) -> Any:
         return self._arrow.schema([(name, self._type(kind)) for name, kind in self._columns(channel).items()])

@@ -4,7 +4,7 @@ again. It also names the columns that an expander's fields have."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ from comity.crawler.output.reader import CHECKED, StoredRecord, is_intact
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.errors import StorageError
-from comity.frontier.sqlite.database import open_finished
+from comity.frontier.durable import no_room
+from comity.frontier.sqlite.database import open_finished, transaction
 
 NAME = "crawl.sqlite"
 _TYPES: dict[ColumnType, str] = {
@@ -44,18 +45,15 @@ class Sqlite:
         self._path = folder / NAME
         self._last = {channel: (committed or {}).get(channel, 0) for channel in CHANNELS}
         self._fields = (committed or {}).get("fields", self.fields)
-        try:
+        with self._explained():
             self._db = db = sqlite3.connect(self._path, isolation_level=None, timeout=10.0, check_same_thread=False)
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=FULL")
-            db.execute("BEGIN IMMEDIATE")
-            for channel in CHANNELS:
-                columns = ", ".join(_column(name, kind) for name, kind in COLUMNS[channel].items())
-                db.execute(f"CREATE TABLE IF NOT EXISTS {channel} (id INTEGER PRIMARY KEY, {columns})")
-                self._go_back(db, channel)
-            db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._explained(error) from error
+            with transaction(db):
+                for channel in CHANNELS:
+                    columns = ", ".join(_column(name, kind) for name, kind in COLUMNS[channel].items())
+                    db.execute(f"CREATE TABLE IF NOT EXISTS {channel} (id INTEGER PRIMARY KEY, {columns})")
+                    self._go_back(db, channel)
 
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         if channel == "records":
@@ -69,13 +67,9 @@ class Sqlite:
     def flush(self, *, final: bool) -> dict[str, Any]:
         if self.pending:
             assert self._db is not None
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
+            with self._explained(), transaction(self._db):
                 for channel, rows in self._rows.items():
                     self._insert(self._db, channel, rows)
-                self._db.execute("COMMIT")
-            except sqlite3.Error as error:
-                raise self._explained(error) from error
             for rows in self._rows.values():
                 rows.clear()
             self.pending = 0
@@ -83,10 +77,8 @@ class Sqlite:
 
     def close(self) -> None:
         if self._db is not None:
-            try:
+            with self._explained():
                 self._db.close()
-            except sqlite3.Error as error:
-                raise self._explained(error) from error
 
     def _go_back(self, db: sqlite3.Connection, channel: Channel) -> None:
         committed = self._last[channel]
@@ -116,13 +108,16 @@ class Sqlite:
         db.executemany(f"INSERT INTO {channel} ({names}) VALUES ({marks})", numbered)
         self._last[channel] += len(rows)
 
-    def _explained(self, error: sqlite3.Error) -> StorageError:
-        text = str(error)
-        if "full" in text:
-            return StorageError(f"no room left for {self._path}", hint="free some space, then continue with --resume")
-        if "locked" in text:
-            return StorageError(f"{self._path} is locked by another program", hint="close it there, then --resume")
-        return StorageError(f"{self._path}: {text}")
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if "full" in str(error):
+                raise no_room(self._path) from error
+            locked = "locked" in str(error)
+            what = f"{self._path} is locked by another program" if locked else f"{self._path}: {error}"
+            raise StorageError(what, hint="close it there, then --resume" if locked else "") from error
 
 
 def _column(name: str, kind: ColumnType) -> str:

@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from comity.crawler.sinks import Channel, Received, cdxj
 from comity.crawler.sinks.packed import gzipped
 from comity.crawler.sinks.warc import Warc, read_back, software
-from comity.frontier.durable import sync_folder
+from comity.frontier.durable import written_anew
 
 FILE: Final = "crawl.wacz"
 EVIDENCE: Final = ("ledger.jsonl", "seal.json")
@@ -46,8 +46,7 @@ class Wacz(Warc):
 
 def pack(folder: Path) -> None:
     """Write `crawl.wacz` from what lies in a folder, in the place of an earlier one."""
-    temporary = folder / f"{FILE}.tmp"
-    with temporary.open("wb") as file, ZipFile(file, "w") as packed:
+    with written_anew(folder / FILE, folder / f"{FILE}.tmp") as file, ZipFile(file, "w") as packed:
         package = _Package(packed)
         warcs = sorted(folder.glob("crawl-*.warc.gz"))
         for path in warcs:
@@ -60,8 +59,6 @@ def pack(folder: Path) -> None:
             if path.exists():
                 package.add(f"logs/{path.name}", _pieces(path), size=path.stat().st_size, packing=ZIP_DEFLATED)
         package.end(title=folder.resolve().name)
-    temporary.replace(folder / FILE)
-    sync_folder(folder)
 
 
 class _Package:
