@@ -71,27 +71,24 @@ def sum_up(
             ("soft 404", stats.soft_404, "pages that say they are not there"),
             ("misfit", stats.misfit, "pages that do not fit the schema"),
         )
+        ended = ("stopped", "before the queue was empty") if crawler.stopped else ("finished", _ended(crawler))
+        agent = crawler.policy.agent
         rows = (
             *((name, f"{count:,}", where) for name, count, where in counts if count or name not in _IF_ANY),
             ("size of pages", size(stats.body_bytes), ""),
             ("time spent on delays", f"{stats.waited:,.1f} s", "sum over hosts"),
+            (ended[0], "", ended[1]),
+            *((("User-Agent", "", f"{agent} (default; set yours with --agent)"),) if agent == Policy().agent else ()),
+            ("results in", "", str(crawler.folder)),
         )
         console = Console(highlight=False, soft_wrap=True)
         for name, value, where in rows:
-            line = Text.assemble(f"{name:20}", (f"{value:>12}", "bold"), (f"  {safe(where)}" if where else "", "dim"))
-            console.print(line)
+            what = (f"  {safe(where)}" if where else "", "dim" if value else "")
+            console.print(Text.assemble(f"{name:20}", (f"{value:>12}", "bold"), what))
             for words in _broken(crawler, stats) if name == "failed" else ():
                 console.print(safe(words), markup=False, style="dim")
             if name == "failed" and stats.failed and not ok_if_some_failed:
                 console.print("  so the exit code is 2; --ok-if-some-failed makes it 0", style="dim")
-        ended = ("stopped", "before the queue was empty") if crawler.stopped else ("finished", _ended(crawler))
-        console.print(safe(f"{ended[0]:20}{'':>12}  {ended[1]}"), markup=False)
-        if crawler.policy.agent == Policy().agent:
-            console.print(
-                safe(f"{'User-Agent':20}{'':>12}  {crawler.policy.agent} (default; set yours with --agent)"),
-                markup=False,
-            )
-        console.print(safe(f"{'results in':20}{'':>12}  {crawler.folder}"), markup=False)
     code = _conclude(crawler, stats, resumable=resumable)
     return Exit.DONE if code is Exit.PARTLY and ok_if_some_failed and stats.reached else code
 

@@ -4,7 +4,7 @@ They are worked out when they are scraped, from `Crawler.snapshot()`; between sc
 text from a site: its values are states, verdicts and kinds of answers, of which there are few.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from itertools import accumulate
 from typing import Any
@@ -54,40 +54,28 @@ class CrawlCollector:
         stats = now.stats
         for name, words, attribute in _COUNTERS:
             yield counter(f"comity_{name}", words, value=getattr(stats, attribute))
-        changes = counter("comity_changes", "Pages in a refresh, by what changed.", labels=("change",))
-        for change in ("new", "changed", "gone", "unchanged"):
-            changes.add_metric((change,), getattr(stats, change))
-        yield changes
-        requests = counter(
-            "comity_requests", "Requests that have ended, by purpose and answer.",
-            labels=("purpose", "answer"),
-        )  # fmt: skip
-        for kind, count in sorted(now.requests.items()):
-            requests.add_metric(kind, count)
-        yield requests
-        refusals = counter("comity_refusals", "URLs that robots.txt or the policy forbids.", labels=("verdict",))
-        for verdict, count in sorted(now.refused.items()):
-            refusals.add_metric((verdict,), count)
-        yield refusals
-        types = counter("comity_pages_by_type", "Pages kept, by content type.", labels=("type",))
-        for name in _TYPES:
-            types.add_metric((name,), now.types.get(name, 0))
-        types.add_metric(("other",), sum(count for name, count in now.types.items() if name not in _TYPES))
-        yield types
+        changes = {name: getattr(stats, name) for name in ("new", "changed", "gone", "unchanged")}
+        yield _labelled(counter("comity_changes", "Pages in a refresh, by what changed.", labels=("change",)), changes)
+        words = "Requests that have ended, by purpose and answer."
+        yield _labelled(
+            counter("comity_requests", words, labels=("purpose", "answer")), dict(sorted(now.requests.items()))
+        )
+        words = "URLs that robots.txt or the policy forbids."
+        yield _labelled(counter("comity_refusals", words, labels=("verdict",)), dict(sorted(now.refused.items())))
+        types = {name: now.types.get(name, 0) for name in _TYPES}
+        types["other"] = sum(now.types.values()) - sum(types.values())
+        yield _labelled(counter("comity_pages_by_type", "Pages kept, by content type.", labels=("type",)), types)
 
     def _gauges(self, now: Snapshot) -> Iterator[Any]:
         gauge = self._core.GaugeMetricFamily
         running = now.phase in ("running", "held", "stopping")
         yield gauge("comity_running", "Whether the crawl runs.", value=int(running))
         yield gauge("comity_requests_under_way", "Requests in progress.", value=now.under_way)
-        hosts = gauge("comity_hosts", "Hosts that have or had work, by what they do or wait for.", labels=("state",))
-        for host_state in HostState:
-            hosts.add_metric((host_state.value,), now.states.get(host_state, 0))
-        yield hosts
-        urls = gauge("comity_urls", "Known URLs, by state.", labels=("state",))
-        for state in State:
-            urls.add_metric((state.name.lower(),), now.urls.get(state, 0))
-        yield urls
+        hosts = {state.value: now.states.get(state, 0) for state in HostState}
+        words = "Hosts that have or had work, by what they do or wait for."
+        yield _labelled(gauge("comity_hosts", words, labels=("state",)), hosts)
+        urls = {state.name.lower(): now.urls.get(state, 0) for state in State}
+        yield _labelled(gauge("comity_urls", "Known URLs, by state.", labels=("state",)), urls)
 
     def _depths(self, now: Snapshot) -> Any:
         upto = [(str(bound), sum(now.depths[: bound + 1])) for bound in _DEPTHS]
@@ -102,3 +90,9 @@ class CrawlCollector:
         return self._core.HistogramMetricFamily(
             "comity_commit_seconds", words, buckets=buckets, sum_value=now.commit_seconds
         )
+
+
+def _labelled(family: Any, values: Mapping[Any, int]) -> Any:
+    for label, value in values.items():
+        family.add_metric(label if isinstance(label, tuple) else (label,), value)
+    return family
