@@ -76,15 +76,9 @@ def argument(name: str, metavar: str, **more: Any) -> Callable[[Command], Comman
 def option(
     names: str, shown: str | Sequence[str] | None, words: str, *, default: Any = None, otherwise: str = "", **more: Any
 ) -> Callable[[Command], Command]:
-    """An option.
-
-    Args:
-        names: as `click.option` takes them, with spaces between.
-        shown: what stands for its value in help, or the values to choose from; None: it is a flag.
-        words: what it does.
-        default: its value where it is not given; help shows it.
-        otherwise: what help shows instead.
-    """
+    """An option, and in `words` what it does. `names`: as `click.option` takes them, with spaces between. `shown`: what
+    stands for its value in help, or the values to choose from; None: it is a flag. `otherwise`: what help shows instead
+    of the default."""
     if shown is None:
         more |= {} if "count" in more else {"is_flag": True}
     elif isinstance(shown, str):

@@ -258,7 +258,9 @@ def test_who_stops_leaves_its_shards_to_the_others(server: Server, sites: list[S
         await until(lambda: sum(len(site.seen) for site in sites) > 3 * HOSTS)
         told[0](("stop",))
         await first
-        assert not any((row.holder or "").startswith("first") for row in crawl.store.look().rows), "the lease is not run out"
+        assert not any((row.holder or "").startswith("first") for row in crawl.store.look().rows), (
+            "the lease is not run out"
+        )
         await second
 
     asyncio.run(work())

@@ -173,7 +173,7 @@ def take(
             active.append(seen)
     active += heapq.nsmallest(max(most_hosts // 2, most_hosts - len(active)), silent, key=_place)
     tally = collector.tally
-    rules = {RefusingRule(*rule): count for rule, count in tally.rules.copy().items()}
+    rules = tally.rules.copy()
     others = rules.pop(OTHERS, 0)
     stats = replace(collector.stats)
     return Snapshot(

@@ -190,7 +190,7 @@ class Tally:
         self.refused: Counter[str] = Counter(refused)
         self.depths: list[int] = list(depths) or [0] * DEPTHS
         self.types: Counter[str] = Counter(types)
-        self.rules: dict[tuple[str, int | None, str], int] = {}
+        self.rules: Counter[RefusingRule] = Counter()
 
     def page(self, depth: int, content_type: str) -> None:
         """A page was kept."""
@@ -203,14 +203,8 @@ class Tally:
         decision = record["decision"]
         verdict, text = decision["verdict"], decision["rule"]
         self.refused[verdict] += 1
-        rules = self.rules
-        rule: tuple[str, int | None, str]
-        rule = (urls.host(record["url"]), decision["line"], (verdict if text is None else text)[:MOST_TEXT])
-        before = rules.get(rule)
-        if before is None and len(rules) >= MOST_RULES:
-            rule = OTHERS
-            before = rules.get(rule)
-        rules[rule] = 1 + (before or 0)
+        rule = RefusingRule(urls.host(record["url"]), decision["line"], (verdict if text is None else text)[:MOST_TEXT])
+        self.rules[rule if rule in self.rules or len(self.rules) < MOST_RULES else OTHERS] += 1
 
     def add(self, other: "Tally") -> None:
         """Count the pages of another shard too."""
@@ -370,10 +364,9 @@ class StatsCollector:
     def robots(self, result: "RobotsResult") -> None:
         """A site was asked for its robots.txt."""
         answer = shown(result.error) if result.error else f"HTTP status {result.status}"
-        level = logging.INFO
         host = urls.host(result.origin)
+        level = logging.WARNING if result.kind == "unreachable" else logging.INFO
         if result.kind == "unreachable":
-            level = logging.WARNING
             # made anew, for another thread may be reading
             self.unreachable[host] = {**self.unreachable.get(host, {}), result.origin: result.expires_at}
         elif result.origin in self.unreachable.get(host, ()):
