@@ -349,6 +349,18 @@ TABLE = "<table><thead><tr><th>A</th><th>B</th></tr></thead><tbody><tr><td>1</td
             "<p>Oil</p><p>burns</p>",
         ),
         (
+            "<x-a><template shadowrootmode=open><slot name=t>No title</slot><p>Oil</p><slot><p>Nothing</p></slot>"
+            "<p><slot name=end>The end</slot></template><p>burns</p>all <b>night</b><h2 slot=t>Lamps</h2></x-a>",
+            "## Lamps\n\nOil\n\nburns\n\nall **night**\n\nThe end",
+            "<h2>Lamps</h2><p>Oil</p><p>burns</p><p>all <b>night</b></p><p>The end</p>",
+        ),
+        (
+            "<x-a><template shadowrootmode=open><x-b><template shadowrootmode=open><h2><slot name=t></slot></h2><p>Oil"
+            "</p></template><slot name=x slot=t></slot></x-b></template><span slot=x>Lamps</span></x-a>",
+            "## Lamps\n\nOil",
+            "<h2>Lamps</h2><p>Oil</p>",
+        ),
+        (
             "<p>See <video src=/v.mp4 title=How></video>",
             "See [How](https://example.com/v.mp4)",
             '<p>See <a href="https://example.com/v.mp4">How</a></p>',

@@ -47,6 +47,8 @@ cdef class Tree:
     cdef bint _drawn
     cdef public bint truncated
     cdef dict _sorts
+    cdef dict _placed
+    cdef set _moved
     cdef list _texts
     cdef Py_ssize_t _count
     cdef Py_ssize_t _size

@@ -65,7 +65,8 @@ _NOTED = cython.declare(
 )
 HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _IS_BLOCK: Final = re.compile(r"(?i)(?:^|;)\s*display\s*:\s*(?:block|flex|grid|table|list-item)\b")
-_SHADOW: Final = re.compile(r"<(/?)template\b([^>]*)>", re.IGNORECASE)
+_MOST_SLOTS: Final = 1_000
+_SHADOW: Final = -1  # the number of a sort of our own
 _NO_TEXT: Final = frozenset(("script", "style"))
 _VOID: Final = frozenset(("br", "hr", "img", "meta"))  # empty in formulas too
 _LEAST_NOSCRIPT: Final = 400
@@ -195,6 +196,8 @@ class Tree:
         self._drawn = "<text" in html
         self.truncated = False
         self._sorts: dict[int, Sort] = {}
+        self._placed: dict[int, list[Any]] = {}  # what stands in shadow trees and slots, the last first
+        self._moved: set[int] = set()  # what stands in slots
         self._texts: list[str] = []
         self._count = 0
         self._size = 0
@@ -203,6 +206,8 @@ class Tree:
         if source is not None:
             self.root.attributes = _attributes(source)
             _note(self, self.root)
+            if "shadowrootmode" in html:
+                self._open_shadows(source)
             _fill(self, source, self.root, False, 1, False)
         if self._size_without_scripts > max(_LEAST_NOSCRIPT, self._size):
             for node in self.named["noscript"]:  # the page as it is meant for who runs no scripts
@@ -259,6 +264,30 @@ class Tree:
         self.by_id = {}
         self._sorts = {}
 
+    def _open_shadows(self, source: Any) -> None:
+        """Have shadow trees (`<template shadowrootmode>`) stand where a browser shows them, and what is beside them in
+        the slots that it names (DOM, 4.2.2.3).
+        """
+        self._sorts[_SHADOW] = Sort("shadow-root")
+        hosts: set[int] = set()
+        fragments = source.template_fragments()
+        for fragment in fragments:
+            template = fragment.parent
+            host = template.parent
+            if "shadowrootmode" not in template.attributes or host is None or host.mem_id in hosts:
+                continue
+            hosts.add(host.mem_id)
+            fragments += fragment.template_fragments()
+            self._placed[template.mem_id] = _inside(fragment)[::-1]
+            named: dict[str, list[Any]] = {}
+            for each in _inside(host)[::-1]:
+                if each.mem_id != template.mem_id:
+                    named.setdefault(each.attributes.get("slot") or "", []).append(each)
+            for slot in fragment.css("slot")[:_MOST_SLOTS]:
+                if placed := named.pop(slot.attributes.get("name") or "", None):
+                    self._placed[slot.mem_id] = placed
+                    self._moved.update([each.mem_id for each in placed])
+
     def _sort_of(self, source: Any, number: object) -> Sort:
         """What a name means that the page has for the first time."""
         name = source.tag or "-unnamed"  # a processing instruction that is none has no name
@@ -277,26 +306,18 @@ def parse(html: str, url: str) -> Tree:
     """
     cut, truncated = bounds.bounded(html, url)
     tree = Tree(cut)
-    if "template" in tree.named and "shadowrootmode" in cut:
-        tree.take_apart()
-        tree = Tree(_opened(cut))
     tree.truncated |= truncated
     return tree
 
 
-def _opened(html: str) -> str:
-    """A page whose shadow trees (`<template shadowrootmode>`) stand where a browser shows them."""
-    shadows: list[bool] = []
-
-    def opened(match: re.Match[str]) -> str:
-        if not match[1]:
-            shadows.append("shadowrootmode" in match[2].lower())
-        elif not shadows:
-            return match[0]
-        shadow = shadows[-1] if not match[1] else shadows.pop()
-        return f"<{match[1]}shadow-root>" if shadow else match[0]
-
-    return _SHADOW.sub(opened, html)
+def _inside(node: Any) -> list[Any]:
+    """What stands right in a node of lexbor's, its texts and comments too."""
+    found = []
+    child = node.child
+    while child is not None:
+        found.append(child)
+        child = child.next
+    return found
 
 
 @cython.cfunc
@@ -307,9 +328,16 @@ def _fill(
     sort: Sort | None
     element: Node
     piece: Text
-    node = source.child
+    placed: list | None = tree._placed.get(source.mem_id) if tree._placed else None  # type: ignore[type-arg]
+    node = source.child if placed is None else placed.pop() if placed else None
     while node is not None:
         number = node.tag_id
+        if tree._placed:
+            if placed is None and node.mem_id in tree._moved:
+                node = node.next
+                continue
+            if node.tag == "template" and node.mem_id in tree._placed:
+                number = _SHADOW
         sort = tree._sorts.get(number)
         if sort is None:
             sort = tree._sort_of(node, number)
@@ -356,7 +384,7 @@ def _fill(
                         tree._size += len(text)
         elif sort.name == "-comment":
             tree.comments.append(node.comment_content or "")
-        node = node.next
+        node = node.next if placed is None else placed.pop() if placed else None
 
 
 @cython.cfunc
