@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ from commands import ALLOW, comity
 from sites import Site
 
 from comity import CrawledPage, Policy, crawl
+from comity.crawler import Crawler
+from comity.errors import ExtractionFailed
+from comity.retrieve import pdf
 
 PAGE = (
     '<!doctype html><html lang="en"><title>Lamps</title><base href="/terms/"><link rel="license" href="by">'
@@ -119,3 +123,29 @@ def test_a_program_has_the_markdown_of_each_page(lamps: Site) -> None:
     assert page.content is not None
     assert [section.title for section in page.content.sections] == ["Lamps"]
     assert (image.content, image.markdown) == (None, "")
+
+
+def test_a_pdf_that_takes_long_holds_up_no_page_of_another_host(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed = threading.Event()
+
+    def stuck(_: bytes, url: str) -> pdf.PdfText:
+        there = committed.wait(30)
+        raise ExtractionFailed(f"{url}: {'held nobody up' if there else 'held up the other page'}", url=url)
+
+    monkeypatch.setattr(pdf, "read", stuck)
+    with Site("127.0.0.2") as other:
+        site.set("/a.pdf", b"%PDF-", content_type="application/pdf")
+        other.set("/", PAGE)
+        crawler = Crawler(
+            [site.url("/a.pdf"), other.url("/")],
+            tmp_path,
+            policy=Policy(agent="Bot/1", min_interval=0, allow_addresses=("127.0.0.0/8",)),
+            sink="markdown",
+            on_page=lambda page: committed.set() if page.url == other.url("/") else None,
+        )
+        asyncio.run(crawler.run())
+    found = {page["url"]: page for page in lines((tmp_path / "pages.jsonl").read_text())}
+    assert found[site.url("/a.pdf")]["problem"] == f"{site.url('/a.pdf')}: held nobody up"
+    assert found[other.url("/")]["markdown"].startswith("# Lamps\n")

@@ -148,6 +148,7 @@ class Kept(BodyRead):
         fingerprint: of its text, where near duplicates are looked for.
         soft_404: by what it says that it is not there.
         misfit: why it does not fit the schema that records are made by.
+        ahead: what the sink read of it before.
         rendered: fields of its record that speak of its scripts, where they ran.
         headers: names of response headers that the record is to have.
         duplicate: what it repeats; known when it is entered.
@@ -160,6 +161,7 @@ class Kept(BodyRead):
     fingerprint: int | None = None
     soft_404: str | None = None
     misfit: str | None = None
+    ahead: dict[str, Any] | None = None
     rendered: dict[str, Any] | None = None
     headers: tuple[str, ...] = ()
     has_graph: bool = False
@@ -197,6 +199,8 @@ class Kept(BodyRead):
         }
         if read is not None:
             record["encoding"] = read.encoding
+        if self.ahead is not None:
+            record["ahead"] = self.ahead
         return record if self.rendered is None else record | self.rendered
 
     def beside(self, refresh: int) -> "Iterable[Outcome | Written]":

@@ -19,6 +19,7 @@ from comity.crawler.output.records import HTML, NO_META
 from comity.crawler.run.given import Given
 from comity.crawler.run.outcomes import Kept, PageRead, RefusedByUsage, Unchanged
 from comity.crawler.run.uses import Uses
+from comity.crawler.sinks.runner import ReadAhead
 from comity.errors import ExtractionFailed
 from comity.frontier.values import Entry, Visit
 from comity.net import Response
@@ -116,15 +117,18 @@ class Rendered:
 
 
 class Reader:
-    """Reads the pages of one crawl. `executor` is for what takes long and needs nothing of the crawl's."""
+    """Reads the pages of one crawl. `executor` is for what takes long and needs nothing of the crawl's, `read_ahead` the
+    sink's.
+    """
 
-    def __init__(self, given: Given, executor: Executor) -> None:
+    def __init__(self, given: Given, executor: Executor, read_ahead: ReadAhead | None) -> None:
         policy, self.settings = given.policy, given.settings
         self._agent = policy.asked_as
         self._plugins = given.plugins
         use = policy.use if policy.mode == "respect" else None  # the most that is done with what is fetched
         self._uses = Uses(policy.purposes, self.settings.only_if, policy.asked_as, use)
         self._executor = executor
+        self._read_ahead = read_ahead
         self._slices = LoopSlices(LARGE)
 
     async def read(
@@ -157,6 +161,9 @@ class Reader:
         soft_404 = None
         if read is not None and gone(f"{read.title or ''} {read.headings}") is not None:
             soft_404 = await loop.run_in_executor(self._executor, says_not_found, shown, read)
+        ahead = None
+        if self._read_ahead is not None and (reading := self._read_ahead(shown)) is not None:
+            ahead = await asyncio.wrap_future(reading)
         return Kept(
             entry=entry,
             answer=response,
@@ -171,6 +178,7 @@ class Reader:
             fingerprint=fingerprint,
             soft_404=soft_404,
             misfit=expanded.misfit,
+            ahead=ahead,
             rendered=None if rendered is None else rendered.record(response),
             headers=self.settings.record_headers,
             has_graph=self.settings.link_graph,

@@ -99,7 +99,7 @@ class Run:
         self.filter = URLFilter(given, new, self.book, self.facts, self._origin_policy_at_once)
         known = frontier.load_states(UNREACHABLE)
         self._unreachable = UnreachableHosts(self.book, clock, given.policy.failure_life, self.facts, known)
-        reader = Reader(given, opened.reader)
+        reader = Reader(given, opened.reader, opened.sink.read_ahead)
         discovery = Discovery(settings, self.filter, self.book, self.refresh, self._robots_of, control)
         self.fetcher = Fetcher(
             self.client,

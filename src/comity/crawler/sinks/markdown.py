@@ -7,14 +7,19 @@ image, say) is in the index alone, with `markdown` null.
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from comity.crawler.output.reader import body_of
 from comity.crawler.sinks import Channel, Received
 from comity.crawler.sinks.files import FOLDER, Files, name_of, read_files
 from comity.errors import ExtractionFailed
-from comity.retrieve.documents import TO_READ_PDF, read_body
+from comity.retrieve.documents import TO_READ_PDF, form_of, read_body
 from comity.retrieve.extraction import ExtractedPage
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from comity.net import Response
 
 read_back = read_files
 FRONT: Final = (
@@ -34,10 +39,30 @@ FRONT: Final = (
 class MarkdownFiles(Files):
     """The marker is that of the index."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        from concurrent.futures import ThreadPoolExecutor  # late: it costs those time who only read
+
+        self._pool = ThreadPoolExecutor(2, "comity-pdf")
+
+    def read_ahead(self, response: "Response") -> "Future[dict[str, Any]] | None":
+        """What is written of a PDF: to read one may take half a minute, for which no other page is to wait."""
+        if form_of(response.body, response.content_type) != "pdf":
+            return None
+        record = {"url": response.url, "content_type": response.content_type}
+        return self._pool.submit(lambda: as_markdown(record, response.body)[0])
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        super().close()
+
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         if channel == "pages":
-            values, _ = as_markdown(record, None if record.get("rendered") or answer is None else answer.body)
-            record = {**record, **values, "body": None, "body_base64": None, "file": None, "file_sha256": None}
+            values = record.get("ahead")
+            if values is None:
+                values, _ = as_markdown(record, None if record.get("rendered") or answer is None else answer.body)
+            record = {name: each for name, each in record.items() if name != "ahead"}
+            record |= {**values, "body": None, "body_base64": None, "file": None, "file_sha256": None}
             if values["markdown"] is not None:
                 text = as_file(record).encode("utf-8", "surrogatepass")
                 name = name_of(record["url"], "text/markdown", refresh=record.get("refresh", 0))

@@ -18,11 +18,13 @@ from comity.errors import InvalidSetting, StorageError
 from comity.frontier.durable import disk_error
 
 if TYPE_CHECKING:  # what reads a finished crawl has no use for them
-    from concurrent.futures import Executor
+    from concurrent.futures import Executor, Future
 
     from comity.frontier.rules import DurableFrontier
+    from comity.net import Response
 
 
+ReadAhead = Callable[["Response"], "Future[dict[str, Any]] | None"]
 DEFAULT = "jsonl"
 LEDGER = "ledger.jsonl"  # beside every output
 
@@ -96,6 +98,8 @@ class SinkRunner:
 
     Attributes:
         pending: bytes added that were not durable when the sink was told something last; may be read anywhere.
+        read_ahead: what the sink reads of an answer, where that takes long, before its page waits to be written: a
+            future, or None; None where it has no such method.
         in_utf8: whether the sink takes a page's text in UTF-8, as bytes: ours that write it so, or leave it out.
     """
 
@@ -119,6 +123,7 @@ class SinkRunner:
             frontier.save_state("sink", {"name": self.name})
         self._committed = stored.get("committed")
         self.pending = 0
+        self.read_ahead: ReadAhead | None = getattr(self._sink, "read_ahead", None)
         self.in_utf8: bool = getattr(self._sink, "in_utf8", False)
 
     @contextmanager
