@@ -218,6 +218,32 @@ def test_a_crawl_writes_records_and_marks_and_counts_pages_that_do_not_fit(site:
     assert told.returncode == 0, told.stderr
 
 
+@pytest.mark.parametrize("form", ["jsonl", "sqlite"])
+def test_after_a_refresh_the_records_of_a_page_as_it_is_now_have_its_number(
+    site: Site, tmp_path: Path, form: str
+) -> None:
+    (tmp_path / "s.json").write_text(json.dumps({"items": "li", "fields": {"name": "b"}}))
+    site.set("/same", "<li><b>Oil</b>")
+    site.set("/changes", "<li><b>Old</b>")
+    site.set("/fits-no-more", "<li><b>Gone</b>")
+    words = ("--schema", "s.json", "-o", "out", "--format", form, "--delay", "0", *ALLOW)
+    seeds = (site.url("/same"), site.url("/changes"), site.url("/fits-no-more"))
+    assert comity("crawl", *seeds, *words, cwd=tmp_path).returncode == 0
+    site.set("/changes", "<li><b>New</b><li><b>Newer</b>")
+    site.set("/fits-no-more", "<p>Nothing")
+    assert comity("crawl", "--refresh", "-o", "out", *ALLOW, cwd=tmp_path).returncode == 0
+    if form == "sqlite":
+        with closing(sqlite3.connect(tmp_path / "out" / "crawl.sqlite")) as db:
+            made = db.execute("SELECT url, refresh, name FROM records ORDER BY id").fetchall()
+    else:
+        rows = [json.loads(line) for line in (tmp_path / "out" / "records.jsonl").read_text().splitlines()]
+        made = [(row["url"], row["refresh"], row["record"]["name"]) for row in rows]
+    now = [json.loads(line) for line in comity("pages", "out", cwd=tmp_path).stdout.splitlines()]
+    current = {(page["url"], page["refresh"]) for page in now}
+    assert sorted(name for url, refresh, name in made if (url, refresh) in current) == ["New", "Newer", "Oil"]
+    assert len(made) == 5
+
+
 def test_columns_have_the_types_of_the_schema_whatever_the_pages_hold(site: Site, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="pip install 'comity[parquet]'")
     fields = {
@@ -233,7 +259,7 @@ def test_columns_have_the_types_of_the_schema_whatever_the_pages_hold(site: Site
     assert comity("crawl", site.url("/"), *words, cwd=tmp_path).returncode == 0
     for part in ("00000", "00001"):
         columns = parquet.read_schema(tmp_path / "out" / "records" / f"{part}.parquet")
-        types = {name: str(columns.field(name).type) for name in columns.names[3:]}
+        types = {name: str(columns.field(name).type) for name in columns.names[4:]}
         assert types == {"day": "date32[day]", "price": "double", "sold": "bool", "tags": "string"}
     (row,) = parquet.read_table(tmp_path / "out" / "records").to_pylist()
     assert (str(row["day"]), row["price"], row["sold"], row["tags"]) == ("2024-05-17", None, False, "[]")

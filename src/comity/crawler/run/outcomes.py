@@ -205,7 +205,7 @@ class Kept(BodyRead):
 
     def beside(self, refresh: int) -> "Iterable[Outcome | Written]":
         for made in self.made:
-            yield "records", {"url": self.answer.url, "record": made}, None
+            yield "records", {"url": self.answer.url, "refresh": refresh, "record": made}, None
         if refresh:
             kind = New if self.before is None or self.before.digest is None else Changed
             yield kind(entry=self.entry, answer=self.answer, before=self.before, by="content")

@@ -65,7 +65,7 @@ COLUMNS: dict[Channel, dict[str, ColumnType]] = {
         "origin:text url:text outcome:text status:integer error:text fetched_at:time redirects:json sha256:text "
         "body_bytes:bytes"
     ),
-    "records": _columns("url:text record:json"),
+    "records": _columns("url:text refresh:integer record:json"),
     "changes": _URL
     | _columns(
         "change:text by:text refresh:integer status:integer fetched_at:time sha256:text previous_fetched_at:time "

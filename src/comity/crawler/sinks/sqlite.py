@@ -96,7 +96,7 @@ class Sqlite:
         columns = ["id", *COLUMNS[channel]]
         if channel == "records":
             there = {name for _, name, *_ in db.execute("PRAGMA table_info(records)")}
-            for name, kind in self._fields.items():
+            for name, kind in (COLUMNS[channel] | self._fields).items():
                 if name not in there:
                     db.execute(f"ALTER TABLE records ADD COLUMN {_column(name, kind)}")
             columns += self._fields
