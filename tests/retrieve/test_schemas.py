@@ -267,17 +267,21 @@ def test_columns_have_the_types_of_the_schema_whatever_the_pages_hold(site: Site
 
 
 def test_pages_that_say_they_are_not_there_are_marked_and_counted(site: Site, tmp_path: Path) -> None:
-    site.link("/", "/gone", "/second", "/real")
+    site.link("/", "/gone", "/second", "/third", "/fourth", "/real")
     site.set("/gone", "<title>Lamps</title><h1>Page not found</h1><p>Sorry, it is not here.</p>")
     site.set("/second", "<title>Lamps</title><h2>Sorry, we couldn't find that page</h2><p>Try the search.</p>")
+    site.set("/third", "<title>Lampes</title><h1>Cette page n&rsquo;existe pas</h1>")
+    site.set("/fourth", "<title>Lamps</title><h1>Page <b>not</b>&#32;found</h1>")
     site.set("/real", f"<title>How lamps are found</title><h1>404 lamps</h1><p>{'They burn all night. ' * 90}</p>")
     told = comity("crawl", site.url("/"), "-o", "out", "--delay", "0", *ALLOW, cwd=tmp_path)
-    assert "soft 404                       2" in told.stdout
+    assert "soft 404                       4" in told.stdout
     pages = [json.loads(line) for line in (tmp_path / "out" / "pages.jsonl").read_text().splitlines()]
     marked = {page["url"].removeprefix(site.url("")): page["soft_404"] for page in pages}
     assert marked == {
         "/": None,
         "/gone": "It says «Page not found», though its status says that it was found.",
         "/second": "It says «couldn't find», though its status says that it was found.",
+        "/third": "It says «page n’existe pas», though its status says that it was found.",
+        "/fourth": "It says «Page not found», though its status says that it was found.",
         "/real": None,
     }

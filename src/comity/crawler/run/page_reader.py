@@ -4,11 +4,13 @@ It reads what came, asks for nothing and writes nothing: what came of the page i
 """
 
 import asyncio
+import re
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
+from html import unescape
 from typing import Any, Final
 
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -32,6 +34,7 @@ from comity.signals.soft_404 import gone
 
 SMALL: Final = 8 * 1024  # bytes that take as long to read as a page takes however small it is
 LARGE: Final = 64 * 1024  # bytes of a page that takes some tenths of a millisecond to read
+_TAG: Final = re.compile("<[^<>]*>")
 HUGE: Final = 512 * 1024  # bytes of a page that is read in another thread: some milliseconds
 
 
@@ -49,6 +52,11 @@ def read_meta(response: Response, read: Page | None, *, agent: str) -> RobotsMet
     tags = response.header_values("X-Robots-Tag")
     metas = read.metas if read is not None else ()
     return read_robots_meta(tags, metas, agent=agent) if tags or metas else NO_META
+
+
+def _text_of(markup: str) -> str:
+    """What headings say, as they are written on the page."""
+    return unescape(_TAG.sub(" ", markup)) if "<" in markup else ""
 
 
 def says_not_found(response: Response, read: Page) -> str | None:
@@ -159,7 +167,7 @@ class Reader:
             make = partial(fingerprint_of, shown.body, read.encoding)
             fingerprint = await loop.run_in_executor(self._executor, make)
         soft_404 = None
-        if read is not None and gone(f"{read.title or ''} {read.headings}") is not None:
+        if read is not None and gone(" ".join(f"{read.title or ''} {_text_of(read.headings)}".split())) is not None:
             soft_404 = await loop.run_in_executor(self._executor, says_not_found, shown, read)
         ahead = None
         if self._read_ahead is not None and (reading := self._read_ahead(shown)) is not None:
