@@ -125,8 +125,8 @@ class Rendered:
 
 
 class Reader:
-    """Reads the pages of one crawl. `executor` is for what takes long and needs nothing of the crawl's, `read_ahead` the
-    sink's.
+    """Reads the pages of one crawl. `executor` is for what takes long and needs nothing of the crawl's, `read_ahead`
+    is the sink's.
     """
 
     def __init__(self, given: Given, executor: Executor, read_ahead: ReadAhead | None) -> None:
