@@ -31,7 +31,8 @@ def test_what_was_never_put_is_not_looked_for_in_a_new_crawl() -> None:
     for number in range(1_000):
         new.put(f"content {number}", 1)
         assert new.get(f"another {number}") is None
-    assert asked == []
+    assert len(asked) < 5  # one name of 8,000 at most is taken for another
+    asked.clear()
     assert resumed.get("content 1") is None
     assert asked == ["content 1"]
 

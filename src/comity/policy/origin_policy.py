@@ -5,6 +5,7 @@ What does not depend on the URL (delay, evidence, the verdict of a file that cou
 
 from dataclasses import fields
 from datetime import UTC, datetime
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +35,11 @@ HOPELESS: Final = DAY
 """Seconds between two requests; who asks for more wants none."""
 _OF_RESULT: Final = attrgetter(*(each.name for each in fields(Source)))
 LAST_DAY: Final = 253_402_300_799.0  # Unix time of the end of the year 9999
+
+
+@lru_cache(1024)  # a rule decides about many URLs
+def _cited(line: int, text: str) -> RuleCited:
+    return RuleCited(line, cut(text))
 
 
 class OriginPolicy:
@@ -135,7 +141,7 @@ class OriginPolicy:
             assert self._robots is not None
             allowed, decider, why = self._answer(self._robots, url)
             if decider is not None:
-                rule = made(RuleCited, decider.line, cut(decider.text))
+                rule = _cited(decider.line, decider.text)
             blocked = not allowed
             explicit = decider is not None and decider.pattern != ""
             verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")

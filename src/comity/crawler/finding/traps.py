@@ -308,12 +308,10 @@ def _shape_trap(url: str, settings: "CrawlSettings") -> Trap | None:
     max_length, max_segments = settings.max_url_length, settings.max_path_segments
     if max_length is not None and len(url) > max_length:
         return Trap("long-url", f"it is {len(url)} characters long; the limit is {max_length}")
-    start = url.index("/", url.index("//") + 2) + 1
-    end = url.find("?", start)
-    path = url[start:end] if end >= 0 else url[start:]
-    if path.count("/") < MOST_REPEATS:
+    if url.count("/") < MOST_REPEATS + 3:  # of which three stand before the path
         return None
-    segments = [segment for segment in path.split("/") if segment]
+    path = url.partition("?")[0]
+    segments = [segment for segment in path.split("/")[3:] if segment]
     if max_segments is not None and len(segments) > max_segments:
         return Trap("deep-path", f"its path has {len(segments)} segments; the limit is {max_segments}")
     return _repetition(segments[:_MOST_LOOKED_AT])

@@ -184,7 +184,7 @@ class Book:
             self.stats.body_bytes += len(outcome.answer.body)
             self._collector.tally.page(outcome.entry.depth, outcome.shown.content_type)
             assert record is not None
-            counters = *counters, *(counter for counter, name in COUNTED_PAGES if record[name] not in (None, False))
+            counters = *counters, *[counter for counter, name in COUNTED_PAGES if record[name] not in (None, False)]
         if page is not None:
             unsaved.pages.append(page)
         for counter in counters:

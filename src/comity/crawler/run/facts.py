@@ -13,17 +13,12 @@ class Names:
         self._bits = bytearray(SIZE // 8)
 
     def add(self, name: str) -> None:
-        number, bits = hash(name), self._bits
-        bits[number % SIZE >> 3] |= 1 << (number & 7)
-        number >>= 24
-        bits[number % SIZE >> 3] |= 1 << (number & 7)
+        place = hash(name) % SIZE
+        self._bits[place >> 3] |= 1 << (place & 7)
 
     def __contains__(self, name: str) -> bool:
-        number, bits = hash(name), self._bits
-        if not bits[number % SIZE >> 3] >> (number & 7) & 1:  # most are not there, and the first place says so
-            return False
-        number >>= 24
-        return bool(bits[number % SIZE >> 3] >> (number & 7) & 1)
+        place = hash(name) % SIZE
+        return bool(self._bits[place >> 3] >> (place & 7) & 1)
 
 
 class Facts:

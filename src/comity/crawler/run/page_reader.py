@@ -148,8 +148,8 @@ class Reader:
         if size < HUGE:  # answers of many hosts may come at the same moment
             await self._slices.take(size + SMALL)
         shown = response if rendered is None else rendered.shown(response)
-        read_it = partial(read_response, response) if rendered is None else partial(rendered.read, response)
-        read = read_it() if size < HUGE else await loop.run_in_executor(self._executor, read_it)
+        read_it = read_response if rendered is None else rendered.read
+        read = read_it(response) if size < HUGE else await loop.run_in_executor(self._executor, read_it, response)
         meta = read_meta(response, read, agent=self._agent)
         expanded = self._plugins.expand(shown)
         named = plugins.following(read, expanded, response.url)

@@ -91,12 +91,12 @@ class Scheduler:
     def is_full(self, now: float) -> bool:
         """Whether no fetch may be started now. Slow hosts hold up nobody: what takes long, or goes to a host that
         failed before, counts only towards the connections that there may be."""
-        resting = self._fetcher.resting
-        while self._quick and (oldest := next(iter(self._quick.items())))[1] < now - SLOW:
-            del self._quick[oldest[0]]
+        quick, resting = self._quick, self._fetcher.resting
+        while quick and quick[oldest := next(iter(quick))] < now - SLOW:
+            del quick[oldest]
         if len(self.beside) > 1:
             return self._is_full_beside(now)
-        return len(self._quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= self._most
+        return len(quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= self._most
 
     def _is_full_beside(self, now: float) -> bool:
         """The same where others share what there may be: each that is at work has as large a part."""
