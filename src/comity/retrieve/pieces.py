@@ -423,13 +423,7 @@ _Unit = tuple[int, int, str, str]
 class _Cutter:
     """Cuts one page."""
 
-    def __init__(
-        self,
-        page: _Markdown,
-        most: int,
-        count: Callable[[str], int],
-        known: Pieces,
-    ) -> None:
+    def __init__(self, page: _Markdown, most: int, count: Callable[[str], int], known: Pieces) -> None:
         self._page_starts = known.page_starts
         self._page = page
         self._text = page.text

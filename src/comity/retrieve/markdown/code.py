@@ -5,6 +5,7 @@ buttons that copy.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final
 
 from comity.retrieve.page.tree import Node, Text, Tree, is_block
@@ -40,6 +41,7 @@ _MOST_TOOLS: Final = 3  # on one side of a piece of code
 _MOST_PARTS: Final = 20
 _LONGEST_LABEL: Final = 40
 _TOOLS: Final = frozenset("div span button header label small".split())
+_PARAGRAPHS: Final = frozenset("p div td li dd section article blockquote figure".split())
 _AROUND: Final = ("body", "main", "article", "section", "td", "li", "blockquote")
 
 
@@ -171,24 +173,15 @@ def _label(node: Node) -> tuple[str, bool] | None:
 
 def _take_lines(code: Node) -> None:
     """Code that is all of its paragraph and has lines is a block."""
-    child, around = code, code.parent
-    while around is not None:
-        if around.name == "pre" or not all(each is child or _is_blank(each) for each in around.children):
+    for child, around in pairwise(code.around()):
+        others = (each for each in around.children if each is not child)
+        if around.name == "pre" or any(isinstance(each, Node) or each.text.strip() for each in others):
             return
         if is_block(around):
             break
-        child, around = around, around.parent
-    if around is None or around.name not in (
-        "p",
-        "div",
-        "td",
-        "li",
-        "dd",
-        "section",
-        "article",
-        "blockquote",
-        "figure",
-    ):
+    else:
+        return
+    if around.name not in _PARAGRAPHS:
         return
     code.name = "pre"
     code.apart = True
@@ -197,10 +190,6 @@ def _take_lines(code: Node) -> None:
             each.text = each.text.lstrip(" \t\r\n")
     for each in code.around()[1:]:
         each.blocky = True
-
-
-def _is_blank(each: Node | Text) -> bool:
-    return isinstance(each, Text) and not each.text.strip()
 
 
 def language(pre: Node) -> str:

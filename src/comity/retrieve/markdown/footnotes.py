@@ -45,36 +45,32 @@ class Footnotes:
         if not self.marks:
             return
         of_text = {id(piece): block for block in blocks for piece in block.texts}
-        used = set()
-        for node, number in self.marks.items():
-            if any(of_text[key].kept for key in _texts(node) if key in of_text):
-                used.add(number)
+
+        def of(node: Node) -> list[Block]:
+            texts = (id(piece) for each in (node, *node.below()) for piece in each.children if isinstance(piece, Text))
+            return [of_text[key] for key in texts if key in of_text]
+
+        used = {number for node, number in self.marks.items() if any(block.kept for block in of(node))}
         for node, number in self.notes.items():
-            if number in used:
-                for key in _texts(node):
-                    if key in of_text:
-                        of_text[key].kept = True
-
-
-def _texts(node: Node) -> list[int]:
-    return [id(piece) for each in (node, *node.below()) for piece in each.children if isinstance(piece, Text)]
+            for block in of(node) if number in used else ():
+                block.kept = True
 
 
 def found(tree: Tree, url: str) -> Footnotes:
     """The notes of a page served at `url`, numbered as they are first referred to."""
     notes = Footnotes()
-    numbers: dict[Node, int] = {}
-    _fill(notes, numbers, tree, url)
+    _fill(notes, tree, url)
     for node in (*tree.holding(_INLINE, ("span",)), *tree.all("d-footnote")):
         if node.name == "d-footnote" or any(each in _INLINE for each in node.attributes.get("class", "").split()):
-            notes.inline[node] = len(numbers) + len(notes.inline) + 1
+            notes.inline[node] = len(notes.notes) + len(notes.inline) + 1
             for mark in node.below("sup", "span"):
                 mark.skipped |= not _LATEXML_MARKS.isdisjoint(mark.attributes.get("class", "").split())
     return notes
 
 
-def _fill(notes: Footnotes, numbers: dict[Node, int], tree: Tree, url: str) -> None:
+def _fill(notes: Footnotes, tree: Tree, url: str) -> None:
     """The notes that links refer to."""
+    numbers = notes.notes
     anchors = tree.named.get("a", ())[: _MOST * 10]
     stated = ((node, href) for node in anchors if "#" in (href := node.attributes.get("href", "")))
     hrefs = ((node, href.removeprefix(url)) for node, href in stated)
@@ -106,7 +102,6 @@ def _fill(notes: Footnotes, numbers: dict[Node, int], tree: Tree, url: str) -> N
         notes.marks[mark] = numbers[note]
         named[_identity(mark)] = mark
         referring.update(mark.around()[1:])
-    notes.notes = numbers
     for note in numbers:
         for link in note.below("a"):
             back = link.attributes.get("href", "").removeprefix(url)

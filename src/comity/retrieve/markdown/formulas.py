@@ -69,9 +69,7 @@ def marked(tree: Tree) -> None:
             _become(tree, node, _source(node, node), display=node.attributes.get("display") == "block")
     for node in [*tree.named.get("img", ())]:
         if not _IMAGE.isdisjoint(node.attributes.get("class", "").split()) and (said := node.attributes.get("alt", "")):
-            _become(
-                tree, node, said.removeprefix("{\\displaystyle").removesuffix("}") if "displaystyle" in said else said
-            )
+            _become(tree, node, _bare(said))
     for table in tree.holding(("ltx_eqn_table",), ("table",)):
         for row in table.below("tr"):
             _become_row(tree, row)
@@ -159,10 +157,12 @@ def _source(math: Node, shown: Node) -> str:
     if said and len(said) <= _LONGEST:
         visible = "".join(_shown(shown)).lower()
         if all(word.lower() in visible for word in _WORD.findall(_COMMAND.sub(" ", said))):
-            return (
-                said.removeprefix("{\\displaystyle").removesuffix("}") if said.startswith("{\\displaystyle") else said
-            )
+            return _bare(said)
     return _tex(math)
+
+
+def _bare(tex: str) -> str:
+    return tex.removeprefix("{\\displaystyle").removesuffix("}") if tex.startswith("{\\displaystyle") else tex
 
 
 def _shown(node: Node) -> Iterator[str]:

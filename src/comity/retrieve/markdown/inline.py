@@ -18,6 +18,7 @@ _EMPHASIS: Final = re.compile("\x1c([bis])([^\x1c\x1d]*)\x1d[bis]")
 _NO_END: Final = re.compile("\x1d([bis])\x1c\\1")
 _SIGNS_FIRST: Final = re.compile(r"(?:\\[^\w\s]|[^\w\s\\`*\[\]<&!~$])+")
 _SIGNS_LAST: Final = re.compile(r"(?:\\[^\w\s]|[^\w\s\\`*\[\]>~$])+$")
+_LINE_ENDS: Final = re.compile("\n+")
 _SPACE: Final = re.compile(r"[^\S\xa0]+")
 _NO_BREAK: Final = re.compile(r"(?<!\s)\s*\xa0\s*")
 _MARKUP: Final = re.compile(
@@ -42,21 +43,10 @@ def escaped(text: str) -> str:
 
 def line_breaks(text: str) -> str:
     """A run of text with its white space joined and its breaks as lines of their own; empty lines make a paragraph."""
-    lines = [_spaced(line).strip() for line in text.split(BREAK)]
-    while lines and not lines[-1]:
-        lines.pop()
-    while lines and not lines[0]:
-        lines.pop(0)
-    if len(lines) == 1:
-        return lines[0]
-    kept: list[str] = []
-    for number, line in enumerate(lines):
-        if line:
-            follows = number + 1 < len(lines) and lines[number + 1]
-            kept.append(line + ("  " if follows else ""))
-        elif kept and kept[-1]:
-            kept.append("")
-    return "\n".join(kept)
+    if BREAK not in text:
+        return _spaced(text).strip()
+    lines = "\n".join([_spaced(line).strip() for line in text.split(BREAK)])
+    return _LINE_ENDS.sub(lambda match: "  \n" if len(match[0]) == 1 else "\n\n", lines.strip("\n"))
 
 
 def _marked(match: re.Match[str]) -> str:

@@ -84,14 +84,11 @@ def written(tree: Tree, base: urls.Base, notes: Footnotes, *, without: set[Node]
         ExtractionFailed: the deadline has passed.
     """
     writer = Writer(base, notes, without, deadline, url)
-    blocks: list[Block] = []
     top = tree.first("body") or tree.root
-    writer.container(top, blocks)
-    if top.words:  # what is content was chosen
-        while blocks and _LINKED_IMAGES.fullmatch(blocks[0][1]):
-            del blocks[0]
-        while blocks and _LINKED_IMAGES.fullmatch(blocks[-1][1]):
-            del blocks[-1]
+    blocks = writer.container(top, [])
+    for end in (0, -1) if top.words else ():  # what is content was chosen
+        while blocks and _LINKED_IMAGES.fullmatch(blocks[end][1]):
+            del blocks[end]
     writer.inline_notes(blocks)
     text = joined(blocks)
     return text + "\n" if text else ""
@@ -109,11 +106,9 @@ def joined(blocks: Iterable[Block], *, tight: bool = False) -> str:
     for kind, text in blocks:
         if kind == "rule" and (not parts or before == "rule"):
             continue
-        if kind == before == "list":  # another bullet begins another list (CommonMark, 5.3)
-            text = _BULLET.sub(lambda match: f"{match[1]})" if match[1] else "*", text) if not other else text
-            other = not other
-        else:
-            other = False
+        other = kind == before == "list" and not other  # another bullet begins another list (CommonMark, 5.3)
+        if other:
+            text = _BULLET.sub(lambda match: f"{match[1]})" if match[1] else "*", text)
         if parts:
             parts.append("\n" if tight and kind == "list" and before == "text" else "\n\n")
         parts.append(text)
@@ -148,8 +143,8 @@ class Writer:
             "hr": lambda _, out: out.append(("rule", "---")),
         }
 
-    def container(self, node: Node, out: list[Block]) -> None:
-        """The blocks of an element's content."""
+    def container(self, node: Node, out: list[Block]) -> list[Block]:
+        """The blocks of an element's content, added to `out`."""
         run: list[str] = []
         piece: Text
         child: Node
@@ -175,6 +170,7 @@ class Writer:
             else:
                 self.inline(child, run, frozenset())
         self._flush(run, out)
+        return out
 
     def block(self, node: Node, out: list[Block]) -> None:
         """One block-level element."""
@@ -238,9 +234,7 @@ class Writer:
 
     def text_of(self, node: Node) -> str:
         """An element's content on one line, for a heading or a cell."""
-        parts: list[Block] = []
-        self.container(node, parts)
-        return " ".join(text.replace("  \n", " ").replace("\n", " ") for _, text in parts)
+        return " ".join(text.replace("  \n", " ").replace("\n", " ") for _, text in self.container(node, []))
 
     def is_left_out(self, node: Node) -> bool:
         """Whether nothing of it is written."""
@@ -381,20 +375,15 @@ class Writer:
                 self._note(node, out, self._notes.inline[node])
 
     def _note(self, node: Node, out: list[Block], number: int = 0) -> None:
-        blocks: list[Block] = []
-        self.container(node, blocks)
-        text = _NOTE_LABEL.sub("", joined(blocks)).strip()
+        text = _NOTE_LABEL.sub("", joined(self.container(node, []))).strip()
         if text:
             out.append(("note", f"[^{number or self._notes.notes[node]}]: {indented(text, '    ')}"))
 
     def _quote(self, node: Node, out: list[Block]) -> None:
-        blocks: list[Block] = []
-        deep = self._indent >= _DEEPEST_INDENT
         self._indent += 1
-        self.container(node, blocks)
+        text = joined(self.container(node, []))
         self._indent -= 1
-        text = joined(blocks)
-        if text and not deep:
+        if text and self._indent < _DEEPEST_INDENT:
             text = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
         if text:
             out.append(("quote", text))
@@ -496,37 +485,28 @@ class Writer:
 
     def _image(self, node: Node) -> str:
         attributes = node.attributes
-        if not self._belongs(node):
-            return ""
         sources = [_first_of(attributes[name]) for name in _LAZY if name in attributes]
         shown = attributes.get("src", "")
-        if shown and not _is_placeholder(shown):
-            sources.append(shown)
-        else:
+        if not shown or _is_placeholder(shown):
             around = node.parent.elements() if node.parent is not None and node.parent.name == "picture" else []
             choices = [each.attributes for each in (node, *around)]
             sources += [_first_of(each["srcset"]) for each in choices if "srcset" in each]
-            sources.append(shown)
-        for source in sources:
-            if source and source.lstrip()[:5].lower() != "data:" and (target := self.reference(source)) is not None:
-                return f"![{words_of(attributes.get('alt', '')).strip()}]({target})"
-        return ""
+        target = self._first(node, [*sources, shown])
+        return f"![{words_of(attributes.get('alt', '')).strip()}]({target})" if target else ""
 
     def _medium(self, node: Node) -> str:
-        if not self._belongs(node):
-            return ""
-        sources = [node.attributes.get("src", "")]
-        sources += [each.attributes.get("src", "") for each in node.below("source")]
-        for source in sources:
-            if source and (target := self.reference(source)) is not None:
-                label = node.attributes.get("title") or node.attributes.get("aria-label") or node.name
-                return f"[{words_of(label).strip()}]({target})"
-        return ""
+        attributes = node.attributes
+        target = self._first(node, [each.attributes.get("src", "") for each in (node, *node.below("source"))])
+        label = attributes.get("title") or attributes.get("aria-label") or node.name
+        return f"[{words_of(label).strip()}]({target})" if target else ""
 
-    def _belongs(self, node: Node) -> bool:
-        """Whether the text around an image, as far as there is any, is kept."""
+    def _first(self, node: Node, sources: list[str]) -> str | None:
+        """The first address of an image or a medium, where the text around it, as far as there is any, is kept."""
         around = next((each for each in node.around() if each.words), None)
-        return around is None or around.kept_words * 2 >= around.words
+        if around is not None and around.kept_words * 2 < around.words:
+            return None
+        found = (self.reference(each) for each in sources if each and each.lstrip()[:5].lower() != "data:")
+        return next(filter(None, found), None)
 
 
 def _destination(reference: str) -> str:

@@ -5,6 +5,7 @@ the blocks in it.
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import Any, Final
 
 from comity.retrieve.markdown.code import NUMBERS
@@ -19,16 +20,7 @@ _LONGEST_CELL: Final = 2_000
 _MOST_CODE_LINES: Final = 30
 _NO_CELL: Final = frozenset(("table", "h1", "h2", "h3", "hr", "article", "section", "form"))
 _ENDS: Final = re.compile(r"[ \t]*\n\s*")
-
-
-_PARTS: Final = {
-    "rowgroup": "tbody",
-    "row": "tr",
-    "cell": "td",
-    "gridcell": "td",
-    "columnheader": "th",
-    "rowheader": "th",
-}
+_PARTS: Final = dict(zip("row cell gridcell columnheader rowheader".split(), "tr td td th th".split(), strict=True))
 
 
 def _part(node: Node) -> str:
@@ -40,16 +32,15 @@ def _part(node: Node) -> str:
 def write(writer: Writer, table: Node, out: list[tuple[str, str]]) -> None:
     """Add a table's blocks to `out`."""
     head, rows, captions = _rows(table, writer)
-    if table.name != "table" and _is_layout(table, head + rows):
-        writer.container(table, out)
-        return
+    layout = _is_layout(table, head + rows)
+    if layout and table.name != "table":
+        captions = [table]
     for caption in captions:
         writer.container(caption, out)
-    if _is_layout(table, head + rows):
-        for row in head + rows:
-            for cell in row:
-                if not NUMBERS.search(cell.attributes.get("class", "")):
-                    writer.container(cell, out)
+    if layout:
+        for cell in chain.from_iterable(head + rows if table.name == "table" else ()):
+            if not NUMBERS.search(cell.attributes.get("class", "")):
+                writer.container(cell, out)
         return
     lines = _grid(writer, head + rows)
     if not any(any(line) for line in lines):
@@ -134,9 +125,7 @@ def _grid(writer: Writer, rows: list[list[Node]]) -> list[list[str]]:
 def _cell(writer: Writer, cell: Node) -> str:
     """One cell on one line: code keeps its lines and indentation as code of its own, with `<br>` between them."""
     parts: list[str] = []
-    blocks: list[tuple[str, str]] = []
-    writer.container(cell, blocks)
-    for kind, text in blocks:
+    for kind, text in writer.container(cell, []):
         if kind == "code":
             lines = text.split("\n")[1:-1]
             text = "<br>".join(_code(line) for line in lines)

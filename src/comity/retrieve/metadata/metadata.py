@@ -97,9 +97,7 @@ def _metas(tree: Tree) -> dict[str, str]:
     metas: dict[str, str] = {}
     for node in tree.named.get("meta", ())[:1000]:
         attributes = node.attributes
-        name = (
-            (attributes.get("property") or attributes.get("name") or attributes.get("itemprop") or "").strip().lower()
-        )
+        name = next(filter(None, map(attributes.get, ("property", "name", "itemprop"))), "").strip().lower()
         value = plain(attributes.get("content", ""))
         if name and value and name not in metas:
             metas[name] = value

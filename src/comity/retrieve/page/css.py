@@ -42,19 +42,11 @@ _HSL: Final = re.compile(r"hsla?\(\s*(-?\d{1,4})(?:deg)?[\s,]+(\d{1,3})%?[\s,]+(
 _NO_ALPHA: Final = re.compile(
     r"transparent|#[0-9a-f]{3}0|#[0-9a-f]{6}00|(?:rgb|hsl)a?\([^()]*[,/]\s*(?:0*\.?0+%?)\s*\)"
 )
-_NAMED: Final[dict[str, Colour]] = {
-    "white": (255, 255, 255),
-    "black": (0, 0, 0),
-    "red": (255, 0, 0),
-    "green": (0, 128, 0),
-    "blue": (0, 0, 255),
-    "yellow": (255, 255, 0),
-    "gray": (128, 128, 128),
-    "grey": (128, 128, 128),
-    "silver": (192, 192, 192),
-    "snow": (255, 250, 250),
-    "ivory": (255, 255, 240),
-}
+_NAMED: Final = dict(
+    each.split("=")
+    for each in "white=#fff black=#000 red=#f00 green=#008000 blue=#00f yellow=#ff0 gray=#808080 grey=#808080"
+    " silver=#c0c0c0 snow=#fffafa ivory=#fffff0".split()
+)
 _ALIKE: Final = 12  # of 255, in each of red, green and blue: nobody tells them apart
 _KEYWORDS: Final = {
     "display": re.compile(
@@ -196,10 +188,7 @@ def colour(words: str) -> Colour | None:
         hue, saturation, light = (int(match[number]) for number in (1, 2, 3))
         red, green, blue = hls_to_rgb(hue % 360 / 360, min(light, 100) / 100, min(saturation, 100) / 100)
         return round(red * 255), round(green * 255), round(blue * 255)
-    for word in words.split():
-        if word in _NAMED:
-            return _NAMED[word]
-    return None
+    return next((colour(_NAMED[word]) for word in words.split() if word in _NAMED), None)
 
 
 def _unescaped(match: re.Match[str]) -> str:

@@ -13,21 +13,7 @@ from typing import Final, Literal
 from comity.retrieve.page import css, hiding_rules, sheets, unseen
 from comity.retrieve.page.tree import HIDING, POINTING, Node, Text, Tree
 
-HidingKind = Literal[
-    "hidden_attribute",
-    "aria_hidden",
-    "display_none",
-    "visibility_hidden",
-    "font_size_zero",
-    "transparent",
-    "same_colour",
-    "off_screen",
-    "clipped",
-    "instructing_comment",
-    "zero_width",
-    "bidi_control",
-    "tag_characters",
-]
+HidingKind = Literal["hidden_attribute", "aria_hidden", css.Hiding, "instructing_comment", unseen.Kind]
 
 MAX_FOUND: Final = 100
 """Places reported of one page."""

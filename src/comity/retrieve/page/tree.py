@@ -32,19 +32,9 @@ _BLOCKS: Final = frozenset(
 _INLINE: Final = frozenset("amp-img amp-anim lite-youtube math-renderer d-math d-cite d-footnote".split())
 """Elements of pages' own that stand in a sentence."""
 _UNREAD: Final = frozenset(("template", "iframe", "object", "embed", "svg", "canvas", "map"))
-SKIPPED: Final = _UNREAD | {
-    "script",
-    "style",
-    "noscript",
-    "noframes",
-    "noembed",
-    "head",
-    "math",
-    "select",
-    "textarea",
-    "option",
-    "datalist",
-}
+SKIPPED: Final = _UNREAD.union(
+    "script style noscript noframes noembed head math select textarea option datalist".split()
+)
 """Elements whose text is not the page's."""
 HIDING: Final = frozenset(("style", "hidden", "aria-hidden", "popover", "color"))
 POINTING: Final = frozenset(("aria-controls", "data-target", "data-bs-target", "data-toggle-target", "aria-owns"))
