@@ -24,18 +24,13 @@ TO_READ_PDF: Final = "to read PDF: pip install 'comity[pdf]'"
 _ANY: Final = ("", "text/html", "application/octet-stream", "binary/octet-stream", "application/x-pdf")
 
 
-_HEADER: Final = 1445
-"""Octets of a body that say whether it is text (WHATWG MIME Sniffing, 5.2)."""
+_HEADER: Final = 1445  # octets of a body that say whether it is text (WHATWG MIME Sniffing, 5.2)
 _NO_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _BOMS: Final = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 
 
 def form_of(body: bytes, content_type: str) -> Form | None:
-    """What a body is; None for what is no text to be read, also where it is said to be plain text.
-
-    Args:
-        content_type: the header, with its charset.
-    """
+    """What a body is, by its header too; None for what is no text to be read, also where it is said to be text."""
     media_type, _, parameters = content_type.lower().partition(";")
     media_type = media_type.strip()
     if not media_type and body[:1024].lstrip().lower().startswith((b"<!doctype html", b"<html")):
@@ -83,11 +78,7 @@ def read_body(
 
 
 def judgement_of(body: bytes, url: str, content_type: str, *, encoding: str | None = None) -> Judgement | None:
-    """What a body is, as `read_body` says it: a page, nothing without its scripts, "not found"; None where that gives
-    None. What is no HTML is a page.
-
-    Args:
-        content_type, encoding: as of `read_body`.
+    """What a body is, as `read_body` says it: a page, a shell, "not found"; None where that gives None.
 
     Raises:
         ExtractionFailed: it is built to exhaust a parser.

@@ -19,8 +19,7 @@ from comity.errors import ExtractionFailed
 from comity.retrieve.markdown.inline import heading_end, line_starts, words_of
 
 MAX_PAGES: Final = 1000
-MAX_TEXT: Final = 4 * 1024 * 1024
-"""Characters of text."""
+MAX_TEXT: Final = 4 * 1024 * 1024  # characters of text
 SECONDS: Final = 30
 MEMORY: Final = 1536 * 1024 * 1024
 """Bytes of address space that the process may have, where the system knows such a bound."""

@@ -204,10 +204,8 @@ def _counting(tokenizer: Tokenizer | None) -> Callable[[str], int]:
 
 
 def ids_of_headings(tree: Tree) -> tuple[tuple[str, str], ...]:
-    """Letters and digits of each heading that can be linked to, and the id to do so, in the page's order.
-
-    The id is the heading's own, that of an anchor in it or right before it, or of the section that it begins.
-    """
+    """Letters and digits of each heading that can be linked to, and the id to do so: its own, that of an anchor in it
+    or right before it, or of the section that it begins. In the page's order."""
     named = ((node, _id_of(node)) for node in tree.headings if not inside(node, HEADINGS))
     return tuple((_letters(node.text()), name) for node, name in named if name)
 
@@ -332,9 +330,8 @@ class _Markdown:
         return " ".join(self.plain(content, exact=False).replace("\0", " ").split())
 
     def plain(self, content: str, *, exact: bool = True) -> str:
-        """The text of a run, without markup; NUL where an image stands and, if it is to be exact, where Markdown says
-        something else than the page, and marks around links.
-        """
+        """The text of a run, without markup; NUL for images and, where it is to be exact, for what Markdown says
+        otherwise than the page, and marks around links."""
         parts: list[str] = []
         for token in self.inline(content[:_LONGEST]):
             if token.type in ("text", "code_inline"):
@@ -476,7 +473,7 @@ class _Cutter:
         for unit in units:
             text = self._text[unit[0] : unit[1]]
             size += self._count(text)
-            may_end = not (blank or text.isspace() or self._only_headings(group))
+            may_end = not (blank or text.isspace() or all(start in self._headings for start, _, _, _ in group))
             if may_end and self._is_too_long([*group, unit], size):
                 yield self._chunk(group, path, name)
                 group, size = [], self._count(text)
@@ -487,9 +484,6 @@ class _Cutter:
 
     def _is_too_long(self, group: Sequence[_Unit], about: int) -> bool:
         return about > 1.2 * self._most or (about > 0.7 * self._most and self._count(self._written(group)) > self._most)
-
-    def _only_headings(self, group: Sequence[_Unit]) -> bool:
-        return all(start in self._headings for start, _, _, _ in group)
 
     def _units(self, block: _Block) -> Iterator[_Unit]:
         """The parts that a block is cut into, as large as may be."""
@@ -602,7 +596,7 @@ class _Cutter:
         place = quote(name, safe="") if name else ""
         if not chosen:
             return f"{self._url}#{place}" if place else self._url
-        return f"{self._url}#{place}:~:text={_directive(chosen)}"
+        return f"{self._url}#{place}:~:text={quote(' '.join(chosen), safe='').replace('-', '%2D')}"
 
     def _words(self, run: _Run, start: int, end: int) -> Iterator[list[str]]:
         """The words of a run that lie in a chunk, as far as they stand on the page one after the other."""
@@ -643,7 +637,3 @@ class _Cutter:
 
 def _is_joined(before: str, after: str) -> bool:
     return before in _ONWARDS or after in "\u200dำຳ" or unicodedata.category(after).startswith("M")
-
-
-def _directive(words: Sequence[str]) -> str:
-    return quote(" ".join(words), safe="").replace("-", "%2D")

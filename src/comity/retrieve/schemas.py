@@ -33,8 +33,7 @@ _IN_WORDS: Final = frozenset(
     " var wbr".split()
 )
 """Elements that divide no word. `sup` does: in `$12<sup>99</sup>` it is no more of the same number."""
-MOST_ITEMS: Final = 10_000
-"""Records of a page."""
+MOST_ITEMS: Final = 10_000  # records of a page
 _LONGEST_INTEGER: Final = 20  # characters of what a column of integers can hold, with a sign
 _KEYS: Final = frozenset(("css", "attribute", "type", "list", "optional"))
 
@@ -194,9 +193,8 @@ def _text(node: Any, attribute: str | None) -> str | None:
 
 
 def _decimal(text: str) -> tuple[str, str] | None:
-    """The first number, as its whole part with a sign and its decimals: of `1,299.50`, `1.299,50` and `1 299,5` alike.
-    One separator before three figures groups; what is no number (`1.2.3`, `12.05.2024`) is none.
-    """
+    """The first number, as its whole part with a sign and its decimals, as `1,299.50`, `1.299,50` and `1 299,5`; None
+    of `1.2.3`. One separator before three figures groups."""
     match = _NUMBER.search(text)
     if match is None:
         return None

@@ -15,8 +15,7 @@ NUMBERS: Final = re.compile(
     r"|(?<![\w-])(?:lnt?|gutter)(?![\w-])"
 )
 """Classes of elements that hold numbers of lines."""
-LINES: Final = re.compile(r"(?:^|[\s-])line(?=\s|$)")
-"""Classes of elements that hold a line each."""
+LINES: Final = re.compile(r"(?:^|[\s-])line(?=\s|$)")  # classes of elements that hold a line each
 _LANGUAGE: Final = re.compile(r"[A-Za-z0-9+#]{1,20}")
 _STATED: Final = re.compile(
     r"(?:language|lang|highlight-source|highlight-text|highlight|mw-highlight-lang|ltx_lst_language_|brush:)-?"
@@ -64,9 +63,7 @@ def marked(tree: Tree) -> None:
 
 
 def _take_table(table: Node) -> Node | None:
-    """A table of numbers of lines and lines is one piece of code; a difference has two columns of numbers, and what
-    each line is as an attribute.
-    """
+    """Have a table of numbers (a difference has two columns of them) and lines be one piece of code."""
     rows: list[Node] = []
     for part in table.elements():
         if part.name != "colgroup":
@@ -108,9 +105,7 @@ def is_number(node: Node) -> bool:
 
 
 def _drop_tools(pre: Node, places: _Places) -> None:
-    """Skip the buttons that copy code, the labels of its language and the numbers of its lines, around it and at its
-    ends.
-    """
+    """Skip the buttons that copy code, the labels of its language and the numbers of its lines beside and in it."""
     for each in pre.elements()[:2] + pre.elements()[-1:]:
         each.skipped |= each.name in _TOOLS and each.name != "span" and _label(each) == ("", True)
     child, around = pre, pre.parent
@@ -193,9 +188,7 @@ def _take_lines(code: Node) -> None:
 
 
 def language(pre: Node) -> str:
-    """The language that a `pre`, the `code` in it or what stands around them name: `language-python`, `hljs python`,
-    `brush: python`, `data-lang`.
-    """
+    """The language that a `pre`, the `code` in it or what is around them names: `hljs python`, `brush: python`."""
     inner = next((child for child in pre.elements() if child.name in ("code", "pre")), None)
     if inner is not None and inner.name == "pre":  # a book's example that can be run stands in two
         inner = next((child for child in inner.elements() if child.name == "code"), inner)

@@ -64,9 +64,8 @@ def wrapped(text: str, mark: str) -> str:
 
 
 def settled(text: str) -> str:
-    """Text with its marks of emphasis. Marks between a sign and a letter are none (CommonMark, 6.2): there the signs
-    stand outside of the emphasis, and where markup is in the way there is none.
-    """
+    """Text with its marks of emphasis. Between a sign and a letter they are none (CommonMark, 6.2): there the signs
+    stand outside, and where markup is in the way there is no emphasis."""
     if "\x1c" not in text:
         return text
     return _EMPHASIS.sub(_emphasised, _NO_END.sub("", text))
@@ -99,9 +98,7 @@ def _is_letter(char: str) -> bool:
 
 
 def shifted(name: str, text: str, before: str) -> str:
-    """An exponent or an index in characters of its own: `10<sup>6</sup>` is not 106. `before`: the character that it
-    stands behind.
-    """
+    """An exponent or an index in characters of its own (`10<sup>6</sup>` is not 106), behind the character `before`."""
     core = text.strip()
     if not core or "](" in core or not before.strip():
         return text
@@ -159,9 +156,8 @@ def heading_end(text: str) -> str:
 
 
 def words_of(text: str) -> str:
-    """Text with its white space joined, in which nothing is markup. A gap that is wider than a space stays one no-break
-    space: who looks for words in a browser does not find them across it.
-    """
+    """Text with its white space joined, in which nothing is markup. A gap wider than a space stays one no-break space:
+    who looks for words in a browser does not find them across it."""
     if "\xa0" in text:
         text = _NO_BREAK.sub(_gap, text)
     text = _spaced(text)

@@ -72,16 +72,10 @@ _ENDS_DESTINATION: Final = re.compile(r"[ ()<>\n\r\t\\|]")
 
 
 def written(tree: Tree, base: urls.Base, notes: Footnotes, *, without: set[Node], deadline: float, url: str) -> str:
-    """Markdown of a page.
-
-    Args:
-        base: where relative references start.
-        notes: the page's footnotes.
-        without: elements that are left out; so is text whose block is not kept.
-        deadline: when work stops, by this thread's processor time: a busy machine makes no page hostile.
+    """Markdown of a page but for the elements `without`; relative references start at `base`.
 
     Raises:
-        ExtractionFailed: the deadline has passed.
+        ExtractionFailed: this thread has worked until the deadline: a busy machine makes no page hostile.
     """
     writer = Writer(base, notes, without, deadline, url)
     top = tree.first("body") or tree.root
@@ -454,8 +448,9 @@ class Writer:
         if not label or target is None:
             run.append(words)
             return
-        if label[:2] == "![" and label[-1] == ")" and _SHARING.match(target) and _is_chosen(node):
-            return
+        is_image = label[:2] == "![" and label[-1] == ")"
+        if is_image and _SHARING.match(target) and node.words == 0 and node.around()[-1].words > 0:
+            return  # of what was chosen as the main content
         label = label.replace(BREAK, " ")
         lead = " " if words[:1] == " " else ""
         trail = " " if words[-1:] == " " else ""
@@ -511,11 +506,6 @@ class Writer:
 
 def _destination(reference: str) -> str:
     return reference.translate(_IN_DESTINATION) if _ENDS_DESTINATION.search(reference) else reference
-
-
-def _is_chosen(node: Node) -> bool:
-    """Whether an element without text stands in a page of which the main content was chosen."""
-    return node.words == 0 and node.around()[-1].words > 0
 
 
 def _all_link(node: Node) -> Node | None:

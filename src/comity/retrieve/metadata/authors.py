@@ -76,11 +76,7 @@ _OTHER_TYPES: Final = frozenset(("WebPage", "Recipe", "Review"))
 
 
 def author(page: Page, about: Sequence[Piece]) -> Field | None:
-    """The author; the site itself, or its organization, only where no person is named.
-
-    Args:
-        about: the texts about the heading.
-    """
+    """The author, by the texts about the heading too; the site or its organization only where no person is named."""
     publishers = {page.site.value.lower()} if page.site is not None else set()
     for entry in page.data:
         publisher = entry.get("publisher")

@@ -34,22 +34,15 @@ _IN_SCRIPT: Final = re.compile(r"\"(?:datePublished|dateCreated|pub_date)\"\s*:\
 _TIMES: Final = re.compile("-.*(?:time|date)|(?:time|date).*-")  # elements of a site's own
 _BESIDE: Final = {"nav", "aside", "footer"}
 _YEAR: Final = re.compile(r"(?:19[89]|20[0-4]|25[3-9])\d|[٢۲२๒][٠۰०๐]")
-_LONGEST: Final = 60
-"""Characters of a text that says when, and little else."""
-_MOST: Final = 200_000
-"""Characters of a page in which a day is looked for."""
+_LONGEST: Final = 60  # characters of a text that says when, and little else
+_MOST: Final = 200_000  # characters of a page in which a day is looked for
 _OF_OTHERS: Final = re.compile(r"(?<![a-z-])(?:comments?|related|recommend\w*|teasers?)(?![a-z])", re.IGNORECASE)
 _PARTS: Final = re.compile(r"\s*[|•·–—»]\s*|\s+-\s+")
 
 
 def published(page: Page, about: Sequence[Piece], changed: Field | None) -> Field | None:
-    """The day that the surest source states. What only machines are told gives way to an earlier day that readers see
-    about the heading, and a day to the one beside it in the address, which is the same in another time zone.
-
-    Args:
-        about: the texts about the heading.
-        changed: when the page says that it was changed last.
-    """
+    """The day that the surest source states, else that of the last change. What only machines are told gives way to an
+    earlier day in the texts about the heading, and a day to the one beside it in the address (another time zone)."""
     in_url = _IN_URL.search(urlsplit(page.url).path.lower())
     parts = [each for each in in_url.groups() if each] if in_url else []
     of_url = page.day("-".join(parts)) or page.day(" ".join(parts[::-1]))

@@ -13,18 +13,12 @@ from typing import Any, Final
 
 from comity.retrieve.page.tree import Tree
 
-MAX_SCRIPTS: Final = 20
-"""`script` elements of a page that are read."""
-MAX_SIZE: Final = 512 * 1024
-"""Characters of one that are read; a longer one is passed over, for its JSON has no end."""
-MAX_OBJECTS: Final = 500
-"""Objects of a page that are looked at."""
-MAX_ENTITIES: Final = 20
-"""Objects that are reported."""
-MAX_VALUE: Final = 2_000
-"""Characters kept of one value."""
-MAX_VALUES: Final = 100
-"""Values kept of one field."""
+MAX_SCRIPTS: Final = 20  # `script` elements of a page that are read
+MAX_SIZE: Final = 512 * 1024  # characters of one that are read; a longer one is passed over, for its JSON has no end
+MAX_OBJECTS: Final = 500  # objects of a page that are looked at
+MAX_ENTITIES: Final = 20  # objects that are reported
+MAX_VALUE: Final = 2_000  # characters kept of one value
+MAX_VALUES: Final = 100  # values kept of one field
 
 ARTICLES: Final = frozenset(
     "Article NewsArticle BlogPosting TechArticle ScholarlyArticle Report Blog LiveBlogPosting ReportageNewsArticle"
@@ -49,8 +43,7 @@ _FIELDS: Final = {
     "FAQ": "",
 }
 _TAG: Final = re.compile(r"<[^<>]*>")
-_NEEDLESS: Final = re.compile(r",(?=\s*[\]}])")
-"""A comma before an end, as those who write data by hand leave it."""
+_NEEDLESS: Final = re.compile(r",(?=\s*[\]}])")  # a comma before an end, as those who write data by hand leave it
 _CONTROL: Final = re.compile("[\x00-\x1f]")
 
 Object = Mapping[str, Any]
@@ -58,9 +51,7 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One object: `Article`, `Product`, `Recipe`, `Event` or `FAQ`, and its fields; a field with more values has a
-    tuple of them, and of a FAQ the questions are names and the answers values.
-    """
+    """`Article`, `Product`, `Recipe`, `Event` or `FAQ` (its questions are the fields); several values are a tuple."""
 
     type: str
     fields: Mapping[str, str | tuple[str, ...]]
@@ -100,9 +91,8 @@ def _loaded(text: str) -> Any:
 def types(entry: Object) -> list[str]:
     """The types of an object, without schema.org's address."""
     stated = entry.get("@type", "")
-    return [
-        str(each).rpartition("/")[2].rpartition(":")[2] for each in (stated if isinstance(stated, list) else [stated])
-    ]
+    every = stated if isinstance(stated, list) else [stated]
+    return [str(each).rpartition("/")[2].rpartition(":")[2] for each in every]
 
 
 def of_types(found: Iterable[Object], wanted: Set[str]) -> list[Object]:

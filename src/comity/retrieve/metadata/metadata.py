@@ -22,8 +22,7 @@ from comity.retrieve.page.tree import Node, Tree, ordered
 
 _LETTERS: Final = re.compile(r"[^\W\d_]")
 _ABOUT_PAGE: Final = frozenset(("WebPage", "Product", "Recipe", "Event", "ItemPage", "AboutPage", "CollectionPage"))
-_FEWEST_LETTERS: Final = 80
-"""Of a text whose language can be told."""
+_FEWEST_LETTERS: Final = 80  # of a text whose language can be told
 _MOST_KEYWORDS: Final = 50
 _MOST_CRUMBS: Final = 20
 
@@ -61,8 +60,7 @@ class Metadata:
     breadcrumbs: tuple[str, ...] = ()
 
 
-NOTHING: Final = Metadata()
-"""Of a page that says nothing about itself."""
+NOTHING: Final = Metadata()  # of a page that says nothing about itself
 
 
 def read(tree: Tree, base: urls.Base, url: str, hidden: set[Node]) -> Metadata:

@@ -12,11 +12,9 @@ from comity.retrieve.metadata.days import day_of
 from comity.retrieve.metadata.json_ld import Object, plain
 from comity.retrieve.page.tree import Node, Text, Tree
 
-MAX_FIELD: Final = 500
-"""Characters kept of a field."""
+MAX_FIELD: Final = 500  # characters kept of a field
 _BEFORE: Final = 250
-_AFTER: Final = 500
-"""Characters about a heading that are looked at."""
+_AFTER: Final = 500  # characters about a heading that are looked at
 _MOST_NODES: Final = 300
 _PASSED: Final = frozenset(("nav", "aside", "footer", "figure", "blockquote", "form"))
 

@@ -20,8 +20,7 @@ _SEPARATOR: Final = re.compile(r"\s+[|\-–—·•»›:~]{1,2}\s+|\s*[|»›]\
 _BAR: Final = re.compile(r"\s+[|»·•]\s+|\s*\|\s*")
 _GLYPHS: Final = re.compile("^[¶§#\\s]+|(?:\\s*[¶§#\u200b-\u200f\u2060\ufeff\ue000-\uf8ff\U0001f517]+)+$")
 """What stands at the end of a heading for people to copy its address, and letters of icon fonts."""
-_COUNT: Final = re.compile(r"^\(\d+\+?\)\s+")
-"""How many messages a visitor has."""
+_COUNT: Final = re.compile(r"^\(\d+\+?\)\s+")  # how many messages a visitor has
 _HOME: Final = frozenset(("home", "homepage", "index", "startseite", "accueil", "inicio", "welcome"))
 _NO_WORD: Final = re.compile(r"\W+")
 _WORD: Final = re.compile(r"\w+")

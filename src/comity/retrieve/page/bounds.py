@@ -20,22 +20,14 @@ from comity.errors import ExtractionFailed
 if not cython.compiled:  # compiled, it comes from the .pxd file
     from operator import getitem as char_at
 
-MAX_SOURCE = 16 * 1024 * 1024
-"""Characters of a page that are looked at."""
-MAX_HTML = 4 * 1024 * 1024
-"""Characters of a page that are read, its scripts not counted."""
-MAX_TAGS = 500_000
-"""Tags of a page that are read."""
-MAX_ATTRIBUTES = 1_000
-"""Attributes of one tag; a page with more is refused."""
-MAX_OPEN = 1_500
-"""Elements that may be open at once before the page is cut; people's pages reach some fifty."""
-MAX_FORMATTING = 12
-"""Formatting elements (`b`, `font`) that may be left open; tags of more are dropped."""
-MAX_SHAPES = 5_000
-"""Tags that close themselves inside of drawings; more are dropped."""
-MAX_OPTIONS = 5_000
-"""Options of a page; if there are more, all of their tags are dropped: a choice is no content."""
+MAX_SOURCE = 16 * 1024 * 1024  # characters of a page that are looked at
+MAX_HTML = 4 * 1024 * 1024  # characters of a page that are read, its scripts not counted
+MAX_TAGS = 500_000  # tags of a page that are read
+MAX_ATTRIBUTES = 1_000  # attributes of one tag; a page with more is refused
+MAX_OPEN = 1_500  # elements that may be open at once before the page is cut; people's pages reach some fifty
+MAX_FORMATTING = 12  # formatting elements (`b`, `font`) that may be left open; tags of more are dropped
+MAX_SHAPES = 5_000  # tags that close themselves inside of drawings; more are dropped
+MAX_OPTIONS = 5_000  # options of a page; if there are more, all of their tags are dropped: a choice is no content
 
 _ATTRIBUTE = r"""[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>]*+))?+"""
 _NAME = re.compile(r"[^\s/>]*+")
@@ -179,12 +171,7 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
 
 @cython.cfunc
 def _counted(still: _Open, known: cython.int, slash: cython.bint, closed: cython.bint) -> cython.bint:
-    """Count a tag among what is open; whether it stays.
-
-    Args:
-        slash: whether it is an end tag.
-        closed: whether it ends with a slash, which closes it in a drawing.
-    """
+    """Count a tag (an end tag: `slash`) among what is open; whether it stays. In a drawing, a slash closes it."""
     if known & _BREAKS_OUT:
         still.drawings = 0
     if known & _FLAT:

@@ -14,10 +14,8 @@ Hiding = Literal[
 ]
 Colour = tuple[int, int, int]
 
-MAX_STYLE: Final = 4096
-"""Characters read of one style attribute or one rule's declarations."""
-OFF_SCREEN: Final = 999.0
-"""Pixels to the left or above from which text is off the screen."""
+MAX_STYLE: Final = 4096  # characters read of one style attribute or one rule's declarations
+OFF_SCREEN: Final = 999.0  # pixels to the left or above from which text is off the screen
 _FAR: Final = 9_000.0
 """Pixels in any direction from which it is, where pages move what they show: slides stand beside each other."""
 
@@ -88,9 +86,8 @@ PROPERTIES: Final = frozenset(_MAY)
 
 
 def declarations(style: str) -> dict[str, str]:
-    """Property to value, both lower case. Of several the last counts, and one that is important before all others; what
-    no browser takes for a value does not count.
-    """
+    """Property to value, both lower case. Of several the last counts, an important one before others, and nothing that
+    no browser takes for a value."""
     if not style:
         return {}
     text = style[:MAX_STYLE]

@@ -15,12 +15,9 @@ from comity.retrieve.page.tree import HIDING, POINTING, Node, Text, Tree
 
 HidingKind = Literal["hidden_attribute", "aria_hidden", css.Hiding, "instructing_comment", unseen.Kind]
 
-MAX_FOUND: Final = 100
-"""Places reported of one page."""
-_MOST_LOOKED_AT: Final = 500_000
-"""Rules of a page that its elements are held against; what is beyond is not looked at."""
-EXCERPT: Final = 200
-"""Characters quoted of each."""
+MAX_FOUND: Final = 100  # places reported of one page
+_MOST_LOOKED_AT: Final = 500_000  # rules of a page that its elements are held against; what is beyond is not looked at
+EXCERPT: Final = 200  # characters quoted of each
 
 _SENTENCES: Final[dict[HidingKind, str]] = {
     "hidden_attribute": "An element with the hidden attribute holds text.",

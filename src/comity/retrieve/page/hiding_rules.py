@@ -9,10 +9,8 @@ from typing import Final
 from comity.retrieve.page import css, sheets
 from comity.retrieve.page.css import Hiding
 
-MAX_SHEET: Final = 256 * 1024
-"""Characters read of a page's style elements."""
-MAX_SELECTORS: Final = 5_000
-"""Selectors of a page's hiding rules that are read."""
+MAX_SHEET: Final = 256 * 1024  # characters read of a page's style elements
+MAX_SELECTORS: Final = 5_000  # selectors of a page's hiding rules that are read
 
 _MARKS: Final = re.compile(
     r"([#.][\w-]+)|\[\s*([\w-]+)[^\]]*\]|:(?:is|where)\(|(::?[\w-]+(?:\([^()]*\))?)|[\w-]+|\*|\)|,"
@@ -21,9 +19,8 @@ _MARKS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selector:
-    """The last compound of a selector: what an element must be called, carry and have; and the compounds before it,
-    each of which an element around must fit. Of equals there is one.
-    """
+    """The last compound of a selector, and those before it, each of which an element around must fit. Of equals there
+    is one."""
 
     name: str
     marks: frozenset[str]

@@ -112,7 +112,7 @@ def _show_images(tree: Tree) -> None:
     if not tree.named.get("noscript"):
         return
     for node in tree.all("img", "amp-img"):
-        around = _noscript(node)
+        around = next((each for each in node.around()[1:5] if each.name == "noscript" and each.skipped), None)
         if around is not None:
             without.append((node, around))
             continue
@@ -133,8 +133,3 @@ def _show_images(tree: Tree) -> None:
         if not around.text().strip():
             around.name = "span"
             around.skipped = False
-
-
-def _noscript(node: Node) -> Node | None:
-    """The element for pages without scripts that is not far around an image."""
-    return next((each for each in node.around()[1:5] if each.name == "noscript" and each.skipped), None)

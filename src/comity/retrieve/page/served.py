@@ -87,9 +87,7 @@ class Seen:
 
 @dataclass(slots=True)
 class _Piece:
-    """A part of the text: `text`, `code`, `tag`, `comment` (also what else is no content), `raw` (an element whose
-    content is no HTML).
-    """
+    """`text`, `code`, `tag`, `comment` (also what else is no content) or `raw`, whose content is no HTML."""
 
     kind: str
     start: int
@@ -129,9 +127,7 @@ def seen(markdown: str, url: str = "") -> Seen:
 
 
 def _unshown(kind: str, text: str) -> Iterator[str]:
-    """What no renderer shows of a piece: comments, and definitions and titles of links, which are written as comments
-    too (`[//]: # (...)`).
-    """
+    """What no renderer shows: comments, definitions and titles of links (`[//]: # (...)` is a comment too)."""
     if kind == "comment":
         yield text.removeprefix("<!--")
     elif kind == "text" and "]" in text:
@@ -259,9 +255,8 @@ class _Cutter:
             self.found.append(_Piece(kind, start, end, name))
 
     def paragraph(self, start: int, end: int) -> None:
-        """What stands between blank lines. Spans of code count where all of them end in their line and no tag holds a
-        backtick: else it depends on where blocks end.
-        """
+        """What stands between blank lines. Spans of code count where each ends in its line and no tag holds a backtick:
+        else it depends on where blocks end."""
         mark = len(self.found)
         if self.text.find("<", start, end) < 0:
             self.add("text", start, end)
@@ -270,11 +265,8 @@ class _Cutter:
             self.inline(start, end, code=False)
 
     def inline(self, start: int, end: int, *, html: bool = False, code: bool = True) -> int:
-        """Cut a paragraph or, where `html`, a block of HTML, in which what is open goes on behind its end.
-
-        Returns:
-            Where it ends; -1 where it is not certain what is code.
-        """
+        """Cut a paragraph or, where `html`, a block of HTML, in which what is open goes on behind its end. Gives where
+        it ends; -1 where it is not certain what is code."""
         text = self.text
         spans = {} if html or not code else _spans(text, start, end)
         if spans is None:

@@ -21,9 +21,8 @@ _TOGETHER: Final = (css.HIDES, css.CLIPS | css.LEAVES_NO_ROOM, css.NAMES_VALUE |
 
 
 def rules(sheet: str) -> list[tuple[str, str]]:
-    """What stands before and between the braces of each innermost rule that may hide something, those in conditions
-    that may not hold left out; in time linear in the sheet's length.
-    """
+    """What stands before and between the braces of each innermost rule that may hide something, but for those in
+    conditions that may not hold."""
     found: list[tuple[str, str]] = []
     at: cython.Py_ssize_t
     start: cython.Py_ssize_t = 0  # behind the last brace

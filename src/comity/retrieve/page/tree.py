@@ -18,10 +18,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from comity.retrieve.page import bounds
 
-MAX_DEPTH: Final = 128
-"""Levels of nesting that are read; what is deeper is cut off."""
-MAX_NODES: Final = 300_000
-"""Elements that are read: a parser may make more of them than there are tags."""
+MAX_DEPTH: Final = 128  # levels of nesting that are read; what is deeper is cut off
+MAX_NODES: Final = 300_000  # elements that are read: a parser may make more of them than there are tags
 
 _MOST_NODES = cython.declare(cython.Py_ssize_t, MAX_NODES)
 _BLOCKS: Final = frozenset(
@@ -63,10 +61,8 @@ _LEAST_NOSCRIPT: Final = 400
 
 
 class Text:
-    """A piece of text; `kept`: whether it is content, as white space between blocks always is.
-
-    It refers to nothing but its text, so that Python's collector of cycles need not look at it.
-    """
+    """A piece of text; `kept`: whether it is content, as white space between blocks always is. It refers to nothing, so
+    that Python's collector of cycles need not look at it."""
 
     __slots__ = ("kept", "text")
 
@@ -76,9 +72,7 @@ class Text:
 
 
 class Sort:
-    """What the elements of one name have in common, and those of the page; also its texts and comments, whose names
-    begin with a hyphen.
-    """
+    """What the elements of one name have in common, and those of the page; also texts and comments (`-text`)."""
 
     __slots__ = tuple("apart dialog element heading name nodes skipped text textless unread word".split())
 
@@ -163,29 +157,17 @@ def ordered(nodes: Iterable[Node], names: Sequence[str]) -> list[Node]:
 
 
 class Tree:
-    """A page: its root, its elements by name in the page's order, its comments, and whether a limit cut it; `styled`:
-    the elements with an attribute that may hide them; `pointing`: those that name what a click shows; `stating`: those
-    with microdata; `by_class` and `by_id`: those with an attribute of that value; `unread`: formulas and drawings, of
-    which only the text is known.
-    """
+    """A page: its elements by name, in its order, those that may be hidden (`styled`), that name what a click shows
+    (`pointing`), with microdata (`stating`), and `unread`: formulas and drawings, of which only the text is known."""
 
     def __init__(self, html: str) -> None:
         top = Sort("html")
         self.root = _element(top, {}, None)
         top.nodes.append(self.root)
-        self.named: dict[str, list[Node]] = {"html": top.nodes}
-        self.comments: list[str] = []
-        self.styled: list[Node] = []
-        self.pointing: list[Node] = []
-        self.stating: list[Node] = []
-        self.headings: list[Node] = []
-        self.by_class: dict[str, list[Node]] = {}
-        self.by_id: dict[str, list[Node]] = {}
-        self._lower: list[str] = []  # all classes, all ids
-        self.unread: list[tuple[Node, str]] = []
+        self._clear()
+        self.named["html"] = top.nodes
         self._drawn = "<text" in html
         self.truncated = False
-        self._sorts: dict[int, Sort] = {}
         self._placed: dict[int, list[Any]] = {}  # what stands in shadow trees and slots, the last first
         self._moved: set[int] = set()  # what stands in slots
         self._texts: list[str] = []
@@ -205,6 +187,19 @@ class Tree:
                 node.apart = True
                 node.skipped = False
 
+    def _clear(self) -> None:
+        self.named: dict[str, list[Node]] = {}
+        self.comments: list[str] = []
+        self.styled: list[Node] = []
+        self.pointing: list[Node] = []
+        self.stating: list[Node] = []
+        self.headings: list[Node] = []
+        self.by_class: dict[str, list[Node]] = {}
+        self.by_id: dict[str, list[Node]] = {}
+        self._lower: list[str] = []  # all classes, all ids
+        self.unread: list[tuple[Node, str]] = []
+        self._sorts: dict[int, Sort] = {}
+
     def all(self, *names: str) -> Iterator[Node]:
         """The elements of these names."""
         return (node for name in names for node in self.named.get(name, ()))
@@ -216,9 +211,7 @@ class Tree:
         return self._texts[0] if self._texts else ""
 
     def holding(self, parts: Sequence[str], names: Sequence[str]) -> list[Node]:
-        """The elements of these names whose class or id holds one of these parts in lower case; by name, then in the
-        page's order.
-        """
+        """The elements of these names whose class or id holds one of these parts in lower case; by name, in order."""
         found: set[Node] = set()
         if not self._lower:
             self._lower = ["\n".join(index).lower() for index in (self.by_class, self.by_id)]
@@ -245,14 +238,7 @@ class Tree:
             children = node.children
             node.children = []
             stack.extend([child for child in children if type(child) is Node])
-        self.named = {}
-        self.styled = []
-        self.pointing = []
-        self.stating = []
-        self.headings = []
-        self.by_class = {}
-        self.by_id = {}
-        self._sorts = {}
+        self._clear()
 
     def _open_shadows(self, source: Any) -> None:
         """Have shadow trees (`<template shadowrootmode>`) stand where a browser shows them, and what is beside them in
