@@ -359,25 +359,21 @@ class _Markdown:
         for block in self.top.blocks:
             if block.kind == "heading_open":
                 title = self.words(titles.get(block.start, ""))
-                name, letters = None, _letters(title)
-                for number in range(place, len(ids)):
-                    if ids[number][0] == letters:
-                        name, place = ids[number][1], number + 1
-                        break
-                yield block, title, name
+                letters = _letters(title)
+                found = next((number for number in range(place, len(ids)) if ids[number][0] == letters), None)
+                place = place if found is None else found + 1
+                yield block, title, None if found is None else ids[found][1]
 
     def sections(self, ids: Sequence[tuple[str, str]]) -> tuple[Section, ...]:
-        found = list(self.headings(ids))
-        made: list[list[Section]] = [[] for _ in range(8)]  # by level, those whose end is not known to be above
+        made: list[Section] = []  # those that are in no other yet, the last first
         end = [len(self.text)] * 8
-        for block, title, name in reversed(found):  # from the end on, what stands below is there already
-            below = tuple(sorted((each for list_ in made[block.level + 1 :] for each in list_), key=lambda s: s.start))
-            for list_ in made[block.level + 1 :]:
-                list_.clear()
-            section = Section(block.level, title, name, block.start, end[block.level], below)
+        for block, title, name in reversed(list(self.headings(ids))):  # what stands below one is there already
+            below: list[Section] = []
+            while made and made[-1].level > block.level:
+                below.append(made.pop())
+            made.append(Section(block.level, title, name, block.start, end[block.level], tuple(below)))
             end[block.level :] = [block.start] * (8 - block.level)
-            made[block.level].append(section)
-        return tuple(sorted((each for list_ in made for each in list_), key=lambda each: each.start))
+        return tuple(reversed(made))
 
     def references(self, kind: str, attribute: str, make: Callable[[str, str, int], Any]) -> Iterator[Any]:
         for run in self.runs:
@@ -501,18 +497,13 @@ class _Cutter:
             head = self._text[start : rows[1].start if len(rows) > 1 else end]
             yield start, start + len(head), "", ""
             yield from ((row.start, end if row is rows[-1] else row.end, head, "") for row in rows[1:])
-        elif block.kind == "fence":
+        elif block.kind in ("fence", "code_block", "html_block"):
             lines = self._text[start:end].splitlines(keepends=True)
-            opening = _FENCE.search(lines[0])
+            opening = _FENCE.search(lines[0]) if block.kind == "fence" else None
             fence, close = (opening[0].rstrip(), opening[1]) if opening else ("", "")
             at = start
             for line in lines:
                 yield at, at + len(line), f"{fence}\n" if at > start and fence else "", close
-                at += len(line)
-        elif block.kind in ("code_block", "html_block"):
-            at = start
-            for line in self._text[start:end].splitlines(keepends=True):
-                yield at, at + len(line), "", ""
                 at += len(line)
         else:
             yield from self._sentences(start, end)

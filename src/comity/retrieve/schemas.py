@@ -159,10 +159,7 @@ class Schema:
                 )
                 continue
             values = [value for each in texts if each and (value := TYPES[field.type](each, page)) is not None]
-            if field.list:
-                record[field.name] = values
-            else:
-                record[field.name] = values[0] if values else None
+            record[field.name] = values if field.list else values[0] if values else None
             if not values and not field.optional:
                 if not nodes:
                     return record, f"{field.name}: nothing matches {field.css!r}"

@@ -17,7 +17,7 @@ from comity import urls
 from comity.retrieve.metadata import authors, dates, json_ld, microdata, titles
 from comity.retrieve.metadata.days import says_days_first
 from comity.retrieve.metadata.json_ld import Entity, Object, plain
-from comity.retrieve.metadata.page import Field, Page, field
+from comity.retrieve.metadata.page import Field, Page, Source, field
 from comity.retrieve.page.tree import Node, Tree, ordered
 
 _LETTERS: Final = re.compile(r"[^\W\d_]")
@@ -105,12 +105,9 @@ def _metas(tree: Tree) -> dict[str, str]:
 
 
 def _site_name(metas: dict[str, str], found: list[Object]) -> Field | None:
-    if name := metas.get("og:site_name") or metas.get("application-name"):
-        return field(name, "meta")
-    for entry in json_ld.of_types(found, {"WebSite"}):
-        if name := next(json_ld.words(entry.get("name")), ""):
-            return field(name, "json-ld")
-    return None
+    stated = (name for entry in json_ld.of_types(found, {"WebSite"}) for name in json_ld.words(entry.get("name")))
+    name = metas.get("og:site_name") or metas.get("application-name") or ""
+    return field(name, "meta") or field(next(stated, ""), "json-ld")
 
 
 def _language(tree: Tree, metas: dict[str, str]) -> Field | None:
@@ -203,11 +200,10 @@ def _leaves(node: Node) -> Iterator[Node]:
 
 
 def _canonical(tree: Tree, metas: dict[str, str], base: urls.Base) -> Field | None:
-    for node in tree.named.get("link", ())[:1000]:
-        if "canonical" in node.attributes.get("rel", "").lower().split():
-            target = base.join(node.attributes.get("href", "")[:8192])
-            if target is not None:
-                return Field(target, "link")
-    stated = metas.get("og:url")
-    target = base.join(stated[:8192]) if stated else None
-    return Field(target, "meta") if target is not None else None
+    links = [node.attributes for node in tree.named.get("link", ())[:1000]]
+    named = [each.get("href", "") for each in links if "canonical" in each.get("rel", "").lower().split()]
+    stated: list[tuple[str, Source]] = [(each, "link") for each in named]
+    if "og:url" in metas:
+        stated.append((metas["og:url"], "meta"))
+    targets = ((base.join(reference[:8192]), source) for reference, source in stated)
+    return next((Field(target, source) for target, source in targets if target is not None), None)
