@@ -1,20 +1,21 @@
 """HTML to Markdown, ours beside other libraries: time, what is kept and what is not.
 
-    python benchmarks/extraction.py web [--corpus FOLDER] [--pages N] [--folds FOLDER]   real pages of all kinds
-    python benchmarks/extraction.py titles [--corpus FOLDER] [--pages N]                 what a page is called
+    python benchmarks/extraction.py web [--corpus FOLDERS] [--pages N] [--folds FOLDER]   real pages of all kinds
+    python benchmarks/extraction.py titles [--corpus FOLDERS] [--pages N]                 what a page is called
     python benchmarks/extraction.py documentation [--pages N]            Python's documentation, with its sources
     python benchmarks/extraction.py hostile                              pages made to exhaust a parser
 
-Of the web, the measure is the F1 of words (`\\w+`, lower case, as multisets; Markdown without its markup) by type of
-page, beside the score's rank correlation with it, metadata, and pages taken for none. The trees that comity ships are
-fitted to these very pages, so its figure as shipped flatters; with the folds that extraction_model.py --folds wrote,
-each page is also read by trees that saw none of its domain: that is the figure to compare others by. Of the
-documentation it is which words, lines of code and headings of the sources arrive, and how many of ten strings of
-navigation come along.
+Of the web, the measure is the F1 of words (lower case, as multisets, of scripts without spaces characters; Markdown
+without its markup) by folder, type and language of page and of a fifth of the domains alone (by their hash), beside the
+score's rank correlation with it, metadata, and pages taken for none. The trees that comity ships are fitted to these
+very pages, so its figure as shipped flatters; with the folds that extraction_model.py --folds wrote, each page is also
+read by trees that saw none of its domain: that is the figure to compare others by. Of the documentation it is which
+words, lines of code and headings of the sources arrive, and how many of ten strings of navigation come along.
 """
 
 import argparse
 import gzip
+import hashlib
 import html
 import json
 import random
@@ -26,10 +27,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 PLACE = "https://docs.example/page"
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "pages"
-TYPES = ("article", "forum", "product", "collection", "listing", "documentation", "service")
+LANGUAGES = {
+    "English": "en",
+    "German": "de",
+    "French": "fr",
+    "other European": "bg cs da el es fi hr hu it lv nl no pl pt ro ru sv tr uk",
+    "Chinese, Japanese": "zh ja",
+    "Thai, Burmese": "th my",
+    "Arabic, Persian": "ar fa",
+    "lorem ipsum": "la",
+}
 ROOT = Path("/usr/share/doc/python3.11/html")
 NAVIGATION = (
     "Previous topic",
@@ -134,6 +145,7 @@ def title_of_readability(page: str, url: str) -> str:
     return Document(page).short_title()
 
 
+Row = dict[str, Any]
 Library = Callable[..., str]
 TITLES: tuple[Library, ...] = (
     title_of_ours,
@@ -147,7 +159,8 @@ OTHERS_OF_THE_WEB: tuple[Library, ...] = (trafilatura, rs_trafilatura, readabili
 # Markdown's markup: images go, of links the label stays, and what escapes is no word.
 IMAGE = re.compile(r"!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)")
 LINK = re.compile(r"\[((?:[^\[\]\\]|\\.)*)\]\([^()]*\)")
-ANY_WORD = re.compile(r"\w+")
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+ANY_WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
 
 
 def words(markdown: str) -> Counter[str]:
@@ -164,29 +177,29 @@ def agreement(found: Counter[str], wanted: Counter[str]) -> float:
 class Tally:
     """What a library made of the pages."""
 
+    name: str
     f1: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     precision: list[float] = field(default_factory=list)
     recall: list[float] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     refused: int = 0
 
-    def add(self, kind: str, found: Counter[str], wanted: Counter[str]) -> float:
+    def add(self, row: Row, text: str) -> float:
+        found, wanted = words(text), row["words"]
         common = sum((found & wanted).values())
         here = agreement(found, wanted)
-        self.f1[kind].append(here)
+        for group in row["groups"]:
+            self.f1[group].append(here)
         self.precision.append(common / sum(found.values()) if found else float(not wanted))
         self.recall.append(common / sum(wanted.values()) if wanted else 1.0)
         return here
 
-    def line(self, name: str) -> str:
-        every = [value for values in self.f1.values() for value in values]
-        figures = [statistics.mean(each) for each in (every, self.precision, self.recall)]
-        kinds = [statistics.mean(self.f1[kind]) if self.f1[kind] else 0 for kind in TYPES]
+    def line(self) -> str:
+        figures = [statistics.mean(each) for each in (self.f1["all"], self.precision, self.recall)]
         median, mean, longest = (f(self.times or [0]) * 1e3 for f in (statistics.median, statistics.mean, max))
         return (
-            f"{name:21} {figures[0]:.3f} {figures[1]:9.3f} {figures[2]:6.3f} {self.refused:7} "
-            + " ".join(f"{each:7.3f}" for each in kinds)
-            + f" {median:7.1f} {mean:6.1f} {longest:7.0f}"
+            f"{self.name:21} {figures[0]:.3f} {figures[1]:9.3f} {figures[2]:6.3f} {self.refused:7} "
+            f" {median:7.1f} {mean:6.1f} {longest:7.0f}"
         )
 
 
@@ -205,32 +218,55 @@ def ranks(values: list[float]) -> list[float]:
     return found
 
 
-def rows_of(corpus: Path, limit: int) -> list[dict[str, Any]]:
-    lines = gzip.decompress((corpus / "truth.jsonl.gz").read_bytes()).decode().split("\n")
-    rows: list[dict[str, Any]] = [json.loads(line) for line in lines if line]
+def rows_of(corpora: list[Path], limit: int) -> list[Row]:
+    rows: list[Row] = []
+    for corpus in corpora:
+        for line in gzip.decompress((corpus / "truth.jsonl.gz").read_bytes()).decode().rstrip("\n").split("\n"):
+            row = json.loads(line)
+            rows.append(row | {"folder": corpus, "domain": domain_of(row)})
     return random.Random(1).sample(rows, limit) if limit < len(rows) else rows
 
 
-def html_of(corpus: Path, row: dict[str, Any]) -> bytes:
-    return gzip.decompress((corpus / "html" / f"{row['id']}.html.gz").read_bytes())
+def domain_of(row: Row) -> str:
+    domain: str = urlsplit(row["url"] or "").netloc.removeprefix("www.") or row["id"]
+    return domain
 
 
-def web(corpus: Path, limit: int, folds: Path | None, only: str) -> None:
-    rows = rows_of(corpus, limit)
-    wanted = {row["id"]: words(row["content"]) for row in rows}
-    print(f"{len(rows)} pages; F1 of words, its precision and recall, F1 by type; ms of processor time a page")
-    kinds = " ".join(f"{name:>7.7}" for name in TYPES)
-    print(f"{'':21} {'F1':5} precision recall refused {kinds}  median   mean longest", flush=True)
+def html_of(row: Row) -> bytes:
+    return gzip.decompress((row["folder"] / "html" / f"{row['id']}.html.gz").read_bytes())
+
+
+def groups_of(row: Row) -> set[str]:
+    """The groups of pages that a page is one of: by folder, in that by type and by a hash of the domain; by language."""
+    from py3langid import classify, set_languages
+
+    set_languages(" ".join(LANGUAGES.values()).split())
+    told = classify(row["content"])[0] if row["content"] else ""
+    language = next((name for name, codes in LANGUAGES.items() if told in codes.split()), "no words")
+    folder = row["folder"].name
+    groups = {"all", folder, f"{folder}, {row['type']}", language}
+    if int(hashlib.sha256(row["domain"].encode()).hexdigest(), 16) % 5 == 0:
+        groups.add(f"{folder}, a fifth aside")
+    return groups
+
+
+def web(corpora: list[Path], limit: int, folds: Path | None, only: str) -> None:
+    rows = rows_of(corpora, limit)
+    for row in rows:
+        row["words"], row["groups"] = words(row["content"]), groups_of(row)
+    print(f"{len(rows)} pages; F1 of words, its precision and recall; ms of processor time a page")
+    print(f"{'':21} {'F1':5} precision recall refused  median   mean longest", flush=True)
+    tallies = []
     if folds is not None and only in ("", "unseen"):
-        unseen(corpus, rows, wanted, folds)
+        tallies.append(unseen(rows, folds))
     if only in ("", "ours"):
-        judged(corpus, rows, wanted)
+        tallies.append(judged(rows))
     for convert in installed(OTHERS_OF_THE_WEB):
         if only not in ("", convert.__name__):
             continue
-        tally = Tally()
+        tallies.append(tally := Tally(convert.__name__))
         for row in rows:
-            page = html_of(corpus, row).decode("utf-8", "replace")
+            page = html_of(row).decode("utf-8", "replace")
             started = time.process_time()
             try:
                 text = convert(page, row["url"] or PLACE)
@@ -238,27 +274,32 @@ def web(corpus: Path, limit: int, folds: Path | None, only: str) -> None:
                 text = ""
                 tally.refused += 1
             tally.times.append(time.process_time() - started)
-            tally.add(row["type"], words(text), wanted[row["id"]])
-        print(tally.line(convert.__name__), flush=True)
+            tally.add(row, text)
+        print(tally.line(), flush=True)
+    print(f"{'F1 of words':24} pages " + " ".join(f"{tally.name:>20}" for tally in tallies))
+    for group in sorted({group for row in rows for group in row["groups"]}):
+        means = " ".join(f"{statistics.mean(tally.f1[group]):20.3f}" for tally in tallies)
+        print(f"{group:24} {len(tallies[0].f1[group]):5} {means}")
 
 
-def unseen(corpus: Path, rows: list[dict[str, Any]], wanted: dict[str, Counter[str]], folds: Path) -> None:
+def unseen(rows: list[Row], folds: Path) -> Tally:
     """comity as it is, but each page read with trees that were fitted without any page of its domain."""
     from comity.retrieve.content import content
 
-    by_id = {row["id"]: row for row in rows}
-    tally, estimates = Tally(), Estimates()
+    tally, estimates = Tally("comity, pages unseen"), Estimates()
     shipped = content._forest
-    for path in sorted(folds.glob("fold-*.json")):
-        fold = json.loads(path.read_text("utf-8"))
+    read = [json.loads(path.read_text("utf-8")) for path in sorted(folds.glob("fold-*.json"))]
+    fold_of = {domain: fold for fold in read for domain in fold["unseen"]}
+    for fold in read:
         forest = content.forest_of(fold["table"])
         content._forest = lambda forest=forest: forest  # type: ignore[assignment]
-        for name in fold["unseen"]:
-            if name in by_id:
-                estimates.add(*read_one(corpus, by_id[name], wanted[name], tally))
+        for row in rows:
+            if fold_of.get(row["domain"], read[0]) is fold:
+                estimates.add(*read_one(row, tally))
     content._forest = shipped
-    print(tally.line("comity, pages unseen"), flush=True)
+    print(tally.line(), flush=True)
     print(f"  the score's rank correlation with F1: {estimates.correlation():.3f}", flush=True)
+    return tally
 
 
 @dataclass
@@ -277,13 +318,13 @@ class Estimates:
         return statistics.correlation(ranks(self.scores), ranks(self.real))
 
 
-def read_one(corpus: Path, row: dict[str, Any], wanted: Counter[str], tally: Tally) -> tuple[Any, float, float]:
+def read_one(row: Row, tally: Tally) -> tuple[Any, float, float]:
     """A page, its score, and its F1."""
     from comity.errors import ExtractionFailed
     from comity.retrieve.extraction import ExtractedPage, read
     from comity.retrieve.quality import assess, signs_of
 
-    source = html_of(corpus, row)
+    source = html_of(row)
     html = source.decode("utf-8", "replace")
     started = time.process_time()
     try:
@@ -301,19 +342,19 @@ def read_one(corpus: Path, row: dict[str, Any], wanted: Counter[str], tally: Tal
         agreement=page.agreement,
         page=page.judgement.kind in ("page", "javascript_shell"),
     )
-    return page, assess(signs).score, tally.add(row["type"], words(page.markdown), wanted)
+    return page, assess(signs).score, tally.add(row, page.markdown)
 
 
-def judged(corpus: Path, rows: list[dict[str, Any]], wanted: dict[str, Counter[str]]) -> None:
+def judged(rows: list[Row]) -> Tally:
     """comity as it is shipped, and what it says of the pages: how sure it is, metadata, what is no page."""
-    tally, estimates = Tally(), Estimates()
+    tally, estimates = Tally("comity, as shipped"), Estimates()
     right: Counter[str] = Counter()
     stated: Counter[str] = Counter()
     misjudged: Counter[str] = Counter()
     for row in rows:
-        page = estimates.add(*read_one(corpus, row, wanted[row["id"]], tally))
+        page = estimates.add(*read_one(row, tally))
         if page.judgement.kind != "page":
-            misjudged["with content" if sum(wanted[row["id"]].values()) >= 50 else "without"] += 1
+            misjudged["with content" if row["words"].total() >= 50 else "without"] += 1
         for name in ("title", "author", "date"):
             if row[name]:
                 found = getattr(page.metadata, name)
@@ -321,7 +362,7 @@ def judged(corpus: Path, rows: list[dict[str, Any]], wanted: dict[str, Counter[s
                 stated[name] += 1
                 right[name] += said == given
                 right[f"{name}, nearly"] += agreement(said, given) >= 0.8
-    print(tally.line("comity, as shipped"), flush=True)
+    print(tally.line(), flush=True)
     print(f"  the score's rank correlation with F1: {estimates.correlation():.3f}")
     for name, count in stated.items():
         print(f"  {name}: {right[name] / count:.3f} right of {count} ({right[f'{name}, nearly'] / count:.3f} nearly)")
@@ -331,17 +372,18 @@ def judged(corpus: Path, rows: list[dict[str, Any]], wanted: dict[str, Counter[s
         f" {misjudged['without']} of fewer",
         flush=True,
     )
+    return tally
 
 
-def titles(corpus: Path, limit: int) -> None:
+def titles(corpora: list[Path], limit: int) -> None:
     """The titles of comity and of the others, by the same measure."""
-    rows = [row for row in rows_of(corpus, limit) if row["title"]]
+    rows = [row for row in rows_of(corpora, limit) if row["title"]]
     print(f"{len(rows)} pages; the title has the same words; nearly the same (F1 of 0.8 or more)")
     for named in TITLES:
         right = nearly = 0
         for row in rows:
             try:
-                said = words(named(html_of(corpus, row).decode("utf-8", "replace"), row["url"] or PLACE))
+                said = words(named(html_of(row).decode("utf-8", "replace"), row["url"] or PLACE))
             except Exception:
                 said = Counter()
             given = words(row["title"])
@@ -426,7 +468,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("what", choices=("web", "titles", "documentation", "hostile"))
     arguments.add_argument("--pages", type=int, default=10_000, help="at most so many, chosen at random")
-    arguments.add_argument("--corpus", type=Path, default=CORPUS)
+    arguments.add_argument("--corpus", type=Path, nargs="+", default=[CORPUS])
     arguments.add_argument("--folds", type=Path, help="written by extraction_model.py --folds")
     arguments.add_argument("--only", default="", help="unseen, ours, or another library's name")
     options = arguments.parse_args()
@@ -434,7 +476,7 @@ def main() -> None:
         hostile()
     elif options.what == "documentation":
         documentation(options.pages)
-    elif options.corpus.is_dir():
+    elif all(corpus.is_dir() for corpus in options.corpus):
         if options.what == "titles":
             titles(options.corpus, options.pages)
         else:

@@ -10,9 +10,7 @@ fitted numbers go into the project. Needs lightgbm, numpy, rapidfuzz, scikit-lea
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
-import re
 import statistics
 from array import array
 from collections import Counter, defaultdict
@@ -20,10 +18,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import lightgbm
 import numpy as np
+from extraction import ANY_WORD, html_of, rows_of
 from rapidfuzz.distance import LCSseq
 from sklearn.model_selection import GroupKFold
 
@@ -32,9 +30,6 @@ from comity.errors import ExtractionFailed
 from comity.retrieve import extraction
 from comity.retrieve.content import facts, features
 
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
-"""A word; of scripts without spaces, a character."""
 FOLDS = 4
 MOST_BLOCKS = 200
 """Blocks of a page that trees are fitted to, about; of more, the long ones and a sample of the short ones."""
@@ -81,14 +76,13 @@ class Example:
 
 def examples(folder: Path) -> list[Example]:
     found = []
-    for line in gzip.decompress((folder / "truth.jsonl.gz").read_bytes()).decode().rstrip("\n").split("\n"):
-        row = json.loads(line)
-        html = gzip.decompress((folder / "html" / f"{row['id']}.html.gz").read_bytes()).decode("utf-8", "replace")
+    for row in rows_of([folder], 1_000_000):
+        html = html_of(row).decode("utf-8", "replace")
         url = row["url"] or ""
-        truth = WORD.findall(row["content"].lower())
+        truth = ANY_WORD.findall(row["content"].lower())
         try:
             with extraction._seen(html, url) as (page, _, _, cut, _):
-                words = [WORD.findall(block.text.lower()) for block in cut]
+                words = [ANY_WORD.findall(block.text.lower()) for block in cut]
                 rows = features.measure(cut, facts.Facts(page), url) if cut else None
         except ExtractionFailed as error:
             print(error)
@@ -109,9 +103,10 @@ def example(
         taken = np.random.default_rng(int(row["id"])).random(count) < chosen
         weights = weights / chosen
         fitted = np.flatnonzero(taken)
-    domain = urlsplit(row["url"] or "").netloc.removeprefix("www.") or row["id"]
     numbers = np.frombuffer(rows).reshape(count, -1).astype(np.float32) if rows is not None else None
-    return Example(row["id"], row["type"], domain, Counter(truth), words, numbers, np.array(shares), weights, fitted)
+    return Example(
+        row["id"], row["type"], row["domain"], Counter(truth), words, numbers, np.array(shares), weights, fitted
+    )
 
 
 def labels(words: list[list[str]], truth: list[str]) -> list[float]:
@@ -216,7 +211,7 @@ def learn(pages: list[Example], target: Path | None, *, write: bool) -> None:
         model = fit([pages[each] for each in seen])
         fold = [pages[each] for each in unseen]
         judged.append((fold, asked(model, fold)))
-        saved = {"unseen": [page.id for page in fold], "table": table(model)}
+        saved = {"unseen": sorted({page.domain for page in fold}), "table": table(model)}
         (target / f"fold-{number}.json").write_text(json.dumps(saved), encoding="utf-8")
     said("blocks of pages unseen", judged)
 
