@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from sites import HANGS
 
 from comity.errors import ExtractionFailed
-from comity.retrieve import extraction
-from comity.retrieve.extraction import MAX_DEPTH, MAX_HTML, MAX_TAGS, read
-from comity.retrieve.page.bounds import MAX_FORMATTING, MAX_OPEN, bounded
-from comity.retrieve.page.tree import Node
+from comity.retrieve.extraction import read
+from comity.retrieve.page.bounds import MAX_ATTRIBUTES, MAX_FORMATTING, MAX_HTML, MAX_OPEN, MAX_TAGS, bounded
+from comity.retrieve.page.tree import MAX_DEPTH, Node
 
 URL = "https://example.com/dir/page"
 
@@ -241,7 +240,7 @@ def test_importing_the_package_does_not_load_the_libraries() -> None:
 
 
 def test_the_limits_are_those_of_the_documentation() -> None:
-    assert (MAX_HTML, MAX_TAGS, MAX_DEPTH, extraction.MAX_ATTRIBUTES) == (4 * 1024 * 1024, 500_000, 128, 1_000)
+    assert (MAX_HTML, MAX_TAGS, MAX_DEPTH, MAX_ATTRIBUTES) == (4 * 1024 * 1024, 500_000, 128, 1_000)
 
 
 TAG_PIECES = ["<", ">", "/", "=", '"', "'", " ", "\n", "\xa0", "a", "<p", "<b ", "</b>", "<svg>", "<path/>", "</svg>"]

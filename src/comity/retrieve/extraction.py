@@ -20,24 +20,11 @@ from comity.retrieve.markdown import code, footnotes, formulas, markdown
 from comity.retrieve.metadata import metadata
 from comity.retrieve.metadata.metadata import NOTHING, Metadata
 from comity.retrieve.page import hidden
-from comity.retrieve.page.bounds import MAX_ATTRIBUTES, MAX_HTML, MAX_TAGS, bounded
 from comity.retrieve.page.hidden import HiddenText
 from comity.retrieve.page.plain import plain
-from comity.retrieve.page.tree import HEADINGS, MAX_DEPTH, Node, Tree, parse
+from comity.retrieve.page.tree import HEADINGS, Node, Tree, parse
 from comity.retrieve.pieces import Pieces, ids_of_headings
 from comity.signals.link_header import relation_types
-
-__all__ = [
-    "MAX_ATTRIBUTES",
-    "MAX_DEPTH",
-    "MAX_HTML",
-    "MAX_TAGS",
-    "SECONDS",
-    "ExtractedPage",
-    "bounded",
-    "judged",
-    "read",
-]
 
 Content = Literal["main", "all"]
 
@@ -107,9 +94,7 @@ def read(
     with _seen(html, url) as (tree, base, (found, removed, folded), cut, judgement):
         notes = footnotes.found(tree, url)
         text = ""
-        agreement: float | None = None
-        if content == "main":
-            agreement = choose(cut, tree, url, notes)
+        agreement = choose(cut, tree, url, notes) if content == "main" else None
         if convert and (judgement.kind == "page" or content == "all"):
             text = markdown.written(tree, base, notes, without=removed, deadline=deadline, url=url)
         return ExtractedPage(
@@ -172,14 +157,15 @@ def _in_vain(cut: list[Block], folded: Set[Node]) -> Iterator[str]:
     below: set[str] = set()
     for block in reversed(cut):
         begins = block.text[:_ALIKE]
-        if block.kept:
-            below.add(begins)
         if not block.kept:
             in_vain = begins in below
         else:
-            in_vain = any("\xa0" in each.text and _has_wide_end(each.text) for each in block.texts)
-            in_vain = in_vain or (block.node.name in HEADINGS and bool(block.node.below("br")))  # one line of Markdown
-            in_vain = in_vain or (bool(folded) and not folded.isdisjoint(block.node.around()))
+            below.add(begins)
+            in_vain = (
+                any("\xa0" in each.text and _has_wide_end(each.text) for each in block.texts)
+                or (block.node.name in HEADINGS and bool(block.node.below("br")))  # one line of Markdown
+                or (bool(folded) and not folded.isdisjoint(block.node.around()))
+            )
         if in_vain:
             yield block.text
 

@@ -25,11 +25,11 @@ from comity.errors import (
     UnsupportedContent,
 )
 from comity.policy import Decision
-from comity.retrieve import extraction
 from comity.retrieve.documents import FORMS, TO_READ_PDF, Form, form_of, read_body
 from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved, sha256
-from comity.retrieve.extraction import Content
+from comity.retrieve.extraction import Content, ExtractedPage
 from comity.retrieve.llms_txt import llms_txt
+from comity.retrieve.page.bounds import bounded
 from comity.retrieve.page_warnings import about
 from comity.retrieve.plugins import (
     DEFAULT_HEADERS,
@@ -274,7 +274,7 @@ class _Retrieval:
             folded=read.folded,
         )
 
-    async def converted(self, answer: Fetched, kind: Form) -> tuple[extraction.ExtractedPage, Conversion]:
+    async def converted(self, answer: Fetched, kind: Form) -> tuple[ExtractedPage, Conversion]:
         """The Markdown: what is Markdown or plain text already passes through unchanged."""
         own = self.extractor if kind == "html" else None
         stated = answer.header("content-type")
@@ -285,7 +285,7 @@ class _Retrieval:
         if own is None:
             return page, "comity" if kind in ("html", "pdf") else "unchanged"
         text = encodings.to_utf8(answer.body, encodings.detect(answer.body, stated)).decode("utf-8")
-        cut, _ = extraction.bounded(text, answer.url)
+        cut, _ = bounded(text, answer.url)
         markdown = await called("extractor", own, cut, answer.url, about=answer.url)
         if not isinstance(markdown, str):
             raise PartFailed(f"the extractor answered {type(markdown).__name__}, not text", url=answer.url)
