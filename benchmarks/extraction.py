@@ -237,7 +237,7 @@ def html_of(row: Row) -> bytes:
 
 
 def groups_of(row: Row) -> set[str]:
-    """The groups of pages that a page is one of: by folder, in that by type and by a hash of the domain; by language."""
+    """The groups that a page is one of: by folder, in that by type and by a hash of the domain; by language."""
     from py3langid import classify, set_languages
 
     set_languages(" ".join(LANGUAGES.values()).split())

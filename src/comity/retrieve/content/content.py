@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from html import unescape
 from importlib.resources import files
+from itertools import takewhile
 from typing import Any, Final, Literal
 
 from comity.retrieve.content._forest import Forest
@@ -59,7 +61,7 @@ _PLACES: Final[tuple[tuple[Place, int, int], ...]] = (
 )
 _LONGEST_HEADING: Final = 30
 _BESIDE: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["aside"] | LANDMARK_BITS["footer"] | LANDMARK_BITS["dialog"]
-_NO_TEXT_OF_AUTHORS: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["dialog"] | LANDMARK_BITS["form"]
+_OF_MAIN: Final = sum(LANDMARK_BITS[name] for name in ("main", "nav", "dialog", "form"))
 _MANUALS: Final = re.compile(r"docutils|sphinx", re.IGNORECASE)
 _PROSE: Final = 15
 """Words of a paragraph."""
@@ -83,6 +85,7 @@ _MOST_BEGINNINGS: Final = 8
 _MOST_COMPARED: Final = 64
 """Blocks by which it is told where a copy began: a page of equal ones is read in linear time."""
 _CONTENT: Final = LANDMARK_BITS["main"] | LANDMARK_BITS["article"]
+_OF_AUTHORS: Final = _CONTENT | LANDMARK_BITS["blockquote"]
 _SOURCES: Final = frozenset(
     "sources|references|bibliography|works cited|quellen|quellenangaben|einzelnachweise|literatur|références|"
     "bibliographie|fuentes|referencias|bibliografía|fonti|bibliografia|referências|bronnen|källor|referenser|kilder|"
@@ -172,19 +175,13 @@ def _by_landmarks(blocks: Sequence[Block]) -> None:
     titled = any(block.landmarks & _CONTENT for block in blocks)
     for block in blocks:
         around = block.landmarks & SURROUNDINGS
-        if not around:
-            continue
-        if around & LANDMARK_BITS["nav"] or around & LANDMARK_BITS["dialog"]:
+        if around & (LANDMARK_BITS["nav"] | LANDMARK_BITS["dialog"]):
             block.kept = False
-        elif block.landmarks & (_CONTENT | LANDMARK_BITS["blockquote"]):
-            continue
-        elif around == LANDMARK_BITS["form"]:
+        elif around == LANDMARK_BITS["form"] and not block.landmarks & _OF_AUTHORS:
             block.kept = block.node.name in ("p", "h1", "h2", "h3", "li", "td")
-        elif around == LANDMARK_BITS["header"] and not titled:
-            header = _around(block, "header")
+        elif around and not block.landmarks & _OF_AUTHORS:
+            header = _around(block, "header") if around == LANDMARK_BITS["header"] and not titled else None
             block.kept = header is not None and bool(header.below("h1"))
-        else:
-            block.kept = False
     if not any(block.kept for block in blocks):
         for block in blocks:
             block.kept = True
@@ -248,8 +245,7 @@ def _keep_sources(blocks: Sequence[Block]) -> None:
     listed: Node | None = None
     quote: Node | None = None
     for block in blocks:
-        inside = _around(block, "ol", "ul") if heading is not None else None
-        if heading is not None and inside is not None and listed in (None, inside):
+        if heading is not None and (inside := _around(block, "ol", "ul")) is not None and listed in (None, inside):
             listed = inside
             heading.kept = block.kept = True
             continue
@@ -305,16 +301,10 @@ def _is_manual(tree: Tree) -> bool:
 
 
 def _keep_main(blocks: Sequence[Block]) -> None:
-    inside = [
-        block
-        for block in blocks
-        if block.landmarks & LANDMARK_BITS["main"] and not block.landmarks & _NO_TEXT_OF_AUTHORS
-    ]
-    if inside:
-        for block in blocks:
-            block.kept = False
-        for block in inside:
-            block.kept = True
+    inside = [block.landmarks & _OF_MAIN == LANDMARK_BITS["main"] for block in blocks]
+    if any(inside):
+        for block, kept in zip(blocks, inside, strict=True):
+            block.kept = kept
 
 
 def _keep_headings(blocks: Sequence[Block]) -> None:
@@ -376,44 +366,29 @@ def _drop_teasers(blocks: Sequence[Block]) -> None:
     """Below an article, siblings of one shape that each have a linked headline lead to other stories; their texts go,
     as long as they are not more than the article.
     """
-    prose: dict[Node, int] = {}
-    for block in blocks:
-        if block.kept and _is_prose(block) and block.node.parent is not None:
-            prose[block.node.parent] = prose.get(block.node.parent, 0) + block.words
-    if not prose:
+    prose = Counter[Node | None]()
+    end: dict[Node | None, int] = {}
+    for number, block in enumerate(blocks):
+        if block.kept and block.words >= _PROSE:
+            prose[block.node.parent] += block.words * _is_prose(block)
+            end[block.node.parent] = number
+    body, article = max(prose.items(), key=lambda each: each[1], default=(None, 0))
+    if article < _ARTICLE:
         return
-    body = max(prose, key=lambda node: prose[node])
-    if prose[body] < _ARTICLE:
-        return
-    end = max(
-        number
-        for number, block in enumerate(blocks)
-        if block.kept and block.node.parent is body and block.words >= _PROSE
-    )
-    around = {*blocks[end].node.around()}
-    shapes: dict[Node, tuple[Node, str, str]] = {}  # of elements with a linked headline
-    alike: dict[tuple[Node, str, str], int] = {}
-    texts: dict[Node, int] = {}
-    ways: list[tuple[Block, list[Node]]] = []
-    for block in blocks[end + 1 :]:
-        linked = block.words >= _HEADLINE and block.links >= 0.8 * len(block.text)
-        way = []
-        for node in block.node.around():
-            if node in around or node.parent is None:
-                break
-            way.append(node)
-            texts[node] = texts.get(node, 0) + (0 if linked else block.words)
-            if linked and node not in shapes:
-                shape = shapes[node] = (node.parent, node.name, _NUMBER.sub("", node.attributes.get("class", "")))
-                alike[shape] = alike.get(shape, 0) + 1
-        if block.kept:
-            ways.append((block, way))
-    others = [
-        block
-        for block, way in ways
-        if any(node in shapes and alike[shapes[node]] >= _TEASERS and texts[node] <= _TEASER for node in way)
-    ]
-    if sum(block.words for block in others) <= prose[body]:
+    below = blocks[end[body] + 1 :]
+    around = {*blocks[end[body]].node.around()}
+    ways = [[*takewhile(lambda node: node not in around, block.node.around())] for block in below]
+    shapes: dict[Node, tuple[Node | None, str, str]] = {}  # of elements with a linked headline
+    texts = Counter[Node]()
+    for block, way in zip(below, ways, strict=True):
+        if block.words >= _HEADLINE and block.links >= 0.8 * len(block.text):
+            shapes |= {node: (node.parent, *_named(node)) for node in way if node not in shapes}
+        else:
+            texts.update(dict.fromkeys(way, block.words))
+    alike = Counter(shapes.values())
+    teasers = {node for node, shape in shapes.items() if alike[shape] >= _TEASERS and texts[node] <= _TEASER}
+    others = [block for block, way in zip(below, ways, strict=True) if block.kept and not teasers.isdisjoint(way)]
+    if sum(block.words for block in others) <= article:
         for block in others:
             block.kept = False
 
@@ -430,8 +405,11 @@ def _is_shown_twice(first: Block, copy: Block) -> bool:
 def _way_down(node: Node, other: Node) -> list[tuple[str, str]]:
     """The elements from what holds both nodes down to the first, by name and class, numbers left out."""
     above = {*other.around()}
-    way = (each for each in node.around() if each not in above)
-    return [(each.name, _NUMBER.sub("", each.attributes.get("class", ""))) for each in way]
+    return [_named(each) for each in node.around() if each not in above]
+
+
+def _named(node: Node) -> tuple[str, str]:
+    return node.name, _NUMBER.sub("", node.attributes.get("class", ""))
 
 
 def _is_data(block: Block) -> bool:
