@@ -83,7 +83,7 @@ def examples(folder: Path) -> list[Example]:
         try:
             with extraction._seen(html, url) as (page, _, _, cut, _):
                 words = [ANY_WORD.findall(block.text.lower()) for block in cut]
-                rows = features.measure(cut, facts.Facts(page), url) if cut else None
+                rows = features.measure(cut, facts.Facts(page), url)[0] if cut else None
         except ExtractionFailed as error:
             print(error)
             continue

@@ -399,3 +399,14 @@ def test_the_text_of_an_article_that_the_page_states_tells_what_belongs_to_it() 
     written = read(f"<script type=application/ld+json>{excerpt}</script>{html}", "https://example.com/lamps").markdown
     assert "On day 8" in written
     assert "editors" in written
+
+
+def test_what_is_said_twice_among_parts_alike_stays_as_they_do() -> None:
+    answers = (
+        "The lamp smokes at night and the glass turns black, whatever oil I take for it here.",
+        *("Shorten the wick.", "Take other oil.", "Done.", "Done.", "Thanks.", "It smokes as before, only less so."),
+        "Then clean the glass with paper, not water.",
+    )
+    rows = "".join(f"<div class=row><p>{said}</p><a href=/u>Reader {n}</a></div>" for n, said in enumerate(answers))
+    html = f"<title>Lamps</title><ul class=menu>{LINKS}</ul><h1>Lamps</h1>{rows}<div class=foot>{LINKS}</div>"
+    assert read(html, "https://example.com/x").markdown.count("Done.") == 2

@@ -125,8 +125,7 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str, notes: Footnotes | Non
         _by_landmarks(blocks)
     else:
         facts = Facts(tree)
-        for block, chance in zip(blocks, _forest().chances(measure(blocks, facts, url)), strict=True):
-            block.chance = chance
+        _ask(blocks, facts, url)
         _repeat_data(blocks)
         if not facts.is_thread(url):
             _doubt_comments(blocks)
@@ -185,6 +184,18 @@ def _by_landmarks(blocks: Sequence[Block]) -> None:
     if not any(block.kept for block in blocks):
         for block in blocks:
             block.kept = True
+
+
+def _ask(blocks: Sequence[Block], facts: Facts, url: str) -> None:
+    """Take the chances from the trees. Blocks in elements alike are content alike: half of each chance is the mean of
+    theirs.
+    """
+    numbers, alike = measure(blocks, facts, url)
+    for block, chance, same in zip(blocks, _forest().chances(numbers), alike, strict=True):
+        block.chance = chance
+        same.expected += chance * block.words
+    for block, same in zip(blocks, alike, strict=True):
+        block.chance = (block.chance + same.expected / same.words) / 2
 
 
 def _doubt_comments(blocks: Sequence[Block]) -> None:

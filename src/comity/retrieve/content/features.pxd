@@ -19,11 +19,12 @@ cdef class _Entry:
     cdef public _Entry branch
     cdef public bint within
 
-cdef class _Alike:
+cdef class Alike:
     cdef public Py_ssize_t blocks
     cdef public Py_ssize_t words
     cdef public Py_ssize_t characters
     cdef public Py_ssize_t links
+    cdef public double expected
 
 cdef class _Page:
     cdef public dict inside

@@ -93,13 +93,16 @@ class _Entry:
         self.within = False
 
 
-class _Alike:
-    """The blocks that stand in elements alike: how many, their words, characters and those of links."""
+class Alike:
+    """The blocks that stand in elements alike: how many, their words, characters and those of links; and how many
+    of the words are expected to be content.
+    """
 
-    __slots__ = ("blocks", "characters", "links", "words")
+    __slots__ = ("blocks", "characters", "expected", "links", "words")
 
     def __init__(self) -> None:
         self.blocks = self.words = self.characters = self.links = 0
+        self.expected = 0.0
 
 
 _OF_BLOCK = cython.declare(
@@ -134,8 +137,8 @@ class _Page:
         self.own: list[_Entry] = []
         self.shapes: list[tuple[float, float]] = []
         self.sentences: list[int] = []
-        self.same: dict[tuple[str, str, str], _Alike] = {}
-        self.alike: list[_Alike] = []
+        self.same: dict[tuple[str, str, str], Alike] = {}
+        self.alike: list[Alike] = []
         self.repeated: dict[str, int] = {}
         self.earlier: list[int] = []
         self.long: list[int] = []
@@ -164,7 +167,7 @@ def _add(page: _Page, block: Block, number: cython.Py_ssize_t) -> None:
     entry: _Entry | None
     over: _Entry | None
     above: _Entry | None
-    same: _Alike | None
+    same: Alike | None
     text = block.text
     words: cython.Py_ssize_t = block.words
     size: cython.Py_ssize_t = len(text)
@@ -197,7 +200,7 @@ def _add(page: _Page, block: Block, number: cython.Py_ssize_t) -> None:
     shape = (entry.key, over.key if over is not None else "", above.key if above is not None else "")
     same = page.same.get(shape)
     if same is None:
-        same = page.same[shape] = _Alike()
+        same = page.same[shape] = Alike()
     same.blocks += 1
     same.words += words
     same.links += links
@@ -216,8 +219,10 @@ class _Heading:
         self.about = (0.0, 0.0, 0.0)
 
 
-def measure(blocks: Sequence[Block], facts: Facts, url: str) -> array[float]:
-    """The numbers of a page's blocks, of which there is at least one: as many for each, one after the other."""
+def measure(blocks: Sequence[Block], facts: Facts, url: str) -> tuple[array[float], list[Alike]]:
+    """The numbers of a page's blocks, of which there is at least one: as many for each, one after the other; and for
+    each the blocks in elements alike.
+    """
     number: cython.Py_ssize_t
     place: cython.Py_ssize_t
     at: cython.Py_ssize_t = 0
@@ -245,7 +250,7 @@ def measure(blocks: Sequence[Block], facts: Facts, url: str) -> array[float]:
             row[at + place] = of_page[place]
         at += size
         before += block.words
-    return numbers
+    return numbers, page.alike
 
 
 @cython.cfunc
@@ -268,7 +273,7 @@ def _write_text(
 ) -> None:
     """The block's own text, and what says the same or stands in elements alike."""
     node: Node = block.node
-    same: _Alike = page.alike[number]
+    same: Alike = page.alike[number]
     text = block.text
     shape = page.shapes[number]
     row[at] = shape[0]

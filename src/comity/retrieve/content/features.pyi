@@ -8,4 +8,8 @@ CORE: float
 WIDE: float
 SECTION: float
 
-def measure(blocks: Sequence[Block], facts: Facts, url: str) -> array[float]: ...
+class Alike:
+    words: int
+    expected: float
+
+def measure(blocks: Sequence[Block], facts: Facts, url: str) -> tuple[array[float], list[Alike]]: ...
