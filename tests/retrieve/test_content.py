@@ -410,3 +410,13 @@ def test_what_is_said_twice_among_parts_alike_stays_as_they_do() -> None:
     rows = "".join(f"<div class=row><p>{said}</p><a href=/u>Reader {n}</a></div>" for n, said in enumerate(answers))
     html = f"<title>Lamps</title><ul class=menu>{LINKS}</ul><h1>Lamps</h1>{rows}<div class=foot>{LINKS}</div>"
     assert read(html, "https://example.com/x").markdown.count("Done.") == 2
+
+
+def test_news_in_an_aside_below_an_article_are_not_part_of_it() -> None:
+    news = "".join(
+        f"<li><span>12:2{n}</span><p>The minister said on the radio this morning that boat {n} would not "
+        "leave before the storm was over, and that nobody had asked him."
+        for n in range(6)
+    )
+    html = f"<title>Lamps</title><main><article><h1>Lamps</h1>{STORY}</article><aside><ul>{news}</ul></aside></main>"
+    assert "minister" not in read(html, "https://example.com/lamps").markdown

@@ -199,15 +199,15 @@ def _ask(blocks: Sequence[Block], facts: Facts, url: str) -> None:
 
 
 def _doubt_comments(blocks: Sequence[Block]) -> None:
-    """Below an article, what names call comments is no content, unless it is as sure as the article is. In a thread
-    all is, as are comments in code.
+    """Below an article, what names call comments and what stands aside is no content, unless it is as sure as the
+    article is. In a thread all is, as are comments in code.
     """
     article = words = 0
     chances = 0.0
     comments = []
     for block in blocks:
         prose = _is_prose(block)
-        if block.names & NAME_BITS["comment"]:
+        if block.names & NAME_BITS["comment"] or block.landmarks & LANDMARK_BITS["aside"]:
             if article and _around(block, "pre") is None:
                 comments.append(block)
             if article and prose:
