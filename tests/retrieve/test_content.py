@@ -420,3 +420,11 @@ def test_news_in_an_aside_below_an_article_are_not_part_of_it() -> None:
     )
     html = f"<title>Lamps</title><main><article><h1>Lamps</h1>{STORY}</article><aside><ul>{news}</ul></aside></main>"
     assert "minister" not in read(html, "https://example.com/lamps").markdown
+
+
+def test_what_asks_to_subscribe_within_a_quote_is_not_part_of_it() -> None:
+    quote = f'<blockquote><p>{SENTENCE}</p><div class="promo newsletter"><a href=/f>Subscribe</a></div></blockquote>'
+    html = f"<nav><a href=/>Home</a></nav><article><h1>Lamps</h1>{STORY}{quote}{STORY}</article>"
+    written = read(html, "https://example.com/lamps").markdown
+    assert "> The lamp burns" in written
+    assert "Subscribe" not in written

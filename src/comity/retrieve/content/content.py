@@ -267,19 +267,13 @@ def _keep_sources(blocks: Sequence[Block]) -> None:
             article = article or _is_prose(block)
             quote = _around(block, "blockquote") if block.landmarks & LANDMARK_BITS["blockquote"] else None
         elif quote is not None and block.words <= _LONGEST_HEADING:
-            block.kept = quote in (_around(block, "blockquote"), _quote_above(block))
+            name = _around(block, "footer", "cite", "figcaption")
+            block.kept = name is not None and (quote in name.around() or quote.parent is name.parent)
 
 
 def _around(block: Block, *names: str) -> Node | None:
     """The nearest element of one of these names that holds a block."""
     return next((node for node in block.node.around() if node.name in names), None)
-
-
-def _quote_above(block: Block) -> Node | None:
-    """The quote that a block is the caption of."""
-    caption = _around(block, "figcaption")
-    near = caption.parent.elements() if caption is not None and caption.parent is not None else ()
-    return next((each for each in near if each.name == "blockquote"), None)
 
 
 def _letters(text: str) -> str:
