@@ -25,20 +25,13 @@ _LONGEST: Final = 20_000
 
 
 class Footnotes:
-    """The notes of a page.
-
-    Attributes:
-        marks: the number of the note that a link refers to.
-        notes: the number of the note that an element is.
-        backs: the links in notes that lead back.
-        inline: the number of a note that stands where it is referred to.
-    """
+    """The notes of a page."""
 
     def __init__(self) -> None:
-        self.marks: dict[Node, int] = {}
-        self.notes: dict[Node, int] = {}
-        self.backs: set[Node] = set()
-        self.inline: dict[Node, int] = {}
+        self.marks: dict[Node, int] = {}  # the number of the note that a link refers to
+        self.notes: dict[Node, int] = {}  # the number of the note that an element is
+        self.backs: set[Node] = set()  # the links in notes that lead back
+        self.inline: dict[Node, int] = {}  # the number of a note that stands where it is referred to
 
     def keep(self, blocks: Sequence[Block]) -> None:
         """Keep the notes that kept text refers to, and leave out marks of notes that are not there."""

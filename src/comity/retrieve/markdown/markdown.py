@@ -166,8 +166,8 @@ class Writer:
         self._flush(run, out)
         return out
 
-    def block(self, node: Node, out: list[Block]) -> None:
-        """One block-level element."""
+    def block(self, node: Node, out: list[Block]) -> list[Block]:
+        """The blocks of one block-level element, added to `out`."""
         kind = self._kinds.get(node.name)
         if kind is None and "role" in node.attributes:
             role = node.attributes["role"].strip().lower()
@@ -188,6 +188,7 @@ class Writer:
             self._link = outer
         else:
             self.container(node, out)
+        return out
 
     def inline(self, node: Node, run: list[str], inside: frozenset[str]) -> None:
         """An inline element's part of a run of text; `inside`: the marks that are open around it."""
@@ -349,12 +350,8 @@ class Writer:
         if any(isinstance(child, Node) or not child.text.isspace() for child in others):
             self.container(node, out)
             return
-        parts: list[tuple[str, list[Block]]] = []
-        for child in (each for each in children if isinstance(each, Node)):
-            if not self.is_left_out(child):
-                blocks: list[Block] = []
-                self.block(child, blocks)
-                parts.append((child.name, blocks))
+        nodes = [child for child in children if isinstance(child, Node) and not self.is_left_out(child)]
+        parts = [(child.name, self.block(child, [])) for child in nodes]
         simple = all([kind for kind, _ in blocks] in ([], ["text"]) for _, blocks in parts)
         for name, blocks in parts:
             if simple and name == "dd" and blocks and out and out[-1][0] == "term":

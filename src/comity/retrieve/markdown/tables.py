@@ -82,17 +82,19 @@ def _is_layout(table: Node, rows: list[list[Node]]) -> bool:
         return True
     if max(map(len, rows), default=0) < 2 or (len(rows) == 1 and not any(_part(cell) == "th" for cell in rows[0])):
         return True
-    for row in rows:
-        for cell in row:
-            inner = cell.below()
-            texts = (each for node in (cell, *inner) for each in node.children if isinstance(each, Text) and each.kept)
-            size = sum(len(each.text) for each in texts)
-            lines = sum(node.text().count("\n") for node in inner if node.name == "pre")
-            if any(node.name in _NO_CELL for node in inner):
-                return True
-            if size > _LONGEST_CELL or lines > _MOST_CODE_LINES or NUMBERS.search(cell.attributes.get("class", "")):
-                return True
-    return False
+    return any(map(_is_too_much, chain.from_iterable(rows)))
+
+
+def _is_too_much(cell: Node) -> bool:
+    inner = cell.below()
+    texts = (each for node in (cell, *inner) for each in node.children if isinstance(each, Text) and each.kept)
+    lines = sum(node.text().count("\n") for node in inner if node.name == "pre")
+    is_large = sum(len(each.text) for each in texts) > _LONGEST_CELL or lines > _MOST_CODE_LINES
+    return (
+        is_large
+        or any(node.name in _NO_CELL for node in inner)
+        or bool(NUMBERS.search(cell.attributes.get("class", "")))
+    )
 
 
 def _grid(writer: Writer, rows: list[list[Node]]) -> list[list[str]]:

@@ -7,7 +7,7 @@ what only machines are told.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -150,15 +150,17 @@ def _description(metas: dict[str, str], found: list[Object]) -> Field | None:
 
 
 def _image(metas: dict[str, str], found: list[Object], base: urls.Base) -> Field | None:
-    for name in ("og:image", "og:image:url", "og:image:secure_url", "twitter:image", "twitter:image:src"):
-        if (value := metas.get(name)) and (target := base.join(value[:8192])) is not None:
-            return Field(target, "meta")
-    for stated in _of_articles(found, "image"):
-        first = stated[0] if isinstance(stated, list) and stated else stated
-        first = first.get("url") or first.get("contentUrl") if isinstance(first, dict) else first
-        if isinstance(first, str) and (target := base.join(first[:8192])) is not None:
-            return Field(target, "json-ld")
-    return None
+    names = ("og:image", "og:image:url", "og:image:secure_url", "twitter:image", "twitter:image:src")
+    stated: list[tuple[object, Source]] = [(metas[name], "meta") for name in names if name in metas]
+    for each in _of_articles(found, "image"):
+        first = each[0] if isinstance(each, list) and each else each
+        stated.append((first.get("url") or first.get("contentUrl") if isinstance(first, dict) else first, "json-ld"))
+    return _first_target(stated, base)
+
+
+def _first_target(stated: Iterable[tuple[object, Source]], base: urls.Base) -> Field | None:
+    targets = ((base.join(each[:8192]), source) for each, source in stated if isinstance(each, str))
+    return next((Field(target, source) for target, source in targets if target is not None), None)
 
 
 def _keywords(metas: dict[str, str], found: list[Object]) -> tuple[str, ...]:
@@ -202,8 +204,4 @@ def _leaves(node: Node) -> Iterator[Node]:
 def _canonical(tree: Tree, metas: dict[str, str], base: urls.Base) -> Field | None:
     links = [node.attributes for node in tree.named.get("link", ())[:1000]]
     named = [each.get("href", "") for each in links if "canonical" in each.get("rel", "").lower().split()]
-    stated: list[tuple[str, Source]] = [(each, "link") for each in named]
-    if "og:url" in metas:
-        stated.append((metas["og:url"], "meta"))
-    targets = ((base.join(reference[:8192]), source) for reference, source in stated)
-    return next((Field(target, source) for target, source in targets if target is not None), None)
+    return _first_target([*((each, "link") for each in named), (metas.get("og:url"), "meta")], base)

@@ -13,20 +13,6 @@ class Text:
     kept: bool
     def __init__(self, text: str) -> None: ...
 
-class Sort:
-    name: str
-    apart: bool
-    element: bool
-    dialog: bool
-    heading: bool
-    word: bool
-    skipped: bool
-    text: bool
-    textless: bool
-    unread: bool
-    nodes: list[Node]
-    def __init__(self, name: str) -> None: ...
-
 class Node:
     name: str
     number: int
