@@ -47,8 +47,11 @@ class Disk:
     def rebuild(self, target: Path) -> None:
         """Make `target` from what was kept."""
         self._rebuild(self.folder.stat().st_ino, target)
-        for descriptor in self._held.values():
-            os.close(descriptor)
+
+    def close(self) -> None:
+        """Watch no longer."""
+        while self._held:
+            os.close(self._held.popitem()[1])
 
     def _rebuild(self, inode: int, target: Path) -> None:
         target.mkdir()

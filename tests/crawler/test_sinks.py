@@ -202,6 +202,7 @@ def cut_again_and_again(
                 else:
                     disk.rebuild(after)
                 watching.undo()
+                disk.close()
                 sink.close()
                 folder, added = after, []
                 disk = Disk(folder)
@@ -212,6 +213,7 @@ def cut_again_and_again(
         sink.close()
     finally:
         watching.undo()
+        disk.close()
     return folder, sorted(committed)
 
 

@@ -58,8 +58,7 @@ def test_it_answers_as_one_types_and_says_which_line_decides(tab: Any) -> None:
 
 def test_a_cell_is_chosen_though_it_is_drawn_anew_while_it_is_pressed(tab: Any) -> None:
     write(tab, "User-agent: GPTBot\nDisallow: /blog")
-    box = cell(tab, "GPTBot", "/blog/lamps").bounding_box()
-    tab.mouse.move(box["x"] + 5, box["y"] + 5)
+    cell(tab, "GPTBot", "/blog/lamps").hover()
     tab.mouse.down()
     write(tab, "User-agent: GPTBot\nDisallow: /blog\nAllow: /blog/lamps")
     tab.wait_for_selector("#matrix button[aria-label='GPTBot, /blog/lamps: allowed']")
