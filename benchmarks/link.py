@@ -55,25 +55,27 @@ class Here:
         self.returncode: int | None = None
         self._said: asyncio.Queue[Any] = asyncio.Queue()
         self._early: list[Any] = []
-        self._on_word: Callable[[Any], None] = self._early.append
-        self._task = asyncio.ensure_future(worker_of(job, lambda *word: self._said.put_nowait(word)).run(self._listen))
+        self._on_message: Callable[[Any], None] = self._early.append
+        self._task = asyncio.ensure_future(
+            worker_of(job, lambda *message: self._said.put_nowait(message)).run(self._listen)
+        )
         self._task.add_done_callback(self._done)
 
-    def _listen(self, on_word: Callable[[Any], None]) -> None:
-        self._on_word = on_word
-        for word in self._early:
-            on_word(word)
+    def _listen(self, on_message: Callable[[Any], None]) -> None:
+        self._on_message = on_message
+        for message in self._early:
+            on_message(message)
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self.returncode = 0
         self._said.put_nowait(None)
 
-    def say(self, word: Any) -> None:
-        self._on_word(word)
+    def send(self, message: Any) -> None:
+        self._on_message(message)
 
-    async def words(self) -> AsyncIterator[Any]:
-        while (word := await self._said.get()) is not None:
-            yield word
+    async def messages(self) -> AsyncIterator[Any]:
+        while (message := await self._said.get()) is not None:
+            yield message
 
     def kill(self) -> None:
         self._task.cancel()

@@ -193,7 +193,7 @@ def _crawler(
     if store is None and not is_sharded(folder, typed.workers, shards):
         return Crawler(seeds, folder, source=typed.source, begun=begun, **how), client_settings
     command = (*COMMAND, *("-v",) * typed.verbose, *(() if typed.log is None else ("--log", str(typed.log))))
-    how |= {"shards": shards, "workers": typed.workers, "command": command, "on_word": complain}
+    how |= {"shards": shards, "workers": typed.workers, "command": command, "on_notice": complain}
     if typed.engine == "ray":
         on_ray = _on_ray(typed.address, typed.workers, typed.verbose, typed.log, anywhere=store is not None)
         how["start"] = stack.enter_context(on_ray)

@@ -10,7 +10,7 @@ from comity import CrawlSettings
 from comity.crawler.finding.recrawl import FINISHED
 from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.run.limits import Spent
-from comity.crawler.workers.board import BoardInMemory, Look, RoundRequest, Row, shared_out
+from comity.crawler.workers.board import BoardInMemory, BoardState, RoundRequest, Row, shared_out
 
 
 def board(shards: int, members: int, most: int | None = None) -> BoardInMemory:
@@ -46,7 +46,7 @@ def test_who_has_its_share_takes_no_more_before_all_others_have_theirs(
     holders: tuple[str | None, ...], members: int, held: int, room: int
 ) -> None:
     """Who lets a shard go for another would take it again at once."""
-    assert Look(holding(*holders), members, None, None, 0.0).room(held) == room
+    assert BoardState(holding(*holders), members, None, None, 0.0).room(held) == room
 
 
 def test_shards_are_given_once_and_again_when_their_worker_is_dead() -> None:
@@ -57,9 +57,9 @@ def test_shards_are_given_once_and_again_when_their_worker_is_dead() -> None:
     assert its.round("b", RoundRequest()).taken == []
     its.round("a", asks(at(0, "working")))
     its.gone("a")
-    assert [row.now.state for row in its.look().rows] == ["down", "starting", "down"]
+    assert [row.now.state for row in its.standing().rows] == ["down", "starting", "down"]
     its.round("a", asks(at(0, "working")))
-    assert its.look().rows[0].now.state == "down", "what a dead one said comes too late"
+    assert its.standing().rows[0].now.state == "down", "what a dead one said comes too late"
     assert its.round("c", RoundRequest(busy=frozenset({0}))).taken == [(2, 2)]
 
 
@@ -98,14 +98,19 @@ def test_nothing_is_over_while_pages_of_the_limit_are_on_their_way(wanted: bool,
         for row in holding("a", "a")
     ]
     settings = CrawlSettings(max_pages=100)
-    assert (Look(rows, 1, 0, None, 0.0).why_over(settings) is not None) is over
-    assert Look([replace(row, granted=6) for row in rows], 1, 0, None, 0.0).why_over(settings) is None, "not told yet"
-    assert Look(rows, 1, 0, None, 7.0).why_over(CrawlSettings(max_seconds=7.0)) == "the limit of 7 seconds is reached"
+    assert (BoardState(rows, 1, 0, None, 0.0).why_over(settings) is not None) is over
+    assert BoardState([replace(row, granted=6) for row in rows], 1, 0, None, 0.0).why_over(settings) is None, (
+        "not told yet"
+    )
+    assert (
+        BoardState(rows, 1, 0, None, 7.0).why_over(CrawlSettings(max_seconds=7.0))
+        == "the limit of 7 seconds is reached"
+    )
 
 
 def test_a_worker_takes_again_what_it_has_not_heard_that_it_has() -> None:
     """The connection broke while it took a shard: it is its own on the board, and nobody works it."""
-    look = Look([Row(0, holder="a"), Row(1, holder="b"), Row(2), Row(3)], 2, None, None, 0.0)
+    look = BoardState([Row(0, holder="a"), Row(1, holder="b"), Row(2), Row(3)], 2, None, None, 0.0)
     asked = RoundRequest(busy=frozenset({3}))
     assert [row.number for row in look.to_take("a", asked, set())] == [0, 2]
     assert [row.number for row in look.to_take("a", asked, {0})] == [2]

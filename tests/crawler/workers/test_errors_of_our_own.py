@@ -24,7 +24,7 @@ from comity.crawler.places.orders import FILE
 from comity.crawler.run.facts import Names
 from comity.crawler.workers import member
 from comity.crawler.workers import store as stores
-from comity.crawler.workers.board import Look
+from comity.crawler.workers.board import BoardState
 from comity.crawler.workers.store import CrawlStore
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
@@ -189,7 +189,7 @@ def test_what_never_passes_ends_the_process_in_words_after_few_tries(
     with pytest.raises(StorageError, match="it never passes"):
         asyncio.run(crawl.member("one", tmp_path / "one").run(lambda _: None))
     assert max(Counter(part.shard for part in crawl.store.parts()).values()) == begun
-    assert not any(row.holder for row in crawl.store.look().rows)
+    assert not any(row.holder for row in crawl.store.standing().rows)
     crawl.store.close()
 
 
@@ -238,10 +238,10 @@ def test_pages_that_are_given_back_while_a_process_looks_are_not_lost_to_the_lim
 
         giving = threading.Thread(target=give_back_and_be_granted)
         giving.start()
-        looks: list[Look] = []
+        looks: list[BoardState] = []
         try:
             while len(looks) < 100 or len({look.pool for look in looks}) == 1:
-                looks.append(store.look())
+                looks.append(store.standing())
         finally:
             over.set()
             giving.join()

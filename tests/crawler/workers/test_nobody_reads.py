@@ -21,7 +21,7 @@ from sites import HANGS, Site
 from stores import drop
 
 from comity.crawler.workers import leases, tables
-from comity.crawler.workers.jobs import pack, read_word, read_words
+from comity.crawler.workers.jobs import pack, read_message, read_messages
 from comity.crawler.workers.store import CrawlStore
 from comity.frontier.postgresql import database
 
@@ -136,14 +136,14 @@ def test_a_word_that_is_cut_off_in_a_pipe_is_none(kept: int) -> None:
     """The other side died while it wrote."""
     whole = pack(("stop", 1))
     pipe = io.BytesIO(whole + whole[:kept])
-    assert read_word(pipe) == ("stop", 1)
+    assert read_message(pipe) == ("stop", 1)
     with pytest.raises(EOFError):
-        read_word(pipe)
+        read_message(pipe)
 
     async def heard() -> list[Any]:
         stream = asyncio.StreamReader()
         stream.feed_data(whole + whole[:kept])
         stream.feed_eof()
-        return [word async for word in read_words(stream)]
+        return [message async for message in read_messages(stream)]
 
     assert asyncio.run(heard()) == [("stop", 1)]

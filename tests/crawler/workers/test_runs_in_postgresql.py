@@ -123,9 +123,9 @@ def test_a_worker_of_an_earlier_run_takes_nothing_and_says_why_it_ends(
         asyncio.run(crawl.works(earlier, tmp_path / "old"))
     assert site.seen == []
     assert crawl.store.parts() == []
-    assert all(row.holder is None for row in crawl.store.look().rows)
+    assert all(row.holder is None for row in crawl.store.standing().rows)
     asyncio.run(crawl.works(now, tmp_path / "new"))
-    assert {row.now.state for row in crawl.store.look().rows} == {"ended"}
+    assert {row.now.state for row in crawl.store.standing().rows} == {"ended"}
 
 
 def test_a_crawl_that_is_begun_anew_under_one_name_is_another(crawl: Crawl, site: Site, tmp_path: Path) -> None:
@@ -150,9 +150,9 @@ def test_no_lease_of_an_earlier_run_keeps_anything(crawl: Crawl) -> None:
         assert old.tokens == {}
         with pytest.raises(Superseded):
             old.take(db, 1)
-        crawl.store.say({0: (token, ShardNow(0, state="working"))})
+        crawl.store.note({0: (token, ShardNow(0, state="working"))})
         assert crawl.store.share(0, token) is None
-    (row, *_) = crawl.store.look().rows
+    (row, *_) = crawl.store.standing().rows
     assert (row.now.state, row.holder) == ("down", None)
 
 
@@ -211,7 +211,7 @@ def test_a_lease_is_over_by_the_clock_of_who_looks_and_by_no_other(
         assert mine.take(db, 0) is not None
 
         def taken() -> int | None:
-            row = looking.look().rows[0]
+            row = looking.standing().rows[0]
             return theirs.take(db, 0, None if row.holder else (row.token, row.renewal))
 
         assert taken() is None
@@ -223,7 +223,7 @@ def test_a_lease_is_over_by_the_clock_of_who_looks_and_by_no_other(
         assert taken() is None, "it was renewed"
         at[0] += 0.9
         assert taken() is None, "that was seen 0.9 s ago"
-        seen = looking.look().rows[0]
+        seen = looking.standing().rows[0]
         at[0] += 0.2
         mine.renew(db)
         assert theirs.take(db, 0, (seen.token, seen.renewal)) is None, "it was renewed between look and take"
@@ -242,7 +242,7 @@ def test_a_lease_is_there_with_its_part_of_the_output_or_not_at_all(store: Postg
         one = Leases(store.where, "one", 1.0, part=stalls)
         with pytest.raises(KeyboardInterrupt):
             one.take(db, 0)
-        assert (looking.look().rows[0].token, looking.look().rows[0].holder, looking.parts()) == (0, None, [])
+        assert (looking.standing().rows[0].token, looking.standing().rows[0].holder, looking.parts()) == (0, None, [])
         assert one.tokens == {}
         two = Leases(store.where, "two", 1.0, part=lambda shard, token: ("there", f"{shard}-{token}"))
         token = two.take(db, 0)
@@ -268,7 +268,7 @@ def test_who_is_suspended_while_taking_a_shard_keeps_it_from_nobody(
         with pytest.raises(database.Unreachable), stopped.open(patience=2 * HANGS) as db:
             one.take(db, 0)
         assert one.tokens == {}
-        assert (stopped.look().rows[0].holder, stopped.parts()) == ("other", [])
+        assert (stopped.standing().rows[0].holder, stopped.parts()) == ("other", [])
 
 
 def test_a_part_keeps_its_marker_when_the_next_begins_while_it_is_noted(store: PostgresStore) -> None:
@@ -342,7 +342,7 @@ def test_a_lease_that_the_database_has_lost_is_given_out_to_nobody_again(store: 
         deadline = time.monotonic() + HANGS
         after = None
         while after is None and time.monotonic() < deadline:
-            (row, _) = looking.look().rows
+            (row, _) = looking.standing().rows
             held = one.holds(0, before)
             after = other.take(db, 0, None if row.holder else (row.token, row.renewal))
             assert after is None or not held
@@ -444,7 +444,7 @@ def test_a_command_that_was_suspended_over_a_run_follows_none_of_its_old_rules(
             return process
 
         def held_by(process: "subprocess.Popen[bytes]") -> int:
-            return sum(f":{process.pid}:" in (row.holder or "") for row in store.look().rows)
+            return sum(f":{process.pid}:" in (row.holder or "") for row in store.standing().rows)
 
         seeds = [site.url("/0") for site in sites]
         one = run(*seeds, *policy, "--delay", "0.3", "--lease", "2s", "-o", str(tmp_path / "one"))

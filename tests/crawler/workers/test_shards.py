@@ -423,9 +423,9 @@ pipe.job()
 starts.write_text(starts.read_text() + "x" if starts.exists() else "x")
 count = len(starts.read_text())
 if count > 20:
-    pipe.say("failed", StorageError("it was started for ever"))
-pipe.say("round", RoundRequest())
-pipe.say("round", RoundRequest({0: (count, ShardNow(0, state="working", stats=Stats(pages=count)))}))
+    pipe.send("failed", StorageError("it was started for ever"))
+pipe.send("round", RoundRequest())
+pipe.send("round", RoundRequest({0: (count, ShardNow(0, state="working", stats=Stats(pages=count)))}))
 pipe.close()
 """
 

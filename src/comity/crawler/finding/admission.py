@@ -67,7 +67,7 @@ class URLFilter:
         settings = self._settings = given.settings
         self._book = book
         self._origin_policy = origin_policy
-        self._place = given.place  # what concerns the hosts of another shard goes there
+        self._place = given.shard  # what concerns the hosts of another shard goes there
         self._recent = RecentlySeen(RECENT)
         self.unmet = self._recent.unmet
         self._left_out: set[str] = set()  # so that each is counted once

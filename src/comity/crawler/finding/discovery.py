@@ -15,7 +15,7 @@ from comity.crawler.finding.admission import URLFilter
 from comity.crawler.finding.recrawl import RefreshRun
 from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
-from comity.crawler.run.outcomes import Absent, Known, Outcome, PageRead, PutOff, Redirected, Refused, SitemapRead
+from comity.crawler.run.outcomes import Absent, Outcome, PageRead, PutOff, Redirected, Refused, RobotsKnown, SitemapRead
 from comity.frontier.values import Entry, EntryKind
 from comity.policy import RobotsResult
 from comity.signals import sitemaps
@@ -153,7 +153,7 @@ class Discovery:
                 return await self._sitemap(outcome)
             case Absent():
                 self._filter.guess_sitemap(entry.url, is_missing=True)
-            case Known() | Refused() | PutOff():
+            case RobotsKnown() | Refused() | PutOff():
                 await self._sitemaps_of(entry.url)
         return outcome
 

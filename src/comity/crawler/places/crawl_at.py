@@ -276,7 +276,7 @@ class CrawlInStore(_Crawl):
         """How its shards stand: by what their holders said last."""
         found = []
         with closing(self._store):
-            pending, rows = self._store.pending(), self._store.look().rows
+            pending, rows = self._store.pending(), self._store.standing().rows
             with self._store.open() as db:
                 waiting = dict(db.execute("SELECT shard, sum(unasked + queued)::bigint FROM host GROUP BY shard"))
         for row in rows:
@@ -295,7 +295,7 @@ class CrawlInStore(_Crawl):
         """What it wrote, on whatever machine."""
         with closing(self._store):
             crawl, rows = self._store.crawl(), self._store.parts()
-            states = {row.now.state for row in self._store.look().rows}
+            states = {row.now.state for row in self._store.standing().rows}
             facts = {name: self._store.state(name) for name in FACTS}
             parcels = self._store.parcels()
         folders = list(self._held)

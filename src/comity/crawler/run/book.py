@@ -19,7 +19,7 @@ from comity.crawler.run.facts import Facts
 from comity.crawler.run.given import Given, Opened
 from comity.crawler.run.limits import Quota
 from comity.crawler.run.memory import Memory
-from comity.crawler.run.outcomes import TABLE, Again, Failed, Kept, Outcome, PutOff, SitemapRead, Written
+from comity.crawler.run.outcomes import TABLE, Failed, Kept, Outcome, PutOff, SitemapRead, TurnAgain, Written
 from comity.crawler.sinks import Channel
 from comity.frontier.rules import Commit
 from comity.frontier.values import Batch, EntryKind, Found, Message, State
@@ -168,7 +168,7 @@ class Book:
         """
         kind, taken, unsaved, page = TABLE[type(outcome)], outcome.taken, self.unsaved, None
         if taken is not None and not self._quota.has_room(host):
-            return Again(entry=outcome.entry, answer=outcome.answer)
+            return TurnAgain(entry=outcome.entry, answer=outcome.answer)
         if outcome.before is not None:
             self._look_back(outcome)  # first: what the page was is forgotten before it is known as it is
         if isinstance(outcome, Kept):

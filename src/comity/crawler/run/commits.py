@@ -58,7 +58,7 @@ class Commits:
         """Whether one is, or is over and was not looked at yet."""
         return self._under_way is not None
 
-    def look(self) -> None:
+    def settle(self) -> None:
         """See whether one is over. What went wrong is raised, and then it is not: nothing more is committed."""
         if self._under_way is not None and self._under_way.done():
             self._under_way.result()

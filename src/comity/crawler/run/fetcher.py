@@ -23,17 +23,17 @@ from comity.crawler.run.limits import Quota
 from comity.crawler.run.memory import BodyOctets, Memory
 from comity.crawler.run.outcomes import (
     Absent,
-    Again,
     Failed,
     Gone,
-    Known,
     Outcome,
     PageRead,
     PutOff,
     Redirected,
     Refused,
     Retried,
+    RobotsKnown,
     SitemapRead,
+    TurnAgain,
     Unchanged,
     Unpaid,
     Unwanted,
@@ -154,9 +154,9 @@ class Fetcher:
             return PutOff(entry=entry, why=self._unreachable.why(host.name) or "")
         if self._client.driver.gate.pace_of(host.name) is None:
             await self._client.driver.find_pace(host.name)
-            return Again(entry=entry)
+            return TurnAgain(entry=entry)
         decision = await self._client.check(entry.url)
-        return Known(entry=entry, decision=decision) if decision.may_fetch else self._refused(entry, decision)
+        return RobotsKnown(entry=entry, decision=decision) if decision.may_fetch else self._refused(entry, decision)
 
     async def fetch(self, host: Host, entry: Entry, room: BodyOctets) -> Outcome:
         """Fetch one URL. Errors are for `given_up`. `room` counts the body's octets."""
@@ -176,7 +176,7 @@ class Fetcher:
         if entry.kind is EntryKind.SITEMAP:
             return SitemapRead(entry=entry, answer=response)
         if not self._quota.has_room(host.name):  # it stays in the frontier for a later run with a higher limit
-            return Again(entry=entry, answer=response)
+            return TurnAgain(entry=entry, answer=response)
         rendered = None if self._renderer is None else await self._renderer.render(entry, response)
         return await self._reader.read(entry, response, before, rendered)
 
@@ -194,7 +194,7 @@ class Fetcher:
             case FetchError():
                 return self._failed_for_now(entry, str(error))
             case Postponed():  # visiting hours, an open circuit: the host comes up again in time
-                return Again(entry=entry, error=error)
+                return TurnAgain(entry=entry, error=error)
             case _:  # one page that defeats us must not end the crawl
                 return Failed(entry=entry, why=f"{OURS}{type(error).__name__}: {error}")
 
@@ -278,7 +278,7 @@ class Fetcher:
         match outcome:
             case PageRead():
                 pass
-            case Known() | Refused():
+            case RobotsKnown() | Refused():
                 host.delay, origin = outcome.decision.delay, urls.origin(outcome.entry.url)
                 if origin not in host.origins:
                     host.origins = (*host.origins, origin)
@@ -292,7 +292,7 @@ class Fetcher:
                 host.not_before = self._collector.clock.monotonic() + seconds
             case Unwanted():
                 host.failing = False
-            case Again(error=Postponed() as error):
+            case TurnAgain(error=Postponed() as error):
                 self._hold(host, error)
 
     def _hold(self, host: Host, error: Postponed) -> None:

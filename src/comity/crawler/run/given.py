@@ -86,7 +86,7 @@ class Membership:
     find something for it: it waits for `Control.end`. `beside`: the schedulers of this process's shards, which share
     the requests there may be at once. `on_sent` is told when something for other shards was committed."""
 
-    place: ShardPlace
+    shard: ShardPlace
     beside: list[Any]
     on_sent: Callable[[], None]
 
@@ -119,8 +119,8 @@ class Given:
     membership: Membership | None = None
 
     @property
-    def place(self) -> ShardPlace | None:
-        return None if self.membership is None else self.membership.place
+    def shard(self) -> ShardPlace | None:
+        return None if self.membership is None else self.membership.shard
 
     @property
     def requests(self) -> int:

@@ -72,14 +72,14 @@ class Outcome:
 
 
 @dataclass(slots=True, kw_only=True)
-class Known(Outcome):
+class RobotsKnown(Outcome):
     """Its robots.txt is known now, and allows it: it may be fetched when its host is ready again."""
 
     decision: Decision
 
 
 @dataclass(slots=True, kw_only=True)
-class Again(Outcome):
+class TurnAgain(Outcome):
     """It is to have its turn again: what it needed is known now, or there was no room for a page. `error`: why its host
     is not to be asked for a while."""
 
@@ -510,7 +510,7 @@ TABLE: Final[dict[type[Outcome], Kind]] = {
     Unwanted: Kind(_DONE, "unwanted", False, ("unwanted",)),
     PutOff: Kind(None, counters=("postponed",)),
     Retried: Kind(),
-    Again: Kind(),
-    Known: Kind(),
+    TurnAgain: Kind(),
+    RobotsKnown: Kind(),
 }
 """By kind of outcome, what it leads to."""

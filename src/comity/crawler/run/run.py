@@ -83,7 +83,7 @@ class Run:
         self.frontier = frontier
         self.opened = opened
         self.facts = Facts(frontier.load_state, is_new=frontier.load_state(RUN) is None)
-        if given.place is None and self.facts.get(PLACE) is not None:
+        if given.shard is None and self.facts.get(PLACE) is not None:
             raise StorageError(f"{given.folder} holds one shard of a crawl", hint="name the folder above it")
         self.refresh = refresh_of(frontier, settings, given.folder, begin=given.begins_refresh)
         run, new = self._begun_with()
@@ -120,7 +120,7 @@ class Run:
         self.commits = Commits(
             given, opened, self.book, collector, self.facts, self.waits, self.scheduler, memory, control, saved
         )
-        self.mailbox = None if given.place is None else self._mailbox(given.place)
+        self.mailbox = None if given.shard is None else self._mailbox(given.shard)
         self._feeding: asyncio.Task[None] | None = None
         self._following: list[asyncio.Task[None]] = []  # beside the fetches
         self._apply_orders()
@@ -128,7 +128,7 @@ class Run:
     async def work(self) -> End:
         """Crawl until nothing is left, a limit is reached or `control` says so."""
         scheduler, commits, clock, limit, put_off = self.scheduler, self.commits, self._given.clock, None, None
-        for seed in self.seeds if self._given.place is None else self._given.place.own(self.seeds):
+        for seed in self.seeds if self._given.shard is None else self._given.shard.own(self.seeds):
             self.filter.discover(seed, depth=0, given=True)
         try:
             await self._begin()
@@ -142,7 +142,7 @@ class Run:
                 scheduler.hosts.fill(now)
                 while not self._full() and (host := scheduler.hosts.pop_ready(now)) is not None:
                     scheduler.serve(host, now)
-                commits.look()
+                commits.settle()
                 if not commits.under_way:
                     if self._is_over():
                         await commits.commit()  # which may bring hosts their turn
@@ -169,7 +169,7 @@ class Run:
             await self.fetcher.close()
             await self.commits.wait()
         self._apply_orders()  # the order that ended it may not have been written down
-        self.commits.look()
+        self.commits.settle()
         stopped = self.control.stopping
         self.opened.ledger.seal(stopped=stopped)
         self._collector.how = "stopped" if stopped else FINISHED
@@ -183,7 +183,7 @@ class Run:
 
     def order(self, order: Order) -> None:
         """Carry out what the operator orders."""
-        place = self._given.place
+        place = self._given.shard
         if order.order == "end":
             self.opened.ledger.order(order, order.host)
             if place is None:  # else whoever has all shards tells them to stop
@@ -229,15 +229,15 @@ class Run:
             raise StorageError(
                 f"{given.folder} holds a crawl that cannot be resumed without its source plug-in", hint="give it again"
             )
-        run = run_of(facts.get(RUN), None if given.place is None else given.place.run, given.folder)
+        run = run_of(facts.get(RUN), None if given.shard is None else given.shard.run, given.folder)
         remember(RUN, [run.crawl, run.number])
         judge_again(self.frontier, given.settings, given.policy, new)
         remember(SEEDS, self.seeds)
         remember("plugins", given.plugins.names)
         facts.put(ENDED, None)
-        if given.place is not None:
-            given.place.settled.began(facts.get)
-            facts.put(PLACE, [given.place.number, given.place.count])
+        if given.shard is not None:
+            given.shard.settled.began(facts.get)
+            facts.put(PLACE, [given.shard.number, given.shard.count])
         return run, new
 
     def _mailbox(self, place: ShardPlace) -> Mailbox:
@@ -262,14 +262,14 @@ class Run:
             return await self.mailbox.relay.ask(wanted) if self.mailbox is not None else None
 
         async def address_of(look_up: Callable[[str], Awaitable[str]], host: str) -> str:
-            return (given.place and given.place.settled.get(host)) or await look_up(host)
+            return (given.shard and given.shard.settled.get(host)) or await look_up(host)
 
         return Hooks(
             on_robots=robots,
             on_request=lambda request: self.book.request(request),
             on_report=report,
             may_send=given.storage.is_ours,
-            relay=None if given.place is None else relay,
+            relay=None if given.shard is None else relay,
             address_of=address_of,
         )
 
@@ -336,11 +336,11 @@ class Run:
             times.append(deadline)
         if asked_again is not None:
             times.append(now + asked_again)
-        return min(times, default=now + (EVERY if self._given.place is None else IDLE_REST))
+        return min(times, default=now + (EVERY if self._given.shard is None else IDLE_REST))
 
     def _is_over(self) -> bool:
         """Whether nothing is under way and nothing more is to be started."""
-        if self.scheduler.tasks or self.control.is_over or self._given.place is not None:
+        if self.scheduler.tasks or self.control.is_over or self._given.shard is not None:
             return not self.scheduler.tasks and self.control.is_over
         return self._enough() or (self._is_fed and self.scheduler.is_idle(self._given.clock.monotonic()))
 
@@ -369,6 +369,6 @@ class Run:
 
     def _state_to_save(self) -> dict[str, Any]:
         """What is to be remembered for a later run."""
-        now, place = self._given.clock.monotonic(), self._given.place
+        now, place = self._given.clock.monotonic(), self._given.shard
         state = self.waits.save_state() | self.quota.save_state(now) | self.filter.save_state()
         return state if place is None else state | place.settled.save_state()

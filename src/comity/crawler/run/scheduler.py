@@ -22,7 +22,7 @@ from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.given import Given
 from comity.crawler.run.hosts import FAR, Host, Hosts
 from comity.crawler.run.limits import Quota
-from comity.crawler.run.outcomes import Again, Known, Outcome, Retried
+from comity.crawler.run.outcomes import Outcome, Retried, RobotsKnown, TurnAgain
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import Entry, EntryKind, Found
 from comity.net import Session
@@ -43,7 +43,7 @@ REFILL = 256  # URLs of one host held in memory
 REFILL_PACED = 16  # where there is an interval between two of them
 MOST_URLS = 1 << 16  # of all hosts with an interval, where there are many
 MOST_PARKED = 64  # hosts of one pace that wait for it in memory once half of the places there are taken
-COMES_AGAIN = (Retried, Known, Again)
+COMES_AGAIN = (Retried, RobotsKnown, TurnAgain)
 SLOW = 2.0  # seconds after which a fetch no longer keeps others from starting
 
 

@@ -101,7 +101,7 @@ class RoundAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class BoardState:
     """All shards at one instant: how many workers there are, the pages that are granted to no shard (None without a
     limit), and the seconds that the crawl took."""
 
@@ -238,20 +238,20 @@ class Board(ABC):
 
     def round(self, holder: str, asked: RoundRequest) -> RoundAnswer:
         """A worker says how its shards stand, and is answered."""
-        self._say(holder, asked.stands)
+        self._note(holder, asked.stands)
         for number, token, kept in asked.shares:
             self._share(holder, number, token, kept)
-        look = self.look()
-        if look.ended is None and (why := look.why_over(self._settings)) is not None:
+        state = self.standing()
+        if state.ended is None and (why := state.why_over(self._settings)) is not None:
             self._end(why)
-            look = replace(look, ended=why)
-        answer = look.answer(holder, asked)
+            state = replace(state, ended=why)
+        answer = state.answer(holder, asked)
         if asked.take:
-            answer.taken = self._take(look, holder, asked)
+            answer.taken = self._take(state, holder, asked)
         return answer
 
     @abstractmethod
-    def look(self) -> Look:
+    def standing(self) -> BoardState:
         """All shards as they stand."""
 
     @abstractmethod
@@ -259,7 +259,7 @@ class Board(ABC):
         """A worker has done with a shard: another may have it at once."""
 
     @abstractmethod
-    def _say(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
+    def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
         """A worker takes part still, and says how its shards stand: by number the token, and that."""
 
     @abstractmethod
@@ -271,7 +271,7 @@ class Board(ABC):
         """All shards are to end."""
 
     @abstractmethod
-    def _take(self, look: Look, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
+    def _take(self, state: BoardState, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
         """A worker has shards that are free; gives which, and their tokens."""
 
 
@@ -294,9 +294,9 @@ class BoardInMemory(Board):
         }
         self._ended: str | None = None
 
-    def look(self) -> Look:
+    def standing(self) -> BoardState:
         rows = list(self._rows.values())
-        return Look(rows, self._members, self._pool, self._ended, seconds_of(rows, self._since, self._earlier))
+        return BoardState(rows, self._members, self._pool, self._ended, seconds_of(rows, self._since, self._earlier))
 
     def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:
         if self._is(holder, number, token):
@@ -312,7 +312,7 @@ class BoardInMemory(Board):
         """The workers that have some shards."""
         return {self._rows[number].holder for number in numbers}
 
-    def _say(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
+    def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
         for number, (token, now) in stands.items():
             if self._is(holder, number, token):
                 self._set(number, now=now)
@@ -326,10 +326,10 @@ class BoardInMemory(Board):
     def _end(self, why: str) -> None:
         self._ended = why
 
-    def _take(self, look: Look, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
-        held = {row.number for row in look.rows if row.holder == holder}
+    def _take(self, state: BoardState, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
+        held = {row.number for row in state.rows if row.holder == holder}
         taken = []
-        for row in look.to_take(holder, asked, held):
+        for row in state.to_take(holder, asked, held):
             self._set(row.number, holder=holder, token=row.token + 1, now=replace(row.now, state="starting"))
             taken.append((row.number, row.token + 1))
         return taken

@@ -27,7 +27,7 @@ from comity.crawler.run.limits import Spent
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.sharding.shards import CrawlManifest, database_of, manifest_of, part, run_in
 from comity.crawler.workers.board import BoardInMemory, RoundAnswer, RoundRequest, urls_left
-from comity.crawler.workers.jobs import Job, Say, Watched, Word
+from comity.crawler.workers.jobs import Job, Send, Watched, WorkerMessage
 from comity.crawler.workers.shard import Shard, ShardEnd
 from comity.crawler.workers.worker_process import WorkerProcess
 from comity.errors import StorageError
@@ -95,7 +95,7 @@ class FolderCoordination:
 
     async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
         manifest = self._manifest
-        manifest.seconds = self._board.look().seconds
+        manifest.seconds = self._board.standing().seconds
         self.now |= {number: end.now for number, end in ends.items()}
         begun = {number: path for number, path in self._databases.items() if has_begun(path)}
         waiting = 0
@@ -115,17 +115,17 @@ class FolderCoordination:
         self._workers[worker.number] = worker
         return replace(job, orders=self._orders.mark)
 
-    def heard(self, worker: WorkerProcess, word: Word) -> None:
-        match word:
+    def received(self, worker: WorkerProcess, message: WorkerMessage) -> None:
+        match message:
             case ("round", asked):
-                worker.say(("answer", self._board.round(worker.name, asked)))
+                worker.send(("answer", self._board.round(worker.name, asked)))
                 self._see(asked)
             case ("let go", number, token, state, now):
                 self._board.let_go(worker.name, number, token, state, now)
                 self._see_all()
 
     def shards_of(self, worker: WorkerProcess) -> Collection[int]:
-        return [row.number for row in self._board.look().rows if row.holder == worker.name]
+        return [row.number for row in self._board.standing().rows if row.holder == worker.name]
 
     def died(self, worker: WorkerProcess) -> None:
         self._board.gone(worker.name)
@@ -134,7 +134,7 @@ class FolderCoordination:
     def has_enough(self, *, stopping: bool) -> bool:
         return False
 
-    def look(self) -> bool:
+    def watch(self) -> bool:
         write_status(self._folder, self.now.values())  # for `comity frontier`
         return any(order.order == "end" for order in self._orders.new())
 
@@ -151,13 +151,13 @@ class FolderCoordination:
         told = self._board.who_has(receivers)
         for other in self._workers.values():
             if other.name in told:
-                other.say(("news",))
+                other.send(("news",))
 
     def _see_all(self) -> None:
-        look = self._board.look()
-        self.now = {row.number: row.now for row in look.rows}
-        if look.ended not in (None, FINISHED):
-            self.limit_reached = look.ended
+        state = self._board.standing()
+        self.now = {row.number: row.now for row in state.rows}
+        if state.ended not in (None, FINISHED):
+            self.limit_reached = state.ended
 
 
 def _spent(database: Path, refresh: int) -> Spent:
@@ -172,10 +172,10 @@ def _spent(database: Path, refresh: int) -> Spent:
 class ShardsInFolder:
     """See member.Shards. `say` tells the process above."""
 
-    def __init__(self, job: Job, say: Say, worker: Watched) -> None:
+    def __init__(self, job: Job, send: Send, worker: Watched) -> None:
         self.where = str(job.folder)
         self._job = job
-        self._say = say
+        self._send = send
         self._worker = worker
         self.post = Neighbours(partial(database_of, job.folder))
         self._answers: deque[asyncio.Future[RoundAnswer]] = deque()
@@ -183,7 +183,7 @@ class ShardsInFolder:
     async def round(self, asked: RoundRequest) -> RoundAnswer:
         told: asyncio.Future[RoundAnswer] = asyncio.get_running_loop().create_future()
         self._answers.append(told)
-        self._say("round", asked)
+        self._send("round", asked)
         return await told
 
     def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
@@ -195,10 +195,10 @@ class ShardsInFolder:
         """It stays ours until this process ends, as it then does."""
 
     async def let_go(self, shard: Shard, state: ShardState) -> None:
-        self._say("let go", shard.place.number, shard.token, state, shard.now(0))
+        self._send("let go", shard.place.number, shard.token, state, shard.now(0))
 
-    def heard(self, word: Word) -> None:
-        match word:
+    def received(self, message: WorkerMessage) -> None:
+        match message:
             case ("answer", answer):
                 told = self._answers.popleft()
                 if not told.done():

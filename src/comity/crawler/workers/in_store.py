@@ -25,8 +25,8 @@ from comity.crawler.run.limits import Spent
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.sharding.relay import ORDERS_REST
 from comity.crawler.sharding.shards import CrawlManifest, part
-from comity.crawler.workers.board import Board, Look, RoundAnswer, RoundRequest, urls_left
-from comity.crawler.workers.jobs import Job, Watched, Word, is_same, name_of_process
+from comity.crawler.workers.board import Board, BoardState, RoundAnswer, RoundRequest, urls_left
+from comity.crawler.workers.jobs import Job, Watched, WorkerMessage, is_same, name_of_process
 from comity.crawler.workers.leased_storage import LeasedStorage
 from comity.crawler.workers.leases import LeaseKeeper, Leases, number_of
 from comity.crawler.workers.output_folder import check_free, cut_back, mark_of
@@ -41,7 +41,7 @@ from comity.frontier.postgresql.store import ShardParcels
 from comity.frontier.tables import Tables
 from comity.frontier.values import Displaced, Run, Superseded, Unreachable
 
-SAID_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
+NOTED_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
 LEASE: Final = 15.0  # seconds
 SHORTEST_LEASE: Final = 1.0
 LONGEST_LEASE: Final = 600.0
@@ -148,7 +148,7 @@ class StoreCoordination:
         self._holders: dict[int, str] = {}  # of shards, as seen last
         self._looking: Future[None] | None = None
         self._orders = _OrdersRead(before, before)
-        self._see(store.look())
+        self._see(store.standing())
         self.earlier = sum(now.stats.pages for now in self.now.values())
 
     async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
@@ -159,9 +159,9 @@ class StoreCoordination:
         with suppress(Superseded):
             self._see_again()  # first: a connection that broke is made anew
         cut_back(self._store, self._folder, self._manifest.sink, self._names)
-        look = self._store.look()
-        self._see(look)
-        ended, now = look.ended, self.now.values()
+        state = self._store.standing()
+        self._see(state)
+        ended, now = state.ended, self.now.values()
         self.ended = ended is not None and all(each.state == "ended" for each in now)
         self.limit_reached = None if ended in (None, recrawl.FINISHED) else ended
         if self.limit_reached is None and any(each.state == "pages" for each in now):
@@ -184,7 +184,7 @@ class StoreCoordination:
         manifest = replace(self._manifest, crawl=self._run.crawl, run=self._run.number)
         return replace(job, manifest=manifest, store=self._url, lease=self._lease, orders=self._orders.before)
 
-    def heard(self, worker: WorkerProcess, word: Word) -> None:
+    def received(self, worker: WorkerProcess, message: WorkerMessage) -> None:
         """Workers ask the store."""
 
     def shards_of(self, worker: WorkerProcess) -> Collection[int]:
@@ -197,7 +197,7 @@ class StoreCoordination:
     def has_enough(self, *, stopping: bool) -> bool:
         return stopping or all(now.state == "ended" for now in self.now.values())
 
-    def look(self) -> bool:
+    def watch(self) -> bool:
         if self._looking is None or self._looking.done():
             if self._looking is not None:
                 self._looking.result()  # raises Superseded, and nothing else
@@ -211,7 +211,7 @@ class StoreCoordination:
             while self._dead:
                 self._store.gone(self._dead[0])
                 self._dead.pop(0)
-            self._see(self._store.look())
+            self._see(self._store.standing())
             for number, order in self._store.orders(self._orders.last):
                 self._orders.last = number
                 if order.order == "end":
@@ -225,8 +225,8 @@ class StoreCoordination:
         """Take part no more."""
         self._store.gone(self.name, *self._dead)
 
-    def _see(self, look: Look) -> None:
-        for row in look.rows:
+    def _see(self, state: BoardState) -> None:
+        for row in state.rows:
             self.now[row.number] = row.now
             if row.holder is not None:
                 self._holders[row.number] = row.holder
@@ -242,31 +242,31 @@ class BoardInStore(Board):
         self._leases = leases
         self._run = run
         self._folder = folder
-        self._said: dict[int, tuple[object, float]] = {}
+        self._noted: dict[int, tuple[object, float]] = {}
 
-    def look(self) -> Look:
-        return self._store.look()
+    def standing(self) -> BoardState:
+        return self._store.standing()
 
     def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:
-        self._store.say({number: (token, now)}, state)
+        self._store.note({number: (token, now)}, state)
         with self._store.open() as db:
             self._leases.release(db, [number])
 
     def forget(self) -> None:
         """What was said last may not have been heard."""
-        self._said.clear()
+        self._noted.clear()
 
-    def _say(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
+    def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
         """As of Board; what is not other than what was said last is not said."""
         self._store.here(self._run, holder, self._folder)
         at, new = time.monotonic(), {}
         for number, (token, now) in stands.items():
             key = token, now.state, dict(now.sent), dict(now.taken), now.granted, now.spent.pages
-            said, since = self._said.get(number, (None, 0.0))
-            if key != said or at - since > SAID_EVERY:
-                self._said[number] = key, at
+            said, since = self._noted.get(number, (None, 0.0))
+            if key != said or at - since > NOTED_EVERY:
+                self._noted[number] = key, at
                 new[number] = token, now
-        self._store.say(new)
+        self._store.note(new)
 
     def _share(self, holder: str, number: int, token: int, kept: int | None) -> None:
         self._store.share(number, token, kept)
@@ -274,9 +274,9 @@ class BoardInStore(Board):
     def _end(self, why: str) -> None:
         self._store.end(self._run, why)
 
-    def _take(self, look: Look, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
+    def _take(self, state: BoardState, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
         """Have one more shard, where one is free and it is our turn."""
-        for row in look.to_take(holder, asked, self._leases.tokens):
+        for row in state.to_take(holder, asked, self._leases.tokens):
             with self._store.open() as db:
                 token = self._leases.take(db, row.number, None if row.holder else (row.token, row.renewal))
             if token is not None:
@@ -350,7 +350,7 @@ class ShardsInStore:
         number, now = shard.place.number, shard.now(0)
         await self._in_thread(self._board.let_go, self._job.name, number, shard.token, state, now)
 
-    def heard(self, word: Word) -> None:
+    def received(self, message: WorkerMessage) -> None:
         """It says nothing about shards."""
 
     async def close(self) -> None:

@@ -17,33 +17,33 @@ from comity.crawler.sharding.shards import CrawlManifest
 from comity.net import ClientSettings
 from comity.policy import Policy
 
-Word = tuple[Any, ...]
+WorkerMessage = tuple[Any, ...]
 """What a worker and the process that started it say to each other: a name, and what belongs to it.
 
 To a worker: `picture` hosts, rules; `stop`; of a crawl in a folder `answer` RoundAnswer, and `news` where a round is
-worth while. From it: `begun`, `pictures` {shard: Snapshot}, `shard ended` ShardEnd, `ended`, `failed` error, `word`
+worth while. From it: `begun`, `pictures` {shard: Snapshot}, `shard ended` ShardEnd, `ended`, `failed` error, `notice`
 text; of a crawl in a folder `round` RoundRequest and `let go` shard, token, state, ShardNow.
 """
-Say = Callable[..., None]
-Listen = Callable[[Callable[[Word], None]], None]
-_HEAD: Final = struct.Struct("!I")  # before each word in a pipe: how many octets it has
+Send = Callable[..., None]
+Listen = Callable[[Callable[[WorkerMessage], None]], None]
+_HEAD: Final = struct.Struct("!I")  # before each message in a pipe: how many octets it has
 
 
-def pack(word: Any) -> bytes:
-    """A word as it goes through a pipe between two processes of one crawl."""
-    data = pickle.dumps(word)
+def pack(message: Any) -> bytes:
+    """A message as it goes through a pipe between two processes of one crawl."""
+    data = pickle.dumps(message)
     return _HEAD.pack(len(data)) + data
 
 
-def read_word(file: BinaryIO) -> Any:
-    """The next word of a pipe; an EOFError says that the other side is gone."""
+def read_message(file: BinaryIO) -> Any:
+    """The next message of a pipe; an EOFError says that the other side is gone."""
     try:
         return pickle.loads(file.read(*_HEAD.unpack(file.read(_HEAD.size))))
     except (struct.error, pickle.UnpicklingError) as error:
         raise EOFError from error
 
 
-async def read_words(stream: asyncio.StreamReader) -> AsyncIterator[Word]:
+async def read_messages(stream: asyncio.StreamReader) -> AsyncIterator[WorkerMessage]:
     """The words of a pipe, until the other side is gone."""
     with suppress(asyncio.IncompleteReadError, ConnectionError):
         while True:

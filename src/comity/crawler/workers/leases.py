@@ -53,7 +53,7 @@ class StandsStill:
         self.seconds = seconds
         self._seen: dict[Hashable, tuple[Hashable, float]] = {}  # and since when
 
-    def look(self, counters: Mapping[Any, Hashable], asked: float) -> set[Any]:
+    def unchanged(self, counters: Mapping[Any, Hashable], asked: float) -> set[Any]:
         """The keys of those that stand still. `counters`: all that there are, as they are now; those that are missing
         are forgotten. `asked`: when they were asked for, by `now`."""
         at, before = now(), self._seen

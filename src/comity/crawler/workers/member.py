@@ -19,7 +19,7 @@ from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.workers.board import RoundAnswer, RoundRequest, gives_back, is_needy
 from comity.crawler.workers.in_folder import ShardsInFolder
 from comity.crawler.workers.in_store import ShardsInStore
-from comity.crawler.workers.jobs import Job, Listen, Say, Watched, Word
+from comity.crawler.workers.jobs import Job, Listen, Send, Watched, WorkerMessage
 from comity.crawler.workers.shard import Shard
 from comity.errors import ComityError, StorageError
 from comity.frontier.messages import Post
@@ -56,7 +56,7 @@ class Shards(Protocol):
     async def let_go(self, shard: Shard, state: ShardState) -> None:
         """We have done with a shard."""
 
-    def heard(self, word: Word) -> None:
+    def received(self, message: WorkerMessage) -> None:
         """The process that started this one said something."""
 
     async def close(self) -> None: ...
@@ -86,17 +86,17 @@ class _Held:
             self.task.cancel()
 
 
-def worker_of(job: Job, say: Say) -> "Member":
+def worker_of(job: Job, send: Send) -> "Member":
     """What does a job."""
-    return Member(job, say, partial(ShardsInFolder, job, say) if job.store is None else partial(ShardsInStore, job))
+    return Member(job, send, partial(ShardsInFolder, job, send) if job.store is None else partial(ShardsInStore, job))
 
 
 class Member:
     """One worker. `say` tells the process that started this one; `shards` makes what knows where its shards lie."""
 
-    def __init__(self, job: Job, say: Say, shards: Callable[[Watched], Shards]) -> None:
+    def __init__(self, job: Job, send: Send, shards: Callable[[Watched], Shards]) -> None:
         self._job = job
-        self._say = say
+        self._send = send
         self._held: dict[int, _Held] = {}
         self._beside: list[Scheduler] = []  # of these shards
         self._given_back: list[tuple[int, int, int]] = []
@@ -111,7 +111,7 @@ class Member:
 
     async def run(self, listen: Listen) -> None:
         """Work until the crawl is over, or this process is to stop; a ComityError says what ended it."""
-        self._say("begun")
+        self._send("begun")
         listen(self._told)
         beating = asyncio.ensure_future(self._beat())
         try:
@@ -124,7 +124,7 @@ class Member:
             await self._shards.close()
         if self._error is not None:
             raise self._error
-        self._say("ended")
+        self._send("ended")
 
     async def _beat(self) -> None:
         while True:
@@ -172,7 +172,7 @@ class Member:
     def _in_reach(self, trouble: str | None) -> None:
         """Tell who started this process when the store is away, and when it is back."""
         if (trouble is None) != (self._trouble is None):
-            self._say("word", trouble or f"{self._shards.where} is back")
+            self._send("notice", trouble or f"{self._shards.where} is back")
         self._trouble = trouble
 
     def _begun(self) -> dict[int, _Held]:
@@ -265,7 +265,7 @@ class Member:
             elif error is not None:
                 raise error
             else:
-                self._say("shard ended", held.shard.result(os.getpid()))
+                self._send("shard ended", held.shard.result(os.getpid()))
                 over = self._ending and not held.shard.control.stopping
                 try:
                     await self._shards.let_go(held.shard, "ended" if over else "stopped")
@@ -287,17 +287,17 @@ class Member:
                 hint="what was written is safe; fix that, then continue with --join",
             )
 
-    def _told(self, word: Word) -> None:
-        match word:
+    def _told(self, message: WorkerMessage) -> None:
+        match message:
             case ("picture", hosts, rules):
                 pictures = {
                     number: held.shard.crawler.snapshot(hosts=hosts, rules=rules) for number, held in self._held.items()
                 }
-                self._say("pictures", pictures)
+                self._send("pictures", pictures)
             case ("stop",):
                 self._stopping = True
                 for held in self._held.values():
                     held.shard.control.stop()
                 self.wake()
             case _:
-                self._shards.heard(word)
+                self._shards.received(message)

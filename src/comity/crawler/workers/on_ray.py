@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity._ray import LOOKED, Head
-from comity.crawler.workers.jobs import Job, Word, on_machine
+from comity.crawler.workers.jobs import Job, WorkerMessage, on_machine
 from comity.crawler.workers.member import worker_of
 from comity.crawler.workers.output_folder import leave_folder, take_folder
 from comity.crawler.workers.store import CrawlStore
@@ -41,8 +41,8 @@ class Actor:
     def __init__(self, prepare: Callable[[], None] | None) -> None:
         if prepare is not None:
             prepare()
-        self._said: list[Word] = []
-        self._heard: asyncio.Queue[Word] = asyncio.Queue()
+        self._outgoing: list[WorkerMessage] = []
+        self._received: asyncio.Queue[WorkerMessage] = asyncio.Queue()
         self._new = asyncio.Event()
         self._over = False
         self._asked = time.monotonic()
@@ -59,9 +59,9 @@ class Actor:
             if job.store is not None and machine != platform.node():
                 await self._work_here(job)
             else:
-                await worker_of(job, self._say).run(self._listen)
+                await worker_of(job, self._send).run(self._listen)
         except ComityError as error:
-            self._say("failed", error)
+            self._send("failed", error)
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -76,35 +76,35 @@ class Actor:
             await loop.run_in_executor(None, take_folder, store, job.folder)
             store.close()
             here = replace(job, name=on_machine(job.name, platform.node()))
-            await worker_of(here, self._say).run(self._listen)
+            await worker_of(here, self._send).run(self._listen)
             await loop.run_in_executor(None, leave_folder, store, job.folder, job.manifest.sink)
 
-    async def words(self) -> list[Word] | None:
+    async def messages(self) -> list[WorkerMessage] | None:
         """What it has to say, once there is something or some time has passed; None where it has come to its end."""
         self._asked = time.monotonic()
-        if not self._said and not self._over:
+        if not self._outgoing and not self._over:
             self._new.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(ASKED_EVERY):
                     await self._new.wait()
-        said, self._said = self._said, []
+        said, self._outgoing = self._outgoing, []
         return said if said or not self._over else None
 
-    async def hear(self, words: list[Word]) -> None:
+    async def receive(self, messages: list[WorkerMessage]) -> None:
         """Be told something."""
-        for word in words:
-            self._heard.put_nowait(word)
+        for message in messages:
+            self._received.put_nowait(message)
 
-    def _say(self, *word: Any) -> None:
-        self._said.append(word)
+    def _send(self, *message: Any) -> None:
+        self._outgoing.append(message)
         self._new.set()
 
-    def _listen(self, on_word: Callable[[Word], None]) -> None:
-        async def hear() -> None:
+    def _listen(self, on_message: Callable[[WorkerMessage], None]) -> None:
+        async def receive() -> None:
             while True:
-                on_word(await self._heard.get())
+                on_message(await self._received.get())
 
-        self._tasks.append(asyncio.ensure_future(hear()))
+        self._tasks.append(asyncio.ensure_future(receive()))
 
     async def _watch(self) -> None:
         """End with the process above, where Ray does not see to that: nobody says any more who has which shard."""
@@ -127,25 +127,25 @@ class Placed:
         self._actor = actor
         self._job = job
         self._ends = 1
-        self._unsaid: list[Word] = []
-        self._saying: asyncio.Task[None] | None = None
+        self._unsent: list[WorkerMessage] = []
+        self._sending: asyncio.Task[None] | None = None
 
     @property
     def is_placed(self) -> bool:
         return self.pid is not None
 
-    def say(self, word: Word) -> None:
+    def send(self, message: WorkerMessage) -> None:
         if self.returncode is None:
-            self._unsaid.append(word)
-            if self._saying is None or self._saying.done():
-                self._saying = asyncio.ensure_future(self._say())
+            self._unsent.append(message)
+            if self._sending is None or self._sending.done():
+                self._sending = asyncio.ensure_future(self._send())
 
-    async def _say(self) -> None:
+    async def _send(self) -> None:
         """One message at a time, since Ray may bring two in any order."""
-        while self._unsaid:
-            words, self._unsaid = self._unsaid, []
+        while self._unsent:
+            messages, self._unsent = self._unsent, []
             with suppress(self._ray.exceptions.RayError, ConnectionError, EngineFailed):  # it is dying, as is found out
-                await self._answer(self._actor.hear.remote(words))
+                await self._answer(self._actor.receive.remote(messages))
 
     async def _answer(self, asked: Any) -> Any:
         """What Ray answers. EngineFailed: its head is gone, without which it may never answer."""
@@ -157,7 +157,7 @@ class Placed:
                 raise self._head.lost()
         return answer.result()
 
-    async def words(self) -> AsyncIterator[Word]:
+    async def messages(self) -> AsyncIterator[WorkerMessage]:
         try:
             self.pid, self.machine = await self._answer(self._actor.place.remote())
             if self._job.store is None and self.machine != platform.node():
@@ -165,9 +165,9 @@ class Placed:
                 return
             yield "placed", self.machine
             working = self._actor.work.remote(self._job, platform.node())
-            while (words := await self._answer(self._actor.words.remote())) is not None:
-                for word in words:
-                    yield word
+            while (messages := await self._answer(self._actor.messages.remote())) is not None:
+                for message in messages:
+                    yield message
             await self._answer(working)
             self._ends = 0
         except EngineFailed as error:

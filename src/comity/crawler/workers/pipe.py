@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from comity.crawler.workers.jobs import Job, Word, pack, read_word
+from comity.crawler.workers.jobs import Job, WorkerMessage, pack, read_message
 from comity.crawler.workers.member import worker_of
 from comity.errors import ComityError
 
@@ -25,34 +25,34 @@ class Pipe:
         os.dup2(null, 0)
         os.close(null)
         os.dup2(2, 1)  # what a plug-in prints must not be taken for a word
-        self._unsaid: dict[object, bytes] = {}  # by what it takes the place of
+        self._unsent: dict[object, bytes] = {}  # by what it takes the place of
         self._changed = threading.Condition()
         threading.Thread(target=self._write, name="comity-pipe", daemon=True).start()
 
     def job(self) -> Job:
-        job: Job = read_word(self._in)
+        job: Job = read_message(self._in)
         return job
 
-    def say(self, *word: Any) -> None:
-        key = word[0] if word[0] == "pictures" else object()  # what comes later makes the earlier one needless
+    def send(self, *message: Any) -> None:
+        key = message[0] if message[0] == "pictures" else object()  # what comes later makes the earlier one needless
         with self._changed:
-            self._unsaid.pop(key, None)
-            self._unsaid[key] = pack(word)
+            self._unsent.pop(key, None)
+            self._unsent[key] = pack(message)
             self._changed.notify_all()
 
     def close(self) -> None:
         """Come back once all is said."""
         with self._changed:
-            while self._unsaid:
+            while self._unsent:
                 self._changed.wait()
 
     def _write(self) -> None:
         while True:
             with self._changed:
-                while not self._unsaid:
+                while not self._unsent:
                     self._changed.wait()
-                words = list(self._unsaid.items())
-            for key, said in words:
+                messages = list(self._unsent.items())
+            for key, said in messages:
                 data = said
                 try:
                     while data:
@@ -60,22 +60,22 @@ class Pipe:
                 except OSError:
                     os._exit(1)
                 with self._changed:
-                    if self._unsaid.get(key) is said:
-                        del self._unsaid[key]
+                    if self._unsent.get(key) is said:
+                        del self._unsent[key]
                     self._changed.notify_all()
 
-    def listen(self, on_word: Callable[[Word], None]) -> None:
-        """Have each word heard on the loop that runs."""
+    def listen(self, on_message: Callable[[WorkerMessage], None]) -> None:
+        """Have each message taken up on the loop that runs."""
         loop = asyncio.get_running_loop()
 
         def read() -> None:
             while True:
                 try:
-                    word = read_word(self._in)
+                    message = read_message(self._in)
                 except (EOFError, OSError):
                     os._exit(1)  # whoever has our shards next finds them as after a crash
                 try:
-                    loop.call_soon_threadsafe(on_word, word)
+                    loop.call_soon_threadsafe(on_message, message)
                 except RuntimeError:  # the loop has ended
                     return
 
@@ -86,9 +86,9 @@ def serve(pipe: Pipe, job: Job, loop_factory: Callable[[], asyncio.AbstractEvent
     """Do a job to its end; gives the exit code of this process."""
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
-            runner.run(worker_of(job, pipe.say).run(pipe.listen))
+            runner.run(worker_of(job, pipe.send).run(pipe.listen))
     except ComityError as error:
-        pipe.say("failed", error)
+        pipe.send("failed", error)
         return 2
     finally:
         pipe.close()

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from comity.crawler.progress.snapshot import ShardNow, Snapshot
 from comity.crawler.progress.stats import Pace, Stats, summed
 from comity.crawler.run.run import End
-from comity.crawler.workers.jobs import Job, Word, name_of_process
+from comity.crawler.workers.jobs import Job, WorkerMessage, name_of_process
 from comity.crawler.workers.shard import ShardEnd
 from comity.crawler.workers.worker_process import Start, WorkerProcess
 from comity.errors import StorageError
@@ -44,7 +44,7 @@ class Coordination(Protocol):
     def job(self, worker: WorkerProcess, job: Job) -> Job:
         """What a process that is to be started is to do, with what only the board knows."""
 
-    def heard(self, worker: WorkerProcess, word: Word) -> None:
+    def received(self, worker: WorkerProcess, message: WorkerMessage) -> None:
         """A worker says something."""
 
     def shards_of(self, worker: WorkerProcess) -> Collection[int]:
@@ -56,7 +56,7 @@ class Coordination(Protocol):
     def has_enough(self, *, stopping: bool) -> bool:
         """Whether the crawl can end without the workers that have no place to run yet."""
 
-    def look(self) -> bool:
+    def watch(self) -> bool:
         """See, or say, how the shards stand: every half second. Gives whether the crawl is ordered to end. A
         StorageError: it cannot go on."""
 
@@ -124,7 +124,7 @@ class Processes:
         self._stop = stop
         self._pace = pace
         self._wake = asyncio.Event()
-        self.workers = [WorkerProcess(number, start, self._heard, self._wake.set) for number in range(workers)]
+        self.workers = [WorkerProcess(number, start, self._received, self._wake.set) for number in range(workers)]
         self._pictures: dict[int, dict[int, Snapshot]] = {}  # by worker and shard
         self._shown: tuple[int, int] | None = None  # hosts and rules that a picture is to have; None: nobody has asked
         self._ends: dict[int, ShardEnd] = {}  # by shard, how it ended last
@@ -229,19 +229,19 @@ class Processes:
         kept = {now.number: now.kept for now in self.coordination.now.values()}
         await worker.start(self.coordination.job(worker, self._job(name_of_process(worker.number))), kept)
 
-    def _heard(self, worker: WorkerProcess, word: Word) -> None:
-        match word:
+    def _received(self, worker: WorkerProcess, message: WorkerMessage) -> None:
+        match message:
             case ("begun",):
                 worker.begun = True
                 if self._stop.is_set() or self._error is not None:
-                    worker.say(("stop",))
+                    worker.send(("stop",))
             case ("pictures", pictures):
                 self._pictures[worker.number] = pictures
             case ("shard ended", end):
                 self._ends[end.now.number] = end
             case ("ended",):
                 worker.ended = True
-            case ("word", text):
+            case ("notice", text):
                 self._notices.in_reach(worker.number, text)
             case ("placed", machine):
                 self._notices.placed(machine)
@@ -249,17 +249,17 @@ class Processes:
                 self._error = self._error or error
                 self._wake.set()
             case _:
-                self.coordination.heard(worker, word)
+                self.coordination.received(worker, message)
 
-    def _tell_begun(self, word: Word) -> None:
+    def _tell_begun(self, message: WorkerMessage) -> None:
         for worker in self.workers:
             if worker.begun:
-                worker.say(word)
+                worker.send(message)
 
     def _look(self) -> None:
         self._notices.waiting(sum(each.is_waiting for each in self.workers))
         try:
-            if self.coordination.look():
+            if self.coordination.watch():
                 self._stop.set()
         except StorageError as error:
             self._error = self._error or error

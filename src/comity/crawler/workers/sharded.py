@@ -68,7 +68,7 @@ class ShardedCrawl:
         command: the program that is a worker, and its arguments; or `start`, what starts one in another way.
         stalled: seconds of silence after which a worker is killed and started again.
         on_begin: told when nothing refuses the crawl any more.
-        on_word: told when a store is away, and there again; where workers are, and that they have no place to run.
+        on_notice: told when a store is away, and there again; where workers are, and that they have no place to run.
 
     Attributes:
         store: the store's address; None of a crawl in a folder.
@@ -101,7 +101,7 @@ class ShardedCrawl:
         start: Start | None = None,
         stalled: float = STALLED,
         on_begin: Callable[[], None] | None = None,
-        on_word: Callable[[str], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
     ) -> None:
         checked("workers", workers)
         self.folder = Path(folder)
@@ -133,7 +133,7 @@ class ShardedCrawl:
         self.end = End()
         self.running: Processes | None = None
         self._on_begin = on_begin
-        self._on_word = on_word or (lambda text: None)
+        self._on_notice = on_notice or (lambda text: None)
         self._client_settings = client_settings or ClientSettings()
         self._count = workers if store is not None else min(workers, manifest.shards)
         self._start = start or children(command)
@@ -220,7 +220,7 @@ class ShardedCrawl:
                     self._stalled,
                     self._stop,
                     self._pace,
-                    Notices(self._on_word, self.folder, self._count),
+                    Notices(self._on_notice, self.folder, self._count),
                 )
                 self.running = run
                 if any(now.state != "ended" for now in coordination.now.values()):  # else what lies here is tidied up

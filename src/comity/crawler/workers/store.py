@@ -12,7 +12,7 @@ from comity.crawler.places.orders import Order
 from comity.crawler.progress.snapshot import ShardNow
 from comity.crawler.progress.stats import Stats
 from comity.crawler.run.limits import Spent
-from comity.crawler.workers.board import Look, Row, left_alone, seconds_of, shared_out
+from comity.crawler.workers.board import BoardState, Row, left_alone, seconds_of, shared_out
 from comity.crawler.workers.leases import NEXT_TOKEN, StandsStill, now, see_run
 from comity.errors import InputError, StorageError
 from comity.frontier.messages import TAKEN, Parcel
@@ -164,7 +164,7 @@ class CrawlStore:
         while True:
             asked = now()
             with self.open() as db:
-                there = attendance.look(db, asked)
+                there = attendance.somebody(db, asked)
             if there is not None:
                 return there
             time.sleep(LOOK_EVERY)
@@ -198,7 +198,7 @@ class CrawlStore:
 
     # Shards
 
-    def look(self) -> Look:
+    def standing(self) -> BoardState:
         """All shards as they stand. That a lease is over, or a worker gone, is seen by who looks again and again."""
         asked = now()
         with self.open() as db:
@@ -212,7 +212,7 @@ class CrawlStore:
         members = len(counters)
         counters |= {number: (token, renewal) for _, _, _, number, token, _, renewal, *_ in found}
         self._still = self._still or StandsStill(lease)
-        over = self._still.look(counters, asked)
+        over = self._still.unchanged(counters, asked)
         rows = []
         for *_, number, token, holder, renewal, granted, state, text in found:
             holder = None if number in over else holder
@@ -221,9 +221,9 @@ class CrawlStore:
                 Row(number, token, holder, renewal, granted, stands if holder is not None else left_alone(stands))
             )
         members -= sum(isinstance(key, str) for key in over)
-        return Look(rows, members, pool, ended, seconds_of(rows, {}, 0.0))
+        return BoardState(rows, members, pool, ended, seconds_of(rows, {}, 0.0))
 
-    def say(self, stands: Mapping[int, tuple[int, ShardNow]], state: str | None = None) -> None:
+    def note(self, stands: Mapping[int, tuple[int, ShardNow]], state: str | None = None) -> None:
         """Say how shards stand: by number the token, and that; `state`: in another than it says."""
         if stands:
             texts = [json.dumps(asdict(replace(now, until=round(now.until, 1)))) for _, now in stands.values()]
@@ -336,8 +336,8 @@ class _Attendance:
         self._before: dict[Any, Any] = {}
         self._still: StandsStill | None = None
 
-    def look(self, db: Any, asked: float) -> bool | None:
-        """Whether somebody does; None where that cannot be said yet. `asked`: as of `StandsStill.look`."""
+    def somebody(self, db: Any, asked: float) -> bool | None:
+        """Whether somebody does; None where that cannot be said yet. `asked`: as of `StandsStill.unchanged`."""
         there: dict[Any, Any] = dict(db.execute("SELECT name, beat FROM member").fetchall())
         held = db.execute("SELECT number, token, renewal FROM shard WHERE holder IS NOT NULL").fetchall()
         there |= {number: (token, renewal) for number, token, renewal in held}
@@ -346,7 +346,7 @@ class _Attendance:
             self._still = StandsStill(*db.execute("SELECT lease FROM crawl").fetchone())
         renewed = not first and any(self._before.get(key) != value for key, value in there.items())
         self._before = there
-        if len(self._still.look(there, asked)) == len(there):
+        if len(self._still.unchanged(there, asked)) == len(there):
             return False
         return True if renewed else None
 
@@ -359,7 +359,7 @@ def _at_rest(store: CrawlStore, patience: float) -> Iterator[Any]:
         asked = now()
         with store.open(patience) as db, db.transaction():
             db.execute("SELECT 1 FROM crawl FOR UPDATE")
-            if (there := attendance.look(db, asked)) is False:
+            if (there := attendance.somebody(db, asked)) is False:
                 yield db
                 return
         if there:

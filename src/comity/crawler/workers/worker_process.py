@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Protocol
 
-from comity.crawler.workers.jobs import Job, Word, pack, read_words
+from comity.crawler.workers.jobs import Job, WorkerMessage, pack, read_messages
 from comity.errors import InvalidSetting
 
 # What lies in the current folder is not run, and what this process leaves alone a worker does too.
@@ -36,10 +36,10 @@ class Running(Protocol):
     def is_placed(self) -> bool:
         """Whether it has been given a place to run; before that it cannot say anything."""
 
-    def say(self, word: Any) -> None:
+    def send(self, message: Any) -> None:
         """Tell it something; one that is dead hears nothing."""
 
-    def words(self) -> AsyncIterator[Word]:
+    def messages(self) -> AsyncIterator[WorkerMessage]:
         """What it says, until it says nothing more."""
 
     def kill(self) -> None:
@@ -67,21 +67,21 @@ class Child:
         """Run a command that is a worker."""
         pipe = asyncio.subprocess.PIPE
         child = cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe))
-        child.say(job)
+        child.send(job)
         return child
 
     @property
     def returncode(self) -> int | None:
         return self._process.returncode
 
-    def say(self, word: Any) -> None:
+    def send(self, message: Any) -> None:
         if self.returncode is None and self._process.stdin is not None:
             with suppress(OSError, RuntimeError):  # it is dying, which is found out soon
-                self._process.stdin.write(pack(word))
+                self._process.stdin.write(pack(message))
 
-    def words(self) -> AsyncIterator[Word]:
+    def messages(self) -> AsyncIterator[WorkerMessage]:
         assert self._process.stdout is not None
-        return read_words(self._process.stdout)
+        return read_messages(self._process.stdout)
 
 
 def children(command: Sequence[str]) -> Start:
@@ -103,7 +103,7 @@ class WorkerProcess:
         deaths: of it and its predecessors since one of them kept a page, or lived for long.
 
     Args:
-        on_word: told of each word that it says.
+        on_message: told of each message that it sends.
         gone: called when it says nothing more and is dead.
     """
 
@@ -111,7 +111,7 @@ class WorkerProcess:
         self,
         number: int,
         start: Start,
-        on_word: "Callable[[WorkerProcess, Word], None]",
+        on_message: "Callable[[WorkerProcess, WorkerMessage], None]",
         gone: Callable[[], None],
     ) -> None:
         self.number = number
@@ -120,7 +120,7 @@ class WorkerProcess:
         self.deaths = 0
         self.process: Running | None = None
         self._start = start
-        self._on_word = on_word
+        self._on_message = on_message
         self._gone = gone
         self._listening: asyncio.Task[None] | None = None
         self._started = 0.0
@@ -147,10 +147,10 @@ class WorkerProcess:
         self._silent, self._started = 0.0, time.monotonic()
         self._listening = asyncio.ensure_future(self._listen(self.process))
 
-    def say(self, word: Any) -> None:
+    def send(self, message: Any) -> None:
         """Tell it something; one that is dead hears nothing."""
         if self.process is not None:
-            self.process.say(word)
+            self.process.send(message)
 
     def watch(self, passed: float, longest: float) -> None:
         """Kill it where it has said nothing for longer than so many seconds: suspended, it would go on one day.
@@ -189,9 +189,9 @@ class WorkerProcess:
 
     async def _listen(self, process: Running) -> None:
         try:
-            async for word in process.words():
+            async for message in process.messages():
                 self._silent = 0.0
-                self._on_word(self, word)
+                self._on_message(self, message)
             await process.wait()
         finally:
             self._gone()
