@@ -428,3 +428,18 @@ def test_what_asks_to_subscribe_within_a_quote_is_not_part_of_it() -> None:
     written = read(html, "https://example.com/lamps").markdown
     assert "> The lamp burns" in written
     assert "Subscribe" not in written
+
+
+@pytest.mark.parametrize(("left_out", "kept"), [("Yes", True), ("Brass and glass", False)])
+def test_a_table_of_which_most_is_kept_is_kept_whole(left_out: str, kept: bool) -> None:
+    from comity.retrieve.content import blocks, content
+    from comity.retrieve.page import tree
+
+    row = "<tr><td>Yes<td>Brass and glass<td>Yes"
+    page = tree.parse(f"<p>Yes<table>{row * 3}</table>", URL)
+    cut = blocks.cut(page, set())
+    for block in cut:
+        block.kept = left_out not in block.text
+    content._keep_tables(cut)
+    assert all(block.kept for block in cut[1:]) is kept
+    assert cut[0].kept is (left_out != "Yes")

@@ -60,6 +60,8 @@ _PLACES: Final[tuple[tuple[Place, int, int], ...]] = (
     ("navigation", 0, NAME_BITS["navigation"]),
 )
 _LONGEST_HEADING: Final = 30
+_LONGEST_CELL: Final = 60
+"""Words of a cell of a table that is no layout."""
 _BESIDE: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["aside"] | LANDMARK_BITS["footer"] | LANDMARK_BITS["dialog"]
 _OF_MAIN: Final = sum(LANDMARK_BITS[name] for name in ("main", "nav", "dialog", "form"))
 _MANUALS: Final = re.compile(r"docutils|sphinx", re.IGNORECASE)
@@ -126,10 +128,10 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str, notes: Footnotes | Non
     else:
         facts = Facts(tree)
         _ask(blocks, facts, url)
-        _repeat_data(blocks)
         if not facts.is_thread(url):
             _doubt_comments(blocks)
         sure = _most_agreement(blocks)
+        _keep_tables(blocks)
         if _is_manual(tree):
             _keep_main(blocks)
         _keep_headings(blocks)
@@ -324,15 +326,17 @@ def _keep_headings(blocks: Sequence[Block]) -> None:
         max(own, key=lambda each: each.chance).kept = True
 
 
-def _repeat_data(blocks: Sequence[Block]) -> None:
-    """Code and cells that say what others said before are content as those are: their lines are alike, and mean each
-    another.
-    """
-    first: dict[str, Block] = {}
+def _keep_tables(blocks: Sequence[Block]) -> None:
+    """A table of which most is kept is kept whole: where a cell is missing, others stand in its column."""
+    tables: dict[Node, list[Block]] = {}
     for block in blocks:
-        before = first.setdefault(block.text, block)
-        if before is not block and before.chance > block.chance and _is_data(block) and _is_data(before):
-            block.chance = before.chance
+        if block.landmarks & LANDMARK_BITS["table"] and (table := _around(block, "table")) is not None:
+            tables.setdefault(table, []).append(block)
+    for cells in tables.values():
+        words = sum(block.words * (1 if block.kept else -1) for block in cells)
+        if words >= 0 and max(block.words for block in cells) <= _LONGEST_CELL:
+            for block in cells:
+                block.kept = True
 
 
 def _drop_copies(blocks: Sequence[Block]) -> None:
