@@ -431,8 +431,8 @@ def test_who_cannot_reach_the_database_asks_for_nothing_and_goes_on_once_it_can(
             loop.call_soon_threadsafe(wire.hold)
             if lost == "cut":
                 loop.call_soon_threadsafe(wire.cut)
-            await until(lambda: crawl.said("one word"))
-            (trouble,) = crawl.said("one word")[0]
+            await until(lambda: crawl.said("one notice"))
+            (trouble,) = crawl.said("one notice")[0]
             assert "cannot be reached" in trouble
             await until(lambda: not any(row.holder for row in crawl.store.standing().rows))
             before = asked()
@@ -449,7 +449,7 @@ def test_who_cannot_reach_the_database_asks_for_nothing_and_goes_on_once_it_can(
             loop.close()
 
     asyncio.run(work())
-    assert [values[0].rpartition(" ")[2] for values in crawl.said("one word")][-1] == "back"
+    assert [values[0].rpartition(" ")[2] for values in crawl.said("one notice")][-1] == "back"
     assert pages(crawl) == wanted(sites)
     for site in sites:
         assert min(site.intervals()) > 0.19, "a new holder waits as after a crash"

@@ -131,14 +131,14 @@ def test_a_worker_that_begins_while_the_database_is_away_waits_for_it(
 
     async def work() -> None:
         working = asyncio.ensure_future(crawl.member("one", tmp_path / "one").run(lambda _: None))
-        await until(lambda: crawl.said("one word") or working.done())
+        await until(lambda: crawl.said("one notice") or working.done())
         assert not working.done(), working.exception()
-        assert "cannot be reached" in crawl.said("one word")[0][0]
+        assert "cannot be reached" in crawl.said("one notice")[0][0]
         monkeypatch.undo()
         await working
 
     asyncio.run(work())
-    assert crawl.said("one word")[-1][0].endswith("is back")
+    assert crawl.said("one notice")[-1][0].endswith("is back")
     assert pages(crawl) == wanted(sites)
     crawl.store.close()
 
@@ -159,9 +159,9 @@ def test_a_database_that_may_only_be_read_for_a_while_is_waited_for(
         await until(lambda: sum(len(site.seen) for site in sites) > 2 * HOSTS)
         set_to("on")
         try:
-            await until(lambda: crawl.said("one word") or working.done())
+            await until(lambda: crawl.said("one notice") or working.done())
             assert not working.done(), working.exception()
-            assert "cannot be written now" in crawl.said("one word")[0][0]
+            assert "cannot be written now" in crawl.said("one notice")[0][0]
         finally:
             set_to("off")
         await working
