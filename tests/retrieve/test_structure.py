@@ -294,6 +294,11 @@ TABLE = "<table><thead><tr><th>A</th><th>B</th></tr></thead><tbody><tr><td>1</td
     ("html", "expected", "rendered"),
     [
         ("<div role=heading aria-level=3>Oil</div>", "### Oil", "<h3>Oil</h3>"),
+        (
+            "<h3><button><div><h2>What burns?</h2></div></button></h3><p>x",
+            "### What burns?\n\nx",
+            "<h3>What burns?</h3><p>x",
+        ),
         ("<div role=heading>Oil</div>", "## Oil", "<h2>Oil</h2>"),
         ("<b>Cable:</b>18", "**Cable**:18", "<p><strong>Cable</strong>:18</p>"),
         ("是<b>“重要”</b>的", "是“**重要**”的", "<p>是“<strong>重要</strong>”的</p>"),

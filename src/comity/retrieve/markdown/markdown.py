@@ -229,7 +229,9 @@ class Writer:
 
     def text_of(self, node: Node) -> str:
         """An element's content on one line, for a heading or a cell."""
-        return " ".join(text.replace("  \n", " ").replace("\n", " ") for _, text in self.container(node, []))
+        blocks = self.container(node, [])
+        lines = (text.partition(" ")[2] if kind == "heading" else text for kind, text in blocks)  # one in another
+        return " ".join(text.replace("  \n", " ").replace("\n", " ") for text in lines)
 
     def is_left_out(self, node: Node) -> bool:
         """Whether nothing of it is written."""
