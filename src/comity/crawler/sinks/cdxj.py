@@ -7,7 +7,7 @@ import heapq
 import json
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Final
@@ -18,7 +18,7 @@ from comity.frontier.durable import explained_files, written_anew
 
 _SORTED_AT_ONCE: Final = 8 * 1024 * 1024  # bytes of lines held in memory
 _KEPT: Final = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
-_WWW: Final = re.compile(r"www\d*\.")
+_WWW: Final = re.compile(r"^www\d*\.")
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _SESSION_IN_PATH: Final = (
     re.compile(r"^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$"),
@@ -39,7 +39,7 @@ _SESSION_IN_QUERY: Final = tuple(
 def surt(url: str) -> str:
     """The key of a URL in normal form, such as `com,example)/path?a=1&b=2`."""
     parts = urlsplit(url)
-    host = _WWW.sub("", parts.hostname or "", count=1) if _WWW.match(parts.hostname or "") else parts.hostname or ""
+    host = _WWW.sub("", parts.hostname or "")
     port = f":{parts.port}" if parts.port and parts.port != _DEFAULT_PORTS.get(parts.scheme) else ""
     path = re.sub("/{2,}", "/", _escaped(parts.path)).lower() or "/"
     for session in _SESSION_IN_PATH:
@@ -74,21 +74,11 @@ class Index:
         self._journal = AppendedFile(journal_of(warc), committed)
         self.flush, self.close = self._journal.flush, self._journal.close
 
-    def add(
-        self,
-        url: str,
-        date: str,
-        *,
-        mime: str | None,
-        status: str,
-        digest: str | None,
-        length: int,
-        offset: int,
-    ) -> None:
-        """A record was written, at `date` (RFC 3339, in UTC), `length` and `offset` in bytes of the compressed file."""
-        said = {"url": url, "mime": mime, "status": status, "digest": digest, "length": str(length)}
-        said |= {"offset": str(offset), "filename": self._name}
-        line = {name: value for name, value in said.items() if value is not None}
+    def add(self, url: str, date: str, **said: object) -> None:
+        """A record was written, at `date` (RFC 3339, in UTC): its `mime`, `status` and `digest`, `length` and `offset`
+        in bytes of the compressed file."""
+        known = {"url": url, **said, "filename": self._name}
+        line = {name: str(value) for name, value in known.items() if value is not None}
         stamp = re.sub(r"\D", "", date)[:14]
         self._journal.add(f"{surt(url)} {stamp} {json.dumps(line)}\n".encode())
 
@@ -111,8 +101,7 @@ def journal_of(warc: Path) -> Path:
 def remove(warc: Path, *, index: bool) -> None:
     """Remove the journal of a WARC file, and its index too."""
     for path in (journal_of(warc), index_of(warc).with_suffix(".tmp"), *([index_of(warc)] if index else [])):
-        with suppress(FileNotFoundError):
-            path.unlink()
+        path.unlink(missing_ok=True)
 
 
 def _sorted(journal: Path) -> Iterator[bytes]:

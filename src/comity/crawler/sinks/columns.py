@@ -26,89 +26,54 @@ _PYTHON: dict[ColumnType, type | tuple[type, ...]] = {
 }
 
 
+_SCHEMA: Final[dict[Channel, str]] = {
+    "pages": "url:text! found_on:text status:integer! fetched_at:time elapsed:real depth:integer content_type:text "
+    "bytes:integer sha256:text! encoding:text title:text canonical:text link_count:integer noindex:boolean "
+    "duplicate:text duplicate_of:text soft_404:text misfit:text refresh:integer rendered:boolean rendered_sha256:text "
+    "render_note:text render_parts:json usage:json headers:json body:text body_bytes:bytes DECISION",
+    "refusals": "url:text! found_on:text depth:integer by:text why:text! needed_by:text status:integer fetched_at:time "
+    "usage:json refresh:integer DECISION",
+    "traps": "url:text! found_on:text depth:integer trap:text! why:text! refresh:integer",
+    "unwanted": "url:text! found_on:text depth:integer status:integer! content_type:text why:text! refresh:integer",
+    "failures": "url:text! found_on:text depth:integer attempts:integer status:integer? why:text! refresh:integer",
+    "redirects": "url:text! found_on:text status:integer! location:text! to:text? fetched_at:time depth:integer "
+    "refresh:integer DECISION",
+    "robots": "origin:text! url:text! outcome:text! status:integer? error:text fetched_at:time! redirects:json "
+    "sha256:text? body_bytes:bytes",
+    "records": "url:text! refresh:integer record:json",
+    "changes": "url:text! found_on:text change:text! by:text! refresh:integer! status:integer? fetched_at:time "
+    "sha256:text? previous_fetched_at:time previous_sha256:text?",
+    "links": "from:text to:text text:text rel:text",
+}
+"""Columns and their types. Fields with `!` every record of the channel has; those with `?` too, but they may be null.
+DECISION: the record has a decision, whose fields are columns."""
+_DECISION_COLUMNS: Final = "verdict:text line:integer rule:text robots_sha256:text robots_at:time delay:real"
+
+
 def _columns(names: str) -> dict[str, ColumnType]:
-    """Columns written as `url:text status:integer`."""
-    return {name: cast(ColumnType, kind) for name, _, kind in (each.partition(":") for each in names.split())}
+    pairs = (each.rstrip("!?").split(":") for each in names.replace("DECISION", _DECISION_COLUMNS).split())
+    return {name: cast(ColumnType, kind) for name, kind in pairs}
 
 
-_DECISION: Final = _columns("verdict:text line:integer rule:text robots_sha256:text robots_at:time delay:real")
-_MORE: Final = _columns("more:json")
-_URL: Final = _columns("url:text found_on:text")
-
-COLUMNS: dict[Channel, dict[str, ColumnType]] = {
-    "pages": {
-        **_URL,
-        **_columns(
-            "status:integer fetched_at:time elapsed:real depth:integer content_type:text bytes:integer sha256:text "
-            "encoding:text title:text canonical:text link_count:integer noindex:boolean duplicate:text "
-            "duplicate_of:text soft_404:text misfit:text refresh:integer rendered:boolean rendered_sha256:text "
-            "render_note:text render_parts:json usage:json headers:json body:text body_bytes:bytes"
-        ),
-        **_DECISION,
-    },
-    "refusals": {
-        **_URL,
-        **_columns(
-            "depth:integer by:text why:text needed_by:text status:integer fetched_at:time usage:json refresh:integer"
-        ),
-        **_DECISION,
-    },
-    "traps": _URL | _columns("depth:integer trap:text why:text refresh:integer"),
-    "unwanted": _URL | _columns("depth:integer status:integer content_type:text why:text refresh:integer"),
-    "failures": _URL | _columns("depth:integer attempts:integer status:integer why:text refresh:integer"),
-    "redirects": {
-        **_URL,
-        **_columns("status:integer location:text to:text fetched_at:time depth:integer refresh:integer"),
-        **_DECISION,
-    },
-    "robots": _columns(
-        "origin:text url:text outcome:text status:integer error:text fetched_at:time redirects:json sha256:text "
-        "body_bytes:bytes"
-    ),
-    "records": _columns("url:text refresh:integer record:json"),
-    "changes": _URL
-    | _columns(
-        "change:text by:text refresh:integer status:integer fetched_at:time sha256:text previous_fetched_at:time "
-        "previous_sha256:text"
-    ),
-    "links": _columns("from:text to:text text:text rel:text"),
-}
-for _table in COLUMNS.values():
-    _table |= _MORE
-
-_NEEDED: Final[dict[Channel, str]] = {
-    "pages": "url status sha256 decision",
-    "refusals": "url why decision",
-    "traps": "url trap why",
-    "unwanted": "url status why",
-    "failures": "url status? why",
-    "redirects": "url status location to? decision",
-    "robots": "url origin outcome status? fetched_at sha256?",
-    "changes": "url change by refresh status? sha256? previous_sha256?",
-}
-"""Fields that every record of a channel has; with a question mark they may be null."""
+_DECISION: Final = _columns("DECISION")
+COLUMNS: Final = {channel: _columns(f"{names} more:json") for channel, names in _SCHEMA.items()}
 
 
 def damaged_field(channel: Channel, record: Mapping[str, Any]) -> str | None:
     """The name of the first field that a record which was read back lacks, or whose value is not of its type."""
-    if channel not in _NEEDED:
-        return None
-    for each in _NEEDED[channel].split():
-        name = each.removesuffix("?")
-        if name not in record or (record[name] is None and name == each):
-            return name
     columns = COLUMNS[channel]
+    for each in _SCHEMA[channel].split():
+        name = each.partition(":")[0]
+        if each[-1] in "!?" and (name not in record or (record[name] is None and each[-1] == "!")):
+            return name
     for name, value in record.items():
         if name in columns and not _fits(value, columns[name]):
             return name
     if channel == "pages" and not is_http(record["url"]):  # a source may have named anything, but pages came from URLs
         return "url"
-    if "decision" in record and not all(
-        isinstance(record["decision"], Mapping) and _fits(record["decision"].get(name), kind)
-        for name, kind in _DECISION.items()
-    ):
-        return "decision"
-    return None
+    said = record.get("decision", None if "verdict" in columns else {})
+    fits = isinstance(said, Mapping) and all(_fits(said.get(name), kind) for name, kind in _DECISION.items())
+    return None if fits else "decision"
 
 
 Fields = dict[str, ColumnType]  # the columns of an expander's fields, which come after those of the channel `records`

@@ -59,7 +59,9 @@ def name_of(url: str, content_type: str = "", *, refresh: int = 0) -> str:
     *folders, last = parts.path.split("/")[1:] or [""]
     hashed = f"{refresh} {url}" if refresh else url
     digest = hashlib.sha256(hashed.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
-    file = f"{_safe(last or 'index', _LONGEST_PART)}~{digest}{_extension(content_type)}"
+    extension = _PREFERRED.get(content_type) or _types().guess_extension(content_type) or ""
+    extension = extension if _EXTENSION.fullmatch(extension) else ".bin"
+    file = f"{_safe(last or 'index', _LONGEST_PART)}~{digest}{extension}"
     names = [_safe(parts.netloc.rpartition("@")[2], _LONGEST_HOST)]
     room = min(_FOLDERS, LONGEST - len(names[0]) - 1 - len(file))
     for folder in folders:
@@ -77,11 +79,6 @@ def _safe(text: str, longest: int) -> str:
     if not name or _RESERVED.fullmatch(name):
         name = f"_{name}"[:longest].rstrip(".")
     return name
-
-
-def _extension(content_type: str) -> str:
-    found = _PREFERRED.get(content_type) or _types().guess_extension(content_type) or ".bin"
-    return found if _EXTENSION.fullmatch(found) else ".bin"
 
 
 FOLDER = "files"
@@ -135,8 +132,7 @@ class Files:
         from concurrent.futures import ThreadPoolExecutor  # late: it costs those time who only read
 
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            for _ in pool.map(self._write, self._bodies.items()):
-                pass
+            list(pool.map(self._write, self._bodies, self._bodies.values()))
         for folder in folders:
             sync_folder(folder)
         self._bodies.clear()
@@ -146,8 +142,7 @@ class Files:
     def close(self) -> None:
         self._index.close()
 
-    def _write(self, item: tuple[str, bytes]) -> None:
-        name, body = item
+    def _write(self, name: str, body: bytes) -> None:
         with (self._root / name).open("wb") as file:
             file.write(body)
             file.flush()
@@ -159,10 +154,8 @@ def read_files(
 ) -> Iterator[StoredRecord]:
     """What lies in the index, with each page's file as `body_bytes`, and whether it is the one that the index names."""
     for stored in read_jsonl(folder, committed, naming=naming):
-        if stored.channel != "pages" or stored.number is None or stored.problem is not None:
-            yield stored
-            continue
-        if stored.record.get("file", "") is None:  # there is nothing to write
+        is_page = stored.channel == "pages" and stored.number is not None and stored.problem is None
+        if not is_page or stored.record.get("file", "") is None:  # what is no text has no Markdown
             yield stored
             continue
         name = str(stored.record.get("file"))

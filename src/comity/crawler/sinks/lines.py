@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import BufferedWriter
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from comity._utf8 import json_string
 from comity.crawler.output.reader import CHECKED, StoredRecord, from_lines
@@ -83,28 +83,16 @@ class AppendedFile:
             self._unbuffered.close()
 
 
-class Appended(Protocol):
-    """What JsonLines needs of a file: AppendedFile says what each member does."""
-
-    pending: int
-
-    def add(self, data: bytes) -> None: ...
-
-    def flush(self) -> int: ...
-
-    def close(self) -> None: ...
-
-
 class JsonLines:
     """One file for each channel, named with `suffix`; the marker is the length of each. `opened` opens a file, cut back
     to what was committed of it, to append to it."""
 
     in_utf8 = True
 
-    def __init__(self, suffix: str = SUFFIX, opened: Callable[[Path, int], Appended] = AppendedFile) -> None:
+    def __init__(self, suffix: str = SUFFIX, opened: Callable[[Path, int], AppendedFile] = AppendedFile) -> None:
         self._suffix = suffix
         self._opened = opened
-        self._files: dict[Channel, Appended] = {}
+        self._files: dict[Channel, AppendedFile] = {}
         self._folder = Path()
         self.pending = 0
 
@@ -155,9 +143,7 @@ def line(record: Mapping[str, Any], channel: Channel) -> bytes:
     A `body` may be a text in UTF-8, as bytes: it is then the last field.
     """
     if isinstance(body := record.get("body"), bytes):
-        rest = dict(record)
-        del rest["body"]
-        head = line(rest, channel)
+        head = line({name: value for name, value in record.items() if name != "body"}, channel)
         if head.isascii() and b"\\ud" in head:  # perhaps surrogates: then all of the line is escaped
             return line({**record, "body": body.decode("utf-8", "replace")}, channel)
         return json_string(body, head[:-2] + b',"body":', b"}\n")

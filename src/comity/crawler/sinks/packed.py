@@ -33,40 +33,25 @@ def gzipped(data: bytes | memoryview) -> bytes:
     return bytes(packing.compress(data) + packing.flush())
 
 
-class PackedFile:
-    """An AppendedFile that packs what it is given; `pending` counts bytes as they were given. `packer` makes what packs
-    one member, or frame, after the other."""
+class PackedFile(AppendedFile):
+    """A file that packs what it is given. `packer` makes what packs one member, or frame, after the other."""
 
     def __init__(self, path: Path, committed: int, packer: Callable[[], Any]) -> None:
-        self._file = AppendedFile(path, committed)
+        super().__init__(path, committed)
         self._packer = packer
-        self._packing: Any = None  # since the first line after a commit
-        self._empty = committed == 0
-        self.pending = 0
+        # None between a commit and the first line after it; an empty file is none of gzip's or Zstandard's.
+        self._packing: Any = None if committed else packer()
 
     def add(self, data: bytes) -> None:
-        """As of AppendedFile."""
-        if self._packing is None:
-            self._packing = self._packer()
-        self.pending += len(data)
+        self._packing = self._packing or self._packer()
         if packed := self._packing.compress(data):
-            self._file.add(packed)
+            super().add(packed)
 
     def flush(self) -> int:
-        """As of AppendedFile: the length of the file, not of what is packed in it."""
-        if self._packing is None and self._empty:  # an empty file is none of gzip's or Zstandard's
-            self._packing = self._packer()
         if self._packing is not None:
-            self._file.add(self._packing.flush())
+            super().add(self._packing.flush())
             self._packing = None
-            self._empty = False
-        length = self._file.flush()
-        self.pending = 0
-        return length
-
-    def close(self) -> None:
-        """As of AppendedFile."""
-        self._file.close()
+        return super().flush()
 
 
 GZIP: Final = ".jsonl.gz"

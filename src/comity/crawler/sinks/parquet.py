@@ -45,7 +45,17 @@ class Parquet:
     an expander's fields have: from the start of a crawl these are `fields`."""
 
     def __init__(self, *, roll: int = ROLL, group: int = GROUP) -> None:
-        self._arrow = need("pyarrow", "parquet", "the format parquet")
+        arrow = self._arrow = need("pyarrow", "parquet", "the format parquet")
+        self._types: dict[ColumnType, Any] = {
+            "text": arrow.string(),
+            "integer": arrow.int64(),
+            "real": arrow.float64(),
+            "boolean": arrow.bool_(),
+            "bytes": arrow.binary(),
+            "time": arrow.timestamp("ms", tz="UTC"),
+            "date": arrow.date32(),
+            "json": arrow.string(),
+        }
         self._parquet = need("pyarrow.parquet", "parquet", "the format parquet")
         self._roll = roll
         self._group = group
@@ -122,7 +132,7 @@ class Parquet:
             yield writer
 
     def _schema(self, channel: Channel) -> Any:
-        return self._arrow.schema([(name, self._type(kind)) for name, kind in self._columns(channel).items()])
+        return self._arrow.schema([(name, self._types[kind]) for name, kind in self._columns(channel).items()])
 
     def _columns(self, channel: Channel) -> dict[str, ColumnType]:
         return COLUMNS[channel] | self._fields if channel == "records" else COLUMNS[channel]
@@ -200,20 +210,6 @@ class Parquet:
                 column = [None if value is None else round(times.read(value) * 1000) for value in column]
             arrays.append(self._arrow.array(column, type=schema.field(name).type))
         return self._arrow.record_batch(arrays, schema=schema)
-
-    def _type(self, kind: ColumnType) -> Any:
-        arrow = self._arrow
-        types: dict[ColumnType, Any] = {
-            "text": arrow.string(),
-            "integer": arrow.int64(),
-            "real": arrow.float64(),
-            "boolean": arrow.bool_(),
-            "bytes": arrow.binary(),
-            "time": arrow.timestamp("ms", tz="UTC"),
-            "date": arrow.date32(),
-            "json": arrow.string(),
-        }
-        return types[kind]
 
 
 def _groups(journal: Path, start: int, least: int, *, rest: bool) -> Iterator[tuple[list[dict[str, Any]], int]]:

@@ -58,9 +58,7 @@ class Sqlite:
     def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
         if channel == "records":
             self._fields = widened(self._fields, record)
-            row = values(channel, record, self._fields)
-        else:
-            row = values(channel, record)
+        row = values(channel, record, self._fields if channel == "records" else None)
         self._rows[channel].append(row)
         self.pending += sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)
 

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from comity import times
 from comity._extras import need
 from comity.crawler.output.reader import CHECKED, StoredRecord, open_until
-from comity.crawler.sinks import Channel, Received, cdxj
+from comity.crawler.sinks import CHANNELS, Channel, Received, cdxj
 from comity.crawler.sinks.lines import AppendedFile, line
 from comity.crawler.sinks.packed import gzipped
 from comity.net.client_settings import secret
@@ -32,18 +32,7 @@ from comity.policy import RobotsResult
 ROLL = 1_000_000_000  # bytes: the size of file that the WARC guidelines ask for
 _BELIED = frozenset(("content-encoding", "content-length", "transfer-encoding"))
 _ABOUT_CONTENT = frozenset(("body", "body_base64"))
-_KINDS: dict[Channel, str] = {
-    "pages": "page",
-    "refusals": "refusal",
-    "traps": "trap",
-    "unwanted": "unwanted",
-    "failures": "failure",
-    "redirects": "redirect",
-    "robots": "robots",
-    "records": "record",
-    "changes": "change",
-    "links": "link",
-}
+_KINDS = {channel: channel if channel == "robots" else channel.removesuffix("s") for channel in CHANNELS}
 _PHRASES = {each.value: each.phrase for each in HTTPStatus}
 _REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 
@@ -85,14 +74,15 @@ class Warc:
         url = record["from"] if channel == "links" else record["url"]
         if answer is not None and answer.status is not None:
             self._add_exchange(url, answer, revisited=record if record.get("change") == "unchanged" else None)
-            if record.get("rendered"):
-                self._add_rendered(record)
+            if record.get("rendered"):  # the page after its scripts ran: another version of what the response holds
+                assert self._last is not None
+                version = {"WARC-Refers-To": self._last[1], "Content-Type": "text/html; charset=utf-8"}
+                self._write("conversion", url, record["body"].encode(), time=record["fetched_at"], headers=version)
         elif channel not in ("records", "changes", "links"):  # those follow the page they speak of
             self._last = None
         facts = {key: value for key, value in record.items() if key not in _ABOUT_CONTENT}
-        payload = (
-            f"comity-kind: {_KINDS[channel]}\r\ncomity-record: ".encode() + line(facts, channel).rstrip() + b"\r\n"
-        )
+        said = line(facts, channel).rstrip()
+        payload = b"comity-kind: %b\r\ncomity-record: %b\r\n" % (_KINDS[channel].encode(), said)
         time = record.get("fetched_at")
         about = {"WARC-Concurrent-To": self._last[1]} if self._last and self._last[0] == url else {}
         self._write("metadata", url, payload, time=time, headers=about)
@@ -113,7 +103,7 @@ class Warc:
             start = self._buffer.tell()
             self._buffer.write(body.getvalue())
         for entry in self._to_index:
-            self._index.add(**{**entry, "offset": start + entry["offset"]})
+            self._index.add(**entry | {"offset": start + entry["offset"]})
         self._to_index.clear()
         self._file.add(self._buffer.getvalue())
         self._buffer = io.BytesIO()
@@ -159,20 +149,8 @@ class Warc:
         response = self._write(kind, answer.url, body, head=head, time=answer.fetched_at, headers=headers)
         self._last = (url, response)
         if not isinstance(answer, RobotsResult) and answer.request_headers:
-            self._write(
-                "request",
-                answer.url,
-                b"",
-                head=_head_of_request(answer.url, answer.request_headers),
-                time=answer.fetched_at,
-                headers={"WARC-Concurrent-To": response},
-            )
-
-    def _add_rendered(self, record: Mapping[str, Any]) -> None:
-        """The page after its scripts ran: another version of what the response holds."""
-        assert self._last is not None
-        about = {"WARC-Refers-To": self._last[1], "Content-Type": "text/html; charset=utf-8"}
-        self._write("conversion", record["url"], record["body"].encode(), time=record["fetched_at"], headers=about)
+            head, about = _head_of_request(answer.url, answer.request_headers), {"WARC-Concurrent-To": response}
+            self._write("request", answer.url, b"", head=head, time=answer.fetched_at, headers=about)
 
     def _write(
         self,
@@ -187,7 +165,8 @@ class Warc:
         """Append one record to the buffer and return its id."""
         plain = io.BytesIO()
         writer = self._writer(plain, gzip=False, warc_version="1.1")
-        fields = {"WARC-Date": _date(time), "WARC-Block-Digest": _sha1(head, payload), **(headers or {})}
+        date = time if isinstance(time, str) else times.iso(now() if time is None else time) or ""
+        fields = {"WARC-Date": date, "WARC-Block-Digest": _sha1(head, payload), **(headers or {})}
         if head and kind != "revisit":
             fields["WARC-Payload-Digest"] = _sha1(payload)
         start = self._buffer.tell()
@@ -202,9 +181,11 @@ class Warc:
         writer.write_record(record)
         self._buffer.write(gzipped(plain.getbuffer()))
         if kind in ("response", "revisit"):
-            length = self._buffer.tell() - start
-            about = {"digest": fields.get("WARC-Payload-Digest"), **_seen_in(kind, head)}
-            self._to_index.append({"url": url, "date": fields["WARC-Date"], "offset": start, "length": length, **about})
+            found = re.search(rb"\r\ncontent-type:[ \t]*([^\s;]+)", head, re.IGNORECASE)
+            mime = "warc/revisit" if kind == "revisit" else found and found[1].decode("latin-1")
+            about = {"mime": mime, "status": head.split(b" ", 2)[1].decode("latin-1")}
+            about |= {"digest": fields.get("WARC-Payload-Digest"), "length": self._buffer.tell() - start}
+            self._to_index.append({"url": url, "date": fields["WARC-Date"], **about, "offset": start})
         return str(record.rec_headers.get_header("WARC-Record-ID"))
 
 
@@ -278,23 +259,17 @@ def _head_of_answer(answer: Received, body: bytes, *, coded: bool) -> tuple[byte
     """Status line and headers for the body as stored, and what the record's own headers say of it."""
     belied = _BELIED - {"content-encoding"} if coded else _BELIED
     status = answer.status or 0
-    if not isinstance(answer, RobotsResult):
-        version, reason, pairs = answer.http_version, answer.reason, list(answer.all_headers)
-    else:
-        version, reason, pairs = "1.1", _PHRASES.get(status, ""), list(answer.headers.items())
+    pairs: Iterable[tuple[str, str]]
     about: dict[str, str] = {}
-    if isinstance(answer, RobotsResult) and answer.left_out:
-        about["WARC-Truncated"] = "length" if answer.body else "unspecified"
+    if not isinstance(answer, RobotsResult):
+        version, reason, pairs = answer.http_version, answer.reason, answer.all_headers
+    else:
+        version, reason, pairs = "1.1", _PHRASES.get(status, ""), answer.headers.items()
+        if answer.left_out:
+            about["WARC-Truncated"] = "length" if answer.body else "unspecified"
     kept = [(f"X-Crawler-{name}" if name.lower() in belied else name, value) for name, value in pairs]
     kept.append(("Content-Length", str(len(body))))
     return _head(f"HTTP/{version} {status} {reason}", kept), about
-
-
-def _seen_in(kind: str, head: bytes) -> dict[str, str | None]:
-    """What an index says of a response, by its head."""
-    found = re.search(rb"\r\ncontent-type:[ \t]*([^\s;]+)", head, re.IGNORECASE)
-    mime = found[1].decode("latin-1") if found else None
-    return {"mime": "warc/revisit" if kind == "revisit" else mime, "status": head.split(b" ", 2)[1].decode("latin-1")}
 
 
 def _head_of_request(url: str, headers: Mapping[str, str]) -> bytes:
@@ -306,13 +281,8 @@ def _head_of_request(url: str, headers: Mapping[str, str]) -> bytes:
 
 
 def _head(first: str, pairs: Iterable[tuple[str, str]]) -> bytes:
-    def lines() -> Iterator[str]:
-        yield first
-        for name, value in pairs:
-            yield f"{name}: {value}"
-
-    clean = (one.replace("\r", " ").replace("\n", " ") for one in lines())
-    return "\r\n".join((*clean, "", "")).encode("utf-8", "surrogateescape")
+    lines = (first, *(f"{name}: {value}" for name, value in pairs), "", "")
+    return "\r\n".join(re.sub("[\r\n]", " ", each) for each in lines).encode("utf-8", "surrogateescape")
 
 
 def _sha1(*parts: bytes) -> str:
@@ -321,10 +291,6 @@ def _sha1(*parts: bytes) -> str:
     for part in parts:
         digest.update(part)
     return "sha1:" + base64.b32encode(digest.digest()).decode("ascii")
-
-
-def _date(time: float | str | None) -> str:
-    return time if isinstance(time, str) else times.iso(now() if time is None else time) or ""
 
 
 def software() -> str:
