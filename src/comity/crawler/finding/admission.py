@@ -10,7 +10,7 @@ from comity import urls
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.finding.recently_seen import RecentlySeen
 from comity.crawler.finding.scope import Scope
-from comity.crawler.finding.traps import Trap, Traps, redirect_trap
+from comity.crawler.finding.traps import Traps, redirect_trap
 from comity.crawler.output import records
 from comity.crawler.run.book import Book
 from comity.crawler.run.facts import Facts
@@ -147,10 +147,11 @@ class URLFilter:
             pace, unplaced = place.settled.get(host), not place.is_settled(host)
             self._book.message(shard, Message(url, depth, kind, hops, found_on, given, pace=pace, unplaced=unplaced))
             return
-        trap = self._trap(url, depth=depth, hops=hops, given=given)
+        trap = redirect_trap(url, hops)
+        if trap is None and self._settings.traps and not given:  # what is given by hand is taken as it is
+            trap = self._traps.judge(url, depth=depth)
         origin_policy = self._origin_policy(url) if trap is None else None
-        refusal = None
-        by_policy = False
+        refusal: dict[str, Any] | None = None
         if trap is not None:
             state, refusal = State.REFUSED, records.trap(url, trap, depth=depth, found_on=found_on)
         elif origin_policy is None:
@@ -161,7 +162,7 @@ class URLFilter:
             state = State.UNASKED  # it will be asked for again
         else:
             state, refusal = State.REFUSED, records.refusal(decision, depth=depth, found_on=found_on)
-            by_policy = refusal["by"] == "policy"
+        by_policy = refusal is not None and refusal.get("by") == "policy"
         self._book.found(Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy, found_on=found_on))
 
     def robots_seen(self, result: RobotsResult) -> None:
@@ -183,14 +184,11 @@ class URLFilter:
         """A URL without what only tracks or names a session; the same object where there is nothing to take."""
         if not self._settings.clean_urls or not ("?" in url or ";" in url or "(" in url):
             return url
-        if not self._canonicalizers:
-            return _PLAIN.clean(url)
-        canonicalizer = self._canonicalizers.get(origin := urls.origin(url))
-        if canonicalizer is None:
+        if not self._canonicalizers or (known := self._canonicalizers.get(origin := urls.origin(url))) is None:
             return _PLAIN.clean(url)
         if len(self._canonicalizers) >= MOST_ORIGINS:  # what is in use is not what is forgotten next
-            _remember(self._canonicalizers, origin, canonicalizer)
-        return canonicalizer.clean(url)
+            _remember(self._canonicalizers, origin, known)
+        return known.clean(url)
 
     def arrived(self, message: Message) -> None:
         """Take up what another shard found."""
@@ -244,10 +242,3 @@ class URLFilter:
         self._scope = scope
         self._recent.clear()
         return True
-
-    def _trap(self, url: str, *, depth: int, hops: int, given: bool) -> Trap | None:
-        """Whether a URL leads nowhere. One given by hand is taken as it is, except after too many redirects."""
-        found = redirect_trap(url, hops)
-        if found is None and self._settings.traps and not given:
-            found = self._traps.judge(url, depth=depth)
-        return found

@@ -127,40 +127,26 @@ class Scope:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it; `from_dict` reads it again."""
-        return {
-            "by": self.by,
-            "given": sorted(self.given),
-            "include": list(self.include),
-            "exclude": list(self.exclude),
-        }
+        patterns = {"include": list(self.include), "exclude": list(self.exclude)}
+        return {"by": self.by, "given": sorted(self.given), **patterns}
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any], *, max_depth: int | None = None) -> Self:
-        return cls(
-            by=value["by"],
-            given=frozenset(value["given"]),
-            include=tuple(value["include"]),
-            exclude=tuple(value["exclude"]),
-            max_depth=max_depth,
-        )
+        patterns = {name: tuple(value[name]) for name in ("include", "exclude")}
+        return cls(by=value["by"], given=frozenset(value["given"]), max_depth=max_depth, **patterns)
 
     def _place(self, url: str) -> str | None:
         """Which anchor covers a URL, in words; None where none does."""
-        match self.by:
-            case "host":
-                host = urls.host(url)
-                return f"on {host}" if host in self._anchors else None
-            case "domain":
-                domain = registrable(urls.host(url))
-                return f"on {domain}" if domain in self._anchors else None
-            case "prefix":
-                rest = _rest(url).partition("?")[0]
-                end = rest.find("/")
-                while end >= 0 and rest[: end + 1] not in self._anchors:
-                    end = rest.find("/", end + 1)
-                return f"below {rest[: end + 1]}" if end >= 0 else None
-            case "any":
-                return "on the web"
+        if self.by == "any":
+            return "on the web"
+        if self.by != "prefix":
+            place = _anchor(self.by, url)
+            return f"on {place}" if place in self._anchors else None
+        rest = _rest(url).partition("?")[0]
+        end = rest.find("/")
+        while end >= 0 and rest[: end + 1] not in self._anchors:
+            end = rest.find("/", end + 1)
+        return f"below {rest[: end + 1]}" if end >= 0 else None
 
     def _elsewhere(self, url: str) -> str:
         anchors = sorted(self._anchors)

@@ -43,9 +43,11 @@ _DATE_IN_PATH: Final = re.compile(
     r"/([0-9]{4})(?:[-/]([0-9]{1,2})(?:[-/]([0-9]{1,2}))?|([01][0-9])([0-3][0-9]))?/?(?:index\.html?)?$"
 )
 _DATE_VALUE: Final = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?|([01][0-9])([0-3][0-9])?)(?:T.*)?")
-_YEAR_NAMES: Final = frozenset(("year", "y", "yr", "yyyy", "jahr", "annee", "anno", "ano"))
-_MONTH_NAMES: Final = frozenset(("month", "m", "mon", "mm", "monat", "mois", "mes", "mese"))
-_DAY_NAMES: Final = frozenset(("day", "d", "dd", "tag", "jour", "dia", "giorno"))
+_PARTS: Final = {  # of a date, by the names that parameters have for them
+    **dict.fromkeys(("year", "y", "yr", "yyyy", "jahr", "annee", "anno", "ano"), "year"),
+    **dict.fromkeys(("month", "m", "mon", "mm", "monat", "mois", "mes", "mese"), "month"),
+    **dict.fromkeys(("day", "d", "dd", "tag", "jour", "dia", "giorno"), "day"),
+}
 
 
 class Bitmap:
@@ -136,8 +138,7 @@ def dated(url: str) -> tuple[str, int] | None:
     match = _DATE_IN_PATH.search(path)
     if match is None or match.start() < path.index("//") + 3:
         return None
-    year, month, day, month2, day2 = match.groups()
-    number = _day(year, month or month2, day or day2)
+    number = _day_in(match)
     return None if number is None else (path[: match.start()] + "/#", number)
 
 
@@ -148,19 +149,19 @@ def _dated_query(path: str, query: str) -> tuple[str, int] | None:
     for parameter in query.split("&")[:MOST_PARAMETERS]:
         name, _, value = parameter.partition("=")
         names.append(name)
-        lower = name.lower()
-        if lower in _YEAR_NAMES and len(value) == 4:
-            parts["year"] = value
-        elif lower in _MONTH_NAMES and len(value) <= 2:
-            parts["month"] = value
-        elif lower in _DAY_NAMES and len(value) <= 2:
-            parts["day"] = value
+        part = _PARTS.get(name.lower())
+        if part is not None and (len(value) == 4 if part == "year" else len(value) <= 2):
+            parts[part] = value
         elif number is None and (match := _DATE_VALUE.fullmatch(value)) is not None:
-            year, month, day, month2, day2 = match.groups()
-            number = _day(year, month or month2, day or day2)
+            number = _day_in(match)
     if "year" in parts:
         number = _day(parts["year"], parts.get("month"), parts.get("day"))
     return None if number is None else (f"{path}?{'&'.join(names)}"[:512], number)
+
+
+def _day_in(match: re.Match[str]) -> int | None:
+    year, month, day, month2, day2 = match.groups()
+    return _day(year, month or month2, day or day2)
 
 
 def _day(year: str, month: str | None, day: str | None) -> int | None:
@@ -282,8 +283,7 @@ class Traps:
 
     def judge(self, url: str, *, depth: int = 0) -> Trap | None:
         """Whether a URL in normal form is a trap. One that is let pass counts towards its path's limits, once."""
-        shape = _shape_trap(url, self._settings)
-        if shape is not None:
+        if (shape := _shape_trap(url, self._settings)) is not None:
             return shape
         if (why := self._calendars.judge(url, depth)) is not None:
             return Trap("calendar", why)

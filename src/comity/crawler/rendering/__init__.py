@@ -138,7 +138,8 @@ class Renderer:
             raise NotRendered("the browser gives no answer") from None
         except Exception as error:  # Playwright's, some of which are of no kind
             await self._browser.verify()
-            raise NotRendered(f"the browser could not load it: {_first_line(error)}") from error
+            what = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            raise NotRendered(f"the browser could not load it: {what}") from error
         finally:
             await parts.end()
             try:
@@ -201,8 +202,7 @@ class Renderer:
             "contextId": world["executionContextId"],
             "returnByValue": True,
         }
-        answer = (await session.send("Runtime.evaluate", question))["result"].get("value")
-        match answer:
+        match (await session.send("Runtime.evaluate", question))["result"].get("value"):
             case [str() as text, str() as address]:
                 with suppress(ComityError):
                     if urls.host(address := urls.normalise(address)) == urls.host(url):
@@ -239,10 +239,6 @@ def _is_shell(response: Response) -> bool:
 
 class NotRendered(Exception):
     """Why a page is kept as it was served."""
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 async def _closed(page: "Tab") -> None:

@@ -20,9 +20,8 @@ NOT_ASKED_ABOUT: Final = frozenset(("cache-control", "origin", "pragma"))
 def to_be_asked_about(headers: Mapping[str, str]) -> tuple[str, ...]:
     """Names of the headers, in lower case, of a script's request that another origin must agree to before they are sent
     (Fetch standard, 2.2.2)."""
-    return tuple(
-        sorted(name for name, value in headers.items() if name not in NOT_ASKED_ABOUT and not _is_safe(name, value))
-    )
+    asked = (name for name, value in headers.items() if name not in NOT_ASKED_ABOUT and not _is_safe(name, value))
+    return tuple(sorted(asked))
 
 
 def _is_safe(name: str, value: str) -> bool:

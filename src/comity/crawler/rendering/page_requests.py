@@ -7,7 +7,7 @@ sheets are kept for the run, so that a site's pages do not ask for them again an
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,10 +60,7 @@ class Scripts:
 
     async def close(self) -> None:
         """Give up what is under way."""
-        tasks = list(self._coming.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _given_up(self._coming.values())
 
     def _arrived(self, key: SubresourceKey, task: asyncio.Task[Response]) -> None:
         self._coming.pop(key, None)
@@ -73,6 +70,13 @@ class Scripts:
         self._size += len(response.body) + _OVERHEAD
         while self._size > self._most:
             self._size -= len(self._kept.popitem(last=False)[1].body) + _OVERHEAD
+
+
+async def _given_up(under_way: Iterable[asyncio.Task[Any]]) -> None:
+    tasks = list(under_way)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _may_be_kept(response: Response) -> bool:
@@ -168,17 +172,11 @@ class PageRequests:
     async def end(self) -> None:
         """Give up what the client is asked for, and let nothing follow. What the browser is being told ends with it."""
         self._over = True
-        fetches = list(self._fetches)
-        for fetch in fetches:
-            fetch.cancel()
-        await asyncio.gather(*fetches, return_exceptions=True)
+        await _given_up(self._fetches)
 
     async def abandon(self) -> None:
         """End what waits for a browser that has closed the page, or is gone and never answers."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _given_up(self._tasks)
 
     async def _answer(self, route: "Route") -> None:
         from playwright.async_api import Error
@@ -216,8 +214,9 @@ class PageRequests:
                 )
                 return None
             if frame is None or frame.parent_frame is None:
-                if request.method == "GET":
-                    self._wanted(request.url)
+                if request.method == "GET" and len(self.targets) < MOST_TARGETS:
+                    with suppress(ComityError):
+                        self.targets[urls.normalise(request.url)] = None
                 self.held_back = True
                 self.active_at = asyncio.get_running_loop().time()
                 return "aborted"  # with any other word an error page would take the page's place
@@ -339,11 +338,6 @@ class PageRequests:
         # What one foreign origin redirects to another names nobody as its asker (Fetch standard, HTTP-redirect fetch).
         named = asker if asker in (None, asked) else "null"
         return request.resource_type in (*KINDS, *READ_BY_SCRIPTS) and is_shared(response, named or asked)
-
-    def _wanted(self, url: str) -> None:
-        with suppress(ComityError):
-            if len(self.targets) < MOST_TARGETS:
-                self.targets[urls.normalise(url)] = None
 
 
 class _TooMany(Exception):
