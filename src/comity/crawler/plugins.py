@@ -140,7 +140,7 @@ def checked(plugin: Any, kind: PluginKind, name: str) -> Any:
     if lacks := [lack for lack in wrong if lack]:
         raise InvalidSetting(
             f"{name} is not {'an' if kind[0] in 'aeiou' else 'a'} {kind}: {'; '.join(lacks)}",
-            hint=f"see comity.crawler.{_home(kind)}",
+            hint=f"see {_SHAPES[kind].__module__}.{_SHAPES[kind].__name__}",
         )
     return plugin
 
@@ -165,16 +165,10 @@ def _lack(plugin: Any, wanted: FunctionType) -> str | None:
     return None
 
 
-def _home(kind: PluginKind) -> str:
-    shape = _SHAPES[kind]
-    return f"{shape.__module__.removeprefix('comity.crawler.')}.{shape.__name__}"
-
-
 def _list(given: Sequence[Any]) -> Sequence[Any]:
-    """What can be gone through more than once."""
     if isinstance(given, str | bytes | Mapping):
         raise TypeError(f"it returned one {type(given).__name__} instead of an iterable")
-    return given if isinstance(given, Sequence) else list(given)
+    return given
 
 
 def _plain(record: Any) -> Any:
@@ -256,13 +250,10 @@ class Plugins:
             if not isinstance(expanded, Expanded):
                 raise TypeError(f"it gave {type(expanded).__name__}, not comity.crawler.Expanded")
             records = [_plain(record) for record in _list(expanded.records)]
-            followed = None if expanded.urls is None else _list(expanded.urls)
-            expanded = Expanded(records, followed, expanded.misfit)
-            for url in expanded.urls or ():
-                _text(url)
+            followed = None if expanded.urls is None else [_text(url) for url in _list(expanded.urls)]
+            return Expanded(records, followed, expanded.misfit)
         except (Exception, SystemExit) as error:
             raise PluginError(f"the expander {name} failed on {response.url}: {_said(error)}") from error
-        return expanded
 
     def _take(self, given: Any, kind: PluginKind) -> Any:
         if given is None:

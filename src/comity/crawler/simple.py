@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -363,18 +364,17 @@ async def _crawl(
         )
         running = asyncio.ensure_future(crawler.run())
         running.add_done_callback(lambda _: news.set())
+        over = False
         try:
-            while True:
+            while not over:
+                await news.wait()
+                news.clear()
                 over = running.done()
                 while pages:
                     page = pages.popleft()
                     if len(pages) < MOST_AHEAD // 2:
                         crawler.go_on()
                     yield page
-                if over:
-                    break
-                await news.wait()
-                news.clear()
             stats = told.summary = await running
             if not stats.reached and (why := crawler.end.trouble or crawler.end.refusal):
                 _log.warning("nothing was fetched: %s", why)
@@ -397,11 +397,8 @@ async def _page(client: AsyncClient, url: str) -> CrawledPage | None:
 async def _fetch(client: AsyncClient, url: str) -> Response | None:
     try:
         response = await client.get(url)
-    except RobotsDisallowed as error:
-        _log.warning("skipped %s: %s", url, error.decision.why)
-        return None
     except ComityError as error:
-        _log.warning("skipped %s: %s", url, error)
+        _log.warning("skipped %s: %s", url, error.decision.why if isinstance(error, RobotsDisallowed) else error)
         return None
     if not response.ok:
         _log.warning("skipped %s: HTTP status %d", url, response.status)
@@ -411,14 +408,11 @@ async def _fetch(client: AsyncClient, url: str) -> Response | None:
 
 def _side_by_side(urls: Iterable[str]) -> Iterator[str]:
     """URLs host by host in turn, so that no host's wait holds up the others."""
-    hosts: dict[str, deque[str]] = {}
+    hosts: dict[str, list[str]] = {}
     for url in urls:
-        hosts.setdefault(addresses.host(url), deque()).append(url)
-    while hosts:
-        for host in list(hosts):
-            yield hosts[host].popleft()
-            if not hosts[host]:
-                del hosts[host]
+        hosts.setdefault(addresses.host(url), []).append(url)
+    for each in zip_longest(*hosts.values()):
+        yield from filter(None, each)
 
 
 def _check(**numbers: int | None) -> None:

@@ -103,19 +103,16 @@ class Ledger:
         """The record that heads a run, the first and each that resumes it. `sink`: the name of the output's."""
         self._policy = policy
         within = self._clock.within
-        self._waiting.append(
-            {
-                "kind": "run",
-                "at": self._now(),
-                "crawl": run.crawl,
-                "run": run.number,
-                "version": version("comity"),
-                "agent": policy.agent,
-                "policy": policy_to_dict(policy),
-                "seeds": list(seeds),
-                "sink": sink,
-                **({} if within is None else {"clock_within": times.to_microseconds(within)}),
-            }
+        self._note(
+            "run",
+            crawl=run.crawl,
+            run=run.number,
+            version=version("comity"),
+            agent=policy.agent,
+            policy=policy_to_dict(policy),
+            seeds=list(seeds),
+            sink=sink,
+            **({} if within is None else {"clock_within": times.to_microseconds(within)}),
         )
 
     def request(self, request: RequestRecord) -> None:
@@ -158,17 +155,14 @@ class Ledger:
 
     def copy(self, response: Response) -> None:
         """An answer whose body is a copy kept from earlier."""
-        self._waiting.append(
-            {
-                "kind": "copy",
-                "at": self._now(),
-                "url": response.url,
-                "host": urls.host(response.url),
-                "status": response.status,
-                "sha256": response.sha256,
-                **evidence(response.decision),
-                **_location(response.location),
-            }
+        self._note(
+            "copy",
+            url=response.url,
+            host=urls.host(response.url),
+            status=response.status,
+            sha256=response.sha256,
+            **evidence(response.decision),
+            **_location(response.location),
         )
 
     def robots(self, result: RobotsResult) -> None:
@@ -181,22 +175,19 @@ class Ledger:
             body = base64.b64encode(result.body).decode("ascii")
         source, life = self._source(result)
         since = result.unreachable_since
-        self._waiting.append(
-            {
-                "kind": "robots",
-                "at": self._now(),
-                "source": source,
-                "origin": result.origin,
-                "url": result.url,
-                "outcome": result.kind,
-                "status": result.status,
-                "content_type": result.headers.get("content-type"),
-                "life": None if math.isinf(life) else round(life, 3),
-                "unreachable_since": None if since is None else times.to_milliseconds(since),
-                "robots_sha256": result.sha256,
-                "robots_at": times.to_milliseconds(result.fetched_at),
-                "body_base64": body,
-            }
+        self._note(
+            "robots",
+            source=source,
+            origin=result.origin,
+            url=result.url,
+            outcome=result.kind,
+            status=result.status,
+            content_type=result.headers.get("content-type"),
+            life=None if math.isinf(life) else round(life, 3),
+            unreachable_since=None if since is None else times.to_milliseconds(since),
+            robots_sha256=result.sha256,
+            robots_at=times.to_milliseconds(result.fetched_at),
+            body_base64=body,
         )
 
     def refusal(self, record: Mapping[str, Any]) -> None:
@@ -205,31 +196,23 @@ class Ledger:
 
     def unsent(self, record: Mapping[str, Any]) -> None:
         """A URL that was given up before any request for it; `record` as it goes to the output."""
-        self._waiting.append({"kind": "unsent", "at": self._now(), "url": record["url"], "why": record["why"]})
+        self._note("unsent", url=record["url"], why=record["why"])
 
     def order(self, order: Order, pace: str) -> None:
         """An order of the operator, which holds from now on; `pace` names what shares the host's."""
-        about = {"host": order.host, "pace": pace, "order": order.order, "seconds": order.seconds}
-        self._waiting.append({"kind": "order", "at": self._now(), **about, "given_at": order.at})
+        self._note("order", host=order.host, pace=pace, order=order.order, seconds=order.seconds, given_at=order.at)
 
     def relayed(self, origin: str, url: str, shard: int, outcome: RobotsAnswer | Exception) -> None:
         """What a host of another shard answered, to which an origin's robots.txt redirects: that shard's ledger has the
         request.
         """
-        answer = outcome if isinstance(outcome, RobotsAnswer) else None
-        self._asked[origin] = None if answer is None else answer.status
-        self._waiting.append(
-            {
-                "kind": "relayed",
-                "at": self._now(),
-                "shard": shard,
-                "origin": origin,
-                "url": url,
-                "status": None if answer is None else answer.status,
-                "sha256": None if answer is None else hashlib.sha256(answer.body).hexdigest(),
-                "error": None if answer is not None else str(outcome),
-            }
-        )
+        status = sha256 = error = None
+        if isinstance(outcome, RobotsAnswer):
+            status, sha256 = outcome.status, hashlib.sha256(outcome.body).hexdigest()
+        else:
+            error = str(outcome)
+        self._asked[origin] = status
+        self._note("relayed", shard=shard, origin=origin, url=url, status=status, sha256=sha256, error=error)
 
     def seal(self, *, stopped: bool) -> None:
         """The next commit ends the run: the seal is its last record."""
@@ -273,6 +256,9 @@ class Ledger:
         data = canonical(record)
         self._hash = hashlib.sha256(data).hexdigest()
         self._file.add(b'%s,"hash":"%s"}\n' % (data[:-1], self._hash.encode()))
+
+    def _note(self, kind: str, **said: Any) -> None:
+        self._waiting.append({"kind": kind, "at": self._now(), **said})
 
     def _note_answer(self, pace: str, at: float) -> None:
         answered = self._answered

@@ -183,7 +183,7 @@ class CrawlInFolder(_Crawl):
         """How its shards stand, where it has several."""
         if self._manifest is None:
             return []
-        runs, found = database.is_running(self._folder, LOCK), []
+        found, runs = [], database.is_running(self._folder, LOCK)
         now = {row["number"]: row["words"] for row in told_of_shards(self._folder)} if runs else {}
         begun = {number: path / FRONTIER for number, path in enumerate(self._parts) if has_begun(path / FRONTIER)}
         to_others = pending(begun)
@@ -204,17 +204,10 @@ class CrawlInFolder(_Crawl):
         manifest, running = self._manifest, self.is_running
         if manifest is None:
             return WrittenCrawl(self.name, [[Part(self._folder)]], is_running=running)
-        shards = [
-            [
-                Part(
-                    path,
-                    path.name,
-                    ShardPlace(number, manifest.shards, manifest.by),
-                    absent=None if path.is_dir() else "it is missing",
-                )
-            ]
-            for number, path in enumerate(self._parts)
-        ]
+        shards = []
+        for number, path in enumerate(self._parts):
+            place, absent = ShardPlace(number, manifest.shards, manifest.by), None if path.is_dir() else "it is missing"
+            shards.append([Part(path, path.name, place, absent)])
         told = [row["records"] for row in told_of_shards(self._folder)]
         return WrittenCrawl(
             self.name,
@@ -280,15 +273,10 @@ class CrawlInStore(_Crawl):
             with self._store.open() as db:
                 waiting = dict(db.execute("SELECT shard, sum(unasked + queued)::bigint FROM host GROUP BY shard"))
         for row in rows:
-            now = row.now
-            words = "nobody has it" if row.holder is None and now.state != "ended" else in_words(now)
+            words = "nobody has it" if row.holder is None and row.now.state != "ended" else in_words(row.now)
             whose = "" if row.holder is None else f", on {row.holder.partition(':')[0]}"
-            number = row.number
-            found.append(
-                ShardStatus(
-                    part(number), now.stats.pages, waiting.get(number, 0), pending.get(number, 0), f"{words}{whose}"
-                )
-            )
+            left = waiting.get(row.number, 0), pending.get(row.number, 0)
+            found.append(ShardStatus(part(row.number), row.now.stats.pages, *left, f"{words}{whose}"))
         return found
 
     def written(self) -> WrittenCrawl:

@@ -120,10 +120,7 @@ class Orders:
 
     def _size(self) -> int:
         with explained_files(self._path):
-            try:
-                return self._path.stat().st_size
-            except (FileNotFoundError, NotADirectoryError):
-                return 0
+            return self._path.stat().st_size if self._path.exists() else 0
 
     def new(self) -> Iterator[Order]:
         """What was ordered since the last call, the oldest first; lines that are no order of this run are left out."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,14 @@ if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.crawler.progress.snapshot import ShardNow
 
 _FILE: Final = "status.json"
+_WORDS: Final = {
+    "working": "fetches",
+    "starting": "its worker is being started",
+    "down": "its worker is being started again",
+    "pages": "waits for pages of the limit",
+    "robots": "waits for robots.txt files that could not be reached",
+    "resting": "nothing is left; waits for what others find",
+}
 
 
 def write_status(folder: Path, shards: "Iterable[ShardNow]") -> None:
@@ -45,13 +54,10 @@ def told_of_shards(folder: Path) -> list[dict[str, Any]]:
     """What the process that runs a crawl, or ran it until it was killed, left word of: a row for each shard."""
     try:
         rows = json.loads((folder / _FILE).read_text(encoding="ascii"))["shards"]
-        return sorted(
-            (
-                {"number": int(row["number"]), "words": str(row["words"]), "records": int(row["records"])}
-                for row in rows
-            ),
-            key=lambda row: row["number"],
-        )
+        told = [
+            {"number": int(row["number"]), "words": str(row["words"]), "records": int(row["records"])} for row in rows
+        ]
+        return sorted(told, key=itemgetter("number"))
     except (OSError, ValueError, KeyError, TypeError):
         return []
 
@@ -70,18 +76,6 @@ class ShardStatus:
 
 def in_words(now: "ShardNow") -> str:
     """What a shard does or waits for."""
-    match now.state:
-        case "turn":
-            return f"waits {now.until:.0f} s for {now.host} ({WAITS.get(now.why or '', now.why)})"
-        case "working":
-            return "fetches"
-        case "starting" | "down":
-            return "its worker is being started" + " again" * (now.state == "down")
-        case "pages":
-            return "waits for pages of the limit"
-        case "robots":
-            return "waits for robots.txt files that could not be reached"
-        case "resting":
-            return "nothing is left; waits for what others find"
-        case "stopped" | "ended":
-            return now.state
+    if now.state == "turn":
+        return f"waits {now.until:.0f} s for {now.host} ({WAITS.get(now.why or '', now.why)})"
+    return _WORDS.get(now.state, now.state)

@@ -46,8 +46,13 @@ class CrawlCollector:
         now = self._crawler.snapshot(hosts=0, rules=0)
         yield from self._counters(now)
         yield from self._gauges(now)
-        yield self._depths(now)
-        yield self._commits(now)
+        upto = [(str(bound), sum(now.depths[: bound + 1])) for bound in _DEPTHS]
+        histogram = self._core.HistogramMetricFamily
+        words, buckets = "Links from a seed to a page kept.", [*upto, ("+Inf", sum(now.depths))]
+        yield histogram("comity_page_depth", words, buckets=buckets, sum_value=None)
+        bounds = (*(f"{bound:g}" for bound in COMMIT_BOUNDS), "+Inf")
+        words, buckets = "Seconds that commits took.", list(zip(bounds, accumulate(now.commits), strict=True))
+        yield histogram("comity_commit_seconds", words, buckets=buckets, sum_value=now.commit_seconds)
 
     def _counters(self, now: Snapshot) -> Iterator[Any]:
         counter = self._core.CounterMetricFamily
@@ -57,11 +62,9 @@ class CrawlCollector:
         changes = {name: getattr(stats, name) for name in ("new", "changed", "gone", "unchanged")}
         yield _labelled(counter("comity_changes", "Pages in a refresh, by what changed.", labels=("change",)), changes)
         words = "Requests that have ended, by purpose and answer."
-        yield _labelled(
-            counter("comity_requests", words, labels=("purpose", "answer")), dict(sorted(now.requests.items()))
-        )
+        yield _labelled(counter("comity_requests", words, labels=("purpose", "answer")), now.requests, ordered=True)
         words = "URLs that robots.txt or the policy forbids."
-        yield _labelled(counter("comity_refusals", words, labels=("verdict",)), dict(sorted(now.refused.items())))
+        yield _labelled(counter("comity_refusals", words, labels=("verdict",)), now.refused, ordered=True)
         types = {name: now.types.get(name, 0) for name in _TYPES}
         types["other"] = sum(now.types.values()) - sum(types.values())
         yield _labelled(counter("comity_pages_by_type", "Pages kept, by content type.", labels=("type",)), types)
@@ -77,22 +80,8 @@ class CrawlCollector:
         urls = {state.name.lower(): now.urls.get(state, 0) for state in State}
         yield _labelled(gauge("comity_urls", "Known URLs, by state.", labels=("state",)), urls)
 
-    def _depths(self, now: Snapshot) -> Any:
-        upto = [(str(bound), sum(now.depths[: bound + 1])) for bound in _DEPTHS]
-        buckets = [*upto, ("+Inf", sum(now.depths))]
-        words = "Links from a seed to a page kept."
-        return self._core.HistogramMetricFamily("comity_page_depth", words, buckets=buckets, sum_value=None)
 
-    def _commits(self, now: Snapshot) -> Any:
-        bounds = (*(f"{bound:g}" for bound in COMMIT_BOUNDS), "+Inf")
-        buckets = list(zip(bounds, accumulate(now.commits), strict=True))
-        words = "Seconds that commits took."
-        return self._core.HistogramMetricFamily(
-            "comity_commit_seconds", words, buckets=buckets, sum_value=now.commit_seconds
-        )
-
-
-def _labelled(family: Any, values: Mapping[Any, int]) -> Any:
-    for label, value in values.items():
+def _labelled(family: Any, values: Mapping[Any, int], *, ordered: bool = False) -> Any:
+    for label, value in sorted(values.items()) if ordered else values.items():
         family.add_metric(label if isinstance(label, tuple) else (label,), value)
     return family

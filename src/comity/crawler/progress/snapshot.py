@@ -175,10 +175,9 @@ def take(
     tally = collector.tally
     rules = tally.rules.copy()
     others = rules.pop(OTHERS, 0)
-    stats = replace(collector.stats)
     return Snapshot(
         phase=phase,
-        stats=stats,
+        stats=replace(collector.stats),
         seconds=seconds,
         pages_per_second=collector.pages_per_second(now),
         under_way=under_way,

@@ -365,15 +365,15 @@ class StatsCollector:
         """A site was asked for its robots.txt."""
         answer = shown(result.error) if result.error else f"HTTP status {result.status}"
         host = urls.host(result.origin)
-        level = logging.WARNING if result.kind == "unreachable" else logging.INFO
-        if result.kind == "unreachable":
+        silent = result.kind == "unreachable"
+        if silent:
             # made anew, for another thread may be reading
             self.unreachable[host] = {**self.unreachable.get(host, {}), result.origin: result.expires_at}
         elif result.origin in self.unreachable.get(host, ()):
             left = {origin: until for origin, until in self.unreachable.pop(host).items() if origin != result.origin}
             if left:
                 self.unreachable[host] = left
-        log.log(level, "%s: %s (%s)", shown(result.url), result.kind, answer)
+        log.log(logging.WARNING if silent else logging.INFO, "%s: %s (%s)", shown(result.url), result.kind, answer)
 
     def refused(self, record: Mapping[str, Any]) -> None:
         """A URL was refused; `record` as it goes to the output."""

@@ -104,18 +104,16 @@ class Mailbox:
             task.cancel()
 
     def _are_settled(self, parcel: Parcel) -> bool:
-        unsettled, place = False, self._place
+        settled, place = True, self._place
         for message in parcel.messages:
-            if message.widens:
-                continue
             host = urls.host(message.url)
-            if message.pace is not None:
+            if message.pace is not None and not message.widens:
                 place.settled.settle(host, message.pace)
-            elif place.has_to_settle(host) and message.about is None:
-                unsettled = True
+            elif not message.widens and message.about is None and place.has_to_settle(host):
+                settled = False
                 if host not in self._lookups:
                     self._lookups[host] = asyncio.ensure_future(self._find(host))
-        return not unsettled
+        return settled
 
     async def _find(self, host: str) -> None:
         try:

@@ -99,7 +99,7 @@ def stored_in(folder: Path) -> StoreMark | None:
     """Of which crawl in a store a folder holds parts; None where of none."""
     kept = _read(folder / STORE)
     try:
-        return None if kept is None else StoreMark(*(str(kept[name]) for name in ("store", "crawl", "url")))
+        return None if kept is None else StoreMark(str(kept["store"]), str(kept["crawl"]), str(kept["url"]))
     except KeyError as error:
         raise _damaged(folder / STORE) from error
 
