@@ -9,6 +9,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from comity.audit.paces import TOLERANCE
@@ -78,9 +79,7 @@ class DecisionProof:
         self._rulings: OrderedDict[_Copy, tuple[OriginPolicy, int]] = OrderedDict()  # with bytes
         self._held = 0
         self._copies: dict[str, list[_Copy]] = {}
-        self._asked: dict[
-            str, JsonObject
-        ] = {}  # origin -> the last request for its robots.txt, until its answer is met
+        self._asked: dict[str, JsonObject] = {}  # origin -> the last request for its robots.txt without its answer
         self._since: dict[str, float] = {}  # origin -> when the first of those for one answer was sent
         self._late: dict[str, list[tuple[int, float]]] = {}  # origin -> requests by a stale copy, to be explained
 
@@ -184,11 +183,7 @@ class DecisionProof:
         except ComityError as error:
             return None, [str(error)]
         rule = decision.rule
-        found = {
-            "verdict": decision.verdict,
-            "line": rule.line if rule else None,
-            "rule": rule.text if rule else None,
-        }
+        found = {"verdict": decision.verdict, "line": rule and rule.line, "rule": rule and rule.text}
         problems.extend(
             f"it says {name} {record[name]!r}, robots.txt and policy say {value!r}"
             for name, value in found.items()
@@ -198,10 +193,8 @@ class DecisionProof:
 
     def never_explained(self) -> Iterator[tuple[int, str]]:
         """Requests of a ledger by a copy past its life for which no successor was on its way."""
-        late, self._late = self._late, {}
-        for requests in late.values():
-            for number, _ in requests:
-                yield number, "the robots.txt it cites was too old"
+        late, self._late = chain.from_iterable(self._late.values()), {}
+        return ((number, "the robots.txt it cites was too old") for number, _ in late)
 
     def _origin_policy(self, copy: _Copy, policy: Policy) -> OriginPolicy:
         if copy not in self._rulings:
@@ -250,7 +243,9 @@ def result_of(record: JsonObject, bodies: Bodies, policy: Policy) -> RobotsResul
 def _cited(copies: list[_Copy], record: JsonObject) -> int | None:
     """The place of the copy that a record cites: the last that was there in time, or else the last."""
     at = record["sent"] if record["kind"] == "request" else record["at"]
-    places = [place for place in reversed(range(len(copies))) if _is(copies[place].record, record)]
+    cited = record["robots_at"], record["robots_sha256"]
+    known = [(copy.record["robots_at"], copy.record["robots_sha256"]) for copy in copies]
+    places = [place for place in reversed(range(len(copies))) if known[place] == cited]
     in_time = (place for place in places if copies[place].record["at"] <= at + TOLERANCE)
     return next(in_time, places[0] if places else None)
 
@@ -278,10 +273,6 @@ def _wrong_standing(record: JsonObject, copies: list[_Copy], policy: Policy) -> 
     lives = [life for life in (policy.stale_life, policy.unreachable_life) if life is not None]
     if lives and record["at"] - since >= min(lives) + SLACK:
         yield f"it stood in for {record['at'] - since:.0f} s, the policy says {min(lives):g} s"
-
-
-def _is(copy: JsonObject, cited: JsonObject) -> bool:
-    return bool(copy["robots_at"] == cited["robots_at"] and copy["robots_sha256"] == cited["robots_sha256"])
 
 
 def _served_body(record: JsonObject) -> bytes | None:

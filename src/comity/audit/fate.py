@@ -5,7 +5,7 @@ settings that the crawl remembers. It reads only, and sends nothing.
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -103,7 +103,8 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
         exact = [record for record in found if record["url"] == url]
         standing = view.stands(url, host)
         if not exact and standing is None and clean != url:
-            told = _cleaned(known, url, clean, found)
+            told = _judged(known, clean, found, view.stands(clean, clean.host))
+            told = replace(told, url=url, why=f"crawled as {clean}: {told.why}", decision=None)
         else:
             told = _judged(known, url, exact, standing)
         if told.fate == "waits" and (order := crawl.last_order(host)) is not None and order.order == "stop":
@@ -112,12 +113,6 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
                 f"after `comity frontier go {'DIR' if written.store is None else '--store URL'} {order.host}`",
             )
         return told
-
-
-def _cleaned(known: _Known, url: Url, clean: Url, found: list[dict[str, Any]]) -> Fate:
-    """Of a URL that is asked for without what only tracks."""
-    told = _judged(known, clean, found, known.view.stands(clean, clean.host))
-    return Fate(url, told.fate, f"crawled as {clean}: {told.why}", told.found_on, told.next_try, told.records)
 
 
 def _records(parts: Sequence[Part], wanted: set[str]) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from comity import times
 from comity.audit.stored import stored_in
-from comity.crawler.places.written_crawl import Part, WrittenCrawl
+from comity.crawler.places.written_crawl import Part, WrittenCrawl, number_in
 from comity.errors import InputError
 
 _FATES = {
@@ -59,10 +59,11 @@ def _pages(parts: Sequence[Part], lacking: list[str], *, bodies: bool) -> Iterat
             if channel == "unchanged":
                 _put(db, "since", url, refresh, None)
                 continue
+            at = times.read(record["fetched_at"]) if record.get("fetched_at") else 0.0
             db.execute(
                 "INSERT INTO latest VALUES (?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET refresh = excluded.refresh, "
                 "at = excluded.at, record = excluded.record WHERE (excluded.refresh, excluded.at) >= (refresh, at)",
-                (url, refresh, _at(record), number if channel == "pages" else None),
+                (url, refresh, at, number if channel == "pages" else None),
             )
         for number, (channel, record) in enumerate(_about_pages(parts)):
             if channel != "pages":
@@ -75,7 +76,8 @@ def _pages(parts: Sequence[Part], lacking: list[str], *, bodies: bool) -> Iterat
             if row is not None:
                 kept = record if bodies else {name: value for name, value in record.items() if name not in _BODY}
                 yield {**kept, "since": None if row[0] is None else json.loads(row[0])}
-    if there < (wrote := sum(map(_written, parts))):
+    wrote = sum(number_in(part.state(), "ledger", "written", "pages") for part in parts)
+    if there < wrote:
         lacking.append(f"{parts[0].path}: {there:,} of the {wrote:,} pages that were written can be read")
 
 
@@ -85,14 +87,6 @@ def _put(db: sqlite3.Connection, table: str, url: bytes, refresh: int, told: str
         "told = excluded.told WHERE excluded.refresh >= refresh",
         (url, refresh, told),
     )
-
-
-def _written(part: Part) -> int:
-    """How many pages a part was written, as far as that is known."""
-    match part.state().get("ledger"):
-        case {"written": {"pages": int(number)}}:
-            return number
-    return 0
 
 
 def _about_pages(parts: Sequence[Part]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -109,7 +103,3 @@ def _about_pages(parts: Sequence[Part]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _key(record: dict[str, Any]) -> bytes:
     return str(record["url"]).encode("utf-8", "surrogatepass")
-
-
-def _at(record: dict[str, Any]) -> float:
-    return times.read(record["fetched_at"]) if record.get("fetched_at") else 0.0

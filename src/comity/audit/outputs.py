@@ -71,7 +71,8 @@ class LedgerRequests:
         """Whether each record of the output is in the ledger, and each refusal of the ledger in the output. `sink`: the
         format or plug-in that wrote it; None where that is not known. `committed`: how far, as the format says it;
         None: as it lies there."""
-        sink = sink or next((name for name in FORMATS if _is_there(folder, name)), "jsonl")
+        files = {name: form.where.format("pages").partition(",")[0] for name, form in FORMATS.items()}
+        sink = sink or next((name for name, file in files.items() if any(folder.glob(file))), "jsonl")
         if sink not in FORMATS:
             proof.unchecked.append(f"the output, which the plug-in {sink[:200]} wrote")
             return
@@ -121,13 +122,8 @@ class LedgerRequests:
             return f"it failed, and not by the site's fault: {record['why'][:200]}"
         match channel:
             case "pages":
-                key: tuple[Any, ...] = (
-                    channel,
-                    url,
-                    record["status"],
-                    record["sha256"],
-                    *_evidence(record["decision"]),
-                )
+                evidence = _evidence(record["decision"])
+                key: tuple[Any, ...] = (channel, url, record["status"], record["sha256"], *evidence)
             case "redirects":
                 key = (channel, url, record["status"], _location(record["location"]), *_evidence(record["decision"]))
             case "refusals" if record.get("by") == "usage":  # it was asked for, and not kept
@@ -143,7 +139,7 @@ class LedgerRequests:
             case "changes":
                 key = ("failures", url, record["status"])  # no failure was
             case "robots":
-                said = (_time(record["fetched_at"]), record["sha256"], record["status"], record["outcome"])
+                said = (times.read(record["fetched_at"]), record["sha256"], record["status"], record["outcome"])
                 key = (channel, record["origin"], url, *said)
             case _:
                 key = (channel, url, record["status"])
@@ -209,17 +205,5 @@ def _wrong_target(redirect: JsonObject) -> str | None:
     return None if target == redirect["to"] else "where it leads is not what its location says"
 
 
-def _time(text: str) -> float | None:
-    try:
-        return times.read(text)
-    except ValueError:
-        return None
-
-
 def _packed(key: tuple[Any, ...]) -> bytes:
     return hashlib.sha256(json.dumps(key).encode("ascii")).digest()[:16]
-
-
-def _is_there(folder: Path, name: str) -> bool:
-    """Whether a folder has the pages' file of a format."""
-    return any(folder.glob(FORMATS[name].where.format("pages").partition(",")[0]))

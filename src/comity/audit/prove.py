@@ -2,7 +2,6 @@
 crawl in a store how far its files are committed.
 """
 
-import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -16,19 +15,14 @@ from comity.audit.outputs import LedgerRequests
 from comity.audit.paces import TOLERANCE, OrdersInForce, Paces
 from comity.crawler.output.reader import JsonLine, JsonObject
 from comity.crawler.places.crawl_at import written_crawl
-from comity.crawler.places.written_crawl import (
-    NotKept,
-    Part,
-    WrittenCrawl,
-    displaced,
-    number_in,
-)
+from comity.crawler.places.written_crawl import NotKept, Part, WrittenCrawl, displaced, number_in
 from comity.crawler.sharding.placement import ShardPlace, shard_of
 from comity.crawler.sharding.shards import combined
 from comity.crawler.sharding.shards import part as name_of_part
 from comity.crawler.sinks.runner import LEDGER as FILE
 from comity.domains import registrable
 from comity.errors import ComityError, StorageError
+from comity.fields import settings_of
 from comity.policy import Policy
 
 __all__ = ["Proof", "ProofFinding", "StillRunning", "prove"]
@@ -74,9 +68,8 @@ def prove(
     if crawl.keeper:
         for what in (*_across(crawl), *runs.unmatched()):
             proof.add(crawl.keeper, None, what)
-        proof.unchecked += [
-            f"{path.name}: its pages do not count, since the store does not know it" for path in crawl.lost
-        ]
+        lost = (f"{path.name}: its pages do not count, since the store does not know it" for path in crawl.lost)
+        proof.unchecked += lost
         proof.hash = combined(each.hash for each in proofs.values())
     if noted is not None and noted.strip().lower() != proof.hash:
         if crawl.keeper:
@@ -164,13 +157,10 @@ def _prove(parts: Sequence[Part], runs: _Runs) -> dict[str, Proof]:
     walk: _Walk | None = None
     for part in parts:
         proof = proofs[part.name]
-        if part.absent is not None:
-            proof.add("", None, part.absent)
-            walk = walk and walk.after_a_gap()
-            continue
-        if not part.ledger.exists():
-            part.check_begun()
-            proof.add(FILE, None, "it is missing")
+        if part.absent is not None or not part.ledger.exists():
+            if part.absent is None:
+                part.check_begun()
+            proof.add("" if part.absent else FILE, None, part.absent or "it is missing")
             walk = walk and walk.after_a_gap()
             continue
         walk = walk or _Walk(part.place, runs)
@@ -229,7 +219,9 @@ class _Walk:
             yield "its time is before the time of the previous record"
         self._time = max(self._time, at)
         if kind == "seal":
-            yield from self._ended(record)
+            before, self.wrote = self.wrote or {}, record["written"]
+            if any(not _at_least(count, self.wrote.get(name)) for name, count in before.items()):
+                yield "it says that fewer records were written than the seal before it says"
         elif self._policy is None:
             return  # nothing can be judged; that was said
         elif kind == "robots":
@@ -321,11 +313,6 @@ class _Walk:
         if sink is not None and sink != self.sink:
             yield f"its output is written by {self.sink!r:.200}, that of the run before by {sink!r:.200}"
 
-    def _ended(self, record: JsonObject) -> Iterator[str]:
-        before, self.wrote = self.wrote, record["written"]
-        if before is not None and any(_less(self.wrote, name, count) for name, count in before.items()):
-            yield "it says that fewer records were written than the seal before it says"
-
     def _judge(self, number: int, record: JsonObject, policy: Policy, proof: Proof, *, must: bool) -> Iterator[str]:
         decision, problems = self._evidence.decided(number, record, urls.origin(record["url"]), policy)
         yield from problems
@@ -339,9 +326,8 @@ class _Walk:
             yield f"it says interval {record['interval']}, robots.txt and policy say {decision.delay:g} s"
 
 
-def _less(wrote: JsonObject | None, name: str, count: object) -> bool:
-    now = (wrote or {}).get(name)
-    return type(now) is not int or type(count) is not int or now < count
+def _at_least(count: object, now: object) -> bool:
+    return type(now) is int and type(count) is int and now >= count
 
 
 def _wrong_address(record: JsonObject) -> Iterator[str]:
@@ -376,7 +362,7 @@ def _wrong_robots_interval(record: JsonObject, policy: Policy) -> Iterator[str]:
 
 
 def _policy(values: JsonObject) -> Policy:
-    known = {field.name for field in dataclasses.fields(Policy)}
+    known = settings_of(Policy).keys()
     if unknown := sorted(set(values) - known):
         raise ValueError(f"this version does not know {', '.join(unknown)[:200]}")
     if missing := sorted(known - set(values)):

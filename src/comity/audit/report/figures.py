@@ -7,7 +7,7 @@ import math
 import time
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from itertools import chain
@@ -65,10 +65,8 @@ class Timeline:
         self.bins: dict[str, list[int]] = {name: [0] * BINS for name in CLASSES}
 
     def add(self, at: float, name: str) -> None:
-        if self.start is None:
-            self.start = at
-        if at < self.start:  # a request that began before the first that ended
-            at = self.start
+        self.start = at if self.start is None else self.start
+        at = max(at, self.start)  # a request may have begun before the first that ended
         while (place := int((at - self.start) / self.width)) >= BINS:
             wider = next((width for width in WIDTHS if width > self.width), 2 * self.width)
             times, self.width = round(wider / self.width), wider
@@ -162,16 +160,15 @@ def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figur
     kept = [found for part in gathering.parts if (found := failures(part, all_formats=False)) is not None]
     if len(kept) == len(gathering.parts) and not figures.absent:
         figures.reasons, figures.urls_by_reason = Counter(), True
-        figures.broken = list(failed_in(_counted(figures.reasons, chain.from_iterable(kept))).values())
+
+        def counted() -> Iterator[dict[str, Any]]:
+            for record in chain.from_iterable(kept):
+                if isinstance(why := record.get("why"), str):
+                    count_reason(figures.reasons, why.removeprefix(f"{record.get('url')}: "))
+                yield record
+
+        figures.broken = list(failed_in(counted()).values())
     return figures
-
-
-def _counted(reasons: Counter[str], failed: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Records of URLs that failed, as they come, and their reasons counted."""
-    for record in failed:
-        if isinstance(why := record.get("why"), str):
-            count_reason(reasons, why.removeprefix(f"{record.get('url')}: "))
-        yield record
 
 
 @dataclass(slots=True)
@@ -335,13 +332,8 @@ def _seal(figures: Figures, record: dict[str, Any]) -> None:
     _passed(figures, record["at"])
 
 
-def _other(figures: Figures, record: dict[str, Any]) -> None:
-    """What was neither requested nor refused."""
-    _passed(figures, record["at"])
-
-
 _TAKE = {
-    **dict.fromkeys(("copy", "unsent", "order", "relayed"), _other),
+    **dict.fromkeys(("copy", "unsent", "order", "relayed"), lambda figures, record: _passed(figures, record["at"])),
     "run": _run,
     "request": _request,
     "refusal": _refusal,
