@@ -1,8 +1,8 @@
 """Verdicts about URLs for `comity check` and `comity explain`: each URL for each agent, by a file or by its site."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +33,8 @@ def answers(
 
     A site is asked once, by the name of the first agent.
     """
-    with _results(policies[0], settings, robots) as result_of:
+    file = None if robots is None else (named(robots), 200, read(robots))
+    with client.Client(policies[0], settings) if file is None else nullcontext() as asking:
         for given in targets:
             # An argument's byte that is not UTF-8 comes as a lone surrogate: U+FFFD in all that is said of it.
             target = given.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -43,7 +44,13 @@ def answers(
             except InvalidURL as error:
                 yield error
                 continue
-            result = result_of(url)
+            result: RobotsResult | None
+            if file is not None:
+                result = RobotsResult.from_response(urls.origin(url), *file, fetched_at=time.time(), policy=policies[0])
+            else:
+                assert asking is not None
+                asking.check(url)
+                result = asking.inspect().get(urls.origin(url))
             for policy in policies:
                 decision = decide(policy, url, result)
                 yield replace(decision, url=path) if path else decision, result, policy
@@ -55,29 +62,6 @@ def cut(result: RobotsResult | None) -> str:
         return ""
     size = f"{'more than ' if result.left_out else ''}{len(result.body):,}"
     return f"of {size} bytes, only the first 512,000 were read (RFC 9309, 2.5)"
-
-
-@contextmanager
-def _results(
-    policy: Policy, settings: ClientSettings, robots: Path | None
-) -> Iterator[Callable[[str], RobotsResult | None]]:
-    if robots is not None:
-        body = read(robots)
-
-        def from_file(url: str) -> RobotsResult:
-            return RobotsResult.from_response(
-                urls.origin(url), named(robots), 200, body, fetched_at=time.time(), policy=policy
-            )
-
-        yield from_file
-        return
-    with client.Client(policy, settings) as asking:
-
-        def from_site(url: str) -> RobotsResult | None:
-            asking.check(url)
-            return asking.inspect().get(urls.origin(url))
-
-        yield from_site
 
 
 def exit_code(answers: Sequence[str]) -> Exit:

@@ -25,13 +25,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 _HEAD: Final = re.compile(r'^@command\("(?P<section>[^"]*)".*?^    """(?P<help>[^\n"]+)', re.MULTILINE | re.DOTALL)
-SECTIONS: Final = (
-    "Check URLs",
-    "Fetch and crawl",
-    "Read a crawl",
-    "Write a robots.txt",
-    "Set up and serve",
-)
+SECTIONS: Final = ("Check URLs", "Fetch and crawl", "Read a crawl", "Write a robots.txt", "Set up and serve")
 
 
 def _print_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -90,9 +84,8 @@ class _Commands(click.Group):
         from click.shell_completion import CompletionItem
 
         own = [CompletionItem(name, help=words) for name, section, words in sorted(self.listed()) if section]
-        return [each for each in own if each.value.startswith(incomplete)] + click.Command.shell_complete(
-            self, ctx, incomplete
-        )
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [each for each in own if each.value.startswith(incomplete)] + options
 
     def make_context(self, *given: Any, **named: Any) -> click.Context:
         try:
@@ -167,9 +160,8 @@ def _refused(error: OSError) -> Exit:
     full = Exit.NO_ROOM if error.errno == errno.ENOSPC else Exit.OUTPUT
     what = error.strerror or error
     if error.filename is STDOUT:  # `comity ... | head`, `comity ... > /dev/full`
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), 1
-        )  # what is still buffered is wanted by nobody, or has no room either
+        # What is still buffered is wanted by nobody, or has no room either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
             return Exit.DONE
         complain(f"standard output cannot be written: {what}")

@@ -1,6 +1,5 @@
 """A crawl as the command line begins it, or goes on with it: made of what was typed, run, and summed up."""
 
-import dataclasses
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -27,7 +26,7 @@ from comity.configuration import Configuration, every_setting
 from comity.crawler import Crawler, CrawlSettings
 from comity.crawler.places.crawl_at import crawl_at
 from comity.crawler.plugins import SchemaExpander, look_in
-from comity.crawler.progress.stats import Stats, shown
+from comity.crawler.progress.stats import shown
 from comity.crawler.run import checkpoint
 from comity.crawler.run.checkpoint import Begun
 from comity.crawler.sharding.shards import is_sharded, manifest_of, shards_for, stored_in
@@ -135,26 +134,20 @@ def crawled(given: dict[str, Any]) -> Exit:
         if lacks_compiled() and not quiet:
             complain(INTERPRETED)
         stats = process.run(crawler, None if typed.as_json or quiet else console)
-    with (
-        unwaited("stdout") if crawler.stopped else nullcontext()
-    ):  # who ended it does not wait for a terminal that hangs
-        return _summed_up(crawler, stats, typed)
+    # Who ended it does not wait for a terminal that hangs.
+    with unwaited("stdout") if crawler.stopped else nullcontext():
+        some_may_fail = typed.ok_if_some_failed
+        code = sum_up(crawler, stats, as_json=typed.as_json, resumable=not typed.demo, ok_if_some_failed=some_may_fail)
+        if typed.report is not None:
+            from comity.audit.report import write  # late: few want one, and it takes time
 
-
-def _summed_up(crawler: AnyCrawl, stats: Stats, typed: CrawlOptions) -> Exit:
-    """Print the summary, and write the report."""
-    some_may_fail = typed.ok_if_some_failed
-    code = sum_up(crawler, stats, as_json=typed.as_json, resumable=not typed.demo, ok_if_some_failed=some_may_fail)
-    if typed.report is not None:
-        from comity.audit.report import write  # late: few want one, and it takes time
-
-        for words in write(crawler.folder, typed.report, store=typed.store):
-            complain(words)
-        if typed.as_json:
-            complain(f"report in {typed.report}")
-        else:
-            say(f"{'report in':20}{'':>12}  {typed.report}")
-    return code
+            for words in write(crawler.folder, typed.report, store=typed.store):
+                complain(words)
+            if typed.as_json:
+                complain(f"report in {typed.report}")
+            else:
+                say(f"{'report in':20}{'':>12}  {typed.report}")
+        return code
 
 
 def _crawler(
@@ -224,9 +217,9 @@ def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None, *
     """What starts workers as actors of Ray, which is joined meanwhile."""
     from comity.crawler.workers.on_ray import placing
 
-    log = None if log is None else log.absolute()
+    prepare = partial(process.prepare, Path.cwd(), verbose, None if log is None else log.absolute())
     with joined("--engine ray", address, processors=workers, logs=verbose > 0) as ray:
-        yield placing(ray, prepare=partial(process.prepare, Path.cwd(), verbose, log), anywhere=anywhere)
+        yield placing(ray, prepare=prepare, anywhere=anywhere)
 
 
 def _complain_of(*lines: str) -> None:
@@ -253,9 +246,8 @@ def _folder(folder: Path | None, seeds: list[str], again: str | None, begun: Beg
             f"{folder} already contains a crawl", hint="add --resume to continue it, --refresh to see what changed"
         )
     if again and not begun.is_there:
-        raise StorageError(
-            f"no crawl in {folder} to {again.removeprefix('--')}", hint=f"leave out {again} to start one"
-        )
+        what = again.removeprefix("--")
+        raise StorageError(f"no crawl in {folder} to {what}", hint=f"leave out {again} to start one")
     return folder
 
 
@@ -287,11 +279,10 @@ def _settings_for_run(before: Mapping[str, Any], configuration: Configuration) -
     """The settings of a crawl that the command line gives now, and those that hold for one run only; and in words
     which others it goes on with."""
     now, typed = configuration.crawl, configuration.arguments.keys()
-    given = {field.name: getattr(now, field.name) for field in dataclasses.fields(now)}
     begun = checkpoint.stated_settings(CrawlSettings(**before))
     kept = {name: value for name, value in begun.items() if name not in typed or (name == "exclude" and now.exclude)}
     words = " ".join(word for name, value in kept.items() for word in as_typed(name, value))
-    anew = {name: value for name, value in given.items() if name in typed | checkpoint.OF_THE_RUN}
+    anew = {name: getattr(now, name) for name in settings_of(CrawlSettings) if name in typed | checkpoint.OF_THE_RUN}
     return anew, f"keeping the earlier options: {shown(words)}" if kept else ""
 
 

@@ -4,6 +4,7 @@ together. Those of settings come from their table.
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_origin
 
@@ -175,14 +176,9 @@ def only_one(_: click.Context, option: click.Parameter, values: tuple[Any, ...])
     return values[0] if values else None
 
 
-AGENT: Final = together(
-    option_for("agent", "-A", "--agent", metavar="AGENT", multiple=True, callback=only_one),
-    option_for("product_token"),
-)
-AGENTS: Final = together(
-    option_for("agent", "-A", "--agent", metavar="AGENT", multiple=True),
-    option_for("product_token"),
-)
+_agents: Final = partial(option_for, "agent", "-A", "--agent", metavar="AGENT", multiple=True)
+AGENT: Final = together(_agents(callback=only_one), option_for("product_token"))
+AGENTS: Final = together(_agents(), option_for("product_token"))
 
 
 def _named(value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from comity.cli.terminal import counted
 from comity.crawler import HostNow, HostState, Snapshot
 from comity.crawler.progress.snapshot import ShardNow, ShardState
 from comity.crawler.progress.stats import WAITS, RefusingRule, shown, size
@@ -69,16 +70,15 @@ async def watch(crawler: AnyCrawl, console: Console) -> None:
         while True:
             await asyncio.sleep(LINE_EVERY)
             console.print(line(crawler.snapshot(hosts=0, rules=0)), highlight=False, soft_wrap=True)
+
+    def now() -> Text:
+        return picture(crawler.snapshot(hosts=MOST_HOSTS, rules=MOST_RULES), console.width, max(console.height - 1, 1))
+
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
             begun = time.monotonic()
-            live.update(await asyncio.to_thread(_now, crawler, console), refresh=True)
+            live.update(await asyncio.to_thread(now), refresh=True)
             await asyncio.sleep(max(EVERY, (time.monotonic() - begun) / SHARE))
-
-
-def _now(crawler: AnyCrawl, console: Console) -> Text:
-    room = max(console.height - 1, 1)
-    return picture(crawler.snapshot(hosts=MOST_HOSTS, rules=MOST_RULES), console.width, room)
 
 
 def picture(now: Snapshot, width: int, height: int = MOST_LINES) -> Text:
@@ -137,10 +137,8 @@ def _hosts(hosts: Sequence[HostNow], width: int) -> Iterator[Text]:
 def _totals(now: Snapshot) -> Text:
     """How many hosts are in which state."""
     counts = sorted(now.states.items(), key=lambda item: -item[1])
-    hosts = sum(now.states.values())
-    return Text(
-        f"{hosts:,} host{'s'[: hosts != 1]}: {', '.join(f'{n:,} {_WORDS[state]}' for state, n in counts)}", "dim"
-    )
+    said = ", ".join(f"{count:,} {_WORDS[state]}" for state, count in counts)
+    return Text(f"{counted(sum(now.states.values()), 'host')}: {said}", "dim")
 
 
 def _shards(shards: Sequence[ShardNow]) -> Text:

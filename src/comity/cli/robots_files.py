@@ -31,15 +31,14 @@ class Source:
 def read_all(targets: Sequence[str], configuration: "Configuration") -> list[Source]:
     """Each target, in order. Only a URL leads to a request. RobotsUnreachable: a site does not answer."""
     input_files.check_once([Path(target) for target in targets])
-    return [
-        _of_site(target, configuration) if _URL.match(target) else _of_file(target, configuration) for target in targets
-    ]
+    return [_of(target, configuration) for target in targets]
 
 
-def _of_file(target: str, configuration: "Configuration") -> Source:
-    path = Path(target)
-    robots = parse(input_files.read(path), configuration.policy.dialect)
-    return Source(target, robots, None if target == "-" else path)
+def _of(target: str, configuration: "Configuration") -> Source:
+    if _URL.match(target):
+        return _of_site(target, configuration)
+    robots = parse(input_files.read(Path(target)), configuration.policy.dialect)
+    return Source(target, robots, None if target == "-" else Path(target))
 
 
 def _of_site(target: str, configuration: "Configuration") -> Source:
@@ -56,14 +55,7 @@ def _of_site(target: str, configuration: "Configuration") -> Source:
 
 def annotation(level: str, file: str, line: int, title: str, message: str) -> str:
     """A workflow command of GitHub."""
-    where = ",".join(f"{name}={_escaped(value)}" for name, value in (("file", file), ("line", line), ("title", title)))
-    text = message.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return f"::{level} {where}::{text}"
-
-
-def _escaped(value: object) -> str:
-    pairs = (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), (":", "%3A"), (",", "%2C"))
-    text = str(value)
-    for char, escape in pairs:
-        text = text.replace(char, escape)
-    return text
+    of_text = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+    of_value = of_text | str.maketrans({":": "%3A", ",": "%2C"})
+    where = f"file={file.translate(of_value)},line={line},title={title.translate(of_value)}"
+    return f"::{level} {where}::{message.translate(of_text)}"

@@ -38,14 +38,9 @@ def sum_up(
     the exit code at 0, as long as anything was fetched."""
     end = crawler.end
     if as_json:
-        limits = checkpoint.changed_settings(crawler.settings)
-        print(
-            json.dumps(
-                {"folder": str(crawler.folder), **stats.to_dict(), "left": end.left, "ended": _ended(crawler)}
-                | ({"unasked": end.unasked} if crawler.refreshes else {})
-                | {"limits": limits}
-            )
-        )
+        found = {"folder": str(crawler.folder), **stats.to_dict(), "left": end.left, "ended": _ended(crawler)}
+        found |= {"unasked": end.unasked} if crawler.refreshes else {}
+        print(json.dumps(found | {"limits": checkpoint.changed_settings(crawler.settings)}))
     else:
         changes = (
             ("new", stats.new, _where(crawler, "changes")),

@@ -11,12 +11,13 @@ import sys
 import threading
 import unicodedata
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TextIO
 
 import click
 
+from comity.cli.exits import Exit
 from comity.errors import without_userinfo
 
 STDOUT: Final = "standard output"  # as the file of an error of it
@@ -182,6 +183,13 @@ def take_streams() -> None:
 def warned(message: Warning | str, *_: object, **__: object) -> None:
     """A warning as one line, for `warnings.showwarning`."""
     complain(str(message).removeprefix("comity: "))
+
+
+def partly(absent: Sequence[str]) -> Exit:
+    """Say what of a crawl is missing; the exit code of that."""
+    for words in absent:
+        complain(words)
+    return Exit.PARTLY if absent else Exit.DONE
 
 
 def counted(number: int, noun: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from comity._extras import need
 from comity._ray import joined
@@ -32,9 +32,6 @@ from comity.cli.options import (
 from comity.cli.terminal import counted, say, tell
 from comity.errors import InvalidSetting
 from comity.frontier.durable import writing_to
-
-if TYPE_CHECKING:
-    from comity.configuration import Configuration
 
 ROWS: Final = 1_000_000
 
@@ -96,7 +93,12 @@ def audit(
     moment = None if at is None else _time(at)
     given = sources.files(target) if target is not None else []
     siblings = target is not None and not changes
-    table = sources.robots(robots, siblings=siblings) if robots is not None else _fetched(given, column, configuration)
+    if robots is not None:
+        table = sources.robots(robots, siblings=siblings)
+    else:
+        origins = fetching.origins_in(given, column, ROWS)
+        tell(f"fetching the robots.txt of {len(origins):,} origins")
+        table = fetching.fetched(origins, configuration.policy, configuration.client)
     if address is not None and engine != "ray":
         raise InvalidSetting("--address names a Ray cluster: add --engine ray")
     if changes:
@@ -118,14 +120,11 @@ def audit(
     lines = summary.lines(counts, names)
     if robots is not None and Path(robots).is_dir():
         tell("a file of --robots stands for http and https of its host, and for www. where that has no file of its own")
-    if as_json:
-        say(json.dumps(summary.nested(counts)))
-    else:
-        for line in [f"{counted(counts[('urls',)], 'URL')}, {counted(len(names), 'agent')} in {output}", *lines]:
-            say(line)
+    head = f"{counted(counts[('urls',)], 'URL')}, {counted(len(names), 'agent')} in {output}"
+    for line in [json.dumps(summary.nested(counts))] if as_json else [head, *lines]:
+        say(line)
     if report is not None:
         _write(report, page("Who may fetch what", summary.plots(counts, names), [("Summary", lines)]))
-        tell(f"report in {report}")
     return Exit.DONE
 
 
@@ -164,7 +163,6 @@ def _surveyed(table: Any, agents: tuple[str, ...], report: Path | None, *, as_js
         say(line)
     if report is not None:
         _write(report, page(f"What {found.hosts:,} robots.txt files say", found.plots(), [("Survey", lines)]))
-        tell(f"report in {report}")
     return Exit.DONE
 
 
@@ -176,21 +174,13 @@ def _changes(table: Any, agents: Sequence[str], *, as_json: bool) -> Exit:
         verb = "gained" if change.allowed else "lost"
         rule = change.after or change.before
         if as_json:
-            by = {"line": rule.line, "rule": rule.text} if rule else {}
-            told_as = {"origin": origin, "seen": seen, "agent": change.agent, "change": verb}
-            say(json.dumps({**told_as, "pattern": change.pattern, **by}))
+            told_as = {"origin": origin, "seen": seen, "agent": change.agent, "change": verb, "pattern": change.pattern}
+            say(json.dumps(told_as | ({"line": rule.line, "rule": rule.text} if rule else {})))
             continue
         line = f" ({'now' if change.after else 'before'}, line {rule.line}: {rule.text})" if rule else ""
         say(f"{f'{seen} ' if seen else ''}{origin}  {change.agent} {verb} {change.pattern}{line}")
     tell(f"{told:,} changes")
     return Exit.DONE
-
-
-def _fetched(given: list[Path], column: str, configuration: "Configuration") -> Any:
-    """The robots.txt of every origin, asked for politely."""
-    origins = fetching.origins_in(given, column, ROWS)
-    tell(f"fetching the robots.txt of {len(origins):,} origins")
-    return fetching.fetched(origins, configuration.policy, configuration.client)
 
 
 def _time(text: str) -> float:
@@ -204,3 +194,4 @@ def _time(text: str) -> float:
 def _write(path: Path, text: str) -> None:
     with writing_to(path):
         path.write_text(text, "utf-8")
+    tell(f"report in {path}")

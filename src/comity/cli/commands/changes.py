@@ -6,7 +6,7 @@ from pathlib import Path
 from comity.as_json import jsonable
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, JSON, STORE, command
-from comity.cli.terminal import complain, say
+from comity.cli.terminal import partly, say
 from comity.crawler.places.crawl_at import written_crawl
 
 
@@ -31,6 +31,4 @@ def changes(folders: tuple[Path, ...], store: str | None, as_json: bool) -> Exit
         if each.difference:
             for line in each.difference.split("\n"):
                 say(line)
-    for words in crawl.absent:
-        complain(words)
-    return Exit.PARTLY if crawl.absent else Exit.DONE
+    return partly(crawl.absent)

@@ -50,25 +50,19 @@ def _match_of(each: tuple[Decision, RobotsResult | None, Policy]) -> "Match | No
 def _as_json(each: Answer) -> dict[str, Any]:
     if isinstance(each, InvalidURL):
         return {"url": each.url, "error": str(each)}
-    return {**each[0].to_dict(), **_match(_match_of(each)), "cut": cut(each[1]) or None}
-
-
-def _match(match: "Match | None") -> dict[str, Any]:
-    if match is None:
-        return {"path": None, "group": None, "beaten": []}
+    match = _match_of(each)
     return {
-        "path": match.path,
-        "group": list(match.group.agents) if match.group else None,
-        "beaten": [{"line": rule.line, "text": rule.text, "why": why} for rule, why in match.beaten],
+        **each[0].to_dict(),
+        "path": match.path if match else None,
+        "group": list(match.group.agents) if match and match.group else None,
+        "beaten": [{"line": rule.line, "text": rule.text, "why": why} for rule, why in match.beaten] if match else [],
+        "cut": cut(each[1]) or None,
     }
 
 
 def _in_words(each: tuple[Decision, RobotsResult | None, Policy], match: "Match | None") -> list[str]:
     decision = each[0]
-    lines = [
-        f"{decision.url}",
-        f"  {decision.answer} for {decision.agent}: {decision.why}",
-    ]
+    lines = [decision.url, f"  {decision.answer} for {decision.agent}: {decision.why}"]
     if decision.source is not None:
         status = f" (HTTP {decision.source.status})" if decision.source.url.startswith("http") else ""
         lines.append(f"  source    {decision.source.url}{status}")

@@ -117,13 +117,10 @@ def fetch(
         _print(text)
     elif not walled:
         _print(text if text.endswith("\n") else text + "\n")
+    for line in (*_warnings(result), *_hidden(result)) if selecting else () if as_json else _notes(result):
+        complain(line)
     if selecting is not None:
-        for line in (*_warnings(result), *_hidden(result)):
-            complain(line)
         return selecting.end(result.url)
-    if not as_json:
-        for line in _notes(result):
-            complain(line)
     return Exit.FATAL if walled else Exit.DONE
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,9 +13,7 @@ from comity.cli.exits import Exit
 from comity.cli.options import JSON, Group, argument, command, option, together
 from comity.cli.terminal import complain, say, show_json
 from comity.crawler.places.crawl_at import crawl_at, end
-from comity.crawler.places.delays import Delay
 from comity.crawler.places.orders import ORDERS, OrderForm, OrderKind, host_named, url_of
-from comity.crawler.places.status import ShardStatus
 from comity.errors import InvalidSetting
 from comity.fields import SettingField
 from comity.frontier.values import Entry, HostCounts, State
@@ -110,22 +108,28 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
     following = [(each.host, entry) for each, entries in queues for entry in entries]
     shards, delays = crawl.standing(), crawl.delays([each.host for each in hosts if each.waiting])
     if as_json:
-        show_json(
-            {
-                "counts": {state.name.lower(): number for state, number in counts.items()},
-                "hosts": [asdict(each) | _delay(delays.get(each.host)) for each in hosts],
-                "next": [_row(name, entry) for name, entry in following],
-            }
-            | ({"shards": [asdict(each) for each in shards]} if shards else {})
-        )
+        rests = {each: asdict(delay) for each, delay in delays.items()}
+        found = {
+            "counts": {state.name.lower(): number for state, number in counts.items()},
+            "hosts": [asdict(each) | rests.get(each.host, {"until": None, "why": None}) for each in hosts],
+            "next": [_row(name, entry) for name, entry in following],
+        }
+        show_json(found | ({"shards": [asdict(each) for each in shards]} if shards else {}))
         return Exit.DONE
-    _print_counts(counts)
+    numbers = {"waiting": counts[State.UNASKED] + counts[State.QUEUED]}
+    numbers |= {state.name.lower(): counts[state] for state in (State.DONE, State.REFUSED, State.FAILED)}
+    say(", ".join(f"{number:,} {name}" for name, number in numbers.items()))
     if shards:
-        say("")
-        _print_shards(shards)
+        parts = [(each.shard, (each.pages, each.waiting, each.to_others), f"  {each.state}") for each in shards]
+        _print_table(("shard", "pages", "waiting", "to others", "state"), parts, least=9)
     if hosts:
-        say("")
-        _print_hosts(hosts, delays)
+        now = time.time()
+        words = {each: f"  {delay.in_words(now)}" for each, delay in delays.items()}
+        rows = [
+            (each.host, (each.waiting, each.done, each.refused, each.failed), words.get(each.host, ""))
+            for each in hosts
+        ]
+        _print_table(("host", "waiting", "done", "refused", "failed", *["resting"] * bool(words)), rows)
     if following:
         say("")
         say("next" if host else "next of each")
@@ -148,10 +152,15 @@ def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) 
     return Exit.DONE
 
 
-def _print_shards(shards: Sequence[ShardStatus]) -> None:
-    say(f"{'shard':9} {'pages':>11} {'waiting':>11} {'to others':>11}  state")
-    for each in shards:
-        say(f"{each.shard:9} {each.pages:>11,} {each.waiting:>11,} {each.to_others:>11,}  {each.state}")
+def _print_table(heads: Sequence[str], rows: Sequence[tuple[str, tuple[int, ...], str]], least: int = 0) -> None:
+    """Rows of a name, of numbers and of words, below their heads; the first column has the `least` width, or more."""
+    first, *others = heads
+    width, count = max(least, len(first), *(len(name) for name, _, _ in rows)), len(rows[0][1])
+    named = [f"{head:>11}" for head in others[:count]] + [f" {head}" for head in others[count:]]
+    say("")
+    say(" ".join((f"{first:{width}}", *named)))
+    for name, numbers, words in rows:
+        say(" ".join((f"{name:{width}}", *(f"{number:>11,}" for number in numbers))) + words)
 
 
 def _row(host: str, entry: Entry) -> dict[str, Any]:
@@ -164,29 +173,6 @@ def _row(host: str, entry: Entry) -> dict[str, Any]:
         "attempts": entry.attempts,
         "redirects": entry.hops,
     }
-
-
-def _print_counts(counts: dict[State, int]) -> None:
-    waiting = counts[State.UNASKED] + counts[State.QUEUED]
-    say(
-        f"{waiting:,} waiting, {counts[State.DONE]:,} done, {counts[State.REFUSED]:,} refused, "
-        f"{counts[State.FAILED]:,} failed"
-    )
-
-
-def _delay(delay: Delay | None) -> dict[str, Any]:
-    return {"until": None, "why": None} if delay is None else asdict(delay)
-
-
-def _print_hosts(hosts: Sequence[HostCounts], delays: Mapping[str, Delay]) -> None:
-    now = time.time()
-    words = {host: f"  {delay.in_words(now)}" for host, delay in delays.items()}
-    width = max(len("host"), *(len(each.host) for each in hosts))
-    head = f"{'host':{width}} {'waiting':>11} {'done':>11} {'refused':>11} {'failed':>11}"
-    say(f"{head}{'  resting' * bool(words)}")
-    for each in hosts:
-        row = f"{each.host:{width}} {each.waiting:>11,} {each.done:>11,} {each.refused:>11,} {each.failed:>11,}"
-        say(f"{row}{words.get(each.host, '')}")
 
 
 def _remarks(entry: Entry) -> str:

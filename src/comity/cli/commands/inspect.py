@@ -13,17 +13,15 @@ from comity import client, urls
 from comity.cli.exits import Exit
 from comity.cli.input_files import is_folder
 from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, DIALECT, JSON, PRESET, argument, command, loaded, option
-from comity.cli.terminal import complain, say, show_json
+from comity.cli.terminal import partly, say, show_json
 from comity.identity.practices import practices
+from comity.robots import parse
 from comity.usage.statements import PURPOSES, USE
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration
-    from comity.policy import Decision, Policy
+    from comity.policy import Policy
     from comity.policy.robots_result import RobotsResult
-    from comity.retrieve import Manifest
-    from comity.robots import Robots
-    from comity.signals.llms import LlmsTxt
 
 _SHOWN = 20
 
@@ -91,48 +89,30 @@ def _learned(folders: Sequence[Path], *, as_json: bool) -> Exit:
 
     opened = crawl_at(folders)
     crawl, policy = opened.written(), opened.begun().policy or Policy()
-    found = [
-        {"origin": result.origin, "robots": _facts(result, policy, f"{result.origin}/")}
-        for result in robots_files(crawl.parts, policy)
-    ]
+    last = robots_files(crawl.parts, policy)
+    found = [{"origin": each.origin, "robots": _facts(each, policy, f"{each.origin}/")} for each in last]
     _show(found, _robots_in_words, as_json=as_json)
-    for words in crawl.absent:
-        complain(words)
-    return Exit.PARTLY if crawl.absent else Exit.DONE
+    return partly(crawl.absent)
 
 
 async def _asked(targets: Sequence[str], configuration: "Configuration") -> list[dict[str, Any]]:
-    from comity.retrieve import llms_txt
-
     policy = configuration.policy
     async with client.AsyncClient(policy, configuration.client) as asking:
-        found = []
-        for url in targets:
-            decision = await asking.check(url)
-            origin = urls.origin(url)
-            result = asking.inspect().get(origin)
-            llms, manifest = await llms_txt(asking, origin)
-            found.append(_site(origin, decision, result, llms, manifest, policy))
-        return found
+        return [await _site(asking, url, policy) for url in targets]
 
 
-def _site(
-    origin: str,
-    decision: "Decision",
-    result: "RobotsResult | None",
-    llms: "LlmsTxt | None",
-    manifest: "Manifest",
-    policy: "Policy",
-) -> dict[str, Any]:
+async def _site(asking: client.AsyncClient, url: str, policy: "Policy") -> dict[str, Any]:
+    from comity.retrieve import llms_txt
+
+    decision, origin = await asking.check(url), urls.origin(url)
+    result = asking.inspect().get(origin)
+    llms, manifest = await llms_txt(asking, origin)
     return {
         "origin": origin,
         "decision": decision.to_dict(),
         "robots": _facts(result, policy, decision.url),
         "llms": {
-            "url": manifest.url,
-            "status": manifest.status,
-            "problem": manifest.problem,
-            "sha256": manifest.sha256,
+            **{name: getattr(manifest, name) for name in ("url", "status", "problem", "sha256")},
             "title": llms.title if llms is not None else None,
             "summary": llms.summary if llms is not None else None,
             "links": [
@@ -147,29 +127,20 @@ def _site(
 
 def _facts(result: "RobotsResult | None", policy: "Policy", url: str) -> dict[str, Any]:
     """What a robots.txt says, and what of it is for us."""
-    robots = result.robots if result is not None else None
-    match = robots.explain(url, policy.asked_as) if robots is not None else None
-    groups = robots.groups if robots is not None else ()
+    robots, agent = (result and result.robots) or parse(b""), policy.asked_as
+    ours = robots.explain(url, agent).group
     return {
         "outcome": result.kind if result is not None else "not fetched",
-        "url": result.url if result is not None else None,
-        "status": result.status if result is not None else None,
-        "error": result.error if result is not None else None,
-        "sha256": result.sha256 if result is not None else None,
-        "groups": len(groups),
-        "agents": list(dict.fromkeys(agent for group in groups for agent in group.agents)),
-        "rules": sum(len(group.rules) for group in groups),
-        "our_group": list(match.group.agents) if match is not None and match.group is not None else None,
-        "crawl_delay": robots.crawl_delay(policy.asked_as) if robots is not None else None,
-        "request_rate": _written(robots, "request-rate", policy.asked_as) if robots is not None else [],
-        "visit_time": _written(robots, "visit-time", policy.asked_as) if robots is not None else [],
-        "sitemaps": list(robots.sitemaps) if robots is not None else [],
+        **{name: getattr(result, name, None) for name in ("url", "status", "error", "sha256")},
+        "groups": len(robots.groups),
+        "agents": list(dict.fromkeys(agent for group in robots.groups for agent in group.agents)),
+        "rules": sum(len(group.rules) for group in robots.groups),
+        "our_group": list(ours.agents) if ours is not None else None,
+        "crawl_delay": robots.crawl_delay(agent),
+        "request_rate": [record.value for record in robots.records_for(agent, "request-rate")],  # as written
+        "visit_time": [record.value for record in robots.records_for(agent, "visit-time")],
+        "sitemaps": list(robots.sitemaps),
     }
-
-
-def _written(robots: "Robots", kind: str, agent: str) -> list[str]:
-    """The values of the records of a kind that are meant for an agent, as written."""
-    return [record.value for record in robots.records_for(agent, kind)]
 
 
 def _robots_in_words(site: dict[str, Any]) -> list[str]:

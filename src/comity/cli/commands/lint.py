@@ -163,45 +163,30 @@ def _as_annotations(found: Found) -> None:
 
 
 def _as_json(found: Found) -> None:
-    rows = [
-        {"file": source.name, "severity": finding.severity, **asdict(finding)}
-        for source, findings in found
-        for finding in findings
-    ]
-    show_json(rows)
+    each = ((source.name, finding) for source, findings in found for finding in findings)
+    show_json([{"file": name, "severity": finding.severity, **asdict(finding)} for name, finding in each])
 
 
 def _as_sarif(found: Found) -> None:
     """Static Analysis Results Interchange Format 2.1.0 (OASIS)."""
     import comity
 
-    codes = list(CODES)
-    rules = [
-        {
-            "id": code,
-            "shortDescription": {"text": meaning},
-            "defaultConfiguration": {"level": _LEVELS[severity]},
-        }
-        for code, (severity, meaning) in CODES.items()
-    ]
-    results = [
-        {
-            "ruleId": finding.code,
-            "ruleIndex": codes.index(finding.code),
-            "level": _LEVELS[finding.severity],
-            "message": {"text": _said(finding, ())},
-            "locations": [
+    rules, results = [], []
+    for code, (severity, meaning) in CODES.items():
+        level = {"level": _LEVELS[severity]}
+        rules.append({"id": code, "shortDescription": {"text": meaning}, "defaultConfiguration": level})
+    for source, findings in found:
+        for finding in findings:
+            place = {"artifactLocation": {"uri": source.name}, "region": {"startLine": finding.line}}
+            results.append(
                 {
-                    "physicalLocation": {
-                        "artifactLocation": {"uri": source.name},
-                        "region": {"startLine": finding.line},
-                    }
+                    "ruleId": finding.code,
+                    "ruleIndex": list(CODES).index(finding.code),
+                    "level": _LEVELS[finding.severity],
+                    "message": {"text": _said(finding, ())},
+                    "locations": [{"physicalLocation": place}],
                 }
-            ],
-        }
-        for source, findings in found
-        for finding in findings
-    ]
+            )
     driver = {"name": "comity", "version": comity.__version__, "rules": rules}
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
     runs = [{"tool": {"driver": driver}, "results": results}]

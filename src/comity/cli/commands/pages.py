@@ -12,7 +12,7 @@ from comity.as_json import jsonable
 from comity.audit.latest import pages as latest
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, PATH, STORE, command, option
-from comity.cli.terminal import complain
+from comity.cli.terminal import complain, partly
 from comity.crawler.places.crawl_at import written_crawl
 from comity.crawler.sinks.files import name_of
 
@@ -53,9 +53,7 @@ def pages(
         if isinstance(data := record.pop("body_bytes", None), bytes):
             record["body_base64"] = base64.b64encode(data).decode("ascii")
         print(json.dumps(record))
-    for words in crawl.absent:
-        complain(words)
-    return Exit.PARTLY if crawl.absent else Exit.DONE
+    return partly(crawl.absent)
 
 
 def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) -> Iterator[Mapping[str, Any]]:
@@ -79,11 +77,10 @@ def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) 
         for chunk in read.chunks(tokens):
             yield {**said, "page": record["url"], **jsonable(chunk)}
         return
-    if folder is not None:
-        path = folder / name_of(record["url"], "text/markdown")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(as_file(record), encoding="utf-8", errors="surrogatepass", newline="")
-        said["file"] = str(path.relative_to(folder))
-        yield said
+    if folder is None:
+        yield {**said, "markdown": read.markdown}
         return
-    yield {**said, "markdown": read.markdown}
+    file = name_of(record["url"], "text/markdown")
+    (folder / file).parent.mkdir(parents=True, exist_ok=True)
+    (folder / file).write_text(as_file(record), encoding="utf-8", errors="surrogatepass", newline="")
+    yield {**said, "file": str(Path(file))}

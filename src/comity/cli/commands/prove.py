@@ -48,14 +48,12 @@ def _print(proof: Proof) -> None:
             say(f"  {finding}")
         if proof.found > len(proof.findings):
             say(f"  and {proof.found - len(proof.findings):,} more")
+    unread = f"{counted(proof.unread, 'page')} without one, re-coded or rendered: not compared"
     for name, value in (
         ("checked", f"{counted(proof.requests, 'request')} to {counted(proof.hosts, 'host')}"),
         ("", f"{counted(proof.refusals, 'refusal')}, {proof.robots:,} robots.txt, {counted(proof.runs, 'run')}"),
         ("unproved", _from_cache(proof)),
-        (
-            "bodies",
-            f"{counted(proof.unread, 'page')} without one, re-coded or rendered: not compared" if proof.unread else "",
-        ),
+        ("bodies", unread if proof.unread else ""),
         ("not read", ", ".join(proof.unchecked)),
         ("last hash", proof.hash),
         ("sealed", proof.sealed),
@@ -83,7 +81,5 @@ def _runs(numbers: list[str]) -> str:
 
 
 def _from_cache(proof: Proof) -> str:
-    parts = [f"{proof.cached:,} robots.txt"] if proof.cached else []
-    if proof.copies:
-        parts.append(counted(proof.copies, "page"))
+    parts = [f"{proof.cached:,} robots.txt"] * bool(proof.cached) + [counted(proof.copies, "page")] * bool(proof.copies)
     return f"{' and '.join(parts)} from a cache that this ledger does not cover" if parts else ""

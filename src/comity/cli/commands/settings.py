@@ -26,16 +26,11 @@ def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
     configuration = loaded(config, preset=preset)
     every = configuration.settings.values()
     if as_json:
-        show_json(
-            {
-                each.name: {
-                    "value": _plain(concealed(each.name, each.value)),
-                    "origin": each.origin,
-                    "variable": PREFIX + each.name.upper(),
-                }
-                for each in every
-            }
-        )
+        found = {}
+        for each in every:
+            value, variable = _plain(concealed(each.name, each.value)), PREFIX + each.name.upper()
+            found[each.name] = {"value": value, "origin": each.origin, "variable": variable}
+        show_json(found)
         return Exit.DONE
     written = {each.name: every_setting()[each.name].written(concealed(each.name, each.value)) for each in every}
     width = min(max(map(len, written.values())), 44)
@@ -53,6 +48,4 @@ def _plain(value: Any) -> Any:
         return "inf"
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, tuple):
-        return list(value)
-    return value if value is None or isinstance(value, str | int | float | list) else str(value)  # a dialect
+    return value if value is None or isinstance(value, str | int | float | list | tuple) else str(value)  # a dialect
