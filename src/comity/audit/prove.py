@@ -263,8 +263,7 @@ class _Walk:
             owner = shard_of(record["pace" if place.by == "address" else "host"], place.count, place.by)
             if owner != place.number:
                 yield f"{record['host'][:200]} belongs to {name_of_part(owner)}, so nobody keeps its pace here"
-        yield from _wrong_method(record)
-        yield from _wrong_pace(record, policy)
+        yield from _wrong_request(record, policy)
         if record["purpose"] == "robots":
             if self._is_for_another(record):
                 self._runs.asked_for_another(record)
@@ -340,14 +339,11 @@ def _wrong_address(record: JsonObject) -> Iterator[str]:
         yield str(error)
 
 
-def _wrong_method(record: JsonObject) -> Iterator[str]:
+def _wrong_request(record: JsonObject, policy: Policy) -> Iterator[str]:
     methods = ("GET",) if record["purpose"] == "robots" else ("GET", "HEAD", "OPTIONS")
     if record["method"] not in methods:
         yield f"it was sent as {record['method'][:40]!r}; comity sends only {', '.join(methods)}"
-
-
-def _wrong_pace(record: JsonObject, policy: Policy) -> Iterator[str]:
-    """Which requests share an address cannot be known afterwards; all else can."""
+    # Which requests share an address cannot be known afterwards; all else can.
     host = registrable(record["host"]) if policy.pace_by == "domain" else record["host"]
     if policy.pace_by != "address" and record["pace"] != host:
         yield f"it is paced as {record['pace'][:200]!r}, not as {host!r}"

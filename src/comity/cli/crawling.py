@@ -43,7 +43,6 @@ from comity.urls import normalise
 
 if TYPE_CHECKING:
     from comity.crawler.workers.worker_process import Start
-    from comity.demo import DemoSite
 
 INTERPRETED: Final = (
     "modules are interpreted, which costs several times the CPU: comity was installed without a C compiler, or from "
@@ -160,7 +159,13 @@ def _crawler(
     if client_settings.connections < settings.concurrency:
         client_settings = replace(client_settings, connections=settings.concurrency)
     if typed.demo:
-        site = stack.enter_context(_demo())
+        from comity.demo import serve  # late: only here
+
+        try:
+            site = stack.enter_context(serve())
+        except OSError as error:
+            what = error.strerror or error
+            raise ComityError(f"--demo: its web site cannot be served on this machine: {what}") from error
         seeds = [normalise(seed) for seed in site.seeds]
         policy = policy.with_changes(allow_addresses=(*policy.allow_addresses, "127.0.0.0/8"))
         if configuration.settings["min_interval"].origin == "default":
@@ -196,20 +201,6 @@ def _crawler(
     elif typed.source is not None:
         raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
     return ShardedCrawl(seeds, folder, store, **how), client_settings
-
-
-@contextmanager
-def _demo() -> Iterator["DemoSite"]:
-    """The demo site, served on loopback."""
-    from comity.demo import serve  # late: only here
-
-    with ExitStack() as stack:
-        try:
-            site = stack.enter_context(serve())
-        except OSError as error:
-            what = error.strerror or error
-            raise ComityError(f"--demo: its web site cannot be served on this machine: {what}") from error
-        yield site
 
 
 @contextmanager

@@ -56,15 +56,18 @@ def _columns(names: str) -> dict[str, ColumnType]:
 
 
 _DECISION: Final = _columns("DECISION")
+_NEEDED: Final = {
+    channel: [(each.partition(":")[0], each[-1] == "?") for each in names.split() if each[-1] in "!?"]
+    for channel, names in _SCHEMA.items()
+}
 COLUMNS: Final = {channel: _columns(f"{names} more:json") for channel, names in _SCHEMA.items()}
 
 
 def damaged_field(channel: Channel, record: Mapping[str, Any]) -> str | None:
     """The name of the first field that a record which was read back lacks, or whose value is not of its type."""
     columns = COLUMNS[channel]
-    for each in _SCHEMA[channel].split():
-        name = each.partition(":")[0]
-        if each[-1] in "!?" and (name not in record or (record[name] is None and each[-1] == "!")):
+    for name, may_be_null in _NEEDED[channel]:
+        if name not in record or (record[name] is None and not may_be_null):
             return name
     for name, value in record.items():
         if name in columns and not _fits(value, columns[name]):

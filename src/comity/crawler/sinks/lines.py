@@ -143,7 +143,9 @@ def line(record: Mapping[str, Any], channel: Channel) -> bytes:
     A `body` may be a text in UTF-8, as bytes: it is then the last field.
     """
     if isinstance(body := record.get("body"), bytes):
-        head = line({name: value for name, value in record.items() if name != "body"}, channel)
+        rest = dict(record)
+        del rest["body"]
+        head = line(rest, channel)
         if head.isascii() and b"\\ud" in head:  # perhaps surrogates: then all of the line is escaped
             return line({**record, "body": body.decode("utf-8", "replace")}, channel)
         return json_string(body, head[:-2] + b',"body":', b"}\n")

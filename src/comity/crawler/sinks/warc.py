@@ -282,7 +282,7 @@ def _head_of_request(url: str, headers: Mapping[str, str]) -> bytes:
 
 def _head(first: str, pairs: Iterable[tuple[str, str]]) -> bytes:
     lines = (first, *(f"{name}: {value}" for name, value in pairs), "", "")
-    return "\r\n".join(re.sub("[\r\n]", " ", each) for each in lines).encode("utf-8", "surrogateescape")
+    return "\r\n".join(each.replace("\r", " ").replace("\n", " ") for each in lines).encode("utf-8", "surrogateescape")
 
 
 def _sha1(*parts: bytes) -> str:
