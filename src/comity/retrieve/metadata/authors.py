@@ -26,12 +26,12 @@ _WORD: Final = re.compile(r"\w+")
 _LONGEST: Final = 120
 
 _BY: Final = re.compile(
-    r"^(?:[^!?|]{0,40}\b(?:19|20)\d\d\b[\s,·|–-]*)?"  # when, before by whom
+    r"^(?:[^!?|]{0,40}\b(?:19|20)\d\d(?:\b|年[\d月]*日?)[\s,·|–-]*)?"  # when, before by whom
     r"(?:(?:(?:written|posted|submitted|words|story|published|article|text|created|authored|started)\s+)?by\b:?\s*"
     r"|(?:authors?(?:\(s\))?|auth?or(?:in|a|e|ka)?|auteure?|autori|författare|forfatter|autoři|автор|κείμενο|text|texte"
     r"|testo|teksti?|door|írta|yazan|bởi|tác giả|kirjoittaja|szerző|yazar|penulis|συντάκτης|كتب|الكاتب)\s*:\s*"
     r"|(?:authors?(?:\(s\))?|autor(?:in|a|e)?|auteure?)\s+(?=\w+\.?\s\w)"
-    r"|(?:作者|文|撰文|記者|记者|編集|글|기자)\s*[:：/／]\s*|(?:โดย|מאת)[:\s]+|(?:記者|记者|بقلم|द्वारा)\s+"
+    r"|(?:作者|著者|執筆者?|文|撰文|記者|记者|編集|글|기자)\s*[:：/／]\s*|(?:โดย|מאת|بقلم|نویسنده)[:\s]+|(?:記者|记者|द्वारा|kirjoittanut)\s+"
     r"|(?:(?:(?:ein )?beitrag|geschrieben|verfasst|publié|écrit|rédigé|escrito|publicado|scritto|pubblicato|geschreven"
     r"|skrevet|skriven)\s+)?(?-i:[Vv]on|[Pp]ar|[Pp]or|[Dd]i|[Dd]a|[Dd]oor|[Aa]v|[Aa]f|[Pp]rzez|[Oo]d|[Оо]т|[Oo]leh|[Yy]azan"
     r"|[Íí]rta|[Kk]észítette|[Ττ]ου|[Ττ]ης|[Bb]ởi)\s+(?=\w+[-\s]\w)"
@@ -40,7 +40,7 @@ _BY: Final = re.compile(
     re.IGNORECASE,
 )
 _END: Final = re.compile(
-    r"\s*(?:[|•·–—].*|,?\s*(?:foto|photo|bild|image|illustration)s?\s*:.*|[\s,]+(?:-\s*)?(?:updated|published|posted|publiée?\b|publicado|pubblicato|veröffentlicht|last\s|on\s|at\s|in\s|am\s+\d|le\s+\d|el\s+\d|il\s+\d|\d"
+    r"\s*(?:[|•·–—].*|,\s(?:\w+\s)?(?:writer|reporter|editor|correspondent|columnist|contributor)s?\b.*|,?\s*(?:foto|photo|bild|image|illustration)s?\s*:.*|[\s,]+(?:-\s*)?(?:updated|published|posted|publiée?\b|publicado|pubblicato|veröffentlicht|last\s|on\s|at\s|in\s|am\s+\d|le\s+\d|el\s+\d|il\s+\d|\d"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
     r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?\s+\d).*)$",
     re.IGNORECASE,
@@ -203,7 +203,7 @@ def _listed(pieces: Sequence[Piece], at: int) -> list[str]:
 
 def _name_of(text: str) -> str:
     """A name without what follows it in a line; empty where that is none."""
-    text = _END.sub("", _BY.sub("", text)).strip(" ,|:-").removesuffix(" and")
+    text = _END.sub("", _BY.sub("", text)).strip(" ,،、|:-").removesuffix(" and")
     if len(text.split()) > 7:
         text = text.partition(",")[0]
     count = len(text.split())
