@@ -78,6 +78,12 @@ def test_formulas_in_the_text_of_a_page_that_draws_them_are_not_escaped(body: st
             "- [x] a\n- [ ] b",
         ),
         ("<h2>Lamps <span class=material-icons>link</span></h2><p>Burn.</p>", "## Lamps\n\nBurn."),
+        ("<p>Oil <g-emoji>*</g-emoji> and <my-term>wicks</my-term> burn.</p>", r"Oil \* and wicks burn."),
+        (
+            "<h2 id=a>Lamps<a class=anchor href='#a'><span class=sr-only>Permalink for this section</span></a></h2>x",
+            "## Lamps\n\nx",
+        ),
+        ("<p>A<img src=/spacer.gif data-lazy-srcset='/f.jpg 1x' alt=F></p>", "A![F](https://example.com/f.jpg)"),
         ("<p>Go <i class='icon material-symbols-outlined'>arrow_forward</i> on.</p>", "Go on."),
         (
             "<p>Text<sup><a href='#r1'>1</a></sup> and<sup><a href='#r3'>3</a></sup>.</p>"
@@ -91,7 +97,8 @@ def test_formulas_in_the_text_of_a_page_that_draws_them_are_not_escaped(body: st
             "A lamp[^1] burns.\n\n[^1]: The note.",
         ),
     ],
-    ids=["Enlighter", "HTML of GitHub", "a grid", "a grid of no rows", "boxes", "an icon", "an icon in a sentence",
+    ids=["Enlighter", "HTML of GitHub", "a grid", "a grid of no rows", "boxes", "an icon", "elements of its own",
+         "an anchor that says so", "a lazy set", "an icon in a sentence",
          "a list partly cited", "LaTeXML"],
 )  # fmt: skip
 def test_what_markup_means_is_kept_where_its_element_does_not_say_it(body: str, shown: str) -> None:

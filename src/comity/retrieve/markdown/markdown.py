@@ -52,11 +52,12 @@ _UNSEEN: Final = re.compile("[\\s\\u200b-\\u200f\\u2060\\ufeff\\ue000-\\uf8ff]+"
 """What a reader does not see, and glyphs of icon fonts."""
 _NOTE_MARK: Final = re.compile(r"\s*(?:\\\[|\()?(\[\^\d+\](?:\s*[,;–-]\s*\[\^\d+\])*)(?:\\\]|\))?\s*")
 _NOTE_LABEL: Final = re.compile(r"^(?:[.:)]|\\\[\d*\\?\]|\d{1,3}\\?[.):]?|\^|\*|†|‡)(?:\s+|$)")
+_PERMALINK: Final = re.compile(r"(?i)(?:(?:direct |copy |perma)?link|anchor|section titled)\b")  # said to who listens
 _PERMALINKS: Final = frozenset(("¶", "#", "§", "\N{LINK SYMBOL}"))  # beside a heading, for people to copy
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _WRAPS: Final = {"b": "b", "strong": "b", "i": "i", "em": "i", "cite": "i", "del": "s", "s": "s", "strike": "s"}
 _CODE: Final = frozenset(("code", "kbd", "samp", "tt"))
-_LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-srcset")
+_LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-srcset", "data-lazy-srcset")
 _PLACEHOLDER: Final = re.compile(
     r"^\s*data:|(?:\b|_)(?:blank|placeholder|spacer|pixel|transparent|loading|lazy(?:load)?|1x1)\.(?:gif|png|svg|jpe?g)",
     re.IGNORECASE,
@@ -440,6 +441,8 @@ class Writer:
         if "#" in node.attributes.get("href", ""):
             plain = _UNSEEN.sub("", label.replace("\\", ""))
             if plain in _PERMALINKS or not plain:
+                return
+            if _PERMALINK.match(label) and "anchor" in node.attributes.get("class", ""):
                 return
             if _leads_to_its_heading(node):
                 run.append(words)

@@ -27,7 +27,7 @@ _BLOCKS: Final = frozenset(
     " figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html label legend li main menu nav ol optgroup option p"
     " pre search section select summary table tbody td textarea tfoot th thead tr ul".split()
 )
-_INLINE: Final = frozenset("amp-img amp-anim lite-youtube math-renderer d-math d-cite d-footnote".split())
+_INLINE: Final = frozenset("amp-img amp-anim lite-youtube math-renderer d-math d-cite d-footnote g-emoji".split())
 """Elements of pages' own that stand in a sentence."""
 _UNREAD: Final = frozenset(("template", "iframe", "object", "embed", "svg", "canvas", "map"))
 SKIPPED: Final = _UNREAD.union(
@@ -85,7 +85,7 @@ class Sort:
         self.unread = name in _UNREAD or name in _VOID
         self.heading = name in HEADINGS
         self.dialog = name == "dialog"
-        self.word = name in ("button", "label")  # in a paragraph, a word of a sentence
+        self.word = name in ("button", "label") or "-" in name  # in a paragraph, a word of a sentence
         self.textless = name in _NO_TEXT
         self.nodes: list[Node] = []
 
