@@ -83,6 +83,7 @@ def test_formulas_in_the_text_of_a_page_that_draws_them_are_not_escaped(body: st
             "<h2 id=a>Lamps<a class=anchor href='#a'><span class=sr-only>Permalink for this section</span></a></h2>x",
             "## Lamps\n\nx",
         ),
+        ("<p>A <a class=anchor href='#x'>link of lamps</a>.", f"A [link of lamps]({URL}#x)."),
         ("<p>A<img src=/spacer.gif data-lazy-srcset='/f.jpg 1x' alt=F></p>", "A![F](https://example.com/f.jpg)"),
         ("<p>Go <i class='icon material-symbols-outlined'>arrow_forward</i> on.</p>", "Go on."),
         (
@@ -98,7 +99,7 @@ def test_formulas_in_the_text_of_a_page_that_draws_them_are_not_escaped(body: st
         ),
     ],
     ids=["Enlighter", "HTML of GitHub", "a grid", "a grid of no rows", "boxes", "an icon", "elements of its own",
-         "an anchor that says so", "a lazy set", "an icon in a sentence",
+         "an anchor that says so", "a word that is an anchor", "a lazy set", "an icon in a sentence",
          "a list partly cited", "LaTeXML"],
 )  # fmt: skip
 def test_what_markup_means_is_kept_where_its_element_does_not_say_it(body: str, shown: str) -> None:

@@ -443,7 +443,9 @@ class Writer:
             if plain in _PERMALINKS or not plain:
                 return
             if _PERMALINK.match(label) and "anchor" in node.attributes.get("class", ""):
-                return
+                near = node.around()[1:_NEAR]
+                if any(each.name in _HEADINGS for each in (*near, *near[0].elements())):
+                    return
             if _leads_to_its_heading(node):
                 run.append(words)
                 return
