@@ -120,7 +120,10 @@ class Orders:
 
     def _size(self) -> int:
         with explained_files(self._path):
-            return self._path.stat().st_size if self._path.exists() else 0
+            try:  # not `exists()`, to which a file that cannot be read is none
+                return self._path.stat().st_size
+            except (FileNotFoundError, NotADirectoryError):
+                return 0
 
     def new(self) -> Iterator[Order]:
         """What was ordered since the last call, the oldest first; lines that are no order of this run are left out."""
