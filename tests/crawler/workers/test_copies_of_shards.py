@@ -45,6 +45,9 @@ def killed(seeds: list[str], folder: Path, sites: list[Site], copies: Path) -> N
     finally:
         process.kill()
         process.wait()
+    while comity("prove", str(folder)).returncode == 3:  # its workers have not noticed yet
+        assert time.monotonic() < deadline + HANGS
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("what", ["is lost", "is an older copy"])
