@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from commands import ALLOW, comity
 from sites import Site
 
 from comity import CrawlSettings
+from comity.audit.fate import fate_of
 from comity.crawler.output.reader import CHECKED
 from comity.errors import InvalidSetting
 
@@ -44,6 +46,24 @@ def shop(site: Site) -> Site:
     site.set("/moved", "", status=302, headers={"Location": "/target"})
     site.set("/target", "<p>target")
     return site
+
+
+def test_one_question_opens_the_frontier_at_most_twice(
+    shop: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl(shop, tmp_path)
+    opened: list[str] = []
+    connect = sqlite3.connect
+
+    def counted(path: Any, *options: Any, **named: Any) -> sqlite3.Connection:
+        opened.append(str(path))
+        return connect(path, *options, **named)
+
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    for path, fate in (("/open/b", "kept"), ("/secret", "refused"), ("/missing", "failed"), ("/never/met", "not found")):
+        opened.clear()
+        assert fate_of(tmp_path, shop.url(path)).fate == fate
+        assert len([each for each in opened if "frontier.sqlite" in each]) <= 2, path
 
 
 @pytest.mark.parametrize("form", FORMATS)

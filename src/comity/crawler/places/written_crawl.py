@@ -9,7 +9,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,6 +61,7 @@ class Part:
     followed: bool = False
     kept: Mapping[str, Any] | None = None
     run: int | None = None
+    _state: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # read once
 
     @property
     def keeper(self) -> str:
@@ -91,10 +92,12 @@ class Part:
         NotKept: it cannot be had. A StorageError: a crawl uses it."""
         if self.kept is not None:
             return self.kept
-        with self._opened() as db:
-            wanted = f"SELECT key, value FROM fact WHERE key IN ({', '.join('?' * len(FACTS))})"
-            rows = db.execute(wanted, FACTS).fetchall()
-        return {key: value for key, text in rows if (value := _read(text)) is not None}
+        if not self._state:
+            with self._opened() as db:
+                wanted = f"SELECT key, value FROM fact WHERE key IN ({', '.join('?' * len(FACTS))})"
+                rows = db.execute(wanted, FACTS).fetchall()
+            self._state.update({key: value for key, text in rows if (value := _read(text)) is not None})
+        return self._state
 
     def parcels(self) -> list[Parcel]:
         """What its shard has sent and keeps, because it may not have been taken. Errors as of `state`."""
