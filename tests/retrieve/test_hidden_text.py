@@ -88,6 +88,7 @@ STYLES = {
         "position:absolute;inset:-9999px auto auto -9999px",
         "margin:0 0 0 -9999px",
         "position:absolute;left:calc(-9999px)",
+        "position:absolute;left:calc(-9999px",  # a browser ends what is left open
         "position:sticky;left:-9999px",
         "translate:-9999px",
         "transform:translate3d(-9999px,0,0)",

@@ -4,10 +4,8 @@ Nothing is loaded and nothing laid out, so a browser alone knows what is finally
 element's own attribute say is decided here; what rules say is told, for other rules, states and media may differ.
 """
 
-import ast
-import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -47,12 +45,6 @@ _NAMED: Final = dict(
     for each in "white=#fff black=#000 red=#f00 green=#008000 blue=#00f yellow=#ff0 gray=#808080 grey=#808080"
     " silver=#c0c0c0 snow=#fffafa ivory=#fffff0".split()
 )
-_SIGNS: Final[dict[type[ast.operator], Callable[[float, float], float]]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
 _ALIKE: Final = 12  # of 255, in each of red, green and blue: nobody tells them apart
 _KEYWORDS: Final = {
     "display": re.compile(
@@ -208,7 +200,7 @@ def _length(value: str, percent: float = 10.0) -> float | None:
         return _in_pixels(match, percent)
     if "(" not in value:
         return None
-    return _computed(value[:200], percent)
+    return _Sum(value[:200], percent).total()
 
 
 def _in_pixels(match: re.Match[str], percent: float) -> float | None:
@@ -217,33 +209,68 @@ def _in_pixels(match: re.Match[str], percent: float) -> float | None:
     return None if scale is None else float(match[1]) * scale
 
 
-def _computed(text: str, percent: float) -> float | None:
-    """What `calc()`, `min()`, `max()` and `clamp()` come to."""
+class _Sum:
+    """A value of `calc()`, `min()`, `max()` or `clamp()`, read once from its beginning."""
 
-    def in_pixels(match: re.Match[str]) -> str:
-        size = _in_pixels(match, percent)
-        return "unknown" if size is None else f" {size:+}" if match[1][0] in "+-" else f" {size}"
+    _SIGN: Final = re.compile(r"\s*([-+*/(),]|[a-z-]+\()")
 
-    def value(node: ast.expr) -> float:
-        match node:
-            case ast.Constant(value=int() | float() as number):
-                return number
-            case ast.UnaryOp(op=ast.UAdd() | ast.USub() as sign, operand=inner):
-                return -value(inner) if isinstance(sign, ast.USub) else value(inner)
-            case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _SIGNS:
-                return _SIGNS[type(sign)](value(left), value(right))
-            case ast.Call(func=ast.Name(id="calc"), args=[inner]):
-                return value(inner)
-            case ast.Call(func=ast.Name(id="min" | "max" as name), args=[_, *_] as parts):
-                return (min if name == "min" else max)(map(value, parts))
-            case ast.Call(func=ast.Name(id="clamp"), args=[least, inner, most]):
-                return max(value(least), min(value(inner), value(most)))
+    def __init__(self, text: str, percent: float) -> None:
+        self._text = text
+        self._at = 0
+        self._percent = percent
+
+    def total(self) -> float | None:
+        try:
+            return self._added(0)
+        except (ValueError, ZeroDivisionError, OverflowError):
+            return None
+
+    def _added(self, depth: int) -> float:
+        total = self._multiplied(depth)
+        while (sign := self._next("+-")) is not None:
+            total += self._multiplied(depth) if sign == "+" else -self._multiplied(depth)
+        return total
+
+    def _multiplied(self, depth: int) -> float:
+        total = self._one(depth)
+        while (sign := self._next("*/")) is not None:
+            total = total * self._one(depth) if sign == "*" else total / self._one(depth)
+        return total
+
+    def _one(self, depth: int) -> float:
+        if depth > 8:
+            raise ValueError
+        if (match := _NUMBER.match(self._text, self._at)) is not None:
+            self._at = match.end()
+            size = _in_pixels(match, self._percent)
+            if size is None:
+                raise ValueError
+            return size
+        match = self._SIGN.match(self._text, self._at)
+        if match is None or match[1][-1] != "(":
+            raise ValueError
+        self._at = match.end()
+        values = [self._added(depth + 1)]
+        while self._next(",") is not None:
+            values.append(self._added(depth + 1))
+        self._next(")")
+        match match[1]:
+            case "calc(" | "(":
+                return values[0]
+            case "min(":
+                return min(values)
+            case "max(":
+                return max(values)
+            case "clamp(" if len(values) == 3:
+                return max(values[0], min(values[1], values[2]))
         raise ValueError
 
-    try:
-        return value(ast.parse(_NUMBER.sub(in_pixels, text).strip(), mode="eval").body)
-    except (SyntaxError, ValueError, ArithmeticError, MemoryError, RecursionError):
-        return None
+    def _next(self, signs: str) -> str | None:
+        match = self._SIGN.match(self._text, self._at)
+        if match is None or match[1] not in signs:
+            return None
+        self._at = match.end()
+        return match[1]
 
 
 def _values(value: str, percent: float = 10.0) -> list[float]:
