@@ -60,9 +60,10 @@ def test_one_question_opens_the_frontier_at_most_twice(
         return connect(path, *options, **named)
 
     monkeypatch.setattr(sqlite3, "connect", counted)
-    for path, fate in (("/open/b", "kept"), ("/secret", "refused"), ("/missing", "failed"), ("/never/met", "not found")):
+    fates = {"/open/b": "kept", "/secret": "refused", "/missing": "failed", "/never/met": "not found"}
+    for path, expected in fates.items():
         opened.clear()
-        assert fate_of(tmp_path, shop.url(path)).fate == fate
+        assert fate_of(tmp_path, shop.url(path)).fate == expected
         assert len([each for each in opened if "frontier.sqlite" in each]) <= 2, path
 
 
