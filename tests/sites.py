@@ -2,13 +2,14 @@
 
 import asyncio
 import itertools
+import socket
 import ssl
 import threading
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -139,3 +140,21 @@ def linked(stack: ExitStack, hosts: int, pages: int) -> list[Site]:
             inside = [f"/{child}" for child in (2 * page + 1, 2 * page + 2) if child < pages]
             site.link(f"/{page}", *inside, other.url(f"/{page}"), third.url("/private/x"))
     return sites
+
+
+@contextmanager
+def served(application: Callable[[int], Any]) -> Iterator[int]:
+    """Serves what `application` makes of the port by uvicorn, in a thread of its own; gives the port."""
+    import pytest
+
+    uvicorn = pytest.importorskip("uvicorn")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        server = uvicorn.Server(uvicorn.Config(application(port), lifespan="off", log_level="error"))
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield port
+        server.should_exit = True
+        thread.join(HANGS)

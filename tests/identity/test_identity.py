@@ -4,6 +4,7 @@ import asyncio
 import gc
 import gzip
 import json
+import socket
 import ssl
 import stat
 import time
@@ -20,11 +21,11 @@ import pytest
 import trustme
 from aiohttp import web
 from commands import ALLOW, comity
-from sites import Site
+from sites import Site, served
 
 from comity import Client, ClientSettings, Policy
 from comity.crawler import Crawler
-from comity.errors import InvalidSetting
+from comity.errors import InvalidSetting, InvalidURL
 from comity.identity import Identity, KeyLookup, create, load, rotate
 from comity.identity.checking import check
 from comity.identity.published import CARD, DAY, DIRECTORY_TYPE, beside, card, documents, user_agent
@@ -351,6 +352,84 @@ def test_an_application_learns_who_asks_by_the_middleware(bot: Bot) -> None:
     assert [verdict and verdict.outcome for verdict in seen] == ["verified", "invalid", None]
 
 
+async def verdict_of(scope: dict[str, Any], _receive: object, send: Any) -> None:
+    """An application that answers with the verdict, and with the path that it would serve."""
+    verdict = scope["web_bot_auth"]
+    said = f"{verdict.outcome} {scope['path']}; {verdict.why}".encode()
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": said})
+
+
+def sent(port: int, target: str, headers: dict[str, str]) -> str:
+    """The body of the answer to a request with exactly this target."""
+    fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    with socket.create_connection(("127.0.0.1", port), 60) as asking:
+        asking.sendall(f"GET {target} HTTP/1.1\r\nHost: shop.test\r\nConnection: close\r\n{fields}\r\n".encode())
+        return asking.makefile("rb").read().partition(b"\r\n\r\n")[2].split(b"\r\n")[1].decode()
+
+
+@pytest.mark.parametrize(
+    ("signed", "target"),
+    [
+        ("https://evil.test/x", "@evil.test/../x"),
+        ("https://evil.test/x", "@evil.test/x"),
+        ("https://shop.test.evil.test/x", ".evil.test/x"),
+        ("https://shop.test:8443/x", ":8443/x"),
+        ("https://evil.test/x", "https://evil.test/x"),
+        ("https://shop.test/x", "https://shop.test/x"),
+        ("https://shop.test/*", "*"),
+        ("https://shop.test/", "*"),
+        ("https://evil.test/x", "//evil.test/x"),
+        ("https://evil.test/x", "\\\\evil.test/x"),
+        ("https://evil.test/x", "/x"),
+        ("https://shop.test/b", "/a/../b"),
+        ("https://shop.test/b", "/a/%2e%2e/b"),
+        ("https://shop.test/b", "/./b"),
+        ("https://shop.test/b", "//b"),
+        ("https://shop.test/b", "/%62"),
+        ("https://shop.test/b", "/b#/admin"),
+        ("https://shop.test/b", "\\b"),
+        ("https://shop.test/a/b", "/a\\b"),
+        ("https://shop.test/a/b", "/a%2Fb"),
+    ],
+)
+def test_a_signature_holds_for_its_authority_and_its_path_as_they_were_sent_and_no_other(
+    bot: Bot, signed: str, target: str
+) -> None:
+    """RFC 9421, 2.2.3 and 2.2.6: what the application answers is what was signed, octet for octet."""
+    headers = signer(bot.folder, NOW).headers("GET", signed, NOW)
+    with served(lambda _: VerifyingMiddleware(verdict_of, "https://shop.test", bot.lookup())) as port:
+        said = sent(port, target, headers)
+        assert said.startswith("invalid "), said
+        assert sent(port, target, {}).startswith("unverified "), "who signs nothing is not said to have done wrong"
+
+
+@pytest.mark.parametrize("target", ["/b", "/a/../b", "/a/%2e%2e/b", "//b", "/a%2Fb|c[1]", "/b?x=1", "/@evil.test/"])
+def test_a_path_that_was_signed_as_it_was_sent_verifies(bot: Bot, target: str) -> None:
+    headers = signer(bot.folder, NOW).headers("GET", f"https://shop.test{target}", NOW)
+    with served(lambda _: VerifyingMiddleware(verdict_of, "HTTPS://Shop.test:443/", bot.lookup())) as port:
+        assert sent(port, target, headers).startswith("verified ")
+
+
+def test_a_server_that_hands_over_no_raw_path_leaves_what_stands_in_paths(bot: Bot) -> None:
+    seen = []
+
+    async def app(scope: dict[str, Any], _receive: object, _send: object) -> None:
+        seen.append(scope["web_bot_auth"].outcome)
+
+    wrapped = VerifyingMiddleware(app, "https://shop.test", bot.lookup())
+    for signed, path in (("/a:b%20c", "/a:b c"), ("/b", "/a/../b")):
+        given = signer(bot.folder, NOW).headers("GET", f"https://shop.test{signed}", NOW)
+        headers = [(name.lower().encode(), value.encode()) for name, value in given.items()]
+        asyncio.run(wrapped({"type": "http", "method": "GET", "path": path, "headers": headers}, None, None))
+    assert seen == ["verified", "invalid"]
+
+
+def test_a_middleware_for_no_origin_is_refused_at_once() -> None:
+    with pytest.raises(InvalidURL):
+        VerifyingMiddleware(verdict_of, "shop.test")
+
+
 def test_the_command_makes_rotates_and_verifies(tmp_path: Path, bot: Bot) -> None:
     made = comity(
         *("identity", "new", "id", "--name", "ExampleBot", "--page", "https://bot.test/", "--contact", "a@bot.test"),
@@ -369,6 +448,8 @@ def test_the_command_makes_rotates_and_verifies(tmp_path: Path, bot: Bot) -> Non
     (tmp_path / "request").write_text("\n".join(f"{name}: {value}" for name, value in bot.signed().items()))
     old = comity("identity", "verify", "https://shop.test/b", "--headers", "request", cwd=tmp_path)
     assert old.returncode == 3  # the directory's host is none that DNS knows
+    nowhere = comity("identity", "verify", "shop.test/a", "--headers", "request", cwd=tmp_path)
+    assert (nowhere.returncode, "did you mean https://shop.test/a?" in nowhere.stderr) == (64, True)
 
 
 def test_a_client_whose_identity_is_not_there_says_so_and_leaves_nothing_open(

@@ -1,14 +1,13 @@
 """Another implementation of RFC 9421 (http-message-signatures) verifies ours over HTTP, and we verify its."""
 
-import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import sites
 from aiohttp import web
 from sites import Site
 
@@ -170,22 +169,9 @@ class OneDirectory(KeyLookup):
 
 @pytest.fixture
 def served(keys: Keys, tmp_path: Path) -> Iterator[tuple[str, Application]]:
-    uvicorn = pytest.importorskip("uvicorn")
-    import socket
-
-    application = Application(keys)
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        origin = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        app = VerifyingMiddleware(application, origin, OneDirectory(tmp_path / "id"))
-        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="error"))
-        thread = Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield origin, application
-        server.should_exit = True
-        thread.join(60)
+    application, lookup = Application(keys), OneDirectory(tmp_path / "id")
+    with sites.served(lambda port: VerifyingMiddleware(application, f"http://127.0.0.1:{port}", lookup)) as port:
+        yield f"http://127.0.0.1:{port}", application
 
 
 @pytest.mark.parametrize("path", ["/a", "/a%7Eb%2Fc?x=1&y=%7e"])

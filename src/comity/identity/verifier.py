@@ -10,8 +10,9 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
+from urllib.parse import quote
 
-from comity import client
+from comity import client, urls
 from comity.errors import ComityError, InvalidURL
 from comity.http_caching import freshness
 from comity.net import ClientSettings, Response
@@ -106,7 +107,7 @@ class KeyLookup:
 
         Args:
             method: as sent, such as `GET`.
-            url: absolute URL that was requested, as the site's users write it.
+            url: absolute URL that was requested: the site's own authority, path and query as they were sent.
             headers: the request's fields; several of one name joined by a comma.
         """
         try:
@@ -242,6 +243,8 @@ async def verify(method: str, url: str, headers: Mapping[str, str], lookup: KeyL
 
 
 Scope = dict[str, Any]
+_PCHAR: Final = "/!$&'()*+,;=:@"
+"""What stands in a path as it is beside letters, digits and `-._~` (RFC 3986, 3.3)."""
 
 
 class VerifyingMiddleware:
@@ -250,17 +253,24 @@ class VerifyingMiddleware:
     Args:
         app: the ASGI application.
         origin: the site's own origin, such as `https://example.com`: what the request says of its host is not believed.
+            A target that does not begin with `/` (RFC 9112, 3.2.2 to 3.2.4) is never verified.
+
+    Raises:
+        InvalidURL: the origin is none.
     """
 
     def __init__(self, app: Callable[..., Awaitable[None]], origin: str, lookup: KeyLookup | None = None) -> None:
-        self._app, self._origin, self._lookup = app, origin.rstrip("/"), lookup or KeyLookup()
+        self._app, self._origin, self._lookup = app, urls.origin(origin), lookup or KeyLookup()
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             headers = joined((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"])
-            path = scope.get("raw_path") or scope["path"].encode()
-            url = f"{self._origin}{path.partition(b'?')[0].decode('latin-1')}"
-            if query := scope.get("query_string", b"").decode("latin-1"):
-                url = f"{url}?{query}"
-            scope["web_bot_auth"] = await self._lookup.verify(scope["method"], url, headers)
+            path, query = scope.get("raw_path") or quote(scope["path"], _PCHAR).encode(), scope.get("query_string", b"")
+            target = (path.partition(b"?")[0] + (b"?" + query if query else b"")).decode("latin-1")
+            if target.startswith("/"):
+                verdict = await self._lookup.verify(scope["method"], self._origin + target, headers)
+            else:
+                why = f"the request's target, {target!r:.100}, does not begin with /, so it is no path of this site"
+                verdict = Verdict("invalid" if "signature" in headers else "unverified", why)
+            scope["web_bot_auth"] = verdict
         await self._app(scope, receive, send)

@@ -1,5 +1,6 @@
 """The signature base: which parts of a request a signature covers, and how they are written (RFC 9421, 2)."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -9,6 +10,8 @@ TAG: Final = "web-bot-auth"
 Parameters = Mapping[str, Any]
 Component = tuple[str, Parameters]
 Covered = Sequence[Component]
+_SENT: Final = re.compile(r'([^/?#\\]*)([/?][!"$-~]*)?')
+"""An authority, then path and query as a request line holds them."""
 
 
 class Uncovered(ValueError):
@@ -52,7 +55,7 @@ def base(method: str, url: str, fields: Mapping[str, str], covered: Covered, par
     """What is signed (RFC 9421, 2.5).
 
     Args:
-        url: absolute, in normal form.
+        url: absolute, as `requested` gives it.
         fields: the request's fields by their name in lower case, several of one name joined by a comma.
 
     Raises:
@@ -113,10 +116,17 @@ def derived(name: str, method: str, url: str) -> str | None:
     return None
 
 
-def normal(url: str) -> str:
-    """A URL as signer and verifier write it alike; its fragment is not sent.
+def requested(url: str) -> str:
+    """A request's URL as signatures cover it: the authority in normal form, path and query as they were sent, for an
+    application answers what was sent (RFC 9421, 2.2.6; RFC 3986, 6.2.1).
 
     Raises:
         InvalidURL
+        Uncovered: no request is sent with such a path.
     """
-    return urls.normalise(url).partition("#")[0]
+    scheme, colon, rest = url.partition("://")
+    found = _SENT.fullmatch(rest)
+    if found is None:
+        raise Uncovered(f"{url!r:.100} is not what a request is sent with: path and query percent-encoded, no fragment")
+    authority, target = found.groups("")
+    return urls.origin(f"{scheme}{colon}{authority}") + (target if target.startswith("/") else f"/{target}")

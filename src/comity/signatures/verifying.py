@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from comity.errors import InvalidURL
-from comity.signatures.base import TAG, Covered, Uncovered, base, joined, normal, structured
+from comity.signatures.base import TAG, Covered, Uncovered, base, joined, requested, structured
 from comity.signatures.keys import TEST_KEYS, PublicKey
 from comity.urls import Url
 
@@ -77,7 +77,7 @@ def signatures_of(method: str, url: str, fields: Mapping[str, str]) -> list[Sign
     """The Web Bot Auth signatures that a request carries, in its order; empty where it carries none.
 
     Args:
-        url: absolute URL of the request, as the site's users write it.
+        url: absolute URL of the request, path and query as they were sent.
         fields: its fields; the names may be in any case.
 
     Raises:
@@ -98,7 +98,7 @@ def signatures_of(method: str, url: str, fields: Mapping[str, str]) -> list[Sign
         if len(found) == MOST:
             break
         try:
-            found.append(_signed(label, value[0], value[1], signatures.get(label), method, normal(url), lower))
+            found.append(_signed(label, value[0], value[1], signatures.get(label), method, requested(url), lower))
         except (Refused, Uncovered) as error:
             found.append(Refused(f"{label}: {error}"))
     return found

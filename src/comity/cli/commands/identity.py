@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import comity.identity
+from comity import urls
 from comity.cli.exits import Exit
 from comity.cli.input_files import read
 from comity.cli.options import ASKING, FILE, JSON, PATH, Group, argument, command, loaded, option
@@ -114,6 +115,7 @@ def verify(url: str, headers: Path, method: str, as_json: bool, **options: Any) 
     import asyncio
     from dataclasses import asdict
 
+    urls.normalise(url)  # what is no URL is a wrong argument, and says nothing about a signature
     lines = (line.partition(":") for line in read(headers).decode("utf-8", "replace").splitlines())
     given = joined((name, value) for name, colon, value in lines if colon and name.strip())
     if not given:
