@@ -93,6 +93,11 @@ class Written:
     def machines(self) -> list[str]:
         return [str(self.folder / name) for name in "ab"]
 
+    @property
+    def store(self) -> tuple[str, str]:
+        """What the commands that read it are told of its store."""
+        return "--store", self.crawl.url
+
     def copied(self, to: Path) -> list[str]:
         """The folders of both, elsewhere: to be changed."""
         for name in "ab":
@@ -175,40 +180,40 @@ def test_the_machines_folders_together_are_proved_as_one_crawl(written: Written)
     assert written.of("a")
     assert written.of("b"), "both had shards"
     assert max(Counter(part.shard for part in written.parts).values()) > 1, "one shard had two holders"
-    told = comity("prove", *written.machines)
+    told = comity("prove", *written.machines, *written.store)
     assert (told.returncode, told.stdout.splitlines()[0]) == (
         0,
         "proved: no disallowed fetch, no early request, chain intact",
     ), told
-    proof = prove([Path(each) for each in written.machines])
+    proof = prove([Path(each) for each in written.machines], store=written.crawl.url)
     assert (proof.hosts, proof.refusals) == (HOSTS, HOSTS)
     assert proof.requests >= HOSTS * (PAGES + 1)
-    noted = comity("prove", *reversed(written.machines), "--hash", proof.hash)
+    noted = comity("prove", *reversed(written.machines), *written.store, "--hash", proof.hash)
     assert noted.returncode == 0, noted
-    assert "not the one noted" in comity("prove", *written.machines, "--hash", "0" * 64).stdout
+    assert "not the one noted" in comity("prove", *written.machines, *written.store, "--hash", "0" * 64).stdout
 
 
 def test_the_parts_of_a_machine_whose_folder_was_not_given_are_named(written: Written, tmp_path: Path) -> None:
     mine, elsewhere = written.machines[0], written.of("b")
-    told = comity("prove", mine)
+    told = comity("prove", mine, *written.store)
     assert told.returncode == 1
     assert f"not proved: {len(elsewhere)} finding" in told.stdout
     for part in elsewhere:
         assert f"{part.name}: it is not here; b has it in {written.machines[1]}" in told.stdout
-    listed = comity("pages", mine)
+    listed = comity("pages", mine, *written.store)
     assert listed.returncode == 2
     assert {line for line in listed.stderr.splitlines() if "it is not here" in line} == {
         f"comity: {part.name}: it is not here; b has it in {written.machines[1]}" for part in elsewhere
     }
     assert {json.loads(line)["url"] for line in listed.stdout.splitlines()} < written.pages
     report = tmp_path / "report.html"
-    reported = comity("report", mine, "-o", str(report))
+    reported = comity("report", mine, *written.store, "-o", str(report))
     assert all(part.name in reported.stderr for part in elsewhere), reported
     assert "Parts of the crawl are not in this report" in report.read_text()
 
 
 def test_the_pages_of_all_machines_are_listed_once(written: Written) -> None:
-    told = comity("pages", *written.machines)
+    told = comity("pages", *written.machines, *written.store)
     assert told.returncode == 0, told
     found = [json.loads(line)["url"] for line in told.stdout.splitlines()]
     assert (set(found), len(found)) == (written.pages, len(written.pages))
@@ -216,7 +221,7 @@ def test_the_pages_of_all_machines_are_listed_once(written: Written) -> None:
 
 def test_the_report_is_of_all_machines(written: Written, tmp_path: Path) -> None:
     report = tmp_path / "report.html"
-    told = comity("report", *written.machines, "-o", str(report))
+    told = comity("report", *written.machines, *written.store, "-o", str(report))
     assert (told.returncode, told.stderr) == (0, ""), told
     text = report.read_text()
     assert f"Crawl of {HOSTS} hosts" in text
@@ -231,8 +236,8 @@ def test_what_was_written_after_the_last_commit_is_not_read(written: Written, tm
         path = tmp_path / "a" / followed.name / name
         with path.open("ab") as file:
             file.write(path.read_bytes().splitlines(keepends=True)[-1] + b'{"url": "http://cut.off/')
-    assert comity("prove", *machines).returncode == 0
-    told = comity("pages", *machines)
+    assert comity("prove", *machines, *written.store).returncode == 0
+    told = comity("pages", *machines, *written.store)
     assert (told.returncode, len(told.stdout.splitlines())) == (0, len(written.pages))
 
 
@@ -248,14 +253,16 @@ def test_the_pace_of_a_host_is_proved_from_one_holder_to_the_next(written: Writt
     heads = {each["pace"]: each["head"] or each["end"] for each in last if each["kind"] == "request"}
     gaps = [each["sent"] - heads[each["pace"]] for each in first if each["kind"] == "request" and each["pace"] in heads]
     assert gaps, "a host was asked by both"
-    assert _early(prove(machines)) == 0
+    assert _early(prove(machines, store=written.crawl.url)) == 0
     moved = min(gaps) - INTERVAL / 2  # so that half of it is left
     _rewrite(paths[1], first, lambda record: _shifted(record, -moved) | _exact(record))
-    assert _early(prove(machines)) >= 1
+    assert _early(prove(machines, store=written.crawl.url)) >= 1
     _rewrite(paths[1], first, lambda record: _shifted(record, -moved) | _within(record, INTERVAL))
-    assert _early(prove(machines)) == 0, "the clocks of the two may have differed by so much"
+    assert _early(prove(machines, store=written.crawl.url)) == 0, "the clocks of the two may have differed by so much"
     _rewrite(paths[1], first, lambda record: _shifted(record, -moved) | _within(record, 1e6))
-    assert "its clock cannot have been wrong by 1e+06 s" in [finding.what for finding in prove(machines).findings]
+    assert "its clock cannot have been wrong by 1e+06 s" in [
+        finding.what for finding in prove(machines, store=written.crawl.url).findings
+    ]
 
 
 def _early(proof: Proof) -> int:
@@ -288,9 +295,9 @@ def _rewrite(path: Path, records: list[dict[str, Any]], change: Callable[[dict[s
     path.write_bytes(b"".join(lines))
 
 
-def _found(machines: list[Path], about: PartRow) -> list[str]:
+def _found(written: Written, machines: list[Path], about: PartRow) -> list[str]:
     """What is wrong with the runs in one part's ledger."""
-    said = prove(machines).findings
+    said = prove(machines, store=written.crawl.url).findings
     return [each.what for each in said if each.file == f"{about.name}/ledger.jsonl" and each.record == 1]
 
 
@@ -304,12 +311,12 @@ def test_a_part_that_a_worker_of_an_earlier_run_wrote_is_found_out(written: Writ
         return lambda record: record | ({"run": number} if record["kind"] == "run" else {})
 
     _rewrite(path, records, of_run(1))
-    assert _found(machines, after) == []
+    assert _found(written, machines, after) == []
     _rewrite(path, records, of_run(2))
-    assert "it is of run 2, and the last to begin was 1" in _found(machines, before)
-    assert _found(machines, after) == ["it is of run 1, which was over: run 2 stands before it"]
+    assert "it is of run 2, and the last to begin was 1" in _found(written, machines, before)
+    assert _found(written, machines, after) == ["it is of run 1, which was over: run 2 stands before it"]
     _rewrite(path, records, lambda record: record | ({"crawl": "0" * 16} if record["kind"] == "run" else {}))
-    assert "it is a run of another crawl" in _found(machines, before)
+    assert "it is a run of another crawl" in _found(written, machines, before)
 
 
 def test_a_part_with_another_policy_than_its_run_s_is_found_out(written: Written, tmp_path: Path) -> None:
@@ -319,7 +326,7 @@ def test_a_part_with_another_policy_than_its_run_s_is_found_out(written: Written
     records = [json.loads(line) for line in path.read_bytes().splitlines()]
     looser = policy_to_dict(POLICY.with_changes(min_interval=0))
     _rewrite(path, records, lambda record: record | ({"policy": looser} if record["kind"] == "run" else {}))
-    assert "its policy differs from the policy of run 1" in _found(machines, part)
+    assert "its policy differs from the policy of run 1" in _found(written, machines, part)
 
 
 @contextmanager
@@ -339,7 +346,7 @@ def test_a_part_that_was_begun_after_its_worker_s_run_was_over_is_found_out(writ
     part = written.parts[-1]
     assert part.run == 1
     with _changed(written, "part", f"UPDATE part SET run = 2 WHERE (shard, token) = ({part.shard}, {part.token})"):
-        found = _found([Path(each) for each in written.machines], part)
+        found = _found(written, [Path(each) for each in written.machines], part)
     assert found == ["it is of run 1, and the part was begun in run 2"]
 
 
@@ -350,9 +357,9 @@ def test_a_part_whose_marker_another_has_erased_is_found_out(written: Written) -
     assert finding > 0, "it holds pages"
     first = min(part.token for part in written.parts if part.shard == shard)
     with _changed(written, "part", f"UPDATE part SET ledger = NULL, sink = NULL WHERE token = {first}"):
-        said = [each.what for each in prove(machines).findings]
+        said = [each.what for each in prove(machines, store=written.crawl.url).findings]
     assert any(f"shard-{shard:03} counts" in what and "pages that it kept, and its parts hold" in what for what in said)
-    assert prove(machines).findings == []
+    assert prove(machines, store=written.crawl.url).findings == []
 
 
 def test_a_parcel_that_was_sent_and_not_taken_is_found_out(written: Written) -> None:
@@ -368,8 +375,8 @@ def test_a_parcel_that_was_sent_and_not_taken_is_found_out(written: Written) -> 
         f"UPDATE fact SET value = '{{}}' WHERE shard = {shard} AND key IN ('taken', 'taken_chain')",
     ):
         with _changed(written, "fact", change):
-            assert said in [each.what for each in prove(machines).findings]
-    assert prove(machines).findings == []
+            assert said in [each.what for each in prove(machines, store=written.crawl.url).findings]
+    assert prove(machines, store=written.crawl.url).findings == []
 
 
 def test_a_changed_part_is_found_out_wherever_it_lies(written: Written, tmp_path: Path) -> None:
@@ -377,36 +384,30 @@ def test_a_changed_part_is_found_out_wherever_it_lies(written: Written, tmp_path
     part = tmp_path / "b" / written.of("b")[-1].name
     lines = (part / "ledger.jsonl").read_bytes().splitlines(keepends=True)
     (part / "ledger.jsonl").write_bytes(b"".join(lines[:-1]))
-    told = comity("prove", *machines)
+    told = comity("prove", *machines, *written.store)
     assert told.returncode == 1
     assert f"{part.name}/ledger.jsonl" in told.stdout
     (part / "ledger.jsonl").write_bytes(b"".join(lines))
     (part / "pages.jsonl").write_bytes(b"")
-    assert f"{part.name}/" in comity("prove", *machines).stdout
+    assert f"{part.name}/" in comity("prove", *machines, *written.store).stdout
     shutil.rmtree(part)
-    assert f"{part.name}: it is not here" in comity("prove", *machines).stdout
+    assert f"{part.name}: it is not here" in comity("prove", *machines, *written.store).stdout
 
 
 def test_what_became_of_a_url_is_told_from_whichever_machine_has_it(written: Written) -> None:
     site = written.held_by("a")
     urls = [site.url(path) for path in ("/1", "/private/x", "/never")]
-    told = comity("why", *written.machines, *urls, "--json")
+    told = comity("why", *written.machines, *written.store, *urls, "--json")
     assert told.returncode == 0, told
     kept, refused, never = map(json.loads, told.stdout.splitlines())
     assert (kept["fate"], kept["found_on"]) == ("kept", site.url("/0"))
     assert refused["fate"] == "refused"
     assert "line 2" in refused["why"]
     assert (never["fate"], never["decision"]["verdict"]) == ("not found", "allowed_implicit")
-    (elsewhere,) = [comity("why", written.machines[1], urls[0], "--json")]
+    (elsewhere,) = [comity("why", written.machines[1], *written.store, urls[0], "--json")]
     unknown = json.loads(elsewhere.stdout)
     assert unknown["fate"] == "unknown"
     assert f"a has it in {written.machines[0]}" in unknown["why"]
-
-
-def test_the_queue_of_a_stored_crawl_is_shown_by_the_folder_of_a_machine(written: Written) -> None:
-    by_folder, by_store = comity("frontier", written.machines[0]), comity("frontier", "--store", written.crawl.url)
-    assert by_folder.returncode == 0, by_folder
-    assert by_folder.stdout == by_store.stdout
 
 
 def test_what_a_host_waits_for_is_told_of_a_crawl_in_a_store(postgres: Server, site: Site, tmp_path: Path) -> None:
@@ -434,11 +435,11 @@ def test_what_a_host_waits_for_is_told_of_a_crawl_in_a_store(postgres: Server, s
         await working
 
     asyncio.run(work())
-    shown = comity("frontier", str(tmp_path / "a"))
+    shown = comity("frontier", "--store", crawl.url)
     assert "(Retry-After)" in shown.stdout or "Retry-After" in shown.stdout, shown
     assert comity("frontier", "stop", "--store", crawl.url, site.address).returncode == 0
     assert "stopped by the operator" in comity("frontier", "--store", crawl.url).stdout
-    (waiting,) = [comity("why", str(tmp_path / "a"), site.url("/1"), "--json")]
+    (waiting,) = [comity("why", str(tmp_path / "a"), site.url("/1"), "--json", "--store", crawl.url)]
     assert "comity frontier go --store URL" in (json.loads(waiting.stdout)["next_try"] or ""), waiting
     crawl.remove()
 
@@ -461,6 +462,7 @@ def test_folders_that_are_not_one_crawl_are_refused_in_words(
                 ((mine, "--store", other.url), f"{mine} holds parts of another crawl than the one that is now in"),
                 ((mine, "--store", nobody), "name another address of it with --store URL"),
                 ((str(Path(mine, written.of("a")[0].name)),), "holds one machine's part of the crawl"),
+                ((mine,), "a folder does not decide where to connect"),
             ):
                 report = ("-o", str(tmp_path / "report.html")) if command == "report" else ()
                 told = comity(command, *words, *report)
@@ -473,7 +475,7 @@ def test_folders_that_are_not_one_crawl_are_refused_in_words(
 
 def test_a_crawl_that_is_worked_on_is_not_proved(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CrawlStore, "is_running", lambda _: True)
-    told = comity("prove", *written.machines)
+    told = comity("prove", *written.machines, *written.store)
     assert told.returncode == 3
     assert "still running" in told.stderr
 
@@ -511,12 +513,12 @@ def test_a_crawl_in_a_store_is_refreshed_by_whichever_machine_and_read_as_one(po
         assert (told["new"], told["changed"], told["gone"], told["unchanged"]) == (1, 2, 1, 9), again
         assert told["unasked"] == 0
         machines = [str(tmp_path / name) for name in "ab"]
-        listed = Counter(json.loads(line)["url"] for line in comity("pages", *machines).stdout.splitlines())
+        listed = Counter(json.loads(line)["url"] for line in comity("pages", *machines, *words[:2]).stdout.splitlines())
         before = {site.url(path) for site in sites for path in ("/", "/same", "/other", "/gone")}
         assert listed == Counter(before - {sites[1].url("/gone")} | {sites[2].url("/new")})
-        proved = comity("prove", *machines)
+        proved = comity("prove", *machines, *words[:2])
         assert proved.returncode == 0, proved
-        gone = json.loads(comity("why", *machines, sites[1].url("/gone"), "--json").stdout)
+        gone = json.loads(comity("why", *machines, *words[:2], sites[1].url("/gone"), "--json").stdout)
         assert gone["fate"] == "gone"
         third = comity("crawl", "--refresh", *ALLOW, *words, "-o", str(tmp_path / "a"))
         assert json.loads(third.stdout)["unchanged"] == 12, third

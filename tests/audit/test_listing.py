@@ -202,7 +202,7 @@ def test_a_crawl_in_a_store_is_listed_by_the_address_of_the_store_alone(
     url = postgres.url(f"listed_{os.getpid()}")
     crawl(shop, tmp_path / "a", "--store", url, "--shards", "2", "--max-pages", "3")
     found = everything([], store=url)
-    assert found == everything(tmp_path / "a")
+    assert found == everything(tmp_path / "a", store=url)
     assert {each.state for each in found} >= {"fetched", "refused", "skipped"}
     for each in found:
         assert fate_of([], each.url, store=url).fate == each.fate

@@ -212,7 +212,7 @@ ROBOTS: Final = option(
 )  # fmt: skip
 # Folders that a crawl was written to, and where its queue is.
 FOLDERS: Final = argument("folders", "DIR...", type=PATH)
-STORE: Final = option("--store", "URL", "Where the queue of a crawl in PostgreSQL is.", otherwise="as DIR says")
+STORE: Final = option("--store", "URL", "Where the queue of a crawl in PostgreSQL is.")
 ASKING: Final = together(AGENT, CONFIG, ALLOW_ADDRESS)
 READING: Final = together(AGENT, DIALECT, CONFIG, ALLOW_ADDRESS)
 JUDGING: Final = together(AGENTS, ROBOTS, PRESET, DIALECT, PURPOSE, CONFIG, ALLOW_ADDRESS)

@@ -650,7 +650,7 @@ def test_a_folder_is_one_crawl_s(server: Server, site: Site, tmp_path: Path) -> 
             drop(db, database.address(url))
 
 
-def test_a_machine_s_folder_is_read_by_itself_and_crawled_into_with_its_store_only(
+def test_a_machine_s_folder_is_read_and_crawled_into_with_its_store_only(
     server: Server, site: Site, tmp_path: Path
 ) -> None:
     site.link("/")
@@ -659,10 +659,10 @@ def test_a_machine_s_folder_is_read_by_itself_and_crawled_into_with_its_store_on
     words = ["--delay", "0", "-q", "-o", str(folder), "--store", url, "--report", str(report)]
     assert comity("crawl", site.url("/"), *ALLOW, *words).returncode == 0
     assert "Crawl of 127.0.0.1" in report.read_text()
-    for read in (("prove", folder), ("pages", folder), ("report", folder, "-o", report), ("frontier", folder)):
-        done = comity(*map(str, read))
+    for read in (("prove", folder), ("pages", folder), ("report", folder, "-o", report), ("inspect", folder)):
+        done = comity(*map(str, read), "--store", url)
         assert (done.returncode, done.stderr) == (0, ""), (read, done)
-    assert json.loads(comity("why", str(folder), site.url("/"), "--json").stdout)["fate"] == "kept"
+    assert json.loads(comity("why", str(folder), site.url("/"), "--json", "--store", url).stdout)["fate"] == "kept"
     part = next(folder.glob("shard-*"))
     for refused in (
         ("prove", part),

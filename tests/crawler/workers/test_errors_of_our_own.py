@@ -219,7 +219,7 @@ def test_a_database_without_an_encoding_of_its_own_will_do(postgres: Server, sit
     done = comity("crawl", site.url("/"), *ALLOW, "--delay", "0", "--store", url, *words)
     assert (done.returncode, json.loads(done.stdout)["pages"]) == (0, 2), done
     assert comity("frontier", "--store", url).returncode == 0
-    assert comity("prove", str(tmp_path / "o\u00e4")).returncode == 0
+    assert comity("prove", str(tmp_path / "o\u00e4"), "--store", url).returncode == 0
 
 
 def test_pages_that_are_given_back_while_a_process_looks_are_not_lost_to_the_limit(postgres: Server) -> None:

@@ -467,9 +467,9 @@ def test_a_command_that_was_suspended_over_a_run_follows_none_of_its_old_rules(
         for site, before in zip(sites, asked, strict=True):
             assert not [path for path in site.paths()[before:] if path.startswith("/2")]
             assert min(site.intervals()[before:], default=1.0) > 0.99
-        told = comity("prove", str(tmp_path / "one"), str(tmp_path / "other"))
+        told = comity("prove", str(tmp_path / "one"), str(tmp_path / "other"), "--store", url)
         assert told.returncode == 0, told
-        kept = comity("pages", str(tmp_path / "one"), str(tmp_path / "other")).stdout.splitlines()
+        kept = comity("pages", str(tmp_path / "one"), str(tmp_path / "other"), "--store", url).stdout.splitlines()
         assert len({json.loads(line)["url"] for line in kept}) == len(kept) <= most
         with store.open() as db:
             drop(db, store.where)

@@ -12,7 +12,19 @@ import click
 from comity import client, urls
 from comity.cli.exits import Exit
 from comity.cli.input_files import is_folder
-from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, DIALECT, JSON, PRESET, argument, command, loaded, option
+from comity.cli.options import (
+    AGENT,
+    ALLOW_ADDRESS,
+    CONFIG,
+    DIALECT,
+    JSON,
+    PRESET,
+    STORE,
+    argument,
+    command,
+    loaded,
+    option,
+)
 from comity.cli.terminal import partly, say, show_json
 from comity.identity.practices import practices
 from comity.robots import parse
@@ -34,8 +46,9 @@ _SHOWN = 20
 @DIALECT
 @CONFIG
 @ALLOW_ADDRESS
+@STORE
 @JSON
-def inspect(url: tuple[str, ...], ourselves: bool, as_json: bool, **options: Any) -> Exit:
+def inspect(url: tuple[str, ...], ourselves: bool, store: str | None, as_json: bool, **options: Any) -> Exit:
     """Show what sites say: robots.txt, llms.txt, usage terms.
 
     With a crawl's folder: the robots.txt that it last read from each site; nothing is sent. Exit code 3: a
@@ -46,7 +59,9 @@ def inspect(url: tuple[str, ...], ourselves: bool, as_json: bool, **options: Any
     if url and any(folders := [is_folder(each) for each in url]):
         if not all(folders):
             raise click.UsageError("name either URLs or the folders of a crawl")
-        return _learned([Path(each) for each in url], as_json=as_json)
+        return _learned([Path(each) for each in url], store, as_json=as_json)
+    if store is not None:
+        raise click.UsageError("--store goes with the folders of a crawl")
     if ourselves:
         return _practices(loaded(**options), as_json=as_json)
     import asyncio
@@ -81,13 +96,13 @@ def _practices(configuration: "Configuration", *, as_json: bool) -> Exit:
     return Exit.DONE
 
 
-def _learned(folders: Sequence[Path], *, as_json: bool) -> Exit:
+def _learned(folders: Sequence[Path], store: str | None, *, as_json: bool) -> Exit:
     """Print what a crawl learned of each site: its robots.txt as it was read last, and what of it is for the crawl."""
     from comity.audit.learned import robots_files
     from comity.crawler.places.crawl_at import crawl_at
     from comity.policy import Policy
 
-    opened = crawl_at(folders)
+    opened = crawl_at(folders, store)
     crawl, policy = opened.written(), opened.begun().policy or Policy()
     last = robots_files(crawl.parts, policy)
     found = [{"origin": each.origin, "robots": _facts(each, policy, f"{each.origin}/")} for each in last]

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 from comity.crawler.places import orders
@@ -45,11 +46,12 @@ def crawl_at(place: str | Path | Sequence[Path], store: str | None = None) -> "R
     """The crawl in a folder, in those of several machines, or in the store that a URL names.
 
     Args:
-        store: the address of the store, where that which the folders name does not do. Without folders it names them:
-            those of this machine.
+        store: the address of the store of a crawl in PostgreSQL: what its folders say of that is never connected to,
+            for a folder may be anybody's. Without folders it names them: those of this machine.
 
     Raises:
         InputError: there is none, or the folders are not of one crawl, or not all of its kind.
+        InvalidSetting: they are of a crawl in a store, and no store is given.
         StorageError: what says how it is cut cannot be read, or the store not be reached.
     """
     if isinstance(place, str):
@@ -76,8 +78,14 @@ def _opened(folders: Path | Sequence[Path], store: str | None) -> "ReadCrawl":
     if held or (store is not None and not given):
         if alone := [str(folder) for folder in given if folder not in held]:
             raise InputError(f"{', '.join(alone)}: no part of a crawl in a store lies there", hint="leave it out")
+        if store is None:
+            folder, mark = next(iter(held.items()))
+            raise InvalidSetting(
+                f"store: {folder} holds parts of a crawl in {mark.url!r}; a folder does not decide where to connect",
+                hint=f"if that database is yours, add --store {quote(mark.url)}; to frontier and serve, instead of DIR",
+            )
         try:
-            return CrawlInStore(store or next(iter(held.values())).url, held)
+            return CrawlInStore(store, held)
         except Unreachable as error:
             raise StorageError(
                 f"{error.args[0]}; it says what of the crawl is committed",

@@ -172,7 +172,7 @@ def _see_that_it_is_whole(folder: Path, marked: Path) -> None:
         raise InputError(
             f"{folder} holds one machine's part of the crawl in {stored.store}, and is not a crawl by itself",
             hint="to continue it, give --store URL too, with --resume, or with --join where others work on it; "
-            "comity prove, report, why, pages and frontier read the folder as it is",
+            "comity prove, report, why and pages read it with --store URL too",
         )
 
 
