@@ -76,7 +76,9 @@ def test_a_run_ends_and_says_so_when_what_is_left_must_wait_for_too_long(
         assert other.paths().count("/1") == 1
     assert crawler.end.put_off is not None
     assert crawler.end.put_off.startswith("127.0.0.1 must rest for another ")
+    assert "others" not in crawler.end.put_off, "of the other host nothing is left"
     assert crawler.end.limit_reached == crawler.end.put_off
+    assert crawler.stats.waited <= clock.now - 1_000, "what was not waited for is no delay"
     assert crawler.end.left > 0
     assert clock.now < 1_000 + 3600
     again = crawl(tmp_path, clock=clock)
@@ -284,6 +286,24 @@ def test_hosts_wait_side_by_side(tmp_path: Path) -> None:
         begun, ended = ([site.seen[end].time for site in (one, two)] for end in (0, -1))
         assert max(begun) < min(ended), "not one after the other"
         assert max(begun) - min(begun) < min(ended) - max(begun), "side by side for most of the time"
+
+
+def test_a_pause_is_counted_as_far_as_it_was_waited_for(site: Site, clock: FakeClock, tmp_path: Path) -> None:
+    site.link("/", "/a", "/b")
+    site.set("/a", "later", status=429, headers={"Retry-After": "86400"})
+    site.link("/b")
+    with Site("127.0.0.2") as other:
+        other.link("/", "/1")
+        other.link("/1")
+        crawler = crawl(
+            tmp_path, site.url("/"), other.url("/"), clock=clock, policy=QUICK.with_changes(min_interval=2.0)
+        )
+    passed = clock.now - 1_000
+    assert 4 <= crawler.stats.waited <= 2 * passed < 60
+    assert crawler.end.put_off == "127.0.0.1 must rest for another 24 hours; a run waits 60 minutes at most"
+    with Site("127.0.0.3") as third:
+        third.set("/", "later", status=429, headers={"Retry-After": "90000"})
+        assert "others with work longer" in str(crawl(tmp_path / "two", site.url("/a"), third.url("/"), clock=clock).end)
 
 
 # covers: F23

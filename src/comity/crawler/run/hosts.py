@@ -33,6 +33,7 @@ class Host:
     delay: float | None = None
     not_before: float = 0.0
     held_by: str = "back_off"  # why it is held until then; see snapshot.HostState
+    waits_since: float | None = None  # since when it is left alone, where that was not counted yet
     drained: bool = False  # nothing waits in the frontier beyond what is in `queue`
     in_heap: bool = False
 
@@ -188,6 +189,11 @@ class Hosts:
         if self._aside is not None and (not self._heap or self._aside[0] < self._heap[0][0]):
             return self._aside[1]
         return self._heap[0][2].name if self._heap else None
+
+    @property
+    def are_several(self) -> bool:
+        """Whether more than one host has work that is to come up."""
+        return len(self._heap) > 1 or self._aside is not None or self._missed or self._named is not None
 
     def next_time(self) -> float | None:
         """When the next host becomes ready, or is to be looked for in the frontier; infinite where the operator stopped

@@ -122,9 +122,11 @@ class Scheduler:
         if name is None or ready is None or not self.is_idle(now):
             return None
         if ready == math.inf:
-            return f"every host with work was stopped by the operator, such as {name}"
+            others = "every host with work was stopped by the operator, such as "
+            return f"{others}{name}" if self.hosts.are_several else f"{name} was stopped by the operator"
         waits = f"{name} must rest for another {span(ready - now)}"
-        return f"{waits}, others with work longer; a run waits {span(self._settings.longest_wait or 0.0)} at most"
+        others = ", others with work longer" if self.hosts.are_several else ""
+        return f"{waits}{others}; a run waits {span(self._settings.longest_wait or 0.0)} at most"
 
     def go_on(self) -> None:
         """Give every host of which URLs wait its turn."""
@@ -134,6 +136,8 @@ class Scheduler:
     def leave(self) -> None:
         """Share no requests any more: the run is over."""
         self.beside.remove(self)
+        for host in self.hosts.all():
+            self._count_wait(host, max(host.not_before, self._client.driver.ready_at(host.name)))
 
     def found(self, name: str, queued: Sequence[tuple[int, Found]] = ()) -> None:
         """More of a host's URLs wait in the frontier. `queued`: ids and URLs, where these are all that was added to the
@@ -158,7 +162,9 @@ class Scheduler:
     def serve(self, host: Host, now: float) -> None:
         """Start the next request of a host that is ready."""
         ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
+        self._count_wait(host, ready_at)
         if ready_at > now:  # put off while it stood in the heap, by Retry-After for example
+            host.waits_since = now if self._is_paced(host) else None
             self.hosts.push(host, ready_at)
             return
         used_up = self._quota.used_up_on(host.name, now, under_way=len(host.under_way))
@@ -285,15 +291,21 @@ class Scheduler:
         ):  # what waits stays in the frontier for a later run with a higher limit
             self._rest(host)
             return
-        if self._is_paced(host):  # one at a time; the wait is counted once
+        if self._is_paced(host):  # one at a time
             if host.under_way:
                 return
-            ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
-            if ready_at < math.inf:
-                self._book.count("waited", max(ready_at - self._clock.monotonic(), 0.0))
-            self.hosts.push(host, ready_at)
+            host.waits_since = self._clock.monotonic()
+            self.hosts.push(host, max(host.not_before, self._client.driver.ready_at(host.name)))
         elif len(host.under_way) < self._settings.per_host:
             self.hosts.push(host, max(host.not_before, self._client.driver.ready_at(host.name)))
+
+    def _count_wait(self, host: Host, ready_at: float) -> None:
+        """Count how long a host was left alone that was to be until `ready_at`: what has passed of it. What the
+        operator stopped waits for no site."""
+        if host.waits_since is not None and ready_at < math.inf:
+            waited = min(ready_at, self._clock.monotonic()) - host.waits_since
+            self._book.count("waited", max(waited, 0.0))
+        host.waits_since = None
 
     def _rest(self, host: Host) -> None:
         """A host has nothing to do until more is found. One that waits for a commit keeps its place: that finds it."""
