@@ -181,7 +181,7 @@ def test_a_site_without_a_robots_txt_has_no_findings_and_one_out_of_reach_is_no_
     told = comity("lint", site.url("/"), *ALLOW)
     assert (told.returncode, told.stderr) == (
         0,
-        f"{site.url('/robots.txt')}: no robots.txt: HTTP status 404\nno findings\n",
+        f"{site.url('/robots.txt')}: no robots.txt (HTTP status 404)\nno findings\n",
     )
     site.set("/robots.txt", "no", status=503)
     assert comity("lint", site.url("/"), *ALLOW).returncode == 3

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sites import Site
 
 from comity import ClientSettings, Crawler, Policy, StorageError
 from comity.audit.prove import prove
+from comity.cli.summary import sum_up
 from comity.crawler.output.records import CrawledPage
 from comity.crawler.run.outcomes import Kept
 
@@ -304,6 +306,32 @@ def test_a_pause_is_counted_as_far_as_it_was_waited_for(site: Site, clock: FakeC
     with Site("127.0.0.3") as third:
         third.set("/", "later", status=429, headers={"Retry-After": "90000"})
         assert "others with work longer" in str(crawl(tmp_path / "two", site.url("/a"), third.url("/"), clock=clock).end)
+
+
+def test_hosts_are_counted_that_are_crawled_without_readable_rules(tmp_path: Path, capsys: Any) -> None:
+    """RFC 9309, 2.3.1.3 and 2.3.1.5 let them be crawled; whoever reads the summary is to know it."""
+    answers: list[tuple[str, int]] = [
+        ("forbidden", 403),
+        ("<!doctype html><title>Are you a robot?</title>", 200),
+        ('{"error": "x"}', 200),
+        ("not here", 404),
+        ("User-agent: *\nDisallow: /no\n", 200),
+    ]
+    with ExitStack() as stack:
+        sites = [stack.enter_context(Site(f"127.0.0.{number}")) for number in range(2, 2 + len(answers))]
+        for site, (body, status) in zip(sites, answers, strict=True):
+            site.set("/robots.txt", body, status=status)
+            site.link("/", "/1")
+            site.link("/1")
+        crawler = crawl(tmp_path, *(site.url("/") for site in sites), max_pages=6)
+        assert crawler.stats.without_rules == 3
+        crawler = crawl(tmp_path, max_pages=None)
+        assert (crawler.stats.pages, crawler.stats.without_rules) == (10, 3), "each once, over all runs"
+        decision = crawler.check(sites[0].url("/"))
+    assert decision is not None
+    assert decision.why == "robots.txt unavailable (HTTP status 403): everything is allowed"
+    sum_up(crawler, crawler.stats, as_json=False)
+    assert "without rules                  3  hosts: robots.txt is 403, HTML, ...; robots.jsonl" in capsys.readouterr().out
 
 
 # covers: F23

@@ -49,7 +49,7 @@ def _of_site(target: str, configuration: "Configuration") -> Source:
         result = asking.inspect()[urls.origin(url)]
     if result.kind == "unreachable":
         raise RobotsUnreachable(decision.why, url=url, decision=decision)
-    missing = f"no robots.txt: HTTP status {result.status}" if result.kind == "unavailable" else ""
+    missing = result.missing if result.kind == "unavailable" else ""
     return Source(result.url, result.robots or parse(result.body, policy.dialect), None, missing)
 
 

@@ -248,11 +248,10 @@ class OriginPolicy:
 
     def _unavailable(self, result: RobotsResult) -> tuple[Verdict, bool, str]:
         blocked = self._policy.on_unavailable == "disallow_401_403" and result.status in (401, 403)
-        reason = result.error or f"HTTP status {result.status}"
         return (
             "disallowed_explicit" if blocked else "allowed_implicit",
             blocked,
-            f"no robots.txt ({reason}): everything is {'disallowed' if blocked else 'allowed'}",
+            f"{result.missing}: everything is {'disallowed' if blocked else 'allowed'}",
         )
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from comity import http_caching
-from comity.http_rules import is_temporary
+from comity.http_rules import GONE, is_temporary
 from comity.policy.policy import Policy
 from comity.robots import Robots, parse
 from comity.shown import Shown, short
@@ -72,6 +72,17 @@ class RobotsResult(Shown):
     def stale(self) -> bool:
         """Whether this is an earlier copy that stands in for one that cannot be had."""
         return self.kind in ("read", "unparsable") and self.unreachable_since is not None
+
+    @property
+    def missing(self) -> str:
+        """In words, that there is none, or that it is unavailable: a 403 does not say that there is none."""
+        reason = self.error or f"HTTP status {self.status}"
+        return f"{'no robots.txt' if self.status in GONE else 'robots.txt unavailable'} ({reason})"
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether it answered with no rules, and not that there are none: 403, or a page of HTML, for instance."""
+        return self.kind == "unparsable" or (self.kind == "unavailable" and self.status not in GONE)
 
     @classmethod
     def from_response(

@@ -51,6 +51,8 @@ class Stats:
         failed: URLs failed.
         unpaid: of those the ones whose site asks for payment or a licence; nothing is ever paid.
         postponed: URLs that wait until their site's robots.txt can be reached.
+        without_rules: origins crawled as if they had no rules, because what answered for their robots.txt is none that
+            can be read, and does not say that there is none: 403, a page of HTML.
         redirects, sitemaps: answers that were a redirect, a sitemap.
         body_bytes: bytes of the pages' bodies.
         waited: seconds that hosts with work were left alone for politeness, summed over hosts.
@@ -70,6 +72,7 @@ class Stats:
     failed: int = _count(("failures", "URLs failed."))
     unpaid: int = 0
     postponed: int = 0
+    without_rules: int = 0
     redirects: int = _count(("redirects", "Redirects."))
     sitemaps: int = _count(("sitemaps", "Sitemaps read."))
     body_bytes: int = _count(("bytes", "Bytes of the bodies of pages kept."))

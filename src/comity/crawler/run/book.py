@@ -26,6 +26,7 @@ from comity.frontier.values import Batch, EntryKind, Found, Message, State
 from comity.net import Response
 from comity.net.request_record import RequestRecord
 from comity.policy import RobotsResult
+from comity.policy.origin_policy import decide
 
 RECORD: Final = 1000  # bytes of a record beside its body, about
 
@@ -136,6 +137,8 @@ class Book:
         self._duplicates = None if duplicates == "off" else Duplicates(facts, near=duplicates == "near")
         self._hands_out = given.listeners.page is not None
         self._telemetry = opened.telemetry
+        self._policy = given.policy
+        self._facts = facts
 
     @property
     def waiting(self) -> bool:
@@ -246,6 +249,8 @@ class Book:
     def robots(self, result: RobotsResult) -> None:
         """A site was asked for its robots.txt."""
         self._collector.robots(result)
+        if result.is_unreadable:
+            self._count_without_rules(result)
         self._write("robots", records.robots(result), result)
         self._ledger.robots(result)
 
@@ -273,6 +278,13 @@ class Book:
                 self.stats.refused += 1
                 self._collector.refused(record)
                 self.refusal = self.refusal or record["why"]
+
+    def _count_without_rules(self, result: RobotsResult) -> None:
+        """Count an origin once that is crawled though nobody could read its rules."""
+        name = f"without rules {result.origin}"
+        if self._facts.get(name) is None and decide(self._policy, f"{result.origin}/", result).may_fetch:
+            self._facts.put(name, 1)
+            self.stats.without_rules += 1
 
     def _marked(self, page: Kept) -> Kept:
         """A page with what it repeats."""
