@@ -305,7 +305,9 @@ def test_a_pause_is_counted_as_far_as_it_was_waited_for(site: Site, clock: FakeC
     assert crawler.end.put_off == "127.0.0.1 must rest for another 24 hours; a run waits 60 minutes at most"
     with Site("127.0.0.3") as third:
         third.set("/", "later", status=429, headers={"Retry-After": "90000"})
-        assert "others with work longer" in str(crawl(tmp_path / "two", site.url("/a"), third.url("/"), clock=clock).end)
+        assert "others with work longer" in str(
+            crawl(tmp_path / "two", site.url("/a"), third.url("/"), clock=clock).end
+        )
 
 
 def test_hosts_are_counted_that_are_crawled_without_readable_rules(tmp_path: Path, capsys: Any) -> None:
@@ -331,7 +333,9 @@ def test_hosts_are_counted_that_are_crawled_without_readable_rules(tmp_path: Pat
     assert decision is not None
     assert decision.why == "robots.txt unavailable (HTTP status 403): everything is allowed"
     sum_up(crawler, crawler.stats, as_json=False)
-    assert "without rules                  3  hosts: robots.txt is 403, HTML, ...; robots.jsonl" in capsys.readouterr().out
+    assert (
+        "without rules                  3  hosts: robots.txt is 403, HTML, ...; robots.jsonl" in capsys.readouterr().out
+    )
 
 
 # covers: F23

@@ -249,8 +249,10 @@ class Book:
     def robots(self, result: RobotsResult) -> None:
         """A site was asked for its robots.txt."""
         self._collector.robots(result)
-        if result.is_unreadable:
-            self._count_without_rules(result)
+        if result.is_unreadable and decide(self._policy, f"{result.origin}/", result).may_fetch:
+            name = f"without rules {result.origin}"
+            self.stats.without_rules += self._facts.get(name) is None  # once, though it is asked for again and again
+            self._facts.put(name, 1)
         self._write("robots", records.robots(result), result)
         self._ledger.robots(result)
 
@@ -278,13 +280,6 @@ class Book:
                 self.stats.refused += 1
                 self._collector.refused(record)
                 self.refusal = self.refusal or record["why"]
-
-    def _count_without_rules(self, result: RobotsResult) -> None:
-        """Count an origin once that is crawled though nobody could read its rules."""
-        name = f"without rules {result.origin}"
-        if self._facts.get(name) is None and decide(self._policy, f"{result.origin}/", result).may_fetch:
-            self._facts.put(name, 1)
-            self.stats.without_rules += 1
 
     def _marked(self, page: Kept) -> Kept:
         """A page with what it repeats."""

@@ -8,6 +8,7 @@ know.
 """
 
 import heapq
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -36,6 +37,12 @@ class Host:
     waits_since: float | None = None  # since when it is left alone, where that was not counted yet
     drained: bool = False  # nothing waits in the frontier beyond what is in `queue`
     in_heap: bool = False
+
+    def waited(self, ready_at: float, now: float) -> float:
+        """Seconds that it was left alone and that were not counted yet, where it is to be until `ready_at`. What the
+        operator stopped (infinite) waits for no site."""
+        since, self.waits_since = self.waits_since, None
+        return 0.0 if since is None or ready_at == math.inf else max(min(ready_at, now) - since, 0.0)
 
 
 class Hosts:
@@ -189,11 +196,6 @@ class Hosts:
         if self._aside is not None and (not self._heap or self._aside[0] < self._heap[0][0]):
             return self._aside[1]
         return self._heap[0][2].name if self._heap else None
-
-    @property
-    def are_several(self) -> bool:
-        """Whether more than one host has work that is to come up."""
-        return len(self._heap) > 1 or self._aside is not None or self._missed or self._named is not None
 
     def next_time(self) -> float | None:
         """When the next host becomes ready, or is to be looked for in the frontier; infinite where the operator stopped

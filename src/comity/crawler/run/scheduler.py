@@ -121,11 +121,12 @@ class Scheduler:
         name, ready = self.hosts.first(), self.hosts.next_time()
         if name is None or ready is None or not self.is_idle(now):
             return None
+        is_one = sum(host.in_heap for host in self.hosts.all()) == 1 and not self.hosts.is_crowded
         if ready == math.inf:
-            others = "every host with work was stopped by the operator, such as "
-            return f"{others}{name}" if self.hosts.are_several else f"{name} was stopped by the operator"
+            others = "" if is_one else ", as was every host with work"
+            return f"{name} was stopped by the operator{others}"
         waits = f"{name} must rest for another {span(ready - now)}"
-        others = ", others with work longer" if self.hosts.are_several else ""
+        others = "" if is_one else ", others with work longer"
         return f"{waits}{others}; a run waits {span(self._settings.longest_wait or 0.0)} at most"
 
     def go_on(self) -> None:
@@ -136,8 +137,9 @@ class Scheduler:
     def leave(self) -> None:
         """Share no requests any more: the run is over."""
         self.beside.remove(self)
+        now, ready_at = self._clock.monotonic(), self._client.driver.ready_at
         for host in self.hosts.all():
-            self._count_wait(host, max(host.not_before, self._client.driver.ready_at(host.name)))
+            self._book.count("waited", host.waited(max(host.not_before, ready_at(host.name)), now))
 
     def found(self, name: str, queued: Sequence[tuple[int, Found]] = ()) -> None:
         """More of a host's URLs wait in the frontier. `queued`: ids and URLs, where these are all that was added to the
@@ -162,7 +164,7 @@ class Scheduler:
     def serve(self, host: Host, now: float) -> None:
         """Start the next request of a host that is ready."""
         ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
-        self._count_wait(host, ready_at)
+        self._book.count("waited", host.waited(ready_at, now))
         if ready_at > now:  # put off while it stood in the heap, by Retry-After for example
             host.waits_since = now if self._is_paced(host) else None
             self.hosts.push(host, ready_at)
@@ -298,14 +300,6 @@ class Scheduler:
             self.hosts.push(host, max(host.not_before, self._client.driver.ready_at(host.name)))
         elif len(host.under_way) < self._settings.per_host:
             self.hosts.push(host, max(host.not_before, self._client.driver.ready_at(host.name)))
-
-    def _count_wait(self, host: Host, ready_at: float) -> None:
-        """Count how long a host was left alone that was to be until `ready_at`: what has passed of it. What the
-        operator stopped waits for no site."""
-        if host.waits_since is not None and ready_at < math.inf:
-            waited = min(ready_at, self._clock.monotonic()) - host.waits_since
-            self._book.count("waited", max(waited, 0.0))
-        host.waits_since = None
 
     def _rest(self, host: Host) -> None:
         """A host has nothing to do until more is found. One that waits for a commit keeps its place: that finds it."""
