@@ -21,16 +21,16 @@ import pytest
 import trustme
 from aiohttp import web
 from commands import ALLOW, comity
-from sites import Site, served
+from sites import HANGS, Site, endless, served
 
 from comity import Client, ClientSettings, Policy
 from comity.crawler import Crawler
 from comity.errors import InvalidSetting, InvalidURL
-from comity.identity import Identity, KeyLookup, create, load, rotate
+from comity.identity import Identity, KeyLookup, create, load, rotate, verifier
 from comity.identity.checking import check
 from comity.identity.published import CARD, DAY, DIRECTORY_TYPE, beside, card, documents, user_agent
-from comity.identity.verifier import VerifyingMiddleware
-from comity.signatures import folder
+from comity.identity.verifier import MAX_REQUESTS_PER_SITE, VerifyingMiddleware
+from comity.signatures import Signer, folder
 from comity.signatures.folder import signer
 from comity.signatures.keys import decoded
 from comity.signatures.verifying import WELL_KNOWN
@@ -165,7 +165,6 @@ def test_a_key_that_another_url_lists_proves_nothing_about_this_one(bot: Bot) ->
     """Keys are looked up by the URL that the signature covers (draft, 3.4)."""
     lookup = bot.lookup()
     assert bot.verdict(bot.signed(), lookup).verified
-    from comity.signatures import Signer
     from comity.signatures.folder import KEYS
     from comity.signatures.keys import SigningKey
 
@@ -240,6 +239,144 @@ def test_the_check_finds_all_in_order_and_then_says_what_to_mend(bot: Bot) -> No
     assert checked()["page"] is False
     bot.site.set(WELL_KNOWN, '{"keys": []}', content_type=DIRECTORY_TYPE)
     assert checked()["key directory"] is False
+
+
+def claims(*agents: str, now: float = NOW) -> dict[str, str]:
+    """A request that names directories, signed by nobody: whoever wants may send it."""
+    labels = [f"s{number}" for number in range(len(agents))]
+    covered = [f'{each}=("@authority" "signature-agent";key="{each}")' for each in labels]
+    return {
+        "Signature-Agent": ", ".join(f"{label}={agent}" for label, agent in zip(labels, agents, strict=True)),
+        "Signature-Input": ", ".join(
+            f'{each};created={now:.0f};expires={now + 60:.0f};keyid="x";tag="web-bot-auth"' for each in covered
+        ),
+        "Signature": ", ".join(f"{label}=:AAAA:" for label in labels),
+    }
+
+
+def named(who: Signer, agent: str) -> None:
+    """Have a signer name another directory."""
+    who._field, who._agent = f"sig1={agent}", f"{who._agent.partition(': ')[0]}: {agent}"
+
+
+def nothing_listed(bot: Bot, *paths: str) -> None:
+    """The bot's site answers like this for each path: a client's document that leads to an empty set."""
+    for path in paths:
+        card = {"client_id": f"{bot.identity.origin}{path}", "jwks_uri": f"{bot.identity.origin}/keys{path}"}
+        bot.site.set(path, json.dumps(card), content_type="application/json")
+        bot.site.set(f"/keys{path}", '{"keys": []}', content_type="application/json")
+
+
+def test_one_request_has_one_url_asked_for_keys_however_many_it_names(bot: Bot) -> None:
+    nothing_listed(bot, *(f"/{number}" for number in range(4)))
+    origin = bot.identity.origin
+    many = claims(*(f'"{origin}/{number}";type=cimd' for number in range(4)))
+    assert bot.verdict(many).outcome == "unverified"
+    assert bot.site.paths() == ["/0", "/keys/0"]
+
+
+def test_many_requests_send_few_to_one_site_and_none_that_were_sent_before(bot: Bot) -> None:
+    """Whoever sends us requests says whom we ask, so we are not to be the means of a flood (draft, 6.7)."""
+    nothing_listed(bot, *(f"/{number}" for number in range(50)))
+    origin, now = bot.identity.origin, NOW
+    lookup = KeyLookup(bot.policy, bot.settings, clock=lambda: now)
+
+    async def flood(numbers: range) -> None:
+        for _ in range(2):
+            given = [claims(f'"{origin}/{number}";type=cimd', now=now) for number in numbers]
+            await asyncio.gather(*(lookup.verify("GET", "https://shop.test/a", each) for each in given))
+
+    asyncio.run(flood(range(50)))
+    assert len(bot.site.seen) == MAX_REQUESTS_PER_SITE
+    assert len(set(bot.site.paths())) == MAX_REQUESTS_PER_SITE
+    now += 61
+    asyncio.run(flood(range(40, 45)))
+    assert len(bot.site.seen) == 2 * MAX_REQUESTS_PER_SITE
+    now -= 3600  # a clock that was set back blocks nobody
+    asyncio.run(flood(range(30, 31)))
+    assert len(bot.site.seen) == 2 * MAX_REQUESTS_PER_SITE + 2
+
+
+def test_no_flood_takes_away_what_is_known(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = NOW
+    lookup = KeyLookup(bot.policy, bot.settings, clock=lambda: now)
+    assert bot.verdict(bot.signed(now), lookup).verified
+    monkeypatch.setattr(verifier, "MAX_REQUESTS_PER_MINUTE", 1)
+    now += 601  # the directory is stale
+    nothing_listed(bot, "/0", "/1")
+    for path in ("/0", "/1"):
+        said = bot.verdict(claims(f'"{bot.identity.origin}{path}";type=jwks_uri', now=now), lookup)
+    assert "could not be fetched: 1 requests for keys were sent within a minute" in said.why
+    bot.publish(now)
+    assert bot.verdict(bot.signed(now), lookup).verified
+    assert bot.site.paths() == [WELL_KNOWN], "what is known is asked again, whatever strangers had us ask"
+    monkeypatch.setattr(verifier, "MAX_REQUESTS_PER_SITE", 1)
+    now += 601
+    bot.verdict(claims(f'"{bot.identity.origin}/2";type=jwks_uri', now=now), lookup)
+    assert bot.verdict(bot.signed(now), lookup).verified, "and where it cannot be asked, it holds on"
+
+
+def test_a_directory_that_answers_slowly_holds_a_request_for_one_time_out(
+    bot: Bot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The card comes, and what it leads to does not: the time is that of both."""
+    monkeypatch.setattr(verifier, "FETCHING", 0.2)
+    nothing_listed(bot, "/0")
+    bot.site.set("/keys/0", endless(b'{"keys": ['))
+    begun = time.monotonic()
+    verdict = bot.verdict(claims(*(f'"{bot.identity.origin}/0";type=cimd' for _ in range(4))))
+    assert time.monotonic() - begun < HANGS
+    assert "it took longer than 0.2 s" in verdict.why
+    assert bot.site.paths() == ["/0", "/keys/0"]
+
+
+def test_what_holds_no_more_has_nobody_asked(bot: Bot) -> None:
+    verdict = bot.verdict(bot.signed(), now=NOW + 61)
+    assert (verdict.outcome, verdict.why) == ("invalid", "the signature has expired")
+    assert not bot.site.seen
+
+
+def test_a_set_with_another_query_is_another_signer(bot: Bot) -> None:
+    """`jwks?tenant=evil` is what a tenant wrote; `jwks` is not."""
+    keys = json.dumps({"keys": [key.public().jwk() for key in bot.identity.keys]})
+    bot.site.set("/jwks?tenant=a", keys, content_type="application/json")
+    bot.site.set("/jwks", '{"keys": []}', content_type="application/json")
+    lookup = bot.lookup()
+    for path, agent in (("/jwks?tenant=a", f"{bot.identity.origin}/jwks?tenant=a"), ("/jwks", None)):
+        who = signer(bot.folder, NOW)
+        named(who, f'"{bot.identity.origin}{path}";type=jwks_uri')
+        assert bot.verdict(who.headers("GET", "https://shop.test/a", NOW), lookup).agent == agent
+
+
+def test_what_a_url_lists_under_one_name_is_not_taken_for_another_name_s(bot: Bot) -> None:
+    """A set of keys is no client's document, and what is not served as a directory is none, whoever asked first."""
+    keys = json.dumps({"keys": [key.public().jwk() for key in bot.identity.keys]})
+    lookup = bot.lookup()
+    bot.site.set("/jwks", keys, content_type="application/json")
+    bot.site.set(WELL_KNOWN, keys, content_type="text/html")
+    said = []
+    for path, kind in (("/jwks", "jwks_uri"), ("/jwks", "cimd"), (WELL_KNOWN, "jwks_uri")):
+        who = signer(bot.folder, NOW)
+        named(who, f'"{bot.identity.origin}{path}";type={kind}')
+        said.append(bot.verdict(who.headers("GET", "https://shop.test/a", NOW), lookup).outcome)
+    assert said == ["verified", "unverified", "invalid"]
+    assert bot.verdict(bot.signed(), lookup).outcome == "unverified"
+
+
+@pytest.mark.parametrize("body", ["[" * 60_000, '{"keys": [' + "1" * 60_000 + "]}", '{"keys": [{"x": ' + "[" * 50_000])
+def test_a_directory_that_is_nested_without_end_is_none(bot: Bot, body: str) -> None:
+    bot.site.set(WELL_KNOWN, body, content_type=DIRECTORY_TYPE)
+    assert bot.verdict(bot.signed()).outcome == "unverified"
+
+
+def test_credentials_and_a_cache_of_the_settings_stay_out_of_what_strangers_name(bot: Bot, tmp_path: Path) -> None:
+    settings = replace(
+        bot.settings, auth={bot.identity.origin: ("me", "secret")}, cache=str(tmp_path / "cache"), cache_pages=True
+    )
+    lookup = KeyLookup(bot.policy, settings, clock=lambda: NOW)
+    assert bot.verdict(bot.signed(), lookup).verified
+    assert "Authorization" not in bot.site.seen[0].headers
+    assert not (tmp_path / "cache").exists()
 
 
 def asking(statuses: list[int], bot: Bot, lookup: KeyLookup, origin: str):  # type: ignore[no-untyped-def]
@@ -447,7 +584,7 @@ def test_the_command_makes_rotates_and_verifies(tmp_path: Path, bot: Bot) -> Non
     assert (unsigned.returncode, unsigned.stdout) == (3, "unverified: the request carries no Web Bot Auth signature\n")
     (tmp_path / "request").write_text("\n".join(f"{name}: {value}" for name, value in bot.signed().items()))
     old = comity("identity", "verify", "https://shop.test/b", "--headers", "request", cwd=tmp_path)
-    assert old.returncode == 3  # the directory's host is none that DNS knows
+    assert (old.returncode, old.stdout) == (2, "invalid: the signature has expired\n")  # its directory is not asked
     nowhere = comity("identity", "verify", "shop.test/a", "--headers", "request", cwd=tmp_path)
     assert (nowhere.returncode, "did you mean https://shop.test/a?" in nowhere.stderr) == (64, True)
 
@@ -520,10 +657,7 @@ def test_a_client_s_metadata_document_leads_to_its_keys(bot: Bot, changed: dict[
     where = beside(bot.identity, CARD)
     bot.site.set(urlsplit(where).path, json.dumps(card(bot.identity) | changed), content_type="application/json")
     who = signer(bot.folder, NOW)
-    who._field, who._agent = (
-        who._field[:5] + f'"{where}";type=cimd',
-        who._agent.partition(": ")[0] + f': "{where}";type=cimd',
-    )
+    named(who, f'"{where}";type=cimd')
     verdict = bot.verdict(who.headers("GET", "https://shop.test/a", NOW))
     assert (verdict.verified, verdict.agent) == ((True, where) if not changed else (False, None)), verdict
     assert why in verdict.why

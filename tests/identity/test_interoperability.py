@@ -13,7 +13,7 @@ from sites import Site
 
 import comity
 from comity.identity import Identity, KeyLookup, Verdict, create, load
-from comity.identity.verifier import VerifyingMiddleware
+from comity.identity.verifier import VerifyingMiddleware, _Kept
 from comity.signatures.folder import signing_key
 
 peer = pytest.importorskip("http_message_signatures")
@@ -162,9 +162,9 @@ class OneDirectory(KeyLookup):
         super().__init__()
         self._public = load(folder).keys[0].public()
 
-    async def _keys(self, signature: Any) -> Any:
-        assert signature.url == "https://bot.test/.well-known/http-message-signatures-directory"
-        return {self._public.thumbprint: self._public}
+    async def _had(self, where: Any) -> Any:
+        assert where == ("directory", "https://bot.test/.well-known/http-message-signatures-directory")
+        return _Kept({self._public.thumbprint: self._public}, 0)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from comity.errors import InvalidSetting
 from comity.signatures import PublicKey, Refused, Signed, Signer, SigningKey, signatures_of
 from comity.signatures.base import base, structured
 from comity.signatures.keys import decoded
+from comity.signatures.verifying import MAX_COVERED, MAX_FIELD_CHARACTERS
 
 TEST_KEY = decoded("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU")
 """RFC 9421, B.1.4: `test-key-ed25519`, known to everybody."""
@@ -205,6 +206,43 @@ def test_signatures_for_other_purposes_are_not_looked_at() -> None:
     headers["Signature-Input"] = headers["Signature-Input"].replace("web-bot-auth", "payments")
     assert signatures_of("GET", URL, headers) == []
     assert signatures_of("GET", URL, {}) == []
+
+
+def claim(covered: str, agent: str = 's="https://bot.example"', **fields: str) -> Signed | Refused:
+    """A signature that claims to cover components."""
+    text = f's=({covered});created=1800000000;expires=1800000060;keyid="x";tag="web-bot-auth"'
+    headers = {"Signature-Input": text, "Signature": "s=:AAAA:", "Signature-Agent": agent, **fields}
+    (found,) = signatures_of("GET", URL, headers)
+    return found
+
+
+@pytest.mark.parametrize(
+    "component", ["1", "1.5", "?1", ":AAAA:", "tok", "@1659578233", '%"f%c3%bc"', '"x";key=1', '"x";key=tok', '"x";key']
+)
+def test_a_component_whose_name_or_key_is_no_string_is_refused_in_words(component: str) -> None:
+    found = claim(f'"@authority" "signature-agent";key="s" {component}', x="s=1")
+    assert isinstance(found, Refused)
+    assert "is not a string" in str(found)
+
+
+def test_a_field_is_read_once_however_many_of_its_members_are_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    monkeypatch.setattr("comity.signatures.base.structured", lambda text: (read.append(text), structured(text))[1])
+    names = [f"k{number}" for number in range(MAX_COVERED - 1)]
+    agent = ", ".join(f'{name}="https://bot.example"' for name in names)
+    covered = " ".join(f'"signature-agent";key="{name}"' for name in names)
+    assert isinstance(claim(f'"@authority" {covered}', agent), Signed)
+    assert len(read) == 1
+
+
+def test_what_costs_more_to_read_than_a_signature_needs_is_refused() -> None:
+    covered = " ".join(f'"x-{number}"' for number in range(MAX_COVERED))
+    found = claim(f'"@authority" "signature-agent";key="s" {covered}')
+    assert "more than 32 components" in str(found)
+    with pytest.raises(Refused, match="signature-agent has more than 16,384 characters"):
+        claim('"@authority" "signature-agent";key="s"', 's="https://bot.example", ' + "a, " * MAX_FIELD_CHARACTERS)
+    long = claim('"@authority" "signature-agent";key="s"', f's="https://bot.example/{"a" * 2_048}";type=jwks_uri')
+    assert "at most 2,048 characters" in str(long)
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=80))

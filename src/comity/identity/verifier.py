@@ -6,19 +6,21 @@ bounds, and kept as its headers say. A directory that cannot be fetched says not
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from comity import client, urls
+from comity.domains import registrable
 from comity.errors import ComityError, InvalidURL
 from comity.http_caching import freshness
 from comity.net import ClientSettings, Response
 from comity.policy import Policy
 from comity.signatures import PublicKey, Refused, Signed, signatures_of
 from comity.signatures.base import joined
+from comity.signatures.verifying import Kind
 
 MOST_KEYS: Final = 32
 MOST_DIRECTORIES: Final = 10_000
@@ -28,7 +30,14 @@ FAILED: Final = 300.0
 SHORTEST_KEPT: Final = 60.0
 """Seconds for which a directory is kept in any case, so that requests do not fetch it one by one."""
 FETCHING: Final = 5.0
-"""Seconds for a directory."""
+"""Seconds for a directory, with all that leads to it."""
+MAX_FETCHES_AT_ONCE: Final = 32
+"""Of directories. A request that would need more is told that its keys could not be fetched."""
+MAX_REQUESTS_PER_MINUTE: Final = 300
+"""Sent for directories of which no key is known yet."""
+MAX_REQUESTS_PER_SITE: Final = 10
+"""Sent to the hosts of one registrable domain in a minute: whoever sends us requests says whom we ask."""
+MINUTE: Final = 60.0
 
 Outcome = Literal["verified", "invalid", "unverified"]
 
@@ -61,15 +70,45 @@ class Verdict:
         return self.outcome == "verified"
 
 
-class _NotHad(Exception):
-    """The keys of a directory could not be fetched; `str` says why."""
-
-
 @dataclass(slots=True)
 class _Kept:
     keys: Mapping[str, PublicKey]
     fresh_until: float
     failed: str = ""
+
+
+_Where = tuple[Kind, str]
+"""Kind and URL of a directory: what a URL answers is read by its kind."""
+
+
+class _Sent:
+    """The requests of the last minute, and whether another may be sent."""
+
+    def __init__(self) -> None:
+        self._sent: deque[tuple[float, str]] = deque()
+        self._to_site: Counter[str] = Counter()
+
+    def add(self, url: str, now: float, *, known: bool) -> None:
+        """Send one more.
+
+        Args:
+            known: whether keys of that directory are known: then others' requests do not keep it from being asked.
+
+        Raises:
+            ValueError: it is one too many.
+        """
+        while self._sent and not 0 <= now - self._sent[0][0] < MINUTE:  # a clock may have been set back
+            _, gone = self._sent.popleft()
+            self._to_site[gone] -= 1
+            if not self._to_site[gone]:
+                del self._to_site[gone]
+        site = registrable(urls.host(url))
+        if self._to_site[site] >= MAX_REQUESTS_PER_SITE:
+            raise ValueError(f"{site} was asked {MAX_REQUESTS_PER_SITE} times within a minute")
+        if len(self._sent) >= MAX_REQUESTS_PER_MINUTE and not known:
+            raise ValueError(f"{MAX_REQUESTS_PER_MINUTE} requests for keys were sent within a minute")
+        self._sent.append((now, site))
+        self._to_site[site] += 1
 
 
 class KeyLookup:
@@ -97,10 +136,15 @@ class KeyLookup:
             max_retries=0,
             max_wait=FETCHING,
             identity=None,
+            auth={},  # a stranger names the URL
+            licences={},
+            cache=None,
+            cache_pages=False,
         )
         self._clock = clock
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._under_way: dict[str, asyncio.Task[_Kept]] = {}
+        self._kept: OrderedDict[_Where, _Kept] = OrderedDict()
+        self._under_way: dict[_Where, asyncio.Task[_Kept]] = {}
+        self._sent = _Sent()
 
     async def verify(self, method: str, url: str, headers: Mapping[str, str]) -> Verdict:
         """Who sent this request?
@@ -116,17 +160,33 @@ class KeyLookup:
             return Verdict("invalid", str(error))
         if not signatures:
             return Verdict("unverified", "the request carries no Web Bot Auth signature")
-        verdicts = [await self._judged(each) for each in signatures]
+        now = self._clock()
+        signatures = [_at(each, now) for each in signatures]
+        asked = list(dict.fromkeys((each.kind, each.url) for each in signatures if isinstance(each, Signed)))
+        known = {where: kept for where in asked if (kept := self._kept.get(where)) and now < kept.fresh_until}
+        for where in known:
+            self._kept.move_to_end(where)
+        verdict = self._judged(signatures, known)
+        unknown = next((where for where in asked if where not in known), None)
+        if unknown is not None and not verdict.verified:  # one directory for one request, however many it names
+            known[unknown] = await self._had(unknown)
+            verdict = self._judged(signatures, known)
+        return verdict
+
+    def _judged(self, signatures: list[Signed | Refused], known: Mapping[_Where, _Kept]) -> Verdict:
+        """The best that the signatures prove by these directories."""
+        verdicts = [self._verdict(each, known) for each in signatures]
         return min(verdicts, key=lambda verdict: ("verified", "invalid", "unverified").index(verdict.outcome))
 
-    async def _judged(self, signature: Signed | Refused) -> Verdict:
+    def _verdict(self, signature: Signed | Refused, known: Mapping[_Where, _Kept]) -> Verdict:
         if isinstance(signature, Refused):
             return Verdict("invalid", str(signature))
-        try:
-            keys = await self._keys(signature)
-        except _NotHad as error:
-            return Verdict("unverified", str(error))
-        key = keys.get(signature.keyid)
+        kept = known.get((signature.kind, signature.url))
+        if kept is None:
+            return Verdict("unverified", f"{signature.url} was not asked for its keys: a request has one URL asked")
+        if kept.failed and not kept.keys:
+            return Verdict("unverified", kept.failed)
+        key = kept.keys.get(signature.keyid)
         if key is None:
             return Verdict("unverified", f"{signature.url} does not list the key {signature.keyid}")
         try:
@@ -143,25 +203,35 @@ class KeyLookup:
             signature.nonce,
         )
 
-    async def _keys(self, signature: Signed) -> Mapping[str, PublicKey]:
+    async def _had(self, where: _Where) -> _Kept:
         """The keys that a URL lists: looked up by the URL, never by the key alone (draft, 3.4)."""
-        kept = self._kept.get(signature.url)
-        if kept is None or self._clock() >= kept.fresh_until:
-            task = self._under_way.get(signature.url)
-            if task is None:
-                task = asyncio.ensure_future(self._fetched(signature.url, signature.kind))
-                self._under_way[signature.url] = task
-                task.add_done_callback(lambda _: self._under_way.pop(signature.url, None))
-            kept = await asyncio.shield(task)
-        self._kept.move_to_end(signature.url)
-        if kept.failed and not kept.keys:
-            raise _NotHad(kept.failed)
-        return kept.keys
+        task = self._under_way.get(where)
+        if task is None:
+            try:
+                if len(self._under_way) >= MAX_FETCHES_AT_ONCE:
+                    raise ValueError(f"{MAX_FETCHES_AT_ONCE} directories are being fetched")
+                self._send(where, where[1])
+            except ValueError as error:
+                return self._failed(where, error)
+            task = asyncio.ensure_future(self._fetched(where))
+            self._under_way[where] = task
+            task.add_done_callback(lambda _: self._under_way.pop(where, None))
+        return await asyncio.shield(task)
 
-    async def _fetched(self, url: str, kind: str) -> _Kept:
-        now = self._clock()
+    def _send(self, where: _Where, url: str) -> None:
+        """Raises ValueError: no request is sent there now."""
+        before = self._kept.get(where)
+        self._sent.add(url, self._clock(), known=before is not None and bool(before.keys))
+
+    def _failed(self, where: _Where, error: Exception) -> _Kept:
+        """An outage, ours or theirs, is no evidence about keys."""
+        before, why = self._kept.get(where), f"the keys of {where[1]} could not be fetched: {error}"
+        return _Kept(before.keys if before else {}, self._clock() + FAILED, why)
+
+    async def _fetched(self, where: _Where) -> _Kept:
+        now, (kind, url) = self._clock(), where
         try:
-            async with client.AsyncClient(self._policy, self._settings) as asking:
+            async with asyncio.timeout(FETCHING), client.AsyncClient(self._policy, self._settings) as asking:
                 response = await asking.get(url)
                 lasts = freshness(response.headers, now, shortest=SHORTEST_KEPT)
                 if kind == "directory":
@@ -169,20 +239,30 @@ class KeyLookup:
                 else:
                     given = _json_of(response)
                     if kind == "cimd" and isinstance(given := _set_named(given, url), str):
+                        self._send(where, given)
                         response = await asking.get(given)
                         lasts = min(lasts, freshness(response.headers, now, shortest=SHORTEST_KEPT))
                         given = _json_of(response)
                     keys = keys_in(given, named=False)
             kept = _Kept(keys, now + lasts)
+        except TimeoutError:
+            kept = self._failed(where, TimeoutError(f"it took longer than {FETCHING:g} s"))
         except (ComityError, ValueError) as error:
-            before = self._kept.get(url)  # an outage is no evidence about keys
-            kept = _Kept(
-                before.keys if before else {}, now + FAILED, f"the keys of {url} could not be fetched: {error}"
-            )
-        self._kept[url] = kept
+            kept = self._failed(where, error)
+        self._kept[where] = kept
         while len(self._kept) > MOST_DIRECTORIES:
             self._kept.popitem(last=False)
         return kept
+
+
+def _at(signature: Signed | Refused, now: float) -> Signed | Refused:
+    """A signature, or that it does not hold at a time: then its directory need not be asked."""
+    try:
+        if isinstance(signature, Signed):
+            signature.check_time(now)
+    except Refused as error:
+        return error
+    return signature
 
 
 def directory_of(response: Response) -> dict[str, PublicKey]:

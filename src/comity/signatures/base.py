@@ -63,12 +63,13 @@ def base(method: str, url: str, fields: Mapping[str, str], covered: Covered, par
     """
     lines = []
     seen = set()
+    parsed: dict[str, dict[str, Any]] = {}
     for name, having in covered:
         identifier = serialised((name, dict(having)))
         if identifier in seen:
             raise Uncovered(f"{identifier} is covered twice")  # RFC 9421, 2.5
         seen.add(identifier)
-        value = _value(name, having, method, url, fields)
+        value = _value(name, having, method, url, fields, parsed)
         if "\n" in value or "\r" in value:
             raise Uncovered(f"{identifier} has a line end, so one base could stand for two requests")
         lines.append(f"{identifier}: {value}")
@@ -77,7 +78,19 @@ def base(method: str, url: str, fields: Mapping[str, str], covered: Covered, par
     return "\n".join(lines).encode("utf-8")
 
 
-def _value(name: str, having: Parameters, method: str, url: str, fields: Mapping[str, str]) -> str:
+def _value(
+    name: str,
+    having: Parameters,
+    method: str,
+    url: str,
+    fields: Mapping[str, str],
+    parsed: dict[str, dict[str, Any]],
+) -> str:
+    """The value of a component.
+
+    Args:
+        parsed: the fields that were read as dictionaries, each once, for a signature may cover many members of one.
+    """
     parts = derived(name, method, url) if not having else None
     if parts is not None:
         return parts
@@ -88,7 +101,9 @@ def _value(name: str, having: Parameters, method: str, url: str, fields: Mapping
     if "key" not in having:
         return fields[name].strip()
     try:  # one member of a dictionary (RFC 9421, 2.1.2)
-        return serialised(structured(fields[name])[having["key"]])
+        if name not in parsed:
+            parsed[name] = structured(fields[name])
+        return serialised(parsed[name][having["key"]])
     except (ValueError, KeyError):
         raise Uncovered(f"{name} has no member {having['key']}") from None
 

@@ -16,6 +16,12 @@ SKEW: Final = 30
 """Seconds by which the signer's clock may be ahead."""
 MOST: Final = 4
 """Signatures of one request that are looked at."""
+MAX_COVERED: Final = 32
+"""Components that a signature may cover."""
+MAX_FIELD_CHARACTERS: Final = 16_384
+"""Of each of the three fields: reading them costs a server time before anybody is known."""
+MAX_URL_CHARACTERS: Final = 2_048
+"""Of a URL in `Signature-Agent`: it is kept, whoever sent it."""
 Kind = Literal["directory", "jwks_uri", "cimd"]
 WELL_KNOWN: Final = "/.well-known/http-message-signatures-directory"
 
@@ -51,22 +57,30 @@ class Signed:
 
     @property
     def identity(self) -> str:
-        """The URL that stands for the signer, once it was fetched and lists the key (draft, 4)."""
-        return self.url.partition("?")[0]
+        """The URL that stands for the signer, once it was fetched and lists the key (draft, 4): with its query, for
+        another one may be another's."""
+        return self.url
+
+    def check_time(self, now: float) -> None:
+        """
+        Raises:
+            Refused: the signature is over, or does not hold yet.
+        """
+        if self.created > now + SKEW:
+            raise Refused("the signature was created in the future")
+        if now >= self.expires:
+            raise Refused("the signature has expired")
 
     def check(self, key: PublicKey, now: float) -> None:
         """
         Raises:
             Refused: the signature is not this key's, is over, or does not hold yet.
         """
+        self.check_time(now)
         if key.thumbprint != self.keyid:
             raise Refused(f"the key is {key.thumbprint}, and the signature names {self.keyid}")
         if key.thumbprint in TEST_KEYS:
             raise Refused("the key is printed in a standard, so anybody can sign with it")
-        if self.created > now + SKEW:
-            raise Refused("the signature was created in the future")
-        if now >= self.expires:
-            raise Refused("the signature has expired")
         if not key.holds(now):
             raise Refused("the key is not valid now, says its directory")
         if not key.verifies(self._signature, self._base):
@@ -87,6 +101,9 @@ def signatures_of(method: str, url: str, fields: Mapping[str, str]) -> list[Sign
     lower = joined(fields.items())
     if "signature-input" not in lower or "signature" not in lower:
         return []
+    for name in ("signature-input", "signature", "signature-agent"):
+        if len(lower.get(name, "")) > MAX_FIELD_CHARACTERS:
+            raise Refused(f"{name} has more than {MAX_FIELD_CHARACTERS:,} characters")
     try:
         inputs, signatures = structured(lower["signature-input"]), structured(lower["signature"])
     except ValueError as error:
@@ -122,6 +139,11 @@ def _signed(
         raise Refused("it holds for more than a day, or for no time")
     if parameters.get("alg") not in (None, "ed25519"):
         raise Refused(f"the algorithm {parameters['alg']!r:.40} is not ed25519")
+    if len(covered) > MAX_COVERED:
+        raise Refused(f"it covers more than {MAX_COVERED} components")
+    for name, having in covered:  # RFC 9421, 2: a component's name is a string, and so is the key of a member (2.1.2)
+        if type(name) is not str or type(having.get("key", "")) is not str:
+            raise Refused("a component that it covers has a name or a key that is not a string")
     names = {name for name, having in covered if not having}
     if not names & {"@authority", "@target-uri"}:
         raise Refused("it covers neither @authority nor @target-uri")
@@ -150,7 +172,7 @@ def _agent(label: str, covered: Covered, fields: Mapping[str, str]) -> tuple[str
         field = f"{label}={field}"
         keys = [label] if ("signature-agent", {}) in [(name, dict(having)) for name, having in covered] else []
     else:
-        keys = [str(having["key"]) for name, having in covered if name == "signature-agent" and set(having) == {"key"}]
+        keys = [having["key"] for name, having in covered if name == "signature-agent" and set(having) == {"key"}]
     if not keys:
         raise Refused("it does not cover its member of Signature-Agent, so it says nothing about who sent it")
     key = label if label in keys else keys[0]
@@ -160,15 +182,17 @@ def _agent(label: str, covered: Covered, fields: Mapping[str, str]) -> tuple[str
         raise Refused(f"Signature-Agent has no member {key}") from None
     kind = str(parameters.get("type", "directory"))
     try:
-        url = Url(value) if isinstance(value, str) else None
+        url = Url(value) if isinstance(value, str) and len(value) <= MAX_URL_CHARACTERS else None
     except InvalidURL:
         url = None
     if url is None or not url.startswith("https://"):
-        raise Refused("Signature-Agent is not an https URL")
+        raise Refused(f"Signature-Agent is not an https URL of at most {MAX_URL_CHARACTERS:,} characters")
     if kind == "directory":
         if url.path_and_query != "/":
             raise Refused("Signature-Agent names a page where an origin is expected")
         return f"{url.origin}{WELL_KNOWN}", "directory"
+    if url.path_and_query == WELL_KNOWN:  # or what is no directory there would have a directory's name
+        raise Refused("Signature-Agent names a key directory: only its origin is to be named")
     if kind == "jwks_uri":
         return str(url), "jwks_uri"
     if kind == "cimd":
