@@ -5,6 +5,7 @@ error; without it a failed build leaves a working, interpreted package behind, a
 one for every platform (`py3-none-any`), not of a compiled one.
 """
 
+import itertools
 import json
 import os
 import re
@@ -30,7 +31,7 @@ def flags(name: str) -> list[str]:
     """
     if "-fsanitize" in os.environ.get("CFLAGS", ""):
         return ["-g1", "-O1"]
-    return ["-g0", "-O1" if name.startswith("retrieve.") else "-O3"]
+    return ["-g0", "-Wno-unused-function", "-O1" if name.startswith("retrieve.") else "-O3"]
 
 
 def source(name: str) -> str:
@@ -64,9 +65,16 @@ if COMPILED and not forbidden:
 
 
 class BuildModules(build_ext):
-    """Says once what was not compiled."""
+    """Names each module as its compiling begins, for it takes a while, and says once what was not compiled."""
+
+    def build_extension(self, ext: Extension) -> None:
+        path = self.get_ext_fullpath(ext.name)
+        if self.force or not Path(path).exists() or Path(path).stat().st_mtime < Path(ext.sources[0]).stat().st_mtime:
+            print(f"Compiling {next(self.counted)} of {len(self.extensions)}: {ext.name}", flush=True)
+        super().build_extension(ext)
 
     def run(self) -> None:
+        self.counted = itertools.count(1)
         super().run()
         there = [Path(self.get_ext_fullpath(each.name)).exists() for each in self.extensions]
         if self.extensions and not any(there):
