@@ -222,7 +222,8 @@ $(VENV)/installed: $(BIN)/python $(VENV)/compiler $(BUILD_INPUTS)
 	@$(call install,--quiet 'setuptools>=77' 'Cython>=3.1')
 	@$(BIN)/python setup.py --quiet build_ext --inplace
 	@echo 'Installing comity and what it needs'
-	@$(call install,--no-build-isolation --editable '.[speed]')
+	@unset COMITY_REQUIRE_EXTENSIONS; export COMITY_NO_EXTENSIONS=1; `# compiled they are, and would be anew` \
+		$(call install,--no-build-isolation --editable '.[speed]')
 	@$(BIN)/comity --version
 	@$(BIN)/comity --version | grep -q '(compiled' || \
 		echo 'Modules could not be compiled: they are interpreted, which is slower, until a C compiler is there.'

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import runpy
+import sys
 import tomllib
 from pathlib import Path
 
@@ -31,7 +32,9 @@ def flags(name: str) -> list[str]:
     """
     if "-fsanitize" in os.environ.get("CFLAGS", ""):
         return ["-g1", "-O1"]
-    return ["-g0", "-Wno-unused-function", "-O1" if name.startswith("retrieve.") else "-O3"]
+    # Cython declares PyType_GenericAlloc with the wrong type, for GCC 14 an error.
+    quiet = ["-Wno-unused-function", "-Wno-incompatible-pointer-types"]
+    return ["-g0", *quiet, "-O1" if name.startswith("retrieve.") else "-O3"]
 
 
 def source(name: str) -> str:
@@ -44,6 +47,8 @@ extensions: list[Extension] = []
 if COMPILED and not forbidden:
     from Cython.Build import cythonize
 
+    if "build_ext" in sys.argv:
+        print(f"Translating {len(COMPILED)} modules to C", flush=True)
     extensions = cythonize(
         [
             Extension(
@@ -54,6 +59,7 @@ if COMPILED and not forbidden:
             for name in COMPILED
         ],
         build_dir="build/cython",
+        quiet=True,
         nthreads=os.cpu_count() or 1,
         # Nothing here needs the interpreter's lock: without this, Python 3.14t would turn it on again at import.
         compiler_directives={"language_level": "3", "freethreading_compatible": True},

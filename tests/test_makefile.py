@@ -94,7 +94,9 @@ def test_an_interrupt_ends_the_tests_of_both_forms(venv: Path) -> None:
 
 
 def test_the_package_is_built_again_when_a_compiler_comes(venv: Path) -> None:
-    (venv / "bin" / "python").write_text(f'#!/bin/sh\necho "$@" >>{venv}/called\n')
+    for name in ("python", "uv"):
+        (venv / "bin" / name).write_text(f'#!/bin/sh\necho "{name} $@" >>{venv}/called\n')
+        (venv / "bin" / name).chmod(0o755)
     (venv / "installed").touch()
 
     def make() -> str:
@@ -104,5 +106,7 @@ def test_the_package_is_built_again_when_a_compiler_comes(venv: Path) -> None:
 
     assert make() == "", "what is installed is as it should be"
     (venv / "compiler").write_text("none\n")
-    assert "pip install" in make()
+    called = make()
+    assert "python setup.py --quiet build_ext --inplace" in called
+    assert called.count("uv pip install") == 2, "what compiles, then comity"
     assert make() == ""

@@ -35,7 +35,7 @@ def _fill():
     texts.sort(key=lambda row: row[0][:1])
     for i, (text, directive, whole) in enumerate(texts):
         words = _word(text[:8].ljust(8, b"\0")), _word(b"\xff" * min(len(text), 8) + b"\0" * (8 - min(len(text), 8)))
-        _LABELS[i] = Label(text, len(text), directive, words[0], words[1], _word(text[-8:].rjust(8, b"\0")))
+        _LABELS[i] = Label(text, len(text), directive, words[0], words[1], _word(text[max(len(text) - 8, 0):].rjust(8, b"\0")))
         if _COUNT[text[0]] == 0:
             _FIRST[text[0]] = i
         _COUNT[text[0]] += 1
@@ -211,7 +211,7 @@ cdef int scan_into(unsigned char* text, Py_ssize_t start, Py_ssize_t stop, Readi
             end = _next(value, 0, end)
         while value < end and is_blank(value[0]):
             value += 1
-        while end > value and is_blank(end[-1]):
+        while end > value and is_blank((end - 1)[0]):
             end -= 1
         if into.count == into.room:
             grown = <Entry*>(realloc(into.records, (2 * into.room + 32) * 8))
@@ -245,10 +245,10 @@ cdef int _loosely_labelled(const unsigned char* key, const unsigned char** end, 
     colon = _next(key, 58, stop)
     if colon < stop:
         value[0] = colon + 1
-        while colon > key and is_blank(colon[-1]):
+        while colon > key and is_blank((colon - 1)[0]):
             colon -= 1
     else:  # exactly two words will do
-        while stop > key and is_blank(stop[-1]):
+        while stop > key and is_blank((stop - 1)[0]):
             stop -= 1
         colon = key
         while colon < stop and colon[0] != 32 and colon[0] != 9:
