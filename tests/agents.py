@@ -59,13 +59,14 @@ async def agent(served: Service, **options: Any) -> "AsyncIterator[Client]":
         yield connected
 
 
-def over_a_pipe(*words: str) -> Any:
+def over_a_pipe(*words: str, cwd: Path | None = None) -> Any:
     """The transport to a process of `comity mcp`."""
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
     command = ["-m", "comity", "mcp", "--allow-address", LOOPBACK, "-A", "MyBot/1.0", *words]
-    return stdio_client(StdioServerParameters(command=sys.executable, args=command, env={"COMITY_MIN_INTERVAL": "0"}))
+    variables = {"COMITY_MIN_INTERVAL": "0"}
+    return stdio_client(StdioServerParameters(command=sys.executable, args=command, env=variables, cwd=cwd))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import json
+import os
 import re
 import runpy
 import subprocess
@@ -15,7 +16,7 @@ import commands
 import pytest
 
 from comity import CrawlSettings, InvalidSetting, Policy
-from comity.configuration import PREFIX, every_setting, load, settings_classes
+from comity.configuration import NAMING, PREFIX, every_setting, load, settings_classes
 from comity.crawler.run.checkpoint import settings_in_force
 from comity.fields import WrongType, settings_of, typed, words_of
 from comity.policy.presets import PRESETS
@@ -39,7 +40,7 @@ def test_arguments_win_over_variables_over_the_file_over_the_preset_over_the_def
     (nowhere / "comity.toml").write_text('preset = "google"\nagent = "File/1"\nmin_interval = 2\nmax_pages = 7\n')
     monkeypatch.setenv("COMITY_AGENT", "Variable/1")
     monkeypatch.setenv("COMITY_MIN_INTERVAL", "3")
-    loaded = load(min_interval=4.0)
+    loaded = load(Path("comity.toml"), min_interval=4.0)
     assert loaded.policy.min_interval == 4.0
     assert loaded.policy.agent == "Variable/1"
     assert loaded.crawl.max_pages == 7
@@ -119,26 +120,119 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: st
 def test_a_wrong_file_is_named(nowhere: Path, text: str, message: str) -> None:
     (nowhere / "comity.toml").write_text(text)
     with pytest.raises(InvalidSetting, match=message):
+        load(Path("comity.toml"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "min_interval = 0.5",
+        "mode = 'ignore'",
+        "mode = 'report_only'",
+        "on_unreachable = 'allow'",
+        "honour = []",
+        "allow_addresses = ['0.0.0.0/0']",
+        "allow_hosts = ['intranet.example']",
+        "agent = 'Googlebot'",
+        "dialect = 'google'",
+        "preset = 'google'",
+        "verify_tls = false",
+        "ca_file = 'ca.pem'",
+        "proxy = 'http://proxy.example'",
+        "headers = {'X-A' = 'b'}",
+        "resolve = {'a.example' = '127.0.0.1'}",
+        "auth = {'https://a.example' = ['a', 'b']}",
+        "identity = 'bot'",
+        "cache = '/etc/passwd'",
+        "timeout = 60",
+        "max_retries = 5",
+        "max_body = '50MB'",
+        "concurrency = 64",
+        "scope = 'any'",
+        "traps = false",
+        "follow_nofollow = true",
+        "longest_wait = 'none'",
+        "render = true",
+        "render_browser = './chromium'",
+        "webhook = 'https://a.example/'",
+        "telemetry = true",
+    ],
+)
+def test_a_file_that_nobody_named_allows_nothing(nowhere: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    (nowhere / "comity.toml").write_text(f"max_pages = 7\n{line}\n")
+    name = line.partition(" ")[0]
+    with pytest.raises(InvalidSetting, match=rf"nobody named, sets {name}: .*--config comity.toml, or COMITY_CONFIG="):
         load()
+    assert load(unnamed=False).crawl.max_pages is None
+    for pass_by in ("ca_file", "cache", "preset"):  # what a named one is asked for, and is not there
+        if name == pass_by:
+            return
+    assert load(Path("comity.toml")).settings[name].origin == "comity.toml"
+    monkeypatch.setenv("COMITY_CONFIG", "comity.toml")
+    assert load().settings[name].origin == "comity.toml"
+    assert load().unnamed == ()
 
 
-def test_a_file_that_lies_in_the_current_folder_names_no_program(
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("min_interval = 5", 5),
+        ("delay = 5", 5),
+        ("honour = ['crawl-delay', 'request-rate', 'visit-time']", ("crawl-delay", "request-rate", "visit-time")),
+        ("on_unavailable = 'disallow_401_403'", "disallow_401_403"),
+        ("use = 'full'", "full"),
+        ("allow_addresses = []", ()),
+        ("verify_tls = true", True),
+        ("timeout = '10s'", 10),
+        ("max_pages = 7", 7),
+        ("scope = 'prefix'", "prefix"),
+        ("exclude = ['/private']", ("/private",)),
+        ("link_graph = true", True),
+        ("agent = 'comity/0.1'", "comity/0.1"),
+    ],
+)
+def test_a_file_that_nobody_named_makes_settings_stricter(nowhere: Path, line: str, value: object) -> None:
+    (nowhere / "comity.toml").write_text(f"{line}\n")
+    name = {"delay": "min_interval"}.get(line.partition(" ")[0], line.partition(" ")[0])
+    loaded = load()
+    assert (loaded.settings[name].value, loaded.unnamed) == (value, (name,))
+    told = comity("settings")
+    assert told.returncode == 0
+    assert told.stderr.startswith(f"comity: comity.toml sets {name} = ")
+
+
+def test_what_the_operator_says_wins_over_a_file_that_nobody_named(
     nowhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (nowhere / "comity.toml").write_text("render_browser = './chromium'\n")
-    with pytest.raises(
-        InvalidSetting, match=r"comity.toml: render_browser: .* may not name a program .*--config comity.toml"
-    ):
+    (nowhere / "comity.toml").write_text("mode = 'ignore'\nmin_interval = 5\n")
+    monkeypatch.setenv("COMITY_MODE", "report_only")
+    loaded = load(min_interval=0.1)
+    assert (loaded.policy.mode, loaded.policy.min_interval, loaded.unnamed) == ("report_only", 0.1, ())
+
+
+def test_of_each_setting_it_is_said_what_makes_it_stricter_or_it_is_for_the_operator_alone() -> None:
+    alone = {name for name, each in every_setting().items() if not each.stricter}
+    assert alone == {
+        *("agent", "product_token", "preset", "dialect", "robots_charset", "url_charset", "robots_redirects"),
+        *("cache_life", "max_robots_body", "ca_file", "proxy", "headers", "params", "auth", "licences", "resolve"),
+        *("nameservers", "cache", "cache_pages", "identity", "sign", "follow_nofollow", "render", "render_auto"),
+        *("render_browser", "webhook", "telemetry"),
+    }
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such files elsewhere")
+def test_what_lies_in_the_folder_in_the_place_of_a_file_of_settings_is_not_waited_for(nowhere: Path) -> None:
+    os.mkfifo(nowhere / "comity.toml")
+    with pytest.raises(InvalidSetting, match="cannot be read: it is not a regular file"):
         load()
-    assert load(Path("comity.toml")).crawl.render_browser == "./chromium"
     (nowhere / "comity.toml").unlink()
-    monkeypatch.setenv("COMITY_RENDER_BROWSER", "chrome")
-    assert load().crawl.render_browser == "chrome"
-
-
-def test_every_setting_that_names_a_program_is_known_as_one() -> None:
-    named = {name for name in every_setting() if re.search("browser|program|command|exec|plugin|module", name)}
-    assert named == {name for name, each in every_setting().items() if each.program}
+    (nowhere / "comity.toml").symlink_to("/dev/zero")
+    with pytest.raises(InvalidSetting, match="cannot be read: it is not a regular file"):
+        load()
+    (nowhere / "comity.toml").unlink()
+    (nowhere / "comity.toml").write_text("include = " + "[" * 100_000)
+    with pytest.raises(InvalidSetting, match="nested too deeply"):
+        load()
 
 
 def test_a_file_that_was_asked_for_must_be_there(nowhere: Path) -> None:
@@ -166,7 +260,10 @@ def test_the_command_shows_every_setting_and_where_it_came_from(nowhere: Path) -
     assert told["dialect"] == {"value": "yoink", "origin": "preset yoink", "variable": "COMITY_DIALECT"}
     plain = comity("settings", COMITY_AGNET="Bot/3")
     assert re.search(r"^min_interval +5 +comity\.toml$", plain.stdout, re.MULTILINE)
-    assert plain.stderr == "comity: COMITY_AGNET is not a setting and is ignored; it is called agent\n"
+    assert plain.stderr == (
+        "comity: comity.toml sets min_interval = 5\n"
+        "comity: COMITY_AGNET is not a setting and is ignored; it is called agent\n"
+    )
     assert plain.returncode == 0
 
 
@@ -216,7 +313,8 @@ def test_the_document_has_the_tables_of_the_classes_and_every_preset() -> None:
     assert tools == script["arguments"](tools), "run: python docs/settings_tables.py"
     assert all(f"\n| `{name}`" in text for name in every_setting() if name != "preset")
     assert all(f"`{name}`" in text for name in PRESETS)
-    assert set(re.findall(rf"`({PREFIX}[A-Z_]+)`", text)) <= {PREFIX + name.upper() for name in every_setting()}
+    named = {PREFIX + name.upper() for name in every_setting()} | {NAMING}
+    assert set(re.findall(rf"`({PREFIX}[A-Z_]+)`", text)) <= named
 
 
 def test_help_has_the_words_the_default_and_the_unit_of_a_setting() -> None:
@@ -290,7 +388,7 @@ def test_no_password_is_shown(nowhere: Path) -> None:
         '[headers]\n"X-Api" = "secret"\n[params]\nkey = "secret"\n'
     )
     for form in ((), ("--json",)):
-        shown = comity("settings", *form).stdout
+        shown = comity("settings", "--config", "comity.toml", *form).stdout
         for name in ("example.com", "proxy.test:3128", "X-Api", "key"):
             assert name in shown
         assert "secret" not in shown
@@ -336,7 +434,7 @@ def test_sizes_and_times_are_read_as_people_write_them(
 ) -> None:
     assert load(**{field: text}).settings[field].value == value
     (nowhere / "comity.toml").write_text(f'{field} = "{text}"\n')
-    assert load().settings[field].value == value
+    assert load(Path("comity.toml")).settings[field].value == value
     (nowhere / "comity.toml").unlink()
     monkeypatch.setenv(PREFIX + field.upper(), text)
     loaded = load().settings[field]

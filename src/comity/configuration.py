@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from comity.errors import InvalidSetting
 from comity.fields import SettingField, settings_of, words_of
+from comity.files import open_regular
 from comity.net.client_settings import ClientSettings
 from comity.policy import Policy
 from comity.policy.presets import PRESETS
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
 FILE: Final = "comity.toml"
 PREFIX: Final = "COMITY_"
+NAMING: Final = f"{PREFIX}CONFIG"  # the variable that names a file of settings
 SWITCHES: Final = frozenset(
-    ("COMITY_NO_EXTENSIONS", "COMITY_REQUIRE_EXTENSIONS", "COMITY_REQUIRE_ALL", "COMITY_MODEL_EXAMPLES")
+    ("COMITY_NO_EXTENSIONS", "COMITY_REQUIRE_EXTENSIONS", "COMITY_REQUIRE_ALL", "COMITY_MODEL_EXAMPLES", NAMING)
 )
+MAX_FILE_BYTES: Final = 1024 * 1024  # of a file that nobody named
 
 ALIASES: Final = {"delay": "min_interval"}
 """Other names under which people look for a setting."""
@@ -75,12 +78,14 @@ class Configuration:
     Attributes:
         chosen: the settings that do not come from the defaults, by name, as they were given.
         unknown: COMITY_* variables that are no setting: misspelt, perhaps.
+        unnamed: the settings in force that come from a comity.toml of the current folder that nobody named.
     """
 
     policy: Policy
     client: ClientSettings
     chosen: Mapping[str, Setting]
     unknown: tuple[str, ...]
+    unnamed: tuple[str, ...] = ()
 
     @cached_property
     def crawl(self) -> "CrawlSettings":
@@ -106,29 +111,28 @@ class Configuration:
         return {name: each.value for name, each in self.settings.items() if each.origin == "argument"}
 
 
-def load(file: Path | None = None, **arguments: Any) -> Configuration:
+def load(file: Path | None = None, *, unnamed: bool = True, **arguments: Any) -> Configuration:
     """The settings in force.
 
     Args:
-        file: a TOML file; None for comity.toml in the current folder, if there is one, which names no program to run.
+        file: a TOML file; None for the one that COMITY_CONFIG names, else for comity.toml in the current folder, if
+            there is one: nobody named that, it may be anybody's, and so it may only make settings stricter.
+        unnamed: whether such a comity.toml is read.
         arguments: settings by name, which win over all else; `preset` names a bundle that beats only the defaults.
 
     Raises:
         InvalidSetting: a value is not allowed, a name is no setting, or the file cannot be read; the message names
-            the variable or the file.
+            the variable or the file. Or a comity.toml that nobody named allows more than holds without it.
     """
     variables = {name for name in os.environ if name.startswith(PREFIX)} - SWITCHES
-    path = file if file is not None else Path(FILE)
+    if file is None and os.environ.get(NAMING):
+        file = Path(os.environ[NAMING])
     found: dict[str, Setting] = {}
-    if file is not None or path.exists():
-        found |= _from_file(path)
-    if file is None and (
-        program := next((name for name in found if (field := field_of(name)) and field.program), None)
-    ):
-        raise InvalidSetting(
-            f"{path}: {program}: a comity.toml found in the current folder may not name a program to run",
-            hint=f"set {PREFIX}{program.upper()}, or name the file: --config {path}",
-        )
+    if file is not None:
+        found |= _from_file(file)
+    elif unnamed and os.path.lexists(FILE):
+        found |= _from_file(Path(FILE), named=False)
+    lying = dict(found) if file is None else {}
     if variables:
         found |= _from_environment()
     for name, value in _by_own_names(arguments, "arguments").items():
@@ -141,15 +145,35 @@ def load(file: Path | None = None, **arguments: Any) -> Configuration:
         where = "" if preset.origin == "argument" else f"{preset.origin}: "
         raise InvalidSetting(f"{where}preset: {preset.value!r} is not one of {', '.join(PRESETS)}")
     bundle = {name: Setting(name, value, f"preset {preset.value}") for name, value in PRESETS[preset.value].items()}
+    lying = {name: each for name, each in lying.items() if found[name] is each}
+    _check_stricter(lying, bundle)
     chosen = bundle | found
     unknown: tuple[str, ...] = ()
     if variables:
         known = {PREFIX + name.upper() for name in (*every_setting(), *ALIASES)}
         unknown = tuple(sorted(name for name in variables if name.upper() not in known))
-    made = Configuration(_made(Policy, chosen), _made(ClientSettings, chosen), chosen, unknown)
+    made = Configuration(_made(Policy, chosen), _made(ClientSettings, chosen), chosen, unknown, tuple(lying))
     if not chosen.keys() <= _OF_REQUESTS.keys():
         _ = made.crawl  # says now what is not allowed
     return made
+
+
+def _check_stricter(given: Mapping[str, Setting], bundle: Mapping[str, Setting]) -> None:
+    """See that settings allow nothing that is not allowed without them; else an InvalidSetting."""
+    more = []
+    for name, (_, value, _) in given.items():
+        field = every_setting()[name]
+        try:
+            kept = field.checked(value) if field.stricter else value  # what may not be there is not even looked at
+        except InvalidSetting:
+            continue  # which is said when it is made
+        if field.grants(kept, bundle[name].value if name in bundle else field.default):
+            more.append(name)
+    if more:
+        raise InvalidSetting(
+            f"{FILE} in this folder, which nobody named, sets {', '.join(more)}: it may only make settings stricter",
+            hint=f"if the file is yours, name it: --config {FILE}, or {NAMING}={FILE}",
+        )
 
 
 def words_of_setting(name: str) -> str:
@@ -210,14 +234,22 @@ def _from_environment() -> dict[str, Setting]:
     }
 
 
-def _from_file(path: Path) -> dict[str, Setting]:
+def _from_file(path: Path, *, named: bool = True) -> dict[str, Setting]:
     """TOML knows no null, so `none` is written instead; numbers may have units, a list of one no brackets."""
     import tomllib  # late: where there is no file it is not needed
 
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
+        with path.open("rb") if named else open_regular(path) as file:
+            text = file.read() if named else file.read(MAX_FILE_BYTES + 1)
+        if not named and len(text) > MAX_FILE_BYTES:
+            raise InvalidSetting(f"{path} has more than {MAX_FILE_BYTES:,} bytes")
+        values = tomllib.loads(text.decode("utf-8"))
+    except InvalidSetting:
+        raise
     except OSError as error:
         raise InvalidSetting(f"{path} cannot be read: {error.strerror}") from None
+    except RecursionError:
+        raise InvalidSetting(f"{path} is not TOML that can be read: it is nested too deeply") from None
     except ValueError as error:  # tomllib's, with the line; or of text that is not UTF-8
         raise InvalidSetting(f"{path} is not TOML: {error}") from None
     found = {}

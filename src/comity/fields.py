@@ -147,7 +147,9 @@ class SettingField:
         infinite: whether a number may be infinite.
         unit: `seconds` or `bytes`: text (of a file, a variable, an option) may then say `10m`, `50MB`.
         path: whether it names a file: a path as pathlib has it will do too.
-        program: whether it names a program that is run: a file that was not asked for by name does not.
+        stricter: which value allows less than another: `more` (a larger number, a list with more members), `less`, or
+            all values in their order, the strictest first; `any`: none allows anything. Empty: any change may allow
+            something.
         normal: brings a value that fits to the form it is kept in, or raises InvalidSetting.
         example: of a table, as Python and JSON write it.
     """
@@ -162,9 +164,23 @@ class SettingField:
     infinite: bool = False
     unit: Literal["", "seconds", "bytes"] = ""
     path: bool = False
-    program: bool = False
+    stricter: Literal["", "any", "less", "more"] | tuple[Any, ...] = ""
     normal: Callable[[Any], Any] | None = None
     example: str = ""
+
+    def grants(self, value: Any, instead: Any) -> bool:
+        """Whether a value allows what another one does not, both in the form in which they are kept."""
+        if value == instead or self.stricter == "any":
+            return False
+        if isinstance(self.stricter, tuple):
+            order = self.stricter
+            return value not in order or instead not in order or order.index(value) > order.index(instead)
+        if not self.stricter:
+            return True
+        more, less = (instead, value) if self.stricter == "more" else (value, instead)
+        if isinstance(value, tuple):
+            return not set(more) <= set(less)
+        return bool((math.inf if more is None else more) > (math.inf if less is None else less))  # None: no limit
 
     def checked(self, value: Any) -> Any:
         """The value in the form in which it is kept.
@@ -316,9 +332,9 @@ def seconds(default: float | None, *, least: float | None = None, **asked: Any) 
     return setting(default, unit="seconds", most=MOST_SECONDS, **bounds, **asked)
 
 
-def size(default: int | None, *, least: int = 1) -> Any:
+def size(default: int | None, *, least: int = 1, **asked: Any) -> Any:
     """A number of bytes."""
-    return setting(default, unit="bytes", least=least)
+    return setting(default, unit="bytes", least=least, **asked)
 
 
 @cache

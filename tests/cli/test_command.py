@@ -230,9 +230,9 @@ def test_a_url_where_a_file_belongs_says_so(tmp_path: Path) -> None:
 def test_what_would_be_no_better_later_is_not_to_be_tried_later(tmp_path: Path, site: Site) -> None:
     site.set("/large", "<p>" + "x" * 60_000)
     (tmp_path / "comity.toml").write_text('max_body = 1000\nallow_addresses = ["127.0.0.0/8"]\n')
-    assert comity("fetch", site.url("/large"), cwd=tmp_path).returncode == 1
+    assert comity("fetch", site.url("/large"), "--config", "comity.toml", cwd=tmp_path).returncode == 1
     (tmp_path / "comity.toml").write_text('ca_file = "/nowhere.pem"\nallow_addresses = ["127.0.0.0/8"]\n')
-    answer = comity("fetch", site.url("/"), cwd=tmp_path)
+    answer = comity("fetch", site.url("/"), "--config", "comity.toml", cwd=tmp_path)
     assert answer.returncode == 64
     assert "/nowhere.pem" in complaint(answer)
 

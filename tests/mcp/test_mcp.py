@@ -88,6 +88,19 @@ def test_an_agent_is_served_over_a_pipe_by_both_protocols(site: Site, mode: str,
     run(session())
 
 
+def test_no_file_of_the_folder_that_it_is_started_in_is_read(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /lamp\n")
+    site.set("/lamp", PAGE)
+    (tmp_path / "comity.toml").write_text("mode = 'ignore'\nmax_body = 10\n")
+
+    async def session(*words: str) -> dict[str, Any]:
+        async with client_of(over_a_pipe(*words, cwd=tmp_path)) as client:
+            return await told(client, "fetch", url=site.url("/lamp"))
+
+    assert "robots.txt" in run(session())["error"]["message"]
+    assert "larger than this server takes" in run(session("--config", "comity.toml"))["error"]["message"]
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_an_agent_is_served_over_http_by_both_protocols(site: Site, mode: str) -> None:
     site.set("/lamp", PAGE)

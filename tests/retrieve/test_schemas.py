@@ -171,7 +171,7 @@ def test_records_come_with_the_warnings_limits_and_exit_codes_of_a_page(site: Si
     (tmp_path / "comity.toml").write_text("max_retries = 0\nmin_interval = 0\n")
 
     def fetch(url: str, *words: str) -> CompletedProcess[str]:
-        return comity("fetch", url, "--schema", "s.json", *words, *ALLOW, cwd=tmp_path)
+        return comity("fetch", url, "--schema", "s.json", *words, *ALLOW, "--config", "comity.toml", cwd=tmp_path)
 
     told = fetch(site.url("/lamps"), "-o", "out.jsonl", "--purpose", "train-ai")
     assert (told.returncode, told.stdout) == (0, "")

@@ -89,8 +89,9 @@ def test_the_command_reads_by_it(site: Site, tmp_path: Path) -> None:
     assert comity("check", site.url("/shop/secret"), *changed, *ALLOW).returncode == 0
     assert comity("check", site.url("/shop/secret"), *ALLOW).returncode == 2
     (tmp_path / "comity.toml").write_text('[dialect]\nname = "ours"\nprecedence = "allow_first"\n')
-    assert comity("check", site.url("/shop/secret"), *ALLOW, cwd=tmp_path).returncode == 0
-    shown = json.loads(comity("settings", "--json", cwd=tmp_path).stdout)["dialect"]
+    named = ("--config", "comity.toml")
+    assert comity("check", site.url("/shop/secret"), *ALLOW, *named, cwd=tmp_path).returncode == 0
+    shown = json.loads(comity("settings", "--json", *named, cwd=tmp_path).stdout)["dialect"]
     assert shown["value"] == "rfc9309 precedence=allow_first"
 
 

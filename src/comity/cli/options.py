@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_origin
 
 import click
 
+from comity.cli.terminal import complain
 from comity.errors import InvalidSetting
 from comity.fields import docstring
 
@@ -150,15 +151,16 @@ def as_typed(setting: str, value: Any) -> list[str]:
     return [word for each in (value if isinstance(value, tuple) else (value,)) for word in (option, written(each))]
 
 
-def loaded(config: Path | None, **options: Any) -> "Configuration":
-    """The settings in force. What was not named on the command line is left to environment, file and defaults. An
-    InvalidSetting names the option, variable or file whose value is not allowed."""
-    from comity.configuration import load
+def loaded(config: Path | None, *, unnamed: bool = True, **options: Any) -> "Configuration":
+    """The settings in force. What was not named on the command line is left to environment, file and defaults. What a
+    comity.toml sets that nobody named is printed; without `unnamed` it is not read. An InvalidSetting names the option,
+    variable or file whose value is not allowed."""
+    from comity.configuration import FILE, every_setting, load
 
     said = {name: value for name, value in options.items() if value is not None and value != ()}
     given = {name: () if value == ("none",) else value for name, value in said.items()}
     try:
-        return load(config, **given)
+        configuration = load(config, unnamed=unnamed, **given)
     except InvalidSetting as error:
         name, _, what = error.args[0].partition(": ")
         if name not in given or (option := option_of(name)) is None:
@@ -166,6 +168,12 @@ def loaded(config: Path | None, **options: Any) -> "Configuration":
         named = option if option == f"--{name}" else f"{option} ({name})"
         hint = error.hint or f"try: comity {click.get_current_context().info_name} --help"
         raise InvalidSetting(f"{named}: {what}", hint=hint) from None
+    if configuration.unnamed:
+        values = ((name, configuration.settings[name].value) for name in configuration.unnamed)
+        complain(
+            f"{FILE} sets {', '.join(f'{name} = {every_setting()[name].written(value)}' for name, value in values)}"
+        )
+    return configuration
 
 
 def only_one(_: click.Context, option: click.Parameter, values: tuple[Any, ...]) -> Any:
@@ -200,7 +208,9 @@ class _Path(click.Path):
 
 PATH: Final = _Path()
 FILE: Final = _Path(allow_dash=True)
-CONFIG: Final = option("--config", "FILE", "Settings file.", type=PATH, otherwise="comity.toml, if it is there")
+_config: Final = partial(option, "--config", "FILE", "Settings file.", type=PATH)
+CONFIG: Final = _config(otherwise="COMITY_CONFIG; else what comity.toml makes stricter")
+CONFIG_ALONE: Final = _config(otherwise="COMITY_CONFIG")
 PRESET: Final = option("--preset", "NAME", "A bundle of settings, such as google.", otherwise="rfc9309")
 JSON: Final = option("--json as_json", None, "Print JSON.")
 DIALECT: Final = option_for("dialect")

@@ -68,8 +68,7 @@ class CrawlSettings:
         render: whether the scripts of HTML pages are run, and the resulting document is read and kept (needs
             comity[playwright] and a Chromium).
         render_auto: whether only HTML pages that are nearly empty without their scripts are rendered.
-        render_browser: the Chromium's path; None to look for one. A comity.toml that --config does not name cannot
-            set it.
+        render_browser: the Chromium's path; None to look for one.
         render_seconds: seconds that a page has in the browser, not counting the wait for its resources.
         render_requests: requests for the resources of a page.
         render_pages: pages rendered at the same time.
@@ -78,39 +77,39 @@ class CrawlSettings:
         telemetry: whether requests and pages are sent to OpenTelemetry (needs comity[telemetry]).
     """
 
-    max_pages: int | None = setting(None, least=1)
-    max_depth: int | None = setting(None, least=0)
-    concurrency: int = setting(16, least=1)
-    per_host: int = setting(8, least=1)
-    retries: int = setting(2, least=0)
-    sitemaps: bool = True
-    feeds: bool = True
-    scope: scopes.Breadth = "host"
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    max_bytes: int | None = size(None)
-    max_seconds: float | None = seconds(None)
-    max_pages_per_host: int | None = setting(None, least=1)
-    max_bytes_per_host: int | None = size(None)
-    max_seconds_per_host: float | None = seconds(None)
+    max_pages: int | None = setting(None, least=1, stricter="less")
+    max_depth: int | None = setting(None, least=0, stricter="less")
+    concurrency: int = setting(16, least=1, stricter="less")
+    per_host: int = setting(8, least=1, stricter="less")
+    retries: int = setting(2, least=0, stricter="less")
+    sitemaps: bool = setting(True, stricter="any")
+    feeds: bool = setting(True, stricter="any")
+    scope: scopes.Breadth = setting("host", stricter=("prefix", "host", "domain", "any"))
+    include: tuple[str, ...] = setting((), stricter="any")
+    exclude: tuple[str, ...] = setting((), stricter="any")
+    max_bytes: int | None = size(None, stricter="less")
+    max_seconds: float | None = seconds(None, stricter="less")
+    max_pages_per_host: int | None = setting(None, least=1, stricter="less")
+    max_bytes_per_host: int | None = size(None, stricter="less")
+    max_seconds_per_host: float | None = seconds(None, stricter="less")
     follow_nofollow: bool = False
-    clean_urls: bool = True
-    traps: bool = True
-    max_url_length: int | None = setting(2048, least=16)  # sitemaps.org: "less than 2,048 characters"
-    max_path_segments: int | None = setting(24, least=1)
-    body_memory: int = size(32 * 1024 * 1024, least=1024 * 1024)
-    duplicates: DuplicateSearch = "exact"
-    longest_wait: float | None = seconds(3600.0)
-    trust_lastmod: bool = True
-    link_graph: bool = False
-    record_headers: tuple[str, ...] = setting((), normal=_header_names)
-    only_if: tuple[str, ...] = ()
+    clean_urls: bool = setting(True, stricter="any")
+    traps: bool = setting(True, stricter=(True, False))
+    max_url_length: int | None = setting(2048, least=16, stricter="less")  # sitemaps.org: "less than 2,048 characters"
+    max_path_segments: int | None = setting(24, least=1, stricter="less")
+    body_memory: int = size(32 * 1024 * 1024, least=1024 * 1024, stricter="less")
+    duplicates: DuplicateSearch = setting("exact", stricter="any")
+    longest_wait: float | None = seconds(3600.0, stricter="less")
+    trust_lastmod: bool = setting(True, stricter="any")
+    link_graph: bool = setting(False, stricter="any")
+    record_headers: tuple[str, ...] = setting((), normal=_header_names, stricter="any")
+    only_if: tuple[str, ...] = setting((), stricter="any")
     render: bool = False
     render_auto: bool = False
-    render_browser: str | None = setting(None, path=True, program=True)
-    render_seconds: float = seconds(15.0)
-    render_requests: int = setting(100, least=0)
-    render_pages: int = setting(2, least=1)
+    render_browser: str | None = setting(None, path=True)
+    render_seconds: float = seconds(15.0, stricter="less")
+    render_requests: int = setting(100, least=0, stricter="less")
+    render_pages: int = setting(2, least=1, stricter="less")
     webhook: str | None = None
     telemetry: bool = False
 

@@ -239,21 +239,21 @@ class ClientSettings:
             later requests to that origin) or `never`.
     """
 
-    timeout: float = seconds(30.0)
-    connect_timeout: float | None = seconds(None)
-    read_timeout: float | None = seconds(None)
-    head_timeout: float | None = seconds(None)
-    robots_timeout: float | None = seconds(None)
-    max_wait: float | None = seconds(MAX_WAIT)
-    max_retries: int = setting(2, least=0)
-    jitter: bool = True
-    max_body: int = size(20 * MIB)
-    max_ratio: float = setting(500.0, least=1, infinite=True)
+    timeout: float = seconds(30.0, stricter="less")
+    connect_timeout: float | None = seconds(None, stricter="less")
+    read_timeout: float | None = seconds(None, stricter="less")
+    head_timeout: float | None = seconds(None, stricter="less")
+    robots_timeout: float | None = seconds(None, stricter="less")
+    max_wait: float | None = seconds(MAX_WAIT, stricter="less")
+    max_retries: int = setting(2, least=0, stricter="less")
+    jitter: bool = setting(True, stricter="any")
+    max_body: int = size(20 * MIB, stricter="less")
+    max_ratio: float = setting(500.0, least=1, infinite=True, stricter="less")
     max_robots_body: int = size(MIB, least=500 * 1024)
-    max_redirects: int = setting(10, least=0)
-    content_types: tuple[str, ...] = setting((), normal=_types)
-    connections: int = setting(100, least=1)
-    verify_tls: bool = True
+    max_redirects: int = setting(10, least=0, stricter="less")
+    content_types: tuple[str, ...] = setting((), normal=_types, stricter="any")
+    connections: int = setting(100, least=1, stricter="less")
+    verify_tls: bool = setting(True, stricter=(True, False))
     ca_file: str | None = setting(None, path=True, normal=_certificates)
     proxy: str | None = setting(None, secret=True, normal=_proxy)
     headers: Mapping[str, str] = setting(
@@ -270,7 +270,7 @@ class ClientSettings:
     nameservers: tuple[str, ...] = setting((), normal=_nameservers)
     cache: str | None = setting(None, path=True, normal=_cache)
     cache_pages: bool = False
-    raw: bool = False
+    raw: bool = setting(False, stricter="any")
     identity: str | None = setting(None, path=True, normal=_path)
     sign: Literal["always", "when_asked", "never"] = "always"
 

@@ -138,33 +138,33 @@ class Policy:
     agent: str = "comity/0.1"
     _: KW_ONLY
     product_token: str | None = None
-    mode: Mode = "respect"
+    mode: Mode = setting("respect", stricter=("respect", "report_only", "ignore"))
     dialect: str | Dialect = setting("rfc9309", normal=_dialect)
-    on_unreachable: OnUnreachable = "disallow"
-    on_unavailable: OnUnavailable = "allow"
-    on_unparsable: OnUnparsable = "allow_warn"
+    on_unreachable: OnUnreachable = setting("disallow", stricter=("disallow", "allow"))
+    on_unavailable: OnUnavailable = setting("allow", stricter=("disallow_401_403", "allow"))
+    on_unparsable: OnUnparsable = setting("allow_warn", stricter=("disallow", "allow_warn"))
     cache_life: float | None = seconds(None, least=0, infinite=True)
-    failure_life: float = seconds(300.0, least=0, infinite=True)
-    stale_life: float | None = seconds(30 * DAY, least=0)
-    unreachable_life: float | None = seconds(None, least=0)
+    failure_life: float = seconds(300.0, least=0, infinite=True, stricter="more")
+    stale_life: float | None = seconds(30 * DAY, least=0, stricter="less")
+    unreachable_life: float | None = seconds(None, least=0, stricter="more")
     robots_redirects: int = setting(5, least=0, most=20)
     robots_charset: RobotsCharset = "utf-8"
     url_charset: str = setting("utf-8", normal=_charset)
-    robots_fetch_counts: bool = True
-    min_interval: float = seconds(1.0, least=0)
-    honour: tuple[PaceRecord, ...] = ("crawl-delay", "request-rate", "visit-time")
-    max_crawl_delay: float | None = seconds(None, least=0)
-    pace_by: PaceBy = "host"
-    adaptive: float = setting(0.0, least=0)
-    backoff: float = seconds(1.0, least=0)
-    max_backoff: float = seconds(300.0, least=0)
-    max_retry_after: float = seconds(DAY, least=0)
-    breaker_failures: int = setting(0, least=0, most=1_000_000)
-    breaker_recovery: float = seconds(30.0, least=0)
-    purposes: tuple[Purpose, ...] = setting((), normal=_purposes)
-    use: Use | None = None
-    allow_addresses: tuple[str, ...] = setting((), normal=_networks)
-    allow_hosts: tuple[str, ...] = setting((), normal=_hosts)
+    robots_fetch_counts: bool = setting(True, stricter=(True, False))
+    min_interval: float = seconds(1.0, least=0, stricter="more")
+    honour: tuple[PaceRecord, ...] = setting(("crawl-delay", "request-rate", "visit-time"), stricter="more")
+    max_crawl_delay: float | None = seconds(None, least=0, stricter="less")
+    pace_by: PaceBy = setting("host", stricter=("domain", "host"))
+    adaptive: float = setting(0.0, least=0, stricter="more")
+    backoff: float = seconds(1.0, least=0, stricter="more")
+    max_backoff: float = seconds(300.0, least=0, stricter="more")
+    max_retry_after: float = seconds(DAY, least=0, stricter="more")
+    breaker_failures: int = setting(0, least=0, most=1_000_000, stricter="any")
+    breaker_recovery: float = seconds(30.0, least=0, stricter="more")
+    purposes: tuple[Purpose, ...] = setting((), normal=_purposes, stricter="any")
+    use: Use | None = setting(None, stricter=("full", "reference", "immediate", None))
+    allow_addresses: tuple[str, ...] = setting((), normal=_networks, stricter="less")
+    allow_hosts: tuple[str, ...] = setting((), normal=_hosts, stricter="less")
 
     def __post_init__(self) -> None:
         check(self)

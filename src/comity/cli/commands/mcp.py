@@ -9,7 +9,7 @@ import comity.mcp
 from comity._listening import check_exposure, listen, place_of
 from comity.cli.exits import Exit
 from comity.cli.input_files import token_in
-from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG, PATH, PRESET, TOKEN_FILE, command, loaded, option
+from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG_ALONE, PATH, PRESET, TOKEN_FILE, command, loaded, option
 from comity.cli.terminal import complain
 from comity.errors import InvalidSetting
 from comity.fields import SettingField
@@ -29,7 +29,7 @@ _PAGES = click.IntRange(min=1)
 @option("--crawl-seconds", "TIME", "Longer crawls need a person's consent.", default="10m")
 @AGENT
 @PRESET
-@CONFIG
+@CONFIG_ALONE
 @ALLOW_ADDRESS
 def mcp(
     http: str | None,
@@ -45,7 +45,7 @@ def mcp(
 
     On standard input and output, or over HTTP.
     """
-    configuration = loaded(**options)
+    configuration = loaded(unnamed=False, **options)  # an editor starts it in whatever folder it has open
     longest: float = _CRAWL_SECONDS.checked(_CRAWL_SECONDS.read(crawl_seconds))
     serving.check_installed()
 
