@@ -4,6 +4,8 @@ import asyncio
 import gzip
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ from hypothesis import strategies as st
 from sites import HANGS, Site
 
 from comity import Crawler, Policy, parse, urls
-from comity.crawler.finding import admission, discovery
+from comity.audit.fate import fate_of
+from comity.crawler.finding import admission, discovery, sitemap_names
+from comity.crawler.workers.sharded import ShardedCrawl
 from comity.signals.links import read_page
 from comity.signals.robots_meta import RobotsMeta
 
@@ -339,3 +343,88 @@ def test_a_page_that_fails_gives_its_place_to_one_that_a_sitemap_names(site: Sit
     site.link("/", "/gone/1", "/gone/2")
     crawler = crawl(tmp_path, site.url("/"), max_pages=3)
     assert (crawler.stats.pages, crawler.stats.failed) == (3, 2)
+
+
+def sitemap(*locations: str) -> str:
+    return SITEMAP.format("".join(f"<url><loc>{location}</loc></url>" for location in locations))
+
+
+def index(*locations: str) -> str:
+    listed = "".join(f"<sitemap><loc>{location}</loc></sitemap>" for location in locations)
+    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{listed}</sitemapindex>'
+
+
+@pytest.fixture
+def files() -> Iterator[Site]:
+    with Site("127.0.0.2") as files:
+        yield files
+
+
+@pytest.mark.parametrize("scope", ["host", "prefix", "any"])
+def test_a_sitemap_on_another_host_speaks_for_the_host_whose_robots_txt_names_it(
+    site: Site, files: Site, tmp_path: Path, scope: str
+) -> None:
+    """sitemaps.org, "Sitemaps & Cross Submits"."""
+    with Site("127.0.0.3") as third:
+        site.set("/robots.txt", f"Sitemap: {files.url('/s/x.xml')}\nUser-agent: *\nDisallow: /no\n")
+        files.set("/robots.txt", f"Sitemap: {files.url('/own.xml')}\n")
+        named = (site.url("/p1"), site.url("/no"), third.url("/q"))
+        files.set("/s/x.xml", sitemap(*named), content_type="application/xml")
+        for each, path in ((site, "/"), (site, "/p1"), (third, "/q")):
+            each.link(path)
+        crawl(tmp_path, site.url("/"), scope=scope)
+        assert {record["url"] for record in records(tmp_path, "pages")} == {site.url("/"), site.url("/p1")}
+        assert [record["url"] for record in records(tmp_path, "refusals")] == [site.url("/no")]
+        assert third.paths() == [], "nobody of that host named the sitemap"
+        assert ("/own.xml" in files.paths()) is (scope == "any"), "what lies outside of the scope has no say in it"
+    told = fate_of(tmp_path, site.url("/p1"))
+    assert (told.fate, told.found_on) == ("kept", files.url("/s/x.xml"))
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_an_index_and_a_redirect_lead_to_sitemaps_for_the_host_that_named_them(
+    site: Site, files: Site, tmp_path: Path, shards: int
+) -> None:
+    with Site("127.0.0.3") as third:
+        site.set("/robots.txt", f"Sitemap: {files.url('/index.xml')}\nSitemap: /moved.xml\nSitemap: /own.xml\n")
+        site.set("/moved.xml", status=302, headers={"Location": third.url("/here.xml")})
+        site.set("/own.xml", index(third.url("/own.xml")))
+        files.set("/index.xml", index(files.url("/1.xml"), third.url("/2.xml")))
+        files.set("/1.xml", sitemap(site.url("/1")))
+        third.set("/here.xml", sitemap(site.url("/here")))
+        third.set("/own.xml", sitemap(site.url("/own")))
+        third.set("/2.xml", sitemap(site.url("/2")))
+        for path in ("/", "/1", "/2", "/here", "/own"):
+            site.link(path)
+        if shards > 1:
+            asyncio.run(ShardedCrawl([site.url("/")], tmp_path, shards=shards, workers=1, policy=QUICK).run())
+        else:
+            crawl(tmp_path, site.url("/"))
+        assert {path for path in site.paths() if ".xml" not in path} == {"/robots.txt", "/", "/1", "/here", "/own"}
+        assert "/2.xml" not in third.paths(), "a stranger's index may not send the crawl to strangers"
+
+
+def test_a_robots_txt_has_sitemaps_on_few_hosts_outside_of_the_scope(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sitemap_names, "MAX_HOSTS_ELSEWHERE", 2)
+    with ExitStack() as stack:
+        others = [stack.enter_context(Site(f"127.0.0.{number}")) for number in (2, 3, 4)]
+        named = [other.url(f"/{number}.xml") for other in others for number in (1, 2)]
+        site.set("/robots.txt", "".join(f"Sitemap: {url}\n" for url in named))
+        site.link("/")
+        crawl(tmp_path, site.url("/"))
+        assert [len(other.paths()) for other in others] == [3, 3, 0]
+
+
+def test_a_sitemap_elsewhere_waits_in_the_queue_as_long_as_its_host_is_in_scope(
+    site: Site, files: Site, tmp_path: Path
+) -> None:
+    site.set("/robots.txt", f"Sitemap: {files.url('/x.xml')}\n")
+    files.set("/x.xml", sitemap(site.url("/p1")))
+    site.link("/")
+    site.link("/p1")
+    crawl(tmp_path, site.url("/"), max_pages=1)
+    assert "/x.xml" not in files.paths()
+    crawl(tmp_path, max_pages=None, exclude=("/nothing",))
+    assert paths(tmp_path, site) == {"/", "/p1"}

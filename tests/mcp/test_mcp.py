@@ -373,6 +373,21 @@ def test_map_lists_what_sitemaps_and_links_name_in_scope_page_by_page(site: Site
     assert "/a" not in site.paths()
 
 
+def test_map_reads_a_sitemap_on_another_host_that_robots_txt_names(site: Site) -> None:
+    with Site("127.0.0.2") as files:
+        site.set("/robots.txt", f"Sitemap: {files.url('/index.xml')}\n")
+        site.link("/")
+        files.set("/index.xml", f"<sitemapindex><sitemap><loc>{files.url('/1.xml')}</loc></sitemap></sitemapindex>")
+        files.set("/1.xml", f"<urlset><url><loc>{site.url('/p1')}</loc></url></urlset>")
+
+        async def session() -> None:
+            async with agent(service(allow_addresses=("127.0.0.0/8",))) as client:
+                found = await told(client, "map", url=site.url("/"))
+                assert [each["url"] for each in found["from_site"]["urls"]] == [site.url("/p1")]
+
+        run(session())
+
+
 def test_usage_names_the_source_of_each_statement(site: Site) -> None:
     site.set("/robots.txt", "User-agent: *\nContent-Usage: train-ai=n\nDisallow:\n")
     site.set(

@@ -154,6 +154,7 @@ class Message:
         pace: what its host shares its pace by, where that had to be looked up and was.
         unplaced: whether the receiver has yet to find out to which shard the URL belongs, which may be the sender's.
         about: what else is asked or answered about the URL, as JSON can hold it.
+        named_by: of a sitemap, the origins whose robots.txt leads to it.
     """
 
     url: str
@@ -166,6 +167,7 @@ class Message:
     pace: str | None = None
     unplaced: bool = False
     about: dict[str, Any] | None = None
+    named_by: tuple[str, ...] = ()
 
     @property
     def settles(self) -> bool:

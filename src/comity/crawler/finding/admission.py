@@ -2,7 +2,8 @@
 allows it. It asks what is known already and sends no request: where robots.txt was not read yet, the URL waits for
 that."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeVar
 
@@ -10,6 +11,7 @@ from comity import urls
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.finding.recently_seen import RecentlySeen
 from comity.crawler.finding.scope import Scope
+from comity.crawler.finding.sitemap_names import SitemapNames
 from comity.crawler.finding.traps import Traps, redirect_trap
 from comity.crawler.output import records
 from comity.crawler.run.book import Book
@@ -78,6 +80,7 @@ class URLFilter:
         self._traps = Traps(settings, today=datetime.fromtimestamp(given.clock.wall(), UTC).date(), facts=facts)
         self._canonicalizers: dict[str, Canonicalizer] = {}  # by origin, where robots.txt has a word in it
         self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them
+        self.sitemap_names = SitemapNames(facts)
 
     def leave_out(self, found: Iterable[str], why: Literal["outside", "nofollow"]) -> None:
         """Count links that are not followed: their page is too deep, or asks not to. Another may still lead there.
@@ -130,22 +133,29 @@ class URLFilter:
         hops: int = 0,
         given: bool = False,
         found_on: str | None = None,
+        named_by: Sequence[str] = (),
     ) -> None:
-        """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it."""
-        if self._recent.meet(url) and not given:  # a link may have named it before, and have been cleaned
+        """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it.
+        `named_by`: of a sitemap, the origins whose robots.txt leads to it."""
+        is_known = self._recent.meet(url) and not given  # a link may have named it before, and have been cleaned
+        if is_known and not (named_by and self.sitemap_names.add(self.clean(url), named_by)):
             return
         if not given:
             clean = self.clean(url)
-            if clean is not url and self._recent.meet(clean):
+            if clean is not url and self._recent.meet(clean) and not named_by:
                 return
             url = clean
-            if not self._scope.covers(url, depth=depth, lists=kind is EntryKind.SITEMAP):
+            self.sitemap_names.add(url, named_by)
+            if not self._scope.covers(url, depth=depth, lists=kind is EntryKind.SITEMAP) and not (
+                named_by and self.sitemap_names.admit(url, self._scope)
+            ):
                 self._book.count("outside", 1)
                 return
         host = urls.host(url)
         if (place := self._place) is not None and (shard := place.elsewhere(host)) is not None:
             pace, unplaced = place.settled.get(host), not place.is_settled(host)
-            self._book.message(shard, Message(url, depth, kind, hops, found_on, given, pace=pace, unplaced=unplaced))
+            message = Message(url, depth, kind, hops, found_on, given, pace=pace, unplaced=unplaced)
+            self._book.message(shard, replace(message, named_by=tuple(named_by)) if named_by else message)
             return
         trap = redirect_trap(url, hops)
         if trap is None and self._settings.traps and not given:  # what is given by hand is taken as it is
@@ -203,6 +213,7 @@ class URLFilter:
                 hops=message.hops,
                 given=message.given,
                 found_on=message.found_on,
+                named_by=message.named_by,
             )
 
     def moved(self, origin: str, target: str) -> None:
@@ -211,6 +222,10 @@ class URLFilter:
             for shard in self._place.others:
                 self._book.message(shard, Message(target, found_on=origin, widens=True))
 
+    def reaches(self, origin: str) -> bool:
+        """Whether an origin has URLs in scope."""
+        return self._scope.reaches(f"{origin}/")
+
     def sitemaps_of(self, origin: str) -> tuple[str, ...]:
         """The sitemaps that an origin's robots.txt names."""
         return self._sitemaps.get(origin, ())
@@ -218,6 +233,11 @@ class URLFilter:
     def names(self, url: str) -> bool:
         """Whether the robots.txt of a URL's site names it as a sitemap."""
         return bool(self._sitemaps) and url in self.sitemaps_of(urls.origin(url))
+
+    def naming(self, url: str) -> tuple[str, ...]:
+        """The origins that a sitemap may list URLs of, its own first, where a robots.txt of theirs leads to it."""
+        origins = self.sitemap_names.of(url)
+        return origins if len(origins) > 1 or self.names(url) else ()
 
     def is_guess(self, url: str) -> bool:
         """Whether a sitemap's URL is a place that nobody named."""

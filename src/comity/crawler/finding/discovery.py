@@ -3,7 +3,7 @@ settled; what of it enters the queue is the URL filter's to say. Long work on th
 that no site can hold up the others with much of it."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from time import perf_counter
@@ -59,10 +59,12 @@ def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
     return reader.kind in ("urlset", "sitemapindex") or (feeds and reader.kind in ("rss", "atom"))
 
 
-def in_sitemap(body: bytes, url: str, *, dates: bool = False) -> Iterator[tuple[str, EntryKind, float | None]]:
+def in_sitemap(
+    body: bytes, url: str, *, dates: bool = False, origins: Iterable[str] = ()
+) -> Iterator[tuple[str, EntryKind, float | None]]:
     """What a sitemap or a feed names, other sitemaps and the pages it may speak of; see `latest_change`. `dates`:
-    whether it matters when pages changed; a feed says only when they came out."""
-    host = urls.host(url)
+    whether it matters when pages changed; a feed says only when they came out. `origins`: see `SitemapNames.of`."""
+    hosts = {urls.host(url), *map(urls.host, origins)}
     reader = sitemaps.SitemapReader(url)
     for item in reader.read(body):
         target = urls.join(url, item.loc)
@@ -70,7 +72,7 @@ def in_sitemap(body: bytes, url: str, *, dates: bool = False) -> Iterator[tuple[
             continue
         if isinstance(item, sitemaps.SitemapRef):
             yield target, EntryKind.SITEMAP, None
-        elif sitemaps.in_scope(target, url, named_by=host):
+        elif urls.host(target) in hosts:
             yield target, EntryKind.PAGE, latest_change(item) if dates and reader.kind == "urlset" else None
 
 
@@ -164,7 +166,13 @@ class Discovery:
             self._filter.moved(entry.url, target)
         exactly = given or self._filter.clean(target) == entry.url  # the site insists on its session
         self._filter.discover(
-            target, depth=entry.depth, kind=entry.kind, hops=entry.hops + 1, given=exactly, found_on=entry.url
+            target,
+            depth=entry.depth,
+            kind=entry.kind,
+            hops=entry.hops + 1,
+            given=exactly,
+            found_on=entry.url,
+            named_by=self._filter.naming(entry.url) if entry.kind is EntryKind.SITEMAP else (),
         )
 
     async def _sitemaps_of(self, url: str) -> None:
@@ -172,10 +180,13 @@ class Discovery:
         if not self._settings.sitemaps or self._settings.max_depth == 0:
             return
         origin, stretch = urls.origin(url), Stretch(self._line)
+        if not self._filter.reaches(origin):  # a sitemap of others lies there
+            return
         if not (named := self._filter.sitemaps_of(origin)):
             self._filter.guess_sitemap(url)
         for sitemap in named:
-            self._filter.discover(sitemap, depth=1, kind=EntryKind.SITEMAP, found_on=f"{origin}/robots.txt")
+            robots_txt = f"{origin}/robots.txt"
+            self._filter.discover(sitemap, depth=1, kind=EntryKind.SITEMAP, found_on=robots_txt, named_by=(origin,))
             await self._pause(stretch)
 
     async def _sitemap(self, outcome: SitemapRead) -> Outcome:
@@ -185,9 +196,14 @@ class Discovery:
         entry, stretch = outcome.entry, Stretch(self._line)
         stated = []
         empty = True
-        for url, kind, changed in in_sitemap(outcome.answer.body, entry.url, dates=self._dates):
+        origins = self._filter.sitemap_names.of(entry.url)
+        host, naming = urls.host(entry.url), self._filter.naming(entry.url)
+        for url, kind, changed in in_sitemap(outcome.answer.body, entry.url, dates=self._dates, origins=origins):
+            named_by = naming if kind is EntryKind.SITEMAP else ()
+            if urls.host(url) != host:  # what lies on a third host, only the site of the index itself may name
+                named_by = named_by[:1]
             hops = entry.hops + 1 if kind is EntryKind.SITEMAP else 0
-            self._filter.discover(url, depth=entry.depth, kind=kind, hops=hops, found_on=entry.url)
+            self._filter.discover(url, depth=entry.depth, kind=kind, hops=hops, found_on=entry.url, named_by=named_by)
             empty = False
             if changed is not None:
                 stated.append((changed, self._filter.clean(url)))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.finding.sitemap_names import leads_into, naming
 from comity.crawler.progress.stats import UNREACHABLE
 from comity.crawler.sharding.shards import CrawlManifest, manifest_of, run_in
 from comity.errors import InvalidSetting
@@ -188,7 +189,9 @@ def judge_again(frontier: DurableFrontier, settings: CrawlSettings, policy: Poli
     def inside(url: str, depth: int, kind: EntryKind) -> bool:
         assert covers is not None
         lists = kind is EntryKind.SITEMAP  # what was given is crawled whatever the patterns say
-        return (depth == 0 and not lists) or covers.covers(url, depth=depth, lists=lists)
+        if (depth == 0 and not lists) or covers.covers(url, depth=depth, lists=lists):
+            return True
+        return lists and leads_into(covers, naming(load_state, url))
 
     def save(by_policy: Judged, by_scope: Judged) -> dict[str, Any]:
         state: dict[str, Any] = {SETTINGS: kept, POLICY: policy_to_dict(policy)}

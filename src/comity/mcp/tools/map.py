@@ -126,13 +126,16 @@ class _Map:
         waiting = [target for each in named if (target := urls.join(origin + "/", each)) is not None]
         waiting = list(dict.fromkeys(waiting or [origin + _WELL_KNOWN]))
         asked = 0
+        elsewhere = set(waiting)  # what robots.txt names may lie on another host (sitemaps.org, Cross Submits)
         while waiting:
             sitemap = waiting.pop(0)
             if asked >= FILES:
                 self.whole = False
                 return
             asked += 1
-            waiting = list(dict.fromkeys([*waiting, *await self._sitemap(sitemap)]))
+            listed = await self._sitemap(sitemap, anywhere=sitemap in elsewhere)
+            elsewhere.update(each for each in listed if urls.host(each) == urls.host(sitemap))
+            waiting = list(dict.fromkeys([*waiting, *listed]))
 
     async def _links(self) -> None:
         response = await self._answer(self.url, "page")
@@ -148,9 +151,9 @@ class _Map:
             if not link.nofollow:
                 self._add(link.url, "link", None)
 
-    async def _sitemap(self, url: str) -> list[str]:
-        """Add what a sitemap lists; gives the sitemaps that it names."""
-        if not self._scope.reaches(url):
+    async def _sitemap(self, url: str, *, anywhere: bool) -> list[str]:
+        """Add what a sitemap lists; gives the sitemaps that it names. `anywhere`: also outside of the scope."""
+        if not anywhere and not self._scope.reaches(url):
             self.sources.append({"source": "sitemap", "status": None, "problem": "out of scope", "url": short(url)})
             return []
         response = await self._answer(url, "sitemap")
