@@ -19,6 +19,7 @@ import comity as package
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy
 from comity.audit.prove import prove
 from comity.crawler.places import orders
+from comity.crawler.run.commits import Commits
 from comity.crawler.run.waits import WaitJournalFile, Waits
 from comity.net import ClientSettings, Session
 
@@ -443,3 +444,29 @@ def test_a_program_that_fails_when_the_crawl_begins_ends_it_and_nothing_of_it_st
 
     asyncio.run(use())
     assert site.paths() == []
+
+
+def test_a_crawl_that_was_killed_before_its_first_commit_keeps_its_scope(site: Site, tmp_path: Path) -> None:
+    two_areas(site)
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Commits, "commit", killed)
+        with pytest.raises(KeyboardInterrupt):
+            crawl(tmp_path, site.url("/"))
+    assert site.seen == []
+    crawl(tmp_path)
+    assert len(paths(tmp_path, site)) == 10
+    assert prove(tmp_path).findings == []
+
+
+def test_a_scope_that_becomes_another_lies_around_all_seeds(site: Site, tmp_path: Path) -> None:
+    for area in ("a", "b"):
+        site.link(f"/{area}/", f"/{area}/1", "/c/")
+        site.link(f"/{area}/1", f"/{area}/2")
+        site.link(f"/{area}/2")
+    crawl(tmp_path, site.url("/a/"), site.url("/b/"), scope="host", max_pages=2)
+    crawl(tmp_path, scope="prefix", max_pages=None)
+    assert paths(tmp_path, site) == sorted(f"/{area}/{page}" for area in ("a", "b") for page in ("", "1", "2"))

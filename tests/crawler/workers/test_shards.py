@@ -34,7 +34,7 @@ from comity.crawler.sharding.shards import CrawlManifest, is_running, manifest_o
 from comity.crawler.workers.jobs import Job, is_same, name_of_process, on_machine
 from comity.crawler.workers.shard import Shard
 from comity.crawler.workers.sharded import ShardedCrawl
-from comity.crawler.workers.worker_process import files_of
+from comity.crawler.workers.worker_process import WorkerProcess, files_of
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.messages import AT_ONCE, Parcel, parcels_of
 from comity.frontier.sqlite.store import Frontier, Neighbours, pending
@@ -127,6 +127,52 @@ def shard_of_crawl(
     """One shard as a worker of a crawl in a folder makes it."""
     job = Job(folder, "worker", manifest, QUICK, CrawlSettings(**settings), ClientSettings(), orders=orders)
     return Shard(job, place, 1, FolderStorage(folder / f"shard-{place.number:03}", Orders(folder, orders)))
+
+
+def test_each_seed_stands_once_in_the_ledgers_of_all_shards_and_runs(sites: list[Site], tmp_path: Path) -> None:
+    folder, seeds = tmp_path / "crawl", [site.url(f"/seed/{number}") for site in sites for number in range(3)]
+
+    def run(most: int | None, seeds: list[str]) -> ShardedCrawl:
+        settings = {"max_pages": most, "sitemaps": False}
+        crawl = ShardedCrawl(seeds, folder, shards=4, workers=2, policy=QUICK, settings=settings)
+        asyncio.run(crawl.run())
+        return crawl
+
+    for site in sites:
+        for number in range(4):
+            site.link(f"/seed/{number}", "/0")
+    run(5, seeds)
+    run(9, [])
+    run(None, [more := sites[0].url("/seed/3")])
+    lines = [line for part in parts_of(folder) for line in (part / "ledger.jsonl").read_text("utf-8").splitlines()]
+    stated = [seed for line in lines if (record := json.loads(line))["kind"] == "run" for seed in record["seeds"]]
+    assert sorted(stated) == sorted([*seeds, more])
+    for number, part in enumerate(parts_of(folder)):  # and a shard takes over no more than its own
+        with Frontier(part / "frontier.sqlite") as frontier:
+            assert sorted(frontier.load_state("seeds")) == sorted(ShardPlace(number, 4).own([*seeds, more]))
+            assert len(frontier.load_state("scope")["given"]) == HOSTS
+    assert output(folder)["pages"].keys() >= {
+        *seeds,
+        more,
+        *(site.url(f"/{n}") for site in sites for n in range(PAGES)),
+    }
+    assert prove(folder).findings == []
+
+
+def test_a_worker_that_takes_over_a_shard_may_be_silent_for_longer() -> None:
+    killed = []
+
+    class Silent:
+        pid, is_child, is_placed, returncode = 1, True, True, None
+        kill = staticmethod(lambda: killed.append(True))
+
+    worker = WorkerProcess(0, lambda job: None, lambda *_: None, lambda: None)  # type: ignore[arg-type, return-value]
+    worker.process, worker.begun = Silent(), True  # type: ignore[assignment]
+    for _ in range(5):
+        worker.watch(1.0, 2.0, takes_over=True)
+    assert not killed
+    worker.watch(1.0, 2.0)
+    assert killed
 
 
 def test_a_worker_of_an_earlier_run_takes_no_shard(sites: list[Site], tmp_path: Path) -> None:
@@ -613,6 +659,35 @@ def test_hosts_keep_their_interval_where_the_clock_of_one_worker_is_ahead(sites:
     assert output(folder) == wanted
     assert min(min(site.intervals()) for site in sites) >= interval
     assert prove(folder).findings == []
+
+
+HANGING = """
+import sys, time
+from pathlib import Path
+from comity.crawler.workers.pipe import Pipe
+Path(sys.argv[1]).open("a").write("x")
+pipe = Pipe()
+pipe.job()
+pipe.send("begun")
+time.sleep(1000)
+"""
+
+
+def test_a_worker_that_hangs_is_not_started_again_where_the_crawl_is_to_stop(site: Site, tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+
+    async def run() -> None:
+        command = sys.executable, "-c", HANGING, str(starts)
+        crawl = ShardedCrawl([site.url("/")], tmp_path / "crawl", workers=1, command=command, stalled=0.5)
+        running = asyncio.ensure_future(crawl.run())
+        while not (crawl.processes and crawl.processes[0].begun):
+            await asyncio.sleep(0.01)
+        crawl.stop()
+        await running
+        assert crawl.stopped
+
+    asyncio.run(run())
+    assert starts.read_text() == "x"
 
 
 def test_a_host_belongs_to_one_shard_for_good() -> None:

@@ -265,7 +265,7 @@ def _run(figures: Figures, record: dict[str, Any]) -> None:
     figures.runs += 1
     figures.version, figures.agent = str(record["version"]), str(record["agent"])
     figures.modes.add(str(record["policy"]["mode"]))
-    figures.seeds = [str(seed) for seed in record["seeds"][:50]]
+    figures.seeds = list(dict.fromkeys((*figures.seeds, *map(str, record["seeds"][:50]))))[:50]
     figures.state = CUT_OFF
     _passed(figures, record["at"])
 

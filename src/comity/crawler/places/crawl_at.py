@@ -271,7 +271,7 @@ class CrawlInStore(_Crawl):
 
     def _given(self) -> tuple[list[Order], float]:
         with closing(self._store):
-            return [order for _, order in self._store.orders()], self._store.crawl().at - time.time()
+            return [order for _, order in self._store.orders()], self._store.time() - time.time()
 
     def standing(self) -> list[ShardStatus]:
         """How its shards stand: by what their holders said last."""

@@ -43,7 +43,8 @@ from comity.net.robots_fetch import RobotsAnswer
 from comity.net.session import Hooks
 from comity.policy import OriginPolicy, RobotsResult
 
-PLACE: Final = "place"  # the fact that says which shard of a crawl this is
+PLACE: Final = "place"  # the fact that says which shard of a crawl this is, and how many URLs that was given so far
+STATED: Final = "seeds stated"  # the fact that says how many of the seeds the ledger has
 AT_ONCE: Final = 64  # pages visited before that are taken up before others have their turn
 IDLE_REST: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
 
@@ -86,17 +87,18 @@ class Run:
         if given.shard is None and self.facts.get(PLACE) is not None:
             raise StorageError(f"{given.folder} holds one shard of a crawl", hint="name the folder above it")
         self.refresh = refresh_of(frontier, settings, given.folder, begin=given.begins_refresh)
-        run, new = self._begun_with()
+        run, around = self._begun_with()
         self.client = Session(
             given.policy, given.client_settings, clock=clock, pace_with=given.pace_with, hooks=self._hooks()
         )
         self.waits = Waits(opened.journal, self.client, clock, self.facts.get, keeps_clock=given.storage.keeps_clock)
         collector.began(frontier, self.client.driver.pause)
-        opened.ledger.begin(given.policy, self.seeds, opened.sink.name, run)
+        opened.ledger.begin(given.policy, self.seeds[self.facts.get(STATED, 0) :], opened.sink.name, run)
+        self.facts.put(STATED, len(self.seeds))
         memory = Memory(settings.body_memory, given.requests, control.wake)
         self.quota = Quota(settings.budget, settings.host_budget, self.facts.get, control)
         self.book = Book(given, opened, collector, memory, self.quota, self.facts, self.refresh)
-        self.filter = URLFilter(given, new, self.book, self.facts, self._origin_policy_at_once)
+        self.filter = URLFilter(given, around, self.book, self.facts, self._origin_policy_at_once)
         known = frontier.load_states(UNREACHABLE)
         self._unreachable = UnreachableHosts(self.book, clock, given.policy.failure_life, self.facts, known)
         reader = Reader(given, opened.reader, opened.sink.read_ahead)
@@ -128,8 +130,6 @@ class Run:
     async def work(self) -> End:
         """Crawl until nothing is left, a limit is reached or `control` says so."""
         scheduler, commits, clock, limit, put_off = self.scheduler, self.commits, self._given.clock, None, None
-        for seed in self.seeds if self._given.shard is None else self._given.shard.own(self.seeds):
-            self.filter.discover(seed, depth=0, given=True)
         try:
             await self._begin()
             while True:
@@ -219,26 +219,35 @@ class Run:
 
     def _begun_with(self) -> tuple[RunNumber, list[str]]:
         """Take up what earlier runs were given and judge anew what they found; gives the run that begins, and the URLs
-        given that no run before was given."""
+        that its scope is to lie around beside what it lay around before."""
         given, facts, remember = self._given, self.facts, self.frontier.save_state
         begun: list[str] = facts.get(SEEDS, [])
-        new = [seed for seed in given.seeds if seed not in begun]
-        self.seeds = [*begun, *new]
+        known, around = set(begun), given.seeds
+        if given.shard is not None and (place := facts.get(PLACE)) is not None:
+            around = around[[*place, len(begun)][2] :]  # they only grow in number; earlier versions kept all of them
+        own = around if given.shard is None else given.shard.own(around)
+        self.seeds = [*begun, *(seed for seed in own if seed not in known)]
+        scope = facts.get("scope")
+        if scope is None or scope["by"] != given.settings.scope:  # it remembers one for each place
+            around = self.seeds if given.shard is None else given.seeds
+        elif given.shard is None:
+            around = self.seeds[len(begun) :]
         given.plugins.go_on(facts.get("plugins", {}))
-        if not self.seeds and given.plugins.source is None:
+        if not self.seeds and given.shard is None and given.plugins.source is None:
             raise StorageError(
                 f"{given.folder} holds a crawl that cannot be resumed without its source plug-in", hint="give it again"
             )
         run = run_of(facts.get(RUN), None if given.shard is None else given.shard.run, given.folder)
         remember(RUN, [run.crawl, run.number])
-        judge_again(self.frontier, given.settings, given.policy, new)
-        remember(SEEDS, self.seeds)
+        judge_again(self.frontier, given.settings, given.policy, around)
+        if len(self.seeds) > len(begun) or facts.get(SEEDS) is None:
+            remember(SEEDS, self.seeds)
         remember("plugins", given.plugins.names)
         facts.put(ENDED, None)
         if given.shard is not None:
             given.shard.settled.began(facts.get)
-            facts.put(PLACE, [given.shard.number, given.shard.count])
-        return run, new
+            facts.put(PLACE, [given.shard.number, given.shard.count, len(given.seeds)])
+        return run, around
 
     def _mailbox(self, place: ShardPlace) -> Mailbox:
         client, ledger, questions = self.client, self.opened.ledger, self.frontier.load_states(QUESTION)
@@ -309,7 +318,14 @@ class Run:
             self.control.fail(error)
 
     async def _begin(self) -> None:
-        """Once the seeds are kept: follow orders, take up what comes from elsewhere, give hosts their turn."""
+        """Once the seeds are kept, those too that the last run did not come to: follow orders, take up what comes from
+        elsewhere, give hosts their turn."""
+        for number, seed in enumerate(self.seeds if self._given.shard is None else self._given.shard.own(self.seeds)):
+            if number % AT_ONCE == 0:  # many take long, and others go on meanwhile
+                await asyncio.sleep(0)
+                if self.control.is_over:
+                    break
+            self.filter.discover(seed, depth=0, given=True)
         await self.commits.commit()
         self._following.append(asyncio.ensure_future(self._follow_orders()))
         if self._given.plugins.source is not None or self.refresh is not None:

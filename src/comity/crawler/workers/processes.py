@@ -180,16 +180,16 @@ class Processes:
         last = time.monotonic()
         looked = 0.0
         while True:
-            now = time.monotonic()
+            now, stopping = time.monotonic(), self._stop.is_set()
             for worker in self.workers:
                 if not worker.is_dead:
-                    worker.watch(min(now - last, 1.0), self._stalled)
+                    takes_over = not stopping and self._takes_over(worker)
+                    worker.watch(min(now - last, 1.0), self._stalled, takes_over=takes_over)
                 elif not worker.ended and self._error is None:
-                    await self._died(worker)
+                    await self._died(worker, again=not stopping)
             last = now
             if all(worker.is_dead and (worker.ended or self._error is not None) for worker in self.workers):
                 return
-            stopping = self._stop.is_set()
             if (stopping or self._error is not None) and not told_stop:
                 told_stop = True
                 self._tell_begun(("stop",))
@@ -207,8 +207,13 @@ class Processes:
                 async with asyncio.timeout(0.25):
                     await self._wake.wait()
 
-    async def _died(self, worker: WorkerProcess) -> None:
-        """A worker is dead: whoever has its shards next goes on as after a crash."""
+    def _takes_over(self, worker: WorkerProcess) -> bool:
+        """Whether a worker has a shard that has not begun."""
+        now = self.coordination.now
+        return any(now[number].state == "starting" for number in self.coordination.shards_of(worker))
+
+    async def _died(self, worker: WorkerProcess, *, again: bool) -> None:
+        """A worker is dead: whoever has its shards next goes on as after a crash. `again`: it is started again."""
         assert worker.process is not None
         now = self.coordination.now
         worker.died({number: now[number].kept for number in self.coordination.shards_of(worker)})
@@ -223,7 +228,10 @@ class Processes:
         self._pictures.pop(worker.number, None)
         self._notices.died(worker.number)
         self.coordination.died(worker)
-        await self._start(worker)
+        if again:
+            await self._start(worker)
+        else:
+            worker.ended = True
 
     async def _start(self, worker: WorkerProcess) -> None:
         kept = {now.number: now.kept for now in self.coordination.now.values()}

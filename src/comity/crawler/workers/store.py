@@ -41,7 +41,6 @@ class StoredCrawl:
     lease: float
     ended: str | None
     pool: int | None
-    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +89,19 @@ class CrawlStore:
     # The whole crawl
 
     def crawl(self) -> StoredCrawl:
-        """What holds for it now, and the database's time (Unix); an InputError where there is none."""
+        """What holds for it now; an InputError where there is none."""
         with self.open() as db:
             if not is_made(db, self.where):
                 raise InputError(f"no crawl in {self.where}", hint="give the URLs to start one from")
             id_, run, manifest, *others = db.execute(
-                "SELECT id, run, manifest, lease, ended, pool, extract(epoch FROM clock_timestamp())::float8 FROM crawl"
+                "SELECT id, run, manifest, lease, ended, pool FROM crawl"
             ).fetchone()
         return StoredCrawl(Run(id_, run), json.loads(manifest), *others)
+
+    def time(self) -> float:
+        """The database's, Unix."""
+        with self.open() as db:
+            return float(db.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()[0])
 
     def go_on(
         self,
@@ -402,7 +406,7 @@ class StoreClock(Clock):
         clocks = []
         for _ in range(ASKED):
             asked = time.monotonic()
-            clocks.append(cls(store.crawl().at, asked))
+            clocks.append(cls(store.time(), asked))
         return min(clocks, key=lambda clock: clock.within)
 
     def wall(self) -> float:

@@ -14,7 +14,7 @@ from comity.errors import InvalidSetting
 # What lies in the current folder is not run, and what this process leaves alone a worker does too.
 _FLAGS: Final = ("-P", *["-E"] * sys.flags.ignore_environment, *["-s"] * sys.flags.no_user_site)
 COMMAND: Final = (sys.executable, *_FLAGS, "-m", "comity", "worker")
-STARTING: Final = 10  # times as long as it may say nothing later it may take to begin
+STARTING: Final = 10  # times as long as it may say nothing later it may take to begin, or to have a shard begin
 FOR_SHARD: Final = 16  # files that a shard has open: database and journal, lock, ledger, waits, output
 FOR_DATABASE: Final = 3  # those that reading another's database takes
 FOR_ITSELF: Final = 48  # pipes, event loop, what is open for a moment
@@ -152,13 +152,13 @@ class WorkerProcess:
         if self.process is not None:
             self.process.send(message)
 
-    def watch(self, passed: float, longest: float) -> None:
+    def watch(self, passed: float, longest: float, *, takes_over: bool = False) -> None:
         """Kill it where it has said nothing for longer than so many seconds: suspended, it would go on one day.
-        `passed`: seconds since the last call."""
+        `passed`: seconds since the last call. `takes_over`: it has a shard that has not begun, which may take long."""
         if self.is_waiting:
             return
         self._silent += passed
-        if self._silent > (longest if self.begun else STARTING * longest):
+        if self._silent > (longest if self.begun and not takes_over else STARTING * longest):
             self._silent = 0.0
             self.kill()
 
