@@ -6,7 +6,10 @@ import itertools
 import json
 import math
 import multiprocessing
+import os
 import sqlite3
+import ssl
+import stat
 import threading
 import time
 import zlib
@@ -14,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from aiohttp import web
 from clocks import FakeClock
 from multidict import CIMultiDict
@@ -21,6 +25,7 @@ from sites import HANGS, Site, endless
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, CrawlSettings, InvalidSetting, Policy
+from comity.net.client_settings import APPLICATION_ID
 from comity.net.http_cache import HttpCache
 from comity.policy import RobotsResult
 
@@ -523,6 +528,83 @@ def test_a_later_run_does_not_ask_for_robots_txt_again(site: Site, tmp_path: Pat
         client.clear_cache()
         client.check(site.url("/no"))
     assert len(site.seen) == 3
+
+
+def lax_and_strict(folder: Path, port: int) -> dict[str, tuple[Policy, dict[str, Any], Policy, dict[str, Any]]]:
+    """What a lax and a strict client differ in: policy and settings of each."""
+    named = {"resolve": {"bank.test": "127.0.0.1"}}
+    proxied = {"proxy": f"http://127.0.0.1:{port}"}
+    trusting = {**named, "ca_file": str(folder / "ca.pem")}
+    nowhere = {"resolve": {"bank.test": "127.0.0.9"}}
+    return {
+        "addresses": (QUICK, named, QUICK.with_changes(allow_addresses=()), named),
+        "hosts": (QUICK.with_changes(allow_addresses=(), allow_hosts=("bank.test",)), named, Policy(), named),
+        "names": (QUICK, named, QUICK, nowhere),
+        "certificates": (QUICK, {**named, "verify_tls": False}, QUICK, named),
+        "authority": (QUICK, trusting, QUICK, named),
+        "proxy": (QUICK, proxied, QUICK, nowhere),
+        "headers": (QUICK, {**named, "headers": {"X-Key": "a"}}, QUICK, {**named, "headers": {"X-Key": "b"}}),
+    }
+
+
+@pytest.mark.parametrize("differing", ["addresses", "hosts", "names", "certificates", "authority", "proxy", "headers"])
+def test_a_strict_client_is_given_nothing_that_a_lax_one_let_in(tmp_path: Path, differing: str) -> None:
+    """Neither a page nor a robots.txt that came from where, or as whom, it would not have asked itself."""
+    authority = trustme.CA()
+    (tmp_path / "ca.pem").write_bytes(authority.cert_pem.bytes())
+    site, secure = Site(), differing in ("certificates", "authority")
+    if secure:
+        site.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("bank.test").configure_cert(site.tls)
+    kept: dict[str, Any] = {"cache": str(tmp_path / "kept" / "cache"), "cache_pages": True, "max_retries": 0}
+    with site:
+        url = f"{'https' if secure else 'http'}://bank.test:{site.port}/page"
+        for path in ("/robots.txt", "/page"):
+            text = "User-agent: *\nDisallow: /no\n"
+            for asked in (path, url.removesuffix("/page") + path):
+                site.set(asked, text, headers={"Cache-Control": "max-age=86400"})
+        lax, lax_settings, strict, strict_settings = lax_and_strict(tmp_path, site.port)[differing]
+        with Client(lax, ClientSettings(**kept, **lax_settings)) as client:
+            assert client.get(url).text
+        with Client(lax, ClientSettings(**kept, **lax_settings)) as client:
+            assert client.get(url).from_cache, "what another one like it let in is given to it"
+    with Client(strict, ClientSettings(**kept, **strict_settings)) as client:
+        assert client.check(url).verdict == "unknown_unreachable"
+        with pytest.raises((comity.FetchError, comity.AddressBlocked, comity.RobotsUnreachable)):
+            client.get(url)
+
+
+def test_the_file_and_its_folder_are_for_their_owner_alone(site: Site, tmp_path: Path) -> None:
+    path = tmp_path / "kept" / "cache"
+    before = os.umask(0)
+    try:
+        for _ in range(2):
+            with Client(QUICK, ClientSettings(cache=str(path))) as client:
+                client.check(site.url("/"))
+                modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+                assert modes == dict.fromkeys(("cache", "cache-wal", "cache-shm"), 0o600)
+            assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+            path.chmod(0o644)  # as an earlier version made it
+    finally:
+        os.umask(before)
+
+
+def test_what_an_earlier_version_kept_is_forgotten_since_it_does_not_say_how_it_was_fetched(
+    site: Site, tmp_path: Path
+) -> None:
+    path = tmp_path / "cache"
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute("PRAGMA user_version = 1")
+        db.execute("CREATE TABLE robots (origin TEXT PRIMARY KEY, record TEXT NOT NULL, body BLOB NOT NULL)")
+        db.execute("CREATE TABLE page (url TEXT PRIMARY KEY, body BLOB NOT NULL)")
+        db.execute("INSERT INTO robots VALUES ('http://a.test', '{}', '')")
+    db.close()
+    for _ in range(2):
+        with Client(QUICK, ClientSettings(cache=str(path), cache_pages=True)) as client:
+            client.check(site.url("/"))
+    assert site.paths() == ["/robots.txt"]
+    assert not list(tmp_path.glob("*damaged*"))
 
 
 def test_a_kept_copy_that_is_no_longer_fresh_decides_only_while_the_site_is_down(site: Site, tmp_path: Path) -> None:

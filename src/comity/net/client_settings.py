@@ -230,7 +230,9 @@ class ClientSettings:
         resolve: addresses for host names, instead of DNS (as curl's `--resolve`).
         nameservers: DNS servers to use instead of the system's, `address` or `address:port` (needs comity[dns]).
         cache: file in which robots.txt files are kept for other processes and later runs, a new one or an earlier
-            cache; None: no cache.
+            cache, which you alone can read; None: no cache. What is kept is used only by clients that reach hosts in
+            the same way: with the same `verify_tls`, `ca_file`, `proxy`, `headers`, `resolve`, `nameservers`,
+            `identity`, `sign`, `allow_addresses` and `allow_hosts`.
         cache_pages: whether pages are kept there too, and requested again conditionally (RFC 9110, 13).
         raw: whether a body that came with a content coding is kept as it came too (`Response.received`), as a crawl
             writes it to WARC and WACZ then.

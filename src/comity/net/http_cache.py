@@ -6,11 +6,13 @@ of ours is left as it is.
 """
 
 import json
+import os
 import sqlite3
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -19,17 +21,24 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from comity import http_caching
 from comity.as_json import jsonable
 from comity.http_caching import combined
-from comity.net.client_settings import APPLICATION_ID, not_ours
+from comity.net.client_settings import APPLICATION_ID, ClientSettings, not_ours
 from comity.net.response import Response
 from comity.policy import Policy, RobotsResult
 
-VERSION: Final = 1
+VERSION: Final = 2
 BUSY_TIMEOUT: Final = 0.25  # seconds that another process may hold the file
 _TABLES: Final = """
-CREATE TABLE IF NOT EXISTS robots (origin TEXT PRIMARY KEY, record TEXT NOT NULL, body BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS page (url TEXT PRIMARY KEY, status INTEGER NOT NULL, headers TEXT NOT NULL,
-                                 fetched_at REAL NOT NULL, fresh_until REAL NOT NULL, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS robots (access TEXT NOT NULL, origin TEXT NOT NULL, record TEXT NOT NULL,
+                                   body BLOB NOT NULL, PRIMARY KEY (access, origin)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS page (access TEXT NOT NULL, url TEXT NOT NULL, status INTEGER NOT NULL,
+                                 headers TEXT NOT NULL, fetched_at REAL NOT NULL, fresh_until REAL NOT NULL,
+                                 body BLOB NOT NULL, PRIMARY KEY (access, url));
 """
+_UNBOUND: Final = (
+    "BEGIN IMMEDIATE; DROP TABLE IF EXISTS robots; DROP TABLE IF EXISTS page; PRAGMA user_version = 0; COMMIT"
+)
+"""What version 1 kept does not say how it was fetched."""
+_ACCESS: Final = ("verify_tls", "proxy", "headers", "resolve", "nameservers", "identity", "sign")
 _KEPT: Final = (
     *("origin", "url", "kind", "status", "error", "fetched_at", "expires_at", "redirects", "headers"),
     *("unreachable_since", "left_out"),
@@ -67,15 +76,26 @@ def _renewed(headers: Mapping[str, str], by: Mapping[str, str]) -> Mapping[str, 
     return CIMultiDictProxy(CIMultiDict([*kept, *((name, value) for name, value in by.items() if name.lower() in new)]))
 
 
+def access_of(policy: Policy, settings: ClientSettings) -> str:
+    """What an answer depends on beside its URL, in one word: whom we reach for it, and as whom. Another client is given
+    it only where that is the same, so that a strict one gets nothing that a lax one let in."""
+    said = [getattr(settings, name) for name in _ACCESS]
+    trusted = "" if settings.ca_file is None else sha256(Path(settings.ca_file).read_bytes()).hexdigest()
+    said += [trusted, sorted(policy.allow_addresses), sorted(policy.allow_hosts)]
+    return sha256(json.dumps(jsonable(said), sort_keys=True).encode()).hexdigest()
+
+
 class HttpCache:
-    """The file. Any number of processes may have it open.
+    """The file, which its owner alone may read or write. Any number of processes may have it open.
 
     Args:
         path: made if need be, with the folder it lies in.
+        access: see `access_of`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, access: str = "") -> None:
         self._path = path
+        self._access = access
         self._db: sqlite3.Connection | None = None
         self._warned = False
         self._inode = 0
@@ -88,7 +108,8 @@ class HttpCache:
 
     def robots(self, origin: str, policy: Policy) -> RobotsResult | None:
         """The robots.txt last kept for an origin, fresh or not, judged by this policy."""
-        row = self._try(lambda db: db.execute("SELECT record, body FROM robots WHERE origin = ?", (origin,)).fetchone())
+        asked = "SELECT record, body FROM robots WHERE access = ? AND origin = ?"
+        row = self._try(lambda db: db.execute(asked, (self._access, origin)).fetchone())
         if row is None:
             return None
         try:
@@ -99,17 +120,13 @@ class HttpCache:
 
     def keep_robots(self, result: RobotsResult) -> None:
         record = json.dumps({name: jsonable(getattr(result, name)) for name in _KEPT})
-        self._try(
-            lambda db: db.execute(
-                "INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", (result.origin, record, result.body)
-            )
-        )
+        values = (self._access, result.origin, record, result.body)
+        self._try(lambda db: db.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?, ?)", values))
 
     def page(self, url: str) -> Response | None:
         """The page last kept for a URL, as it was served; `fetched_at` is when the server last sent or confirmed it."""
-        row = self._try(
-            lambda db: db.execute("SELECT status, headers, body, fetched_at FROM page WHERE url = ?", (url,)).fetchone()
-        )
+        asked = "SELECT status, headers, body, fetched_at FROM page WHERE access = ? AND url = ?"
+        row = self._try(lambda db: db.execute(asked, (self._access, url)).fetchone())
         if row is None:
             return None
         try:
@@ -143,10 +160,10 @@ class HttpCache:
     def _write(self, url: str, page: Response | None) -> None:
         """Keep a page, or with None forget the one kept for a URL."""
         if page is None:
-            self._try(lambda db: db.execute("DELETE FROM page WHERE url = ?", (url,)))
+            self._try(lambda db: db.execute("DELETE FROM page WHERE access = ? AND url = ?", (self._access, url)))
             return
-        values = (url, page.status, json.dumps(page.all_headers), page.fetched_at, fresh_until(page), page.body)
-        self._try(lambda db: db.execute("INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?)", values))
+        head = (self._access, url, page.status, json.dumps(page.all_headers), page.fetched_at, fresh_until(page))
+        self._try(lambda db: db.execute("INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", (*head, page.body)))
 
     def clear(self) -> None:
         """Forget every robots.txt; pages stay."""
@@ -154,7 +171,7 @@ class HttpCache:
 
     def _open(self) -> None:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._db = self._connected()
         except sqlite3.OperationalError as error:
             self._warn(f"{self._path} cannot be used as a cache ({error}): continuing without")
@@ -172,11 +189,14 @@ class HttpCache:
     def _connected(self) -> sqlite3.Connection:
         if (why := not_ours(str(self._path))) is not None:
             raise sqlite3.OperationalError(f"it {why}")
+        _keep_to_owner(self._path)
         self._inode = self._inode_now()
         db = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
         try:
             (version,) = db.execute("PRAGMA user_version").fetchone()
-            if version not in (0, VERSION):
+            if version == 1:
+                db.executescript(_UNBOUND)
+            elif version not in (0, VERSION):
                 raise sqlite3.DatabaseError(f"it has version {version}, not {VERSION}")
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")  # first: in the file itself, not in its log
             db.execute("PRAGMA journal_mode = WAL")
@@ -228,6 +248,17 @@ class HttpCache:
         if not self._warned:
             self._warned = True
             warnings.warn(f"comity: {message}", RuntimeWarning, stacklevel=4)
+
+
+def _keep_to_owner(path: Path) -> None:
+    """Make a file that no other user can read or write; one that is there is closed to them. SQLite gives the files
+    beside it the same rights. Raises OSError."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        return
+    with suppress(PermissionError):  # another user's
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o600)
 
 
 def _result(record: dict[str, Any], body: bytes, policy: Policy) -> RobotsResult:

@@ -155,9 +155,9 @@ class Session:
 
     def _open_cache(self) -> None:
         if self._cache is None and self.settings.cache is not None:
-            from comity.net.http_cache import HttpCache
+            from comity.net.http_cache import HttpCache, access_of
 
-            self._cache = HttpCache(Path(self.settings.cache))
+            self._cache = HttpCache(Path(self.settings.cache), access_of(self.policy, self.settings))
 
     # Questions
 
