@@ -469,3 +469,10 @@ def test_any_style_is_read(style: str) -> None:
     hiding_rules.hiding_rules([style, f"a{{{style}}}"])
     css.colour(style)
     in_text(style)
+
+
+def test_variables_of_a_style_that_double_one_another_do_not_grow_without_end() -> None:
+    doubled = "".join(f"--a{number + 1}: var(--a{number}) var(--a{number}); " for number in range(60))
+    stated = css.declarations(f"--a0: red; {doubled} color: var(--a60)")
+    assert stated["color"].startswith("red red")
+    assert len(stated["color"]) <= css.MAX_STYLE

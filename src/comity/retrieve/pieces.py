@@ -39,14 +39,14 @@ _FENCE: Final = re.compile(r"(`{3,}|~{3,}).*")
 # Where Markdown says something else than the page's text: indices, formulas, marks of notes, bullets that a
 # style writes, quotation marks of `q`; or a browser may: words grown together of elements that a style sets apart.
 _OTHERWISE: Final = re.compile(
-    "[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎“”•·●○◦▪▫■□►▶‣✓✔|»«™\ue000-\uf8ff\ufffc]+|[a-z]{2}(?=[A-Z][a-z])|[\\^_]\\{[^}]*\\}|\\^\\w|\\[\\^\\w+\\]|\\$+[^$]*\\$+|</?su[bp]>|\\*\\*|~~"
+    "[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎“”•·●○◦▪▫■□►▶‣✓✔|»«™\ue000-\uf8ff\ufffc]+|[a-z]{2}(?=[A-Z][a-z])|[\\^_]\\{[^}]{0,200}+\\}|\\^\\w|\\[\\^\\w+\\]|\\$+[^$]*\\$+|</?su[bp]>|\\*\\*|~~"
 )
 _LINKS: Final = {1: "\1", -1: "\2"}
 _LINK: Final = re.compile("[\1\2]")
 _LINKED: Final = re.compile("\1[^\1\2]*\2?|^[^\1\2]*\2")
-_IN_WORD: Final = re.compile("[^\\s\1\2]*(?<=[^\\s\1\2])[\1\2](?=[^\\s\1\2])[^\\s\1\2]*")
+_IN_WORD: Final = re.compile("(?:(?<![^\\s\1\2])[^\\s\1\2]++)?+(?<=[^\\s\1\2])[\1\2](?=[^\\s\1\2])[^\\s\1\2]*+")
 """A word in which a link begins or ends."""
-_AROUND: Final = re.compile("\\S*\0\\S*")
+_AROUND: Final = re.compile("(?<!\\S)[^\\s\0]*+\0\\S*+")
 _WIDE: Final = re.compile(r"\s{2,}|[^\S ]")  # space that a browser does not take for one space everywhere
 _RUN: Final = 300  # characters of a run of text that are looked at
 _LONGEST: Final = 2000

@@ -9,10 +9,11 @@ GroupChoice = Literal["merge_matching", "first_matching", "most_specific"]
 
 PLACEHOLDER: Final = "mozilla"
 """What every browser calls itself, and most large crawlers after them, so it identifies none (RFC 9110, 10.1.5)."""
-TOKEN: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+_TOKEN_CHAR: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]"
+TOKEN: Final = f"{_TOKEN_CHAR}+"
 """A token (RFC 9110, 5.6.2). RFC 9309, 2.2.1 has letters, `_` and `-` only; names such as `MJ12bot` are in wide use."""
 _FIRST: Final = re.compile(r"\s*mozilla(?:/[^\s(]*)?(?=[\s(]|\Z)", re.IGNORECASE)
-_COMPATIBLE: Final = rf"\bcompatible\s*;\s*((?:{TOKEN}|[^\W\x00-\x7f])+)(?=\s*(?:[/;),]|\Z)|\s+(?:\+|https?:))"
+_COMPATIBLE: Final = rf"\bcompatible\s*;\s*((?:{_TOKEN_CHAR}|[^\W\x00-\x7f])++)(?=\s*(?:[/;),]|\Z)|\s+(?:\+|https?:))"
 
 _Weights = dict[int, int]  # number of a group -> length of the most specific of its values that match
 _BLANK = " \t\n\r\x0b\x0c"

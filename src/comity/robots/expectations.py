@@ -11,7 +11,7 @@ from typing import Final
 from comity.robots.robots import Robots
 from comity.robots.values import Rule
 
-_LINE: Final = re.compile(r"(?P<agent>\S.*?)\s+(?P<answer>yes|no|not)\s+(?P<path>\S+)", re.IGNORECASE)
+_LINE: Final = re.compile(r"(?P<agent>\S.*?)(?<!\s)\s++(?P<answer>yes|no|not)\s++(?P<path>\S++)", re.IGNORECASE)
 _COMMENT: Final = re.compile(r"(?:^|\s)#.*")
 _NOBODY: Final = "\x01nobody"
 

@@ -17,7 +17,7 @@ MAX_CHARS: Final = 4096
 _PRICE: Final = re.compile(r"(?:([A-Za-z]{3})\s+)?(\d{1,12}(?:\.\d{1,12})?)(?:\s+([A-Za-z]{3}))?")
 _QUOTED: Final = re.compile(r'"[^"]*"')
 _CHALLENGE: Final = re.compile(r"(?:^|,)\s*license(?=\s|$)", re.IGNORECASE)
-_PARAMETER: Final = re.compile(r'\s*,?\s*([\w-]+)\s*=\s*(?:"([^"]*)"|([^\s,"]+))')
+_PARAMETER: Final = re.compile(r'\s*+(?:,\s*+)?+([\w-]++)\s*+=\s*+(?:"([^"]*)"|([^\s,"]+))')
 _OF_LICENCE: Final = ("license", "license_uri", "error_uri")
 
 

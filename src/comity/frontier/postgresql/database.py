@@ -22,7 +22,7 @@ FORMAT: Final = 7  # of these tables, and of all others in the crawl's schema
 USE: Final = "--store with PostgreSQL"
 DEFAULT_NAME: Final = "crawl"
 # Not by urllib, of which newer versions refuse what libpq takes: several hosts, one of them an address in brackets.
-_URL: Final = re.compile(r"[^:]+://([^/?#]*)([^?#]*)(?:\?([^#]*))?")
+_URL: Final = re.compile(r"[^:]+://([^/?#]*+)((?:/[^?#]*+)?+)(?:\?([^#]*))?")
 _PLACE: Final = re.compile(r"[^:]*(:\d*)?|\[[^]]*\](:\d*)?")
 _SECRET: Final = re.compile("password|secret", re.IGNORECASE)  # in names of libpq's options
 _ESCAPED: Final = re.compile("%[0-9A-Fa-f]{2}")

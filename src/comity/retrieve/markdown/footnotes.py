@@ -15,7 +15,7 @@ from comity.retrieve.page.tree import Node, Text, Tree
 _MARK: Final = re.compile(r"[\[(]?(?:\d{1,3}|[a-z]|[ivx]{1,5}|[*†‡§¶]{1,3}|note\s?\d{1,3})[\])]?", re.IGNORECASE)
 _NAMED: Final = re.compile(r"footnote|noteref|fn-?ref|fnref|sdfootnote|endnote|\bfn\b", re.IGNORECASE)
 _BACK: Final = re.compile(
-    r"[\s\[(]*(?:[↩↑⤴^⇑⏎]\N{VARIATION SELECTOR-15}?\s*|back|return|\d{1,3}|[a-z]\b)*[\s\])]*", re.IGNORECASE
+    r"[\s\[(]*+(?:[↩↑⤴^⇑⏎]\N{VARIATION SELECTOR-15}?\s*+|back|return|\d{1,3}|[a-z]\b)*+[\s\])]*+", re.IGNORECASE
 )
 _HOLDS_NOTE: Final = frozenset("li p div aside dd section blockquote".split())
 _INLINE: Final = ("sidenote", "marginnote", "ltx_role_footnote")

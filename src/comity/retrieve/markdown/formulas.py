@@ -15,7 +15,7 @@ from comity.retrieve.page.tree import Node, Text, Tree
 _LONGEST: Final = 4_000
 _DELIMITED: Final = re.compile(r"\s*(?:\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$|\$(.*)\$)\s*", re.DOTALL)
 _IN_TEXT: Final = re.compile(
-    r"\\\((?P<inline>.+?)\\\)|\\\[(?P<block>.+?)\\\]|(?<!\\)\$\$(?P<shown>[^$]+)\$\$"
+    r"\\\((?P<inline>(?:[^\\]|\\(?!\())+?)\\\)|\\\[(?P<block>(?:[^\\]|\\(?!\[))+?)\\\]|(?<!\\)\$\$(?P<shown>[^$]+)\$\$"
     r"|(?<![\\$])\$(?P<dollar>(?=[^$]*[\\_^{])[^\s$](?:[^$\n]*[^\s$\\])?)\$(?![\d$])",
     re.DOTALL,
 )

@@ -17,7 +17,9 @@ EMPHASIS: Final = {"b": "**", "i": "*", "s": "~~"}
 _EMPHASIS: Final = re.compile("\x1c([bis])([^\x1c\x1d]*)\x1d[bis]")
 _NO_END: Final = re.compile("\x1d([bis])\x1c\\1")
 _SIGNS_FIRST: Final = re.compile(r"(?:\\[^\w\s]|[^\w\s\\`*\[\]<&!~$])+")
-_SIGNS_LAST: Final = re.compile(r"(?:\\[^\w\s]|[^\w\s\\`*\[\]>~$])+$")
+_SIGNS_LAST: Final = re.compile(  # from where they begin, neither within them nor after the backslash of one
+    r"(?<![^\w\s`*\[\]>~$])(?<!\\[^\w\s])(?:\\[^\w\s]|[^\w\s\\`*\[\]>~$])++$"
+)
 _LINE_ENDS: Final = re.compile("\n+")
 _SPACE: Final = re.compile(r"[^\S\xa0]+")
 _NO_BREAK: Final = re.compile(r"(?<!\s)\s*\xa0\s*")

@@ -19,7 +19,7 @@ _WIDEST_SPAN: Final = 20
 _LONGEST_CELL: Final = 2_000
 _MOST_CODE_LINES: Final = 30
 _NO_CELL: Final = frozenset(("table", "h1", "h2", "h3", "hr", "article", "section", "form"))
-_ENDS: Final = re.compile(r"[ \t]*\n\s*")
+_ENDS: Final = re.compile(r"(?:(?<![ \t])[ \t]++)?+\n\s*+")
 _PARTS: Final = dict(zip("row cell gridcell columnheader rowheader".split(), "tr td td th th".split(), strict=True))
 
 

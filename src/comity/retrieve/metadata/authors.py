@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -21,7 +22,8 @@ _BYLINE: Final = re.compile(
 )
 _NAMING: Final = "a span div p strong h3 h4 h5 address cite li td dt section aside".split()
 _OF_AUTHORS: Final = ("author", "byline", "user", "poster", "by-line")
-_NO_NAMES: Final = re.compile(r"comment|form|label|input|related|author\w*[-_]+\w*(?:role|title|position|desc|bio|job)")
+_NO_NAMES: Final = re.compile("comment|form|label|input|related")
+_NO_NAME_OF_AUTHOR: Final = re.compile("role|title|position|desc|bio|job")
 _WORD: Final = re.compile(r"\w+")
 _LONGEST: Final = 120
 
@@ -40,9 +42,10 @@ _BY: Final = re.compile(
     re.IGNORECASE,
 )
 _END: Final = re.compile(
-    r"\s*(?:[|•·–—].*|,\s(?:\w+\s)?(?:writer|reporter|editor|correspondent|columnist|contributor)s?\b.*|,?\s*(?:foto|photo|bild|image|illustration)s?\s*:.*|[\s,]+(?:-\s*)?(?:updated|published|posted|publiée?\b|publicado|pubblicato|veröffentlicht|last\s|on\s|at\s|in\s|am\s+\d|le\s+\d|el\s+\d|il\s+\d|\d"
+    r"(?s)(?:(?<!\s)\s++)?+(?:[|•·–—].*|,\s(?:\w+\s)?(?:writer|reporter|editor|correspondent|columnist|contributor)s?\b.*|(?:,\s*+)?+(?:foto|photo|bild|image|illustration)s?\s*+:.*)$"
+    r"|(?<![\s,])[\s,]++(?:-\s*+)?+(?:updated|published|posted|publiée?\b|publicado|pubblicato|veröffentlicht|last\s|on\s|at\s|in\s|am\s+\d|le\s+\d|el\s+\d|il\s+\d|\d"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
-    r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?\s+\d).*)$",
+    r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?\s+\d).*$",
     re.IGNORECASE,
 )
 # What stands in bylines beside names, or in their place: how long ago, how long to read, labels, sentences.
@@ -139,10 +142,23 @@ def _marked(page: Page) -> Iterator[Node]:
     named: list[Node] = []
     for node in page.tree.holding(_OF_AUTHORS, _NAMING):
         said = f"{node.attributes.get('class', '')} {node.attributes.get('id', '')}".lower()
-        if node not in sure and _BYLINE.search(said) and not _NO_NAMES.search(said):
+        if node not in sure and _BYLINE.search(said) and not _names_nobody(said):
             named.append(node)
     for nodes in (ordered(sure, _NAMING), named):
         yield from [node for node in nodes if node not in page.hidden][:30]
+
+
+def _names_nobody(said: str) -> bool:
+    """Whether no author's name stands in an element of these classes: in `comment-author`, `author_role`."""
+    if _NO_NAMES.search(said):
+        return True
+    for name in said.split():
+        parts = [each for each in name.split("-") if each.strip("_")]
+        after = [each.partition("author")[2].partition("_")[2] for each in parts]
+        after += [part for before, part in pairwise(parts) if "author" in before]
+        if any(map(_NO_NAME_OF_AUTHOR.search, after)):
+            return True
+    return False
 
 
 def _byline(pieces: Sequence[Piece]) -> list[str]:

@@ -26,18 +26,14 @@ _PUBLISHED: Final = tuple(
     " citation_online_date originalpublicationdate published-date release_date published last-modified".split()
 )
 _CHANGED: Final = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified")
-_SAYS_PUBLISHED: Final = re.compile(
-    r"publi(?:sh|cation).*(?:date|time)|(?:date|time).*(?:publi(?:sh|cation)|original)|original.*date"
-)
 _OTHER_TYPES: Final = frozenset(("WebPage", "Recipe", "VideoObject"))
 _IN_SCRIPT: Final = re.compile(r"\"(?:datePublished|dateCreated|pub_date)\"\s*:\s*\"([^\"]{8,40})\"")
-_TIMES: Final = re.compile("-.*(?:time|date)|(?:time|date).*-")  # elements of a site's own
 _BESIDE: Final = {"nav", "aside", "footer"}
 _YEAR: Final = re.compile(r"(?:19[89]|20[0-4]|25[3-9])\d|[٢۲२๒][٠۰०๐]")
 _LONGEST: Final = 60  # characters of a text that says when, and little else
 _MOST: Final = 200_000  # characters of a page in which a day is looked for
 _OF_OTHERS: Final = re.compile(r"(?<![a-z-])(?:comments?|related|recommend\w*|teasers?)(?![a-z])", re.IGNORECASE)
-_PARTS: Final = re.compile(r"\s*[|•·–—»]\s*|\s+-\s+")
+_PARTS: Final = re.compile(r"(?:(?<!\s)\s++)?+[|•·–—»]\s*+|(?<!\s)\s++-\s++")
 
 
 def published(page: Page, about: Sequence[Piece], changed: Field | None) -> Field | None:
@@ -106,6 +102,15 @@ def _is_of_others(node: Node) -> bool:
     return _OF_OTHERS.search(f"{node.attributes.get('class', '')} {node.attributes.get('id', '')}") is not None
 
 
+def _names_time(name: str) -> bool:
+    return "time" in name or "date" in name
+
+
+def _says_published(name: str) -> bool:
+    """Whether a meta says by its name when a page was published."""
+    return _names_time(name) and any(each in name for each in ("publish", "publication", "original"))
+
+
 def _statements(page: Page, of_url: str, seen: str) -> Iterator[tuple[str, Source]]:
     """The texts that may say when a page was published, the surest source first."""
     tree, metas = page.tree, page.metas
@@ -114,7 +119,7 @@ def _statements(page: Page, of_url: str, seen: str) -> Iterator[tuple[str, Sourc
             for name in ("datePublished", "dateCreated", "uploadDate"):
                 if isinstance(value := entry.get(name), str):
                     yield value, "json-ld"
-    for name in chain(_PUBLISHED, filter(_SAYS_PUBLISHED.search, metas)):
+    for name in chain(_PUBLISHED, filter(_says_published, metas)):
         if name in metas:
             yield metas[name], "meta"
     for node in tree.stating:
@@ -123,7 +128,7 @@ def _statements(page: Page, of_url: str, seen: str) -> Iterator[tuple[str, Sourc
             yield stated.get("datetime") or stated.get("content") or node.text()[:100], "markup"
     yield of_url, "url"
     times = [each for each in tree.named.get("time", ())[:30] if not any(map(_is_of_others, each.around()[:6]))]
-    times = times or [node for name in tree.named if _TIMES.search(name) for node in tree.named[name][:5]]
+    times = times or [node for name in tree.named if "-" in name and _names_time(name) for node in tree.named[name][:5]]
     for node in [each for each in times if not _is_beside(each)][:5]:
         yield node.attributes.get("datetime") or node.attributes.get("ts", ""), "markup"
         yield node.text()[:100], "markup"

@@ -16,9 +16,11 @@ from comity.retrieve.metadata.json_ld import plain
 from comity.retrieve.metadata.page import MAX_FIELD, Field, Page, field
 from comity.retrieve.page.tree import Node, Text, Tree
 
-_SEPARATOR: Final = re.compile(r"\s+[|\-–—·•»›:~]{1,2}\s+|\s*[|»›]\s*|:\s+(?=[A-Z])")
-_BAR: Final = re.compile(r"\s+[|»·•]\s+|\s*\|\s*")
-_GLYPHS: Final = re.compile("^[¶§#\\s]+|(?:\\s*[¶§#\u200b-\u200f\u2060\ufeff\ue000-\uf8ff\U0001f517]+)+$")
+_SPACE: Final = r"(?<!\s)\s++"  # from where it begins: no space is looked at from each of its characters
+_SEPARATOR: Final = re.compile(rf"{_SPACE}[|\-–—·•»›:~]{{1,2}}\s++|(?:{_SPACE})?+[|»›]\s*+|:\s++(?=[A-Z])")
+_BAR: Final = re.compile(rf"{_SPACE}[|»·•]\s++|(?:{_SPACE})?+\|\s*+")
+_GLYPH: Final = "[\\s¶§#\u200b-\u200f\u2060\ufeff\ue000-\uf8ff\U0001f517]"
+_GLYPHS: Final = re.compile(f"(?<!{_GLYPH}){_GLYPH}++$|^[¶§#\\s]+")
 """What stands at the end of a heading for people to copy its address, and letters of icon fonts."""
 _COUNT: Final = re.compile(r"^\(\d+\+?\)\s+")  # how many messages a visitor has
 _HOME: Final = frozenset(("home", "homepage", "index", "startseite", "accueil", "inicio", "welcome"))

@@ -38,7 +38,7 @@ _HEX: Final = re.compile(r"#([0-9a-f]{3,8})\b")
 _RGB: Final = re.compile(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})")
 _HSL: Final = re.compile(r"hsla?\(\s*(-?\d{1,4})(?:deg)?[\s,]+(\d{1,3})%?[\s,]+(\d{1,3})%?")
 _NO_ALPHA: Final = re.compile(
-    r"transparent|#[0-9a-f]{3}0|#[0-9a-f]{6}00|(?:rgb|hsl)a?\([^()]*[,/]\s*(?:0*\.?0+%?)\s*\)"
+    r"transparent|#[0-9a-f]{3}0|#[0-9a-f]{6}00|(?:rgb|hsl)a?\([^()]*[,/]\s*+(?:0++(?:\.0++)?+|\.0++)%?\s*+\)"
 )
 _NAMED: Final = dict(
     each.split("=")
@@ -48,8 +48,8 @@ _NAMED: Final = dict(
 _ALIKE: Final = 12  # of 255, in each of red, green and blue: nobody tells them apart
 _KEYWORDS: Final = {
     "display": re.compile(
-        r"(?:none|contents|block|inline|flow|flow-root|table|flex|grid|ruby|list-item|run-in|math|(?:inline|table)-[a-z-]+"
-        r"|-(?:webkit|moz|ms)-[a-z-]+|inherit|initial|unset|revert|revert-layer|[\s])+"
+        r"(?:(?:none|contents|block|inline|flow|flow-root|table|flex|grid|ruby|list-item|run-in|math|(?:inline|table)-[a-z-]+"
+        r"|-(?:webkit|moz|ms)-[a-z-]+|inherit|initial|unset|revert|revert-layer)(?:\s++|\Z))++"
     ),
     "visibility": re.compile(r"visible|hidden|collapse|inherit|initial|unset|revert|revert-layer"),
 }
@@ -115,7 +115,8 @@ def declarations(style: str) -> dict[str, str]:
     if "var(" in text:
         for name, value in found.items():
             if "var(" in value:
-                found[name] = _VARIABLE.sub(lambda match: found.get(match[1], match[2] or "").strip(), value)
+                value = _VARIABLE.sub(lambda match: found.get(match[1], match[2] or "").strip(), value)
+                found[name] = value[:MAX_STYLE]  # each may hold the one before it twice
     return found
 
 

@@ -13,7 +13,7 @@ MAX_SHEET: Final = 256 * 1024  # characters read of a page's style elements
 MAX_SELECTORS: Final = 5_000  # selectors of a page's hiding rules that are read
 
 _MARKS: Final = re.compile(
-    r"([#.][\w-]+)|\[\s*([\w-]+)[^\]]*\]|:(?:is|where)\(|(::?[\w-]+(?:\([^()]*\))?)|[\w-]+|\*|\)|,"
+    r"([#.][\w-]+)|\[\s*+([\w-]++)(?:\"[^\"]*+\"|'[^']*+'|[^\[\]\"'])*+\]|:(?:is|where)\(|(::?[\w-]+(?:\([^()]*\))?)|[\w-]+|\*|\)|,"
 )
 
 
@@ -128,7 +128,7 @@ def _selector(text: str) -> Selector | None:
     """A selector; None where it selects states, or by what is not read: siblings, `:not()`."""
     if not text or "+" in text or "~" in text.replace("~=", ""):
         return None
-    *around, last = map(_compound, re.sub(r"\s*>\s*", " ", text).split()[-8:] or ("",))
+    *around, last = map(_compound, text.replace(">", " ").split()[-8:] or ("",))
     outside = tuple(each for each in around if each is not None)
     if last is None or len(outside) < len(around) or not (last.name or last.marks or last.attributes):
         return None

@@ -262,7 +262,7 @@ def _about_sitemap(number: int, value: str) -> Finding:
     if not value:
         return Finding(number, code, "Sitemap without a URL", "remove it", "")
     host, slash, _ = value.removeprefix("//").partition("/")
-    if scheme := re.fullmatch(r"(https?)(?::/*|//)(.+)", value, re.IGNORECASE):
+    if scheme := re.fullmatch(r"(https?)(?::/*|//)(.+)", value, re.IGNORECASE | re.DOTALL):
         url = f"{scheme[1].lower()}://{scheme[2]}"
     elif value.startswith("//") or (slash and HOST.fullmatch(host)):
         url = "https://" + value.removeprefix("//")

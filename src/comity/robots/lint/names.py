@@ -43,7 +43,7 @@ _NAMED: Final = {folded(name): name for name in _KNOWN}
 _SQUEEZED: Final = {re.sub("[-_. ]", "", folded(name)): name for name in _KNOWN}
 _LONG_ENOUGH: Final = 6  # letters of a name in which one slip is told from another name
 _LONGER: Final = 9  # where a letter is replaced: msrbot and msnbot are two crawlers
-_SEPARATORS: Final = re.compile(r"\s*[,;|]\s*")
+_SEPARATORS: Final = re.compile(r"(?:(?<!\s)\s++)?+[,;|]\s*+")
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9._!-]*")
 _AT_FRONT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._!' -]*")
 CODES.update(

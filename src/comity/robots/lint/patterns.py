@@ -12,7 +12,7 @@ from comity.robots.lint.removable import Rules
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb"
-HOST = re.compile(r"(?:www\.|[\w-]+\.[\w-]+\.)[\w.-]*[a-z]{2,}(?=[/*$]|\Z)", re.IGNORECASE)
+HOST = re.compile(r"(?:www\.|[\w-]+\.[\w-]+\.)[\w.-]*+(?<=[a-z]{2})(?=[/*$]|\Z)", re.IGNORECASE)
 _FILE = re.compile(r"\.(?:js|css|php|html?|aspx?|jsp|cgi|pl|xml|json|pdf|png|jpe?g|gif|txt|cfm)[*$]*\Z", re.IGNORECASE)
 CODES.update(
     {
@@ -77,7 +77,7 @@ def about_path(line: Line, rules: Rules) -> Iterator[Finding]:
         yield rewritten("backslash-in-path", "URLs have slashes", path.replace("\\", "/"))
     for escape in _ESCAPE.finditer(path):
         if escape[1] is None:
-            if re.match(r"[0-9A-Fa-f]?[*]", path[escape.end() :]):
+            if re.match(r"[0-9A-Fa-f]?[*]", path[escape.end() : escape.end() + 2]):
                 continue  # the beginning of any escape
             other = f"{path[: escape.start()]}%25{path[escape.end() :]}"
             yield rewritten("bad-escape", f"'%' at {escape.start() + 1} is not an escape", other)
