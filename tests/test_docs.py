@@ -102,6 +102,7 @@ def test_the_reference_has_every_public_name_with_its_types() -> None:
     assert described == [], "these have no words of their own"
 
 
+@pytest.mark.long
 def test_the_site_is_whole() -> None:
     """Each page is built, and each link and anchor in the site leads somewhere; the build says which does not."""
     pytest.importorskip("zensical", reason="make docs installs it: the group docs")

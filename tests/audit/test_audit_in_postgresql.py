@@ -39,7 +39,7 @@ from comity.net import ClientSettings
 from comity.policy.policy import policy_to_dict
 
 HOSTS = 6
-PAGES = 10
+PAGES = 6
 HALF = 5
 SHARDS = 4
 INTERVAL = 0.1
@@ -219,6 +219,7 @@ def test_the_pages_of_all_machines_are_listed_once(written: Written) -> None:
     assert (set(found), len(found)) == (written.pages, len(written.pages))
 
 
+@pytest.mark.long
 def test_the_report_is_of_all_machines(written: Written, tmp_path: Path) -> None:
     report = tmp_path / "report.html"
     told = comity("report", *written.machines, *written.store, "-o", str(report))
@@ -229,6 +230,7 @@ def test_the_report_is_of_all_machines(written: Written, tmp_path: Path) -> None
     assert "not in this report" not in text
 
 
+@pytest.mark.long
 def test_what_was_written_after_the_last_commit_is_not_read(written: Written, tmp_path: Path) -> None:
     machines = written.copied(tmp_path)
     followed = next(part for part in written.parts if part.shard == _displaced(written))
@@ -245,6 +247,7 @@ def _displaced(written: Written) -> int:
     return shard_of(written.sites[0].address, SHARDS)
 
 
+@pytest.mark.long
 def test_the_pace_of_a_host_is_proved_from_one_holder_to_the_next(written: Written, tmp_path: Path) -> None:
     machines = [Path(each) for each in written.copied(tmp_path)]
     before, after = [part for part in written.parts if part.shard == _displaced(written)][-2:]
@@ -301,6 +304,7 @@ def _found(written: Written, machines: list[Path], about: PartRow) -> list[str]:
     return [each.what for each in said if each.file == f"{about.name}/ledger.jsonl" and each.record == 1]
 
 
+@pytest.mark.long
 def test_a_part_that_a_worker_of_an_earlier_run_wrote_is_found_out(written: Written, tmp_path: Path) -> None:
     machines = [Path(each) for each in written.copied(tmp_path)]
     before, after = [part for part in written.parts if part.shard == _displaced(written)][-2:]
@@ -319,6 +323,7 @@ def test_a_part_that_a_worker_of_an_earlier_run_wrote_is_found_out(written: Writ
     assert "it is a run of another crawl" in _found(written, machines, before)
 
 
+@pytest.mark.long
 def test_a_part_with_another_policy_than_its_run_s_is_found_out(written: Written, tmp_path: Path) -> None:
     machines = [Path(each) for each in written.copied(tmp_path)]
     part = written.of("b")[-1]
@@ -342,6 +347,7 @@ def _changed(written: Written, table: str, change: str) -> Iterator[None]:
             db.execute(f"INSERT INTO {table} SELECT * FROM before")
 
 
+@pytest.mark.long
 def test_a_part_that_was_begun_after_its_worker_s_run_was_over_is_found_out(written: Written) -> None:
     part = written.parts[-1]
     assert part.run == 1
@@ -350,6 +356,7 @@ def test_a_part_that_was_begun_after_its_worker_s_run_was_over_is_found_out(writ
     assert found == ["it is of run 1, and the part was begun in run 2"]
 
 
+@pytest.mark.long
 def test_a_part_whose_marker_another_has_erased_is_found_out(written: Written) -> None:
     machines = [Path(each) for each in written.machines]
     shard = _displaced(written)
@@ -362,6 +369,7 @@ def test_a_part_whose_marker_another_has_erased_is_found_out(written: Written) -
     assert prove(machines, store=written.crawl.url).findings == []
 
 
+@pytest.mark.long
 def test_a_parcel_that_was_sent_and_not_taken_is_found_out(written: Written) -> None:
     machines = [Path(each) for each in written.machines]
     with closing(database.connect(written.crawl.store.where)) as db:
@@ -410,6 +418,7 @@ def test_what_became_of_a_url_is_told_from_whichever_machine_has_it(written: Wri
     assert f"a has it in {written.machines[0]}" in unknown["why"]
 
 
+@pytest.mark.long
 def test_what_a_host_waits_for_is_told_of_a_crawl_in_a_store(postgres: Server, site: Site, tmp_path: Path) -> None:
     site.link("/0", "/1", "/2")
     site.set("/1", status=503, headers={"Retry-After": "3000"})
@@ -473,6 +482,7 @@ def test_folders_that_are_not_one_crawl_are_refused_in_words(
     assert "no crawl in" in comity("prove", mine, "--store", other.url).stderr
 
 
+@pytest.mark.long
 def test_a_crawl_that_is_worked_on_is_not_proved(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CrawlStore, "is_running", lambda _: True)
     told = comity("prove", *written.machines, *written.store)

@@ -39,6 +39,7 @@ http {{
 """
 
 
+@pytest.mark.long
 @pytest.mark.waits
 def test_the_whole_documentation_is_crawled_politely(nginx: str, html_documentation: Path, tmp_path: Path) -> None:
     with socket.socket() as free:

@@ -75,7 +75,7 @@ def test_a_crawl_of_the_demo_is_polite_by_the_servers_own_log(tmp_path: Path) ->
     assert crawler.stats.failed == 4, "500, a dropped connection and two links to nothing"
 
 
-@pytest.mark.both_forms
+@pytest.mark.long
 @pytest.mark.waits
 def test_the_command_crawls_the_demo(tmp_path: Path) -> None:
     answer = process("crawl", "--demo", "-o", str(tmp_path / "out"), "--delay", "0.05", "--json")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from commands import comity as command
+from examples import first_of
 from hypothesis import given
 from hypothesis import strategies as st
 from test_robots import file
@@ -138,7 +139,7 @@ def test_what_a_finding_suggests_is_what_it_would_write(code: str) -> None:
 
 
 @given(st.one_of(st.binary(max_size=200), file.map(lambda text: text.encode("utf-8", "surrogatepass"))))
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", first_of(*DIALECTS))
 def test_nothing_raises_on_any_octets(dialect: str, body: bytes) -> None:
     robots = parse(body, dialect)
     for finding in robots.lint():
@@ -218,7 +219,7 @@ def followed(body: str, findings: Iterable[Finding]) -> str:
 
 
 @given(robots_txt)
-@pytest.mark.parametrize("dialect", ADVISED)
+@pytest.mark.parametrize("dialect", first_of(*ADVISED))
 def test_following_advice_changes_no_verdict_unless_the_finding_says_so(dialect: str, body: str) -> None:
     before = verdicts(body, dialect)
     safe = {}
@@ -433,22 +434,21 @@ def test_errors_come_first_and_repeats_are_folded() -> None:
     assert (first.code, first.line, others) == ("trailing-wildcard", 2, tuple(range(3, 42)))
 
 
+# Beside those of test_hostile_files.py, of which lint is asked too.
 HOSTILE = {
-    "agents of one group": lambda n: "".join(f"User-agent: a{i}\n" for i in range(n)) + "Disallow: /\n",
-    "groups": lambda n: "".join(f"User-agent: a{i}\nDisallow: /{i}\n" for i in range(n)),
     "runs": lambda n: "".join(f"User-agent: a{i}\nCrawl-delay: 5\n\n" for i in range(n)) + "Disallow: /\n",
     "delays of many": lambda n: (
         "".join(f"User-agent: a{i}\n" for i in range(n)) + "Crawl-delay: 1\n" * n + "Disallow: /\n"
     ),
-    "wildcards": lambda n: "User-agent: *\n" + "".join(f"Disallow: /*{i}*/css\n" for i in range(n)),
     "folders": lambda n: "User-agent: *\n" + "".join(f"Disallow: /{i}/css/\nAllow: /*{i}\n" for i in range(n)),
-    "sitemaps": lambda n: (
+    "rules beside sitemaps": lambda n: (
         "User-agent: *\n" + "Disallow: /*x\n" * n + "".join(f"Sitemap: https://h/{i}\n" for i in range(n))
     ),
     "misspelt names": lambda n: "".join(f"User-agent: Googelbo{i}\n" for i in range(n)) + "Disallow: /\n",
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", HOSTILE)
 def test_twice_the_file_takes_no_more_than_about_twice_as_long(shape: str) -> None:
     def seconds(count: int) -> float:

@@ -77,6 +77,7 @@ def test_its_urls_are_listed_and_found_by_state_and_by_a_part(board: Any, site: 
     board.wait_for_selector("#looked >> text=2 shown")
 
 
+@pytest.mark.long
 def test_a_url_s_row_opens_why_and_a_failure_s_the_pages_that_link_to_it(board: Any, site: Site) -> None:
     board.get_by_role("button", name=site.url("/private/b")).press("Enter")
     board.wait_for_selector("#urls .why >> text=found on")
@@ -88,6 +89,7 @@ def test_a_url_s_row_opens_why_and_a_failure_s_the_pages_that_link_to_it(board: 
     assert site.url("/") in board.inner_text("#urls .why ul")
 
 
+@pytest.mark.long
 def test_a_whole_url_is_looked_up_where_the_crawl_never_met_it(board: Any, site: Site) -> None:
     board.fill("#search", site.url("/private/never"))
     board.keyboard.press("Enter")
@@ -95,6 +97,7 @@ def test_a_whole_url_is_looked_up_where_the_crawl_never_met_it(board: Any, site:
     assert "robots.txt" in board.inner_text("#told")
 
 
+@pytest.mark.long
 def test_more_urls_than_one_page_holds_are_shown_on_demand(site: Site, tmp_path: Path, chromium: Any) -> None:
     site.link("/", *(f"/{number}" for number in range(70)))
     assert process("crawl", site.url("/"), "-o", "out", "--delay", "0", *ALLOW, cwd=tmp_path).returncode == 2
@@ -124,6 +127,7 @@ def test_an_order_is_given_after_a_confirmation_and_kept(board: Any, crawled: Pa
     assert order.seconds == 7.0
 
 
+@pytest.mark.long
 def test_nobody_is_left_out(board: Any) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
@@ -163,6 +167,7 @@ def test_a_running_crawl_is_watched(site: Site, tmp_path: Path, chromium: Any) -
         crawling.wait()
 
 
+@pytest.mark.long
 def test_a_crawl_serves_its_own_dashboard(site: Site, tmp_path: Path, chromium: Any) -> None:
     site.link("/", *(f"/{number}" for number in range(200)))
     for number in range(200):
@@ -228,6 +233,7 @@ def test_an_order_for_a_host_that_the_crawl_has_not_met_says_so(crawled: Path) -
     assert board.order("127.0.0.1", "slow", "3")["met"] is True
 
 
+@pytest.mark.long
 def test_a_crawl_that_is_deleted_while_it_is_watched_is_missed_and_found_again(
     board: Any, crawled: Path, tmp_path: Path
 ) -> None:
@@ -259,12 +265,14 @@ def test_pages_that_are_open_together_share_what_was_seen(crawled: Path, monkeyp
     assert len(looks) == 1
 
 
+@pytest.mark.long
 def test_a_server_that_fails_is_not_said_to_be_silent(board: Any) -> None:
     board.route("**/api/crawl/urls", lambda route: route.fulfill(status=500, content_type="text/plain", body="oh"))
     board.select_option("#which", "failed")
     board.wait_for_selector("#looked >> text=comity serve failed (status 500)")
 
 
+@pytest.mark.long
 def test_a_store_that_goes_away_is_said_and_found_again(
     postgres: Server, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

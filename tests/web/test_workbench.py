@@ -56,6 +56,7 @@ def test_it_answers_as_one_types_and_says_which_line_decides(tab: Any) -> None:
     assert tab.locator("robots-editor .deciding").inner_text() == "Allow: /blog/lamps"
 
 
+@pytest.mark.long
 def test_a_cell_is_chosen_though_it_is_drawn_anew_while_it_is_pressed(tab: Any) -> None:
     write(tab, "User-agent: GPTBot\nDisallow: /blog")
     cell(tab, "GPTBot", "/blog/lamps").hover()
@@ -95,6 +96,7 @@ def test_a_finding_is_mended_by_one_click_and_the_change_is_told_by_meaning(tab:
     tab.wait_for_selector("#changes >> text=GPTBot loses /shop")
 
 
+@pytest.mark.long
 def test_a_use_that_is_stated_otherwise_is_named(tab: Any) -> None:
     before = "User-agent: *\nContent-Signal: search=yes, ai-train=yes\nUser-agent: GPTBot\nCrawl-delay: 2\n"
     write(tab, before)
@@ -135,6 +137,7 @@ def test_a_link_holds_all_that_was_asked(tab: Any, page: Any) -> None:
     tab.wait_for_selector("#changes li")  # what it was compared with is in it
 
 
+@pytest.mark.long
 def test_a_link_that_is_opened_in_the_same_tab_is_read(tab: Any) -> None:
     write(tab, "User-agent: *\nDisallow: /one\n")
     tab.fill("#urls", "/one")
@@ -147,6 +150,7 @@ def test_a_link_that_is_opened_in_the_same_tab_is_read(tab: Any) -> None:
     tab.wait_for_selector("#matrix th >> text=/one")
 
 
+@pytest.mark.long
 def test_a_fix_is_not_written_into_a_line_that_has_moved(tab: Any) -> None:
     write(tab, "User-agent: *\nDisalow: /keep\n")
     tab.wait_for_selector("#findings button[aria-label^=Fix]")
@@ -157,6 +161,7 @@ def test_a_fix_is_not_written_into_a_line_that_has_moved(tab: Any) -> None:
     assert tab.evaluate("document.querySelector('robots-editor').value") == "# note\nUser-agent: *\nDisalow: /keep\n"
 
 
+@pytest.mark.long
 def test_characters_that_turn_the_writing_are_shown(tab: Any) -> None:
     tab.fill("#urls", "/\u202ecod")
     tab.wait_for_selector("#matrix th >> text=/\\u202ecod")
@@ -175,6 +180,7 @@ def test_what_a_site_wrote_is_never_markup(tab: Any) -> None:
     assert tab.locator("main img, main b, main i, main script").count() == 0
 
 
+@pytest.mark.long
 def test_a_file_that_is_dropped_or_opened_is_read(tab: Any, tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: Opened\nDisallow: /opened\n")
     tab.set_input_files("#open", tmp_path / "robots.txt")
@@ -188,6 +194,7 @@ def test_a_file_that_is_dropped_or_opened_is_read(tab: Any, tmp_path: Path) -> N
     assert saved["text"].startswith("User-agent: Opened")
 
 
+@pytest.mark.long
 def test_nobody_is_left_out(tab: Any, page: Any) -> None:
     """What axe-core finds: contrast, names, roles, order; on a telephone too."""
     from axe_playwright_python.sync_playwright import Axe
@@ -217,6 +224,7 @@ WATCH = """() => {
 """Milliseconds from a key to the frame in which the table of verdicts is new."""
 
 
+@pytest.mark.long
 def test_a_file_of_a_hundred_kilobytes_is_judged_while_one_types(tab: Any) -> None:
     """The figure is printed (-s); what is asserted is only that each key has an answer of its own."""
     text = "".join(f"User-agent: bot{n}\nDisallow: /a{n}/\nAllow: /a{n}/b*c$\n\n" for n in range(1900))

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from commands import ALLOW, comity
+from examples import first_of
 from postgres import Server
 from sites import HANGS, Site, linked
 from stores import PostgresStore, drop, exists
@@ -118,7 +119,7 @@ def wanted(sites: list[Site]) -> Counter[str]:
     return Counter(site.url(f"/{page}") for site in sites for page in range(PAGES))
 
 
-@pytest.mark.parametrize(("count", "pace_by"), [(1, "host"), (2, "host"), (2, "address")])
+@pytest.mark.parametrize(("count", "pace_by"), first_of((2, "host"), (1, "host"), (2, "address")))
 def test_processes_that_know_each_other_by_the_store_alone_crawl_as_one(
     server: Server, sites: list[Site], tmp_path: Path, count: int, pace_by: str
 ) -> None:
@@ -138,6 +139,7 @@ def test_processes_that_know_each_other_by_the_store_alone_crawl_as_one(
     crawl.store.close()
 
 
+@pytest.mark.long
 def test_who_comes_later_gets_its_share_and_nothing_is_there_twice(
     server: Server, sites: list[Site], tmp_path: Path
 ) -> None:
@@ -161,6 +163,7 @@ def test_who_comes_later_gets_its_share_and_nothing_is_there_twice(
     crawl.store.close()
 
 
+@pytest.mark.long
 def test_a_robots_txt_that_redirects_is_asked_for_by_the_process_that_has_the_host(
     server: Server, sites: list[Site], tmp_path: Path
 ) -> None:
@@ -183,6 +186,7 @@ def test_a_robots_txt_that_redirects_is_asked_for_by_the_process_that_has_the_ho
     crawl.store.close()
 
 
+@pytest.mark.long
 def test_the_limit_on_pages_is_exact_over_all_processes(server: Server, sites: list[Site], tmp_path: Path) -> None:
     crawl = Crawl(server, [site.url("/0") for site in sites])
     crawl.begin(max_pages=37)
@@ -247,6 +251,7 @@ def test_nothing_goes_out_over_a_connection_that_is_there_once_the_lease_is_over
     assert site.paths() == ["/robots.txt", "/1", "/2"]
 
 
+@pytest.mark.long
 def test_who_stops_leaves_its_shards_to_the_others(server: Server, sites: list[Site], tmp_path: Path) -> None:
     crawl = Crawl(server, [site.url("/0") for site in sites])
     crawl.begin(policy=QUICK.with_changes(min_interval=0.1))
@@ -268,6 +273,7 @@ def test_who_stops_leaves_its_shards_to_the_others(server: Server, sites: list[S
     crawl.store.close()
 
 
+@pytest.mark.long
 def test_a_shard_taken_just_when_its_process_is_to_stop_is_let_go(
     server: Server, sites: list[Site], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,6 +299,7 @@ def test_a_shard_taken_just_when_its_process_is_to_stop_is_let_go(
     crawl.store.close()
 
 
+@pytest.mark.long
 def test_a_lease_ends_for_its_holder_before_it_ends_for_others(server: Server) -> None:
     store = PostgresStore(server, lease=4.0)
     with closing(database.connect(store.where)) as db:
@@ -405,6 +412,7 @@ class Wire:
         await asyncio.gather(flow(reader, forth), flow(back, writer))
 
 
+@pytest.mark.long
 @pytest.mark.waits
 @pytest.mark.parametrize("lost", ["cut", "silent"])
 def test_who_cannot_reach_the_database_asks_for_nothing_and_goes_on_once_it_can(
@@ -456,6 +464,7 @@ def test_who_cannot_reach_the_database_asks_for_nothing_and_goes_on_once_it_can(
     crawl.store.close()
 
 
+@pytest.mark.long
 def test_a_lease_taken_just_when_the_connection_breaks_is_not_kept_in_vain(
     server: Server, sites: list[Site], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -546,6 +555,7 @@ def test_a_machine_dies_and_another_goes_on(server: Server, sites: list[Site], t
             drop(db, store.where)
 
 
+@pytest.mark.long
 def test_the_shards_of_a_worker_that_was_killed_wait_for_no_lease(
     server: Server, sites: list[Site], tmp_path: Path
 ) -> None:
@@ -704,6 +714,7 @@ def test_a_crawl_that_is_begun_can_be_joined_at_once(server: Server) -> None:
         drop(db, where)
 
 
+@pytest.mark.long
 def test_a_shard_whose_end_could_not_be_said_is_taken_again(
     server: Server, sites: list[Site], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -755,6 +766,7 @@ def test_no_order_is_missed_that_is_given_beside_another(server: Server) -> None
     crawl.store.close()
 
 
+@pytest.mark.long
 def test_a_worker_far_from_its_command_marks_its_folder_and_cuts_back_what_nobody_writes_to(
     server: Server, site: Site, tmp_path: Path
 ) -> None:
@@ -796,6 +808,7 @@ def test_a_worker_far_from_its_command_marks_its_folder_and_cuts_back_what_nobod
         each.store.close()
 
 
+@pytest.mark.long
 def test_no_interval_is_cut_short_where_a_shard_is_handed_on_and_the_clocks_of_the_two_processes_differ(
     server: Server, sites: list[Site], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from commands import ALLOW
+from examples import first_of
 from postgres import Server
 from sites import HANGS, Site
 from stores import drop
@@ -47,7 +48,7 @@ def site(site: Site) -> Site:
     return site
 
 
-@pytest.mark.parametrize("more", [(), ("-vv",), ("--workers", "2", "-v")])
+@pytest.mark.parametrize(("more",), first_of(((),), (("-vv",),), (("--workers", "2", "-v"),)))
 def test_a_terminal_that_nobody_reads_stops_no_crawl_and_ctrl_c_ends_it(
     site: Site, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_terminal_that_nobody_reads_stops_no_crawl_and_ctrl_c_ends_it(
     assert len(kept) == len(set(kept)) >= 50
 
 
+@pytest.mark.long
 @pytest.mark.waits
 @pytest.mark.parametrize("stored", [False, True])
 def test_workers_go_on_while_the_command_that_started_them_is_stopped(
@@ -103,6 +105,7 @@ def test_workers_go_on_while_the_command_that_started_them_is_stopped(
     assert len(kept) == len(set(kept)) >= before + 100
 
 
+@pytest.mark.long
 def test_a_lease_is_not_renewed_for_work_that_stands_still(postgres: Server) -> None:
     where = database.address(postgres.url(f"still_{os.getpid()}_{time.monotonic_ns()}"))
     store = CrawlStore(where)

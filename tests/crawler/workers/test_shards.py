@@ -102,6 +102,7 @@ def stop_by_terminal(sites: list[Site], folder: Path, *more: str) -> None:
     assert prove(folder).findings == []
 
 
+@pytest.mark.long
 def test_a_shard_s_folder_from_before_is_found_out(sites: list[Site], tmp_path: Path) -> None:
     folder, early = tmp_path / "crawl", tmp_path / "early"
     comity(*words(sites, folder, "--workers", "2", "--max-pages", "20"))
@@ -315,6 +316,7 @@ def test_a_crawl_whose_first_process_is_killed_goes_on_where_it_was(sites: list[
     assert prove(folder).findings == []
 
 
+@pytest.mark.long
 def test_a_robots_txt_of_another_shards_host_is_asked_for_in_the_turn_that_this_one_gives(tmp_path: Path) -> None:
     with Site("127.0.0.1") as one, Site("127.0.0.2") as other:
         for site in (one, other):
@@ -360,6 +362,7 @@ def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_pat
     assert prove(folder).findings == []
 
 
+@pytest.mark.long
 def test_an_order_ends_all_shards_and_a_later_run_goes_on(sites: list[Site], tmp_path: Path) -> None:
     folder = tmp_path / "many"
 
@@ -395,6 +398,7 @@ def test_an_order_ends_all_shards_and_a_later_run_goes_on(sites: list[Site], tmp
     assert prove(folder).findings == []
 
 
+@pytest.mark.long
 def test_orders_about_hosts_of_any_shard_hold_while_the_crawl_runs(sites: list[Site], tmp_path: Path) -> None:
     wanted = whole(sites, tmp_path / "one")
     folder, stopped = tmp_path / "many", (sites[2], sites[4])
@@ -476,6 +480,7 @@ pipe.close()
 """
 
 
+@pytest.mark.long
 def test_pages_that_a_worker_told_of_and_did_not_commit_do_not_keep_it_alive(tmp_path: Path) -> None:
     command = (sys.executable, "-c", DIES, str(tmp_path / "starts"))
     crawl = ShardedCrawl(["http://127.0.0.1/"], tmp_path / "out", workers=1, policy=QUICK, command=command)
@@ -498,6 +503,7 @@ class Deadly:
 """
 
 
+@pytest.mark.long
 def test_a_page_that_kills_each_worker_that_fetches_it_ends_the_crawl(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -601,6 +607,7 @@ def test_what_cannot_be_cut_into_shards_is_refused_in_one_line(tmp_path: Path, s
     assert "is damaged" in complaint(damaged)
 
 
+@pytest.mark.long
 def test_too_few_files_for_so_many_shards_are_told_before_anything_is_there(sites: list[Site], tmp_path: Path) -> None:
     given = [sys.executable, "-m", "comity", *words(sites, tmp_path / "a", "--workers", "2", "--shards", "16")]
     enough = files_of(8, 16, 50)
@@ -632,6 +639,7 @@ runpy.run_module("comity", run_name="__main__")
 """
 
 
+@pytest.mark.long
 def test_hosts_keep_their_interval_where_the_clock_of_one_worker_is_ahead(sites: list[Site], tmp_path: Path) -> None:
     # By an hour, so that however long this takes no time of one process is that of another.
     wanted = whole(sites, tmp_path / "one")
