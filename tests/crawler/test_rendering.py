@@ -528,6 +528,7 @@ def test_scripts_are_fetched_once_and_data_each_time(shop: Site, tmp_path: Path)
     assert shop.paths().count("/api/a") == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("stated", "sent"), [("max-age=60", 1), ("no-store", 2), ("", 1)])
 def test_pages_that_wait_for_one_script_share_its_answer_unless_it_may_not_be_kept(
     site: Site, stated: str, sent: int
@@ -547,6 +548,7 @@ def test_pages_that_wait_for_one_script_share_its_answer_unless_it_may_not_be_ke
     assert site.paths().count("/app.js") == sent
 
 
+@pytest.mark.long
 def test_a_script_gets_nothing_of_another_site_that_does_not_share_it(site: Site, other: Site, tmp_path: Path) -> None:
     for each in (site, other):
         each.set("/robots.txt", "")
@@ -574,6 +576,7 @@ def test_a_script_gets_nothing_of_another_site_that_does_not_share_it(site: Site
     assert not [seen for seen in (*site.seen, *other.seen) if "Cookie" in seen.headers]
 
 
+@pytest.mark.long
 def test_a_script_or_sheet_of_another_site_does_not_become_the_page_s_own(
     site: Site, other: Site, tmp_path: Path
 ) -> None:
@@ -620,6 +623,7 @@ def test_a_script_or_sheet_of_another_site_does_not_become_the_page_s_own(
         assert secret not in seen
 
 
+@pytest.mark.long
 def test_a_part_that_redirects_in_a_loop_is_asked_for_once(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "")
     site.set("/round", status=302, headers={"Location": "/and-round"})
@@ -630,6 +634,7 @@ def test_a_part_that_redirects_in_a_loop_is_asked_for_once(site: Site, tmp_path:
     assert [path for path in site.paths() if "round" in path] == ["/round", "/and-round"]
 
 
+@pytest.mark.long
 def test_credentials_go_where_a_page_is_of_their_origin_and_to_no_part_of_another_page(
     site: Site, other: Site, tmp_path: Path
 ) -> None:
@@ -670,6 +675,7 @@ def test_credentials_go_where_a_page_is_of_their_origin_and_to_no_part_of_anothe
     assert not [seen for seen in site.seen if "Authorization" in seen.headers]
 
 
+@pytest.mark.long
 def test_headers_of_a_script_s_choice_go_to_another_site_only_if_it_agrees(
     site: Site, other: Site, tmp_path: Path
 ) -> None:
@@ -754,6 +760,7 @@ def test_headers_that_need_no_preflight_are_those_of_the_fetch_standard(header: 
     assert to_be_asked_about({header: value}) == (() if safe else (header,))
 
 
+@pytest.mark.long
 def test_what_a_page_asks_of_robots_holds_though_a_script_took_it_away(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "")
     site.set(
@@ -766,6 +773,7 @@ def test_what_a_page_asks_of_robots_holds_though_a_script_took_it_away(site: Sit
     assert pages["/"]["noindex"]
 
 
+@pytest.mark.long
 def test_links_are_read_from_where_scripts_moved_the_page_to(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "")
     site.set(
@@ -778,6 +786,7 @@ def test_links_are_read_from_where_scripts_moved_the_page_to(site: Site, tmp_pat
     assert set(pages) == {"/", "/shop/one"}
 
 
+@pytest.mark.long
 def test_a_page_without_scripts_stays_out_of_the_browser(site: Site, tmp_path: Path, browser: str) -> None:
     site.set("/robots.txt", "")
     site.set("/", '<link rel=stylesheet href=/s.css><p id="x">plain <a href=/text>x</a>')
@@ -902,6 +911,7 @@ def test_a_refresh_compares_what_was_served_and_follows_what_scripts_name_now(sh
     assert changes == {"/": "unchanged", "/a": "unchanged", "/b": "unchanged", "/c": "unchanged", "/d": "new"}
 
 
+@pytest.mark.long
 def test_only_pages_that_are_next_to_empty_without_scripts_are_rendered_where_that_is_wanted(
     site: Site, tmp_path: Path
 ) -> None:

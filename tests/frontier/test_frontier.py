@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import cases, first_of
 from frontier_work import memory_folder
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -42,8 +43,6 @@ from comity.frontier.sqlite.store import Frontier
 from comity.frontier.sqlite.view import View
 from comity.frontier.values import Batch, Displaced, Entry, EntryKind, Found, Message, State, Visit
 
-pytestmark = pytest.mark.both_forms
-
 Store = SqliteStore | PostgresStore | MemoryStore
 HOSTS = ("a.example", "b.example", "c.example")
 
@@ -59,7 +58,7 @@ def found(path: str, host: str = "a.example", **values: Any) -> Found:
     )
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "memory"])
+@pytest.fixture(params=first_of("sqlite", "memory", "postgresql", now=2))
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """Where a frontier may lie: what a test says of it holds for each."""
     if request.param != "postgresql":
@@ -267,6 +266,7 @@ def test_runs_stay_few_and_nothing_lies_around(request: pytest.FixtureRequest) -
 WORD = st.integers(0, 2**64 - 1) | st.integers(0, 300)
 
 
+@pytest.mark.both_forms
 @given(st.lists(st.sets(WORD, min_size=1), min_size=1, max_size=4), st.sets(WORD), st.integers(1, 9))
 def test_runs_hold_what_was_written_and_merge_to_their_union(
     groups: list[set[int]], asked: set[int], block: int
@@ -345,6 +345,7 @@ def test_to_open_a_view_costs_the_same_however_many_hosts_were_met(
     assert costs[1] <= costs[0] + 1
 
 
+@pytest.mark.both_forms
 def test_few_fingerprints_in_memory_are_objects_of_their_own(in_sqlite: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seen, "MOST_NEWEST", 100)
     monkeypatch.setattr(seen, "MOST_FRESH", 1_000)
@@ -659,7 +660,7 @@ class Crashes(RuleBasedStateMachine):
 
 TestCrashes = Crashes.TestCase
 TestCrashes.settings = settings(
-    max_examples=40, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=cases(40), stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 
@@ -719,13 +720,13 @@ class PostgresCrashes(Crashes):
         return True
 
 
-@pytest.mark.parametrize("examples", [8, pytest.param(60, marks=pytest.mark.long)])
-def test_the_same_holds_in_postgresql_whoever_dies_or_wakes_up(postgres: Server, examples: int) -> None:
+@pytest.mark.long
+def test_the_same_holds_in_postgresql_whoever_dies_or_wakes_up(postgres: Server) -> None:
     store = PostgresStore(postgres)
     run_state_machine_as_test(
         type("OnServer", (PostgresCrashes,), {"store": store}),
         settings=settings(
-            max_examples=examples, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=40, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
     store.remove()

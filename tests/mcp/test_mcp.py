@@ -179,6 +179,7 @@ def test_nobody_is_sent_to_a_host_that_was_not_checked() -> None:
         assert (answer.status_code, answer.headers.get("Location")) == (404, None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [(), ("--http", "127.0.0.1:0")])
 def test_a_server_that_is_told_to_end_takes_its_folder_away(site: Site, tmp_path: Path, words: tuple[str, ...]) -> None:
     command = [sys.executable, "-m", "comity", "mcp", "--allow-address", "127.0.0.1/32", *words]

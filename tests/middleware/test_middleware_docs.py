@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from examples import first_of
 from libraries import chromium, need
 from sites import HANGS, Site
 
@@ -15,7 +16,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("with_*.py"))
 SHOWN = dict(re.findall(r"```console\n\$ python (examples/\w+\.py) \S+\n(.*?)```", PAGE, re.DOTALL))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+@pytest.mark.parametrize("example", first_of(*EXAMPLES, now=2), ids=lambda example: example.stem)
 def test_an_example_prints_what_the_page_shows(example: Path, site: Site) -> None:
     if example.stem == "with_playwright":
         chromium()
@@ -45,6 +46,7 @@ def test_the_code_on_the_page_is_a_whole_example() -> None:
         assert block == (ROOT / path).read_text(encoding="utf-8").split('"""\n', 1)[1].lstrip("\n")
 
 
+@pytest.mark.long
 def test_an_example_does_not_call_a_download_a_refusal(site: Site) -> None:
     chromium()
     site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")

@@ -65,6 +65,7 @@ def test_parts_of_a_page_are_asked_about_too(page: "Page", site: Site, other: Si
     assert other.paths() == ["/robots.txt"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "page", [FAST.with_changes(min_interval=0.1, robots_fetch_counts=True)], indirect=True, ids=["0.1 s"]
 )
@@ -110,6 +111,7 @@ def test_a_page_and_its_client_keep_one_pace(browser: "Browser", site: Site) -> 
     assert min(site.intervals()) >= 0.1
 
 
+@pytest.mark.long
 def test_a_page_and_its_client_keep_one_pace_on_an_event_loop(site: Site) -> None:
     path = shell()
     from playwright.async_api import async_playwright
@@ -137,6 +139,7 @@ def test_a_page_and_its_client_keep_one_pace_on_an_event_loop(site: Site) -> Non
     assert min(site.intervals()) >= 0.1
 
 
+@pytest.mark.long
 def test_a_busy_answer_to_a_page_holds_its_client_back(browser: "Browser", site: Site) -> None:
     from comity.middleware.playwright import ComityRoutes
 
@@ -153,6 +156,7 @@ def test_a_busy_answer_to_a_page_holds_its_client_back(browser: "Browser", site:
     assert site.paths() == ["/robots.txt", "/busy"]
 
 
+@pytest.mark.long
 def test_a_document_that_moved_has_its_new_address(page: "Page", site: Site, other: Site) -> None:
     site.set("/robots.txt", "")
     site.set("/moved", status=301, headers={"Location": other.url("/new/place?a=%C3%A9&b='\"</script>")})
@@ -166,6 +170,7 @@ def test_a_document_that_moved_has_its_new_address(page: "Page", site: Site, oth
     assert len(other.paths()) == 2, "the document was fetched once"
 
 
+@pytest.mark.long
 def test_an_endless_redirect_is_given_up(page: "Page", site: Site) -> None:
     from playwright.sync_api import Error
 
@@ -176,6 +181,7 @@ def test_an_endless_redirect_is_given_up(page: "Page", site: Site) -> None:
     assert site.paths().count("/loop") in (20, 21)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", ["/done", "/form"])
 def test_a_form_leads_to_its_answer(page: "Page", site: Site, after: str) -> None:
     async def form(request: web.Request) -> web.Response:
@@ -196,6 +202,7 @@ def test_a_form_leads_to_its_answer(page: "Page", site: Site, after: str) -> Non
     assert asked == [("GET", "/form"), ("POST", "/form"), ("GET", after)]
 
 
+@pytest.mark.long
 def test_a_stream_without_an_end_does_not_hold_its_host(page: "Page", site: Site) -> None:
     site.set("/robots.txt", "")
     site.set("/", "<script>stream = new EventSource('/events')</script>page")
@@ -245,6 +252,7 @@ def on_a_loop(scene: Callable[["AsyncBrowser"], Awaitable[None]]) -> None:
         thread.submit(lambda: asyncio.run(run())).result()
 
 
+@pytest.mark.long
 def test_a_request_that_its_page_gives_up_lets_its_host_go(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     need("playwright")
     from comity.middleware import playwright
@@ -274,6 +282,7 @@ async def never(_: web.Request) -> web.StreamResponse:
     raise AssertionError
 
 
+@pytest.mark.long
 def test_an_answer_that_does_not_come_holds_its_host_no_longer_than_patience_lasts(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,6 +303,7 @@ def test_an_answer_that_does_not_come_holds_its_host_no_longer_than_patience_las
     on_a_loop(scene)
 
 
+@pytest.mark.long
 def test_what_a_browser_asks_for_is_not_sent_once_the_client_is_closed(browser: "Browser", site: Site) -> None:
     from playwright.sync_api import Error
 
@@ -311,6 +321,7 @@ def test_what_a_browser_asks_for_is_not_sent_once_the_client_is_closed(browser: 
     assert site.paths() == ["/robots.txt", "/"]
 
 
+@pytest.mark.long
 def test_a_browser_is_held_back_as_long_as_one_of_the_contexts_is_open(browser: "Browser", site: Site) -> None:
     from playwright.sync_api import Error
 
@@ -358,6 +369,7 @@ UNASKED = """async ([own, udp]) => {
 }"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("window", [False, True], ids=["shell", "Chromium"])
 def test_what_no_route_sees_is_asked_about_or_not_sent(site: Site, window: bool) -> None:
     path = chromium() if window else shell()

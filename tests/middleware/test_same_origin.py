@@ -16,6 +16,8 @@ from sites import HANGS, Site
 
 import comity
 
+pytestmark = pytest.mark.long
+
 POLICY = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 SHARED = {"Access-Control-Allow-Origin": "*"}
 AGREED = SHARED | {"Access-Control-Allow-Methods": "PUT", "Access-Control-Allow-Headers": "x-mark"}

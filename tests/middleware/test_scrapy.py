@@ -75,6 +75,7 @@ process.start()
 """
 
 
+@pytest.mark.long
 def test_the_parser_alone_serves_scrapys_own_check(site: Site) -> None:
     need("scrapy")
     # Of two groups for one agent both count, and of two rules the longer: RFC 9309, 2.2.1 and 2.2.2.
@@ -118,6 +119,7 @@ def test_the_add_on_puts_the_middleware_in_place_and_warns_of_a_second_check(sit
     assert ("set ROBOTSTXT_OBEY = False" in ran.stderr) is obeys
 
 
+@pytest.mark.long
 def test_what_is_not_on_the_web_is_not_asked_about() -> None:
     need("scrapy")
     urls = ["data:text/plain,hello", "file:///etc/hostname"]
