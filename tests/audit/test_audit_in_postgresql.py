@@ -39,7 +39,7 @@ from comity.net import ClientSettings
 from comity.policy.policy import policy_to_dict
 
 HOSTS = 6
-PAGES = 6
+PAGES = 10
 HALF = 5
 SHARDS = 4
 INTERVAL = 0.1
@@ -498,6 +498,7 @@ def test_the_folder_keeps_the_address_of_its_store_without_a_password() -> None:
     assert replace(where, name="two").without_password == "postgresql://h/d?crawl=two"
 
 
+@pytest.mark.long
 def test_a_crawl_in_a_store_is_refreshed_by_whichever_machine_and_read_as_one(postgres: Server, tmp_path: Path) -> None:
     with ExitStack() as stack:
         sites = [stack.enter_context(Site(f"127.0.0.{number + 1}")) for number in range(3)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from commands import ALLOW, comity
+from examples import first_of
 from sites import Site
 
 from comity import CrawlSettings
@@ -67,7 +68,7 @@ def test_one_question_opens_the_frontier_at_most_twice(
         assert len([each for each in opened if "frontier.sqlite" in each]) <= 2, path
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", first_of(*FORMATS))
 def test_every_fate_is_told_with_the_page_that_named_the_url(shop: Site, tmp_path: Path, form: str) -> None:
     crawl(shop, tmp_path, "--exclude", "*print=", "--format", form)
     kept = fate(tmp_path, shop.url("/open/b"))
@@ -382,7 +383,7 @@ def test_what_is_no_name_of_a_header_cannot_be_recorded(name: str) -> None:
         CrawlSettings(record_headers=(name,))
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", first_of(*FORMATS))
 def test_the_current_pages_are_the_latest_of_each_url_without_those_that_are_gone(
     shop: Site, tmp_path: Path, form: str
 ) -> None:
@@ -400,7 +401,7 @@ def test_the_current_pages_are_the_latest_of_each_url_without_those_that_are_gon
     assert comity("prove", str(tmp_path)).returncode == 0
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", first_of(*FORMATS))
 def test_what_a_refresh_found_of_a_page_that_was_kept_is_told_by_why_and_marked_in_pages(
     form: str, shop: Site, tmp_path: Path
 ) -> None:

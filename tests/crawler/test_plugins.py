@@ -23,6 +23,7 @@ import attrs
 import pydantic
 import pytest
 from commands import ALLOW, comity, process
+from examples import first_of
 from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Expander, InvalidSetting, Policy, Response, Sink, Source, StorageError
@@ -117,8 +118,8 @@ def test_the_command_loads_plugins_from_the_current_folder(site: Site, tmp_path:
     assert "table:Table" in other.stderr
 
 
-@pytest.mark.parametrize("start", ["-m comity", "-I -m comity", "-P -c 'from comity.cli import main; main()'"])
-@pytest.mark.parametrize("plugin", [False, True])
+@pytest.mark.parametrize("start", first_of("-m comity", "-I -m comity", "-P -c 'from comity.cli import main; main()'"))
+@pytest.mark.parametrize("plugin", first_of(True, False))
 def test_no_file_of_the_current_folder_is_run_but_a_plugin_that_is_named(
     plugin: bool, start: str, site: Site, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 from clocks import FakeClock
 from commands import ALLOW, comity, complaint
+from examples import first_of
 from sites import Site
 
 import comity as package
@@ -293,7 +294,7 @@ def test_an_interval_learnt_just_now_outlives_a_crash(site: Site, tmp_path: Path
     assert second - first >= 30
 
 
-@pytest.mark.parametrize("between", ["nothing", "a crash", "a stop"])
+@pytest.mark.parametrize("between", first_of("a crash", "nothing", "a stop"))
 def test_a_wait_outlives_a_crash_though_the_runs_after_it_are_to_leave_less_between_requests(
     site: Site, tmp_path: Path, between: str
 ) -> None:

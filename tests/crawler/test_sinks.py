@@ -17,7 +17,7 @@ import pytest
 from aiohttp import web
 from commands import comity, no_room_beyond, stderr
 from conftest import missing
-from examples import examples
+from examples import examples, first_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 from killing import crawling, finished, killed, tree
@@ -34,7 +34,7 @@ from comity.frontier.sqlite.store import Frontier
 
 QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))
 NEEDS = {"warc": "warcio", "wacz": "warcio", "parquet": "pyarrow"}
-every_format = pytest.mark.parametrize("form", FORMATS)
+every_format = pytest.mark.parametrize("form", first_of(*FORMATS))
 
 
 @pytest.fixture(autouse=True)
@@ -151,7 +151,9 @@ def test_a_kill_at_any_moment_leaves_exactly_what_was_committed(form: str, steps
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux")
-@pytest.mark.parametrize("form", [form for form in FORMATS if form != "sqlite"])  # that syncs where we cannot see it
+@pytest.mark.parametrize(
+    "form", first_of(*(form for form in FORMATS if form != "sqlite"))
+)  # that syncs where we cannot see it
 @examples(60)
 @example(steps=IN_A_NEW_FILE)
 @given(steps=STEPS)
@@ -257,7 +259,9 @@ def test_a_full_disk_stops_the_crawl_and_it_goes_on_when_there_is_room(form: str
     assert READERS[form](tmp_path).urls == sorted([site.url("/"), *(site.url(path) for path in bodies)])
 
 
-@pytest.mark.parametrize("form", [form for form in FORMATS if form != "parquet"])  # its parts are not opened again
+@pytest.mark.parametrize(
+    "form", first_of(*(form for form in FORMATS if form != "parquet"))
+)  # its parts are not opened again
 def test_output_changed_from_outside_is_noticed(form: str, site: Site, tmp_path: Path) -> None:
     site.link("/")
     crawl(tmp_path, site.url("/"), sink=form)

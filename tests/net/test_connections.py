@@ -212,6 +212,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.long
 def test_a_shortage_of_file_descriptors_is_waited_for_and_no_hosts_fault() -> None:
     """More hosts than this process may open files."""
     hosts = 200

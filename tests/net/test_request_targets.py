@@ -87,14 +87,14 @@ def fuzz(site: RawSite, examples: int) -> int:
 
 
 def test_what_is_decided_is_octet_for_octet_what_is_sent(raw: RawSite) -> None:
-    print(f"\n{fuzz(raw, 15):,} URLs sent, none differs from what was decided")
+    print(f"\n{fuzz(raw, 4):,} URLs sent, none differs from what was decided")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("quarter", range(4))
-def test_what_is_decided_is_what_is_sent_for_a_hundred_thousand_urls(raw: RawSite, quarter: int) -> None:
+def test_what_is_decided_is_what_is_sent_for_twenty_thousand_urls(raw: RawSite, quarter: int) -> None:
     sent = 0
-    while sent < 25_000:
+    while sent < 5_000:
         sent += fuzz(raw, 100)
     print(f"\n{sent:,} URLs sent, none differs from what was decided")
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from commands import ALLOW, comity
+from examples import first_of
 from postgres import Server
 from sites import HANGS, Site, linked
 from stores import drop
@@ -50,8 +51,8 @@ def killed(seeds: list[str], folder: Path, sites: list[Site], copies: Path) -> N
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("what", ["is lost", "is an older copy"])
-@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize("what", first_of("is an older copy", "is lost"))
+@pytest.mark.parametrize("stopped", first_of(False, True))
 def test_a_crawl_does_not_go_on_where_a_shard_is_not_what_was_written_last(
     sites: list[Site], tmp_path: Path, what: str, stopped: bool
 ) -> None:

@@ -33,13 +33,11 @@ def url(postgres: Server, site: Site, tmp_path: Path) -> Iterator[str]:
         drop(db, database.address(url))
 
 
-@pytest.mark.parametrize("words", [("--delay", "3"), ("--max-pages", "5"), ("--lease", "9s"), ALLOW, ("--no-robots",)])
-def test_an_option_that_was_settled_when_the_crawl_began_is_refused(
-    url: str, tmp_path: Path, words: tuple[str, ...]
-) -> None:
-    refused = comity("crawl", "--store", url, "--join", "-q", *words, "-o", str(tmp_path / "other"))
-    assert refused.returncode == 64, refused
-    assert f"leave out {words[0]}" in refused.stderr
+def test_an_option_that_was_settled_when_the_crawl_began_is_refused(url: str, tmp_path: Path) -> None:
+    for words in (("--delay", "3"), ("--max-pages", "5"), ("--lease", "9s"), ALLOW, ("--no-robots",)):
+        refused = comity("crawl", "--store", url, "--join", "-q", *words, "-o", str(tmp_path / "other"))
+        assert refused.returncode == 64, refused
+        assert f"leave out {words[0]}" in refused.stderr
     assert (
         comity("crawl", "--store", url, "--join", "-q", "--concurrency", "9", "-o", str(tmp_path / "x")).returncode == 0
     )
@@ -75,6 +73,7 @@ def test_who_has_no_rights_is_told_so(url: str, tmp_path: Path) -> None:
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="names of files are octets there")
 def test_a_folder_whose_name_is_no_utf_8_is_refused_where_a_store_is_to_know_it(
     url: str, site: Site, tmp_path: Path
@@ -89,6 +88,7 @@ def test_a_folder_whose_name_is_no_utf_8_is_refused_where_a_store_is_to_know_it(
         assert comity("prove", f"{folder}{len(more)}").returncode == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("mode", "code"), [("transaction", 73), ("session", 0)])
 def test_a_pool_that_keeps_no_session_is_refused(
     postgres: Server, site: Site, tmp_path: Path, mode: str, code: int
@@ -134,6 +134,7 @@ def test_a_pool_that_keeps_no_session_is_refused(
         pool.wait()
 
 
+@pytest.mark.long
 def test_an_order_ends_a_crawl_in_a_store_and_a_later_run_goes_on(postgres: Server, site: Site, tmp_path: Path) -> None:
     for number in range(30):
         site.link(f"/{number}", f"/{number + 1}")

@@ -475,6 +475,7 @@ def test_a_command_that_was_suspended_over_a_run_follows_none_of_its_old_rules(
             drop(db, store.where)
 
 
+@pytest.mark.long
 def test_a_step_of_the_database_s_clock_shortens_no_wait_that_a_site_asked_for(
     crawl: Crawl, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
