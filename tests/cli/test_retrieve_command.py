@@ -148,6 +148,17 @@ def test_inspect_prints_what_a_site_says(site: Site) -> None:
     assert "/lamp" not in site.paths()
 
 
+def test_what_is_wrong_with_an_llms_txt_is_told_with_what_it_says(site: Site) -> None:
+    site.set("/lamp", PAGE)
+    site.set("/llms.txt", "<!doctype html><title>Lost</title>")
+    assert "comity: llms.txt: an HTML page, not an llms.txt" in comity("fetch", site.url("/lamp"), *QUICK).stderr
+    site.set("/llms.txt", "# The library\n" + "".join(f"- [x](/{number})\n" for number in range(10_001)))
+    told = comity("inspect", site.url("/lamp"), *QUICK).stdout
+    assert "  llms.txt    The library (only the first 10,000 links were read)\n" in told
+    site.set("/llms.txt", "none", status=404)
+    assert "llms.txt" not in comity("fetch", site.url("/lamp"), *QUICK).stderr
+
+
 # covers: W16
 def test_inspect_says_that_a_site_cannot_be_reached() -> None:
     answer = comity("inspect", "http://127.0.0.1:1/", *QUICK)

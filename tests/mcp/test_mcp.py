@@ -395,14 +395,16 @@ def test_usage_names_the_source_of_each_statement(site: Site) -> None:
     site.set(
         "/lamp", PAGE.replace("<main>", '<meta name="robots" content="noai"><main>'), headers={"tdm-reservation": "0"}
     )
-    site.set("/.well-known/tdmrep.json", json.dumps([{"location": "/", "tdm-reservation": 1}]))
+    site.set("/.well-known/tdmrep.json", json.dumps([{}, {"location": "/", "tdm-reservation": 1}]))
 
     async def session() -> None:
         async with agent(service()) as client:
             values = await told(client, "usage", url=site.url("/lamp"))
+            problem = "Rule 1 has no location and is skipped."
+            assert values["read"][-1] == {"source": "tdmrep.json", "status": 200, "problem": problem}
             assert values["usage"]["train-ai"] == "disallowed"
             sources = {each["source"] for each in values["from_site"]["statements"]}
-            assert {"robots.txt line 2", "tdmrep.json rule 1"} <= sources
+            assert {"robots.txt line 2", "tdmrep.json rule 2"} <= sources
             assert any(source.startswith("header") for source in sources)
 
     run(session())

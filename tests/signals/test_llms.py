@@ -176,7 +176,7 @@ def test_a_link_to_a_private_address_is_only_a_url_to_be_checked() -> None:
 
 def test_what_is_too_much_is_cut_and_counted() -> None:
     many = listed(*(f"/{number}" for number in range(MAX_LINKS + 7)))
-    assert (len(many.links), many.dropped) == (MAX_LINKS, 7)
+    assert (len(many.links), many.dropped, many.problem) == (MAX_LINKS, 7, "only the first 10,000 links were read")
     long = parse(b"# T\n" + b"x" * MAX_SIZE, URL)
     assert long.title == "T"
     assert long.problem == f"only the first {MAX_SIZE:,} bytes were read"

@@ -136,6 +136,8 @@ def parse(text: bytes | str, url: str) -> LlmsTxt:
             problem = f"only the first {MAX_LINES:,} lines were read"
             break
         reading.take(line.rstrip("\n")[:MAX_LINE], number)
+    if reading.is_cut and problem is None:
+        problem = f"only the first {MAX_LINKS:,} links were read"
     return LlmsTxt(
         url,
         reading.title,
@@ -191,6 +193,7 @@ class _Reading:
         self.text: list[str] = []
         self.sections: list[tuple[str, list[LlmsLink]]] = [("", [])]
         self.dropped = 0
+        self.is_cut = False  # whether links were left out because there are too many
         self._base = url if urls.is_http(url) else None
         self._fence = ""
         self._links = 0
@@ -237,6 +240,7 @@ class _Reading:
         url = _checked(parts.get("quoted") or plain, self._base)
         if url is None or self._links == MAX_LINKS:
             self.dropped += 1
+            self.is_cut = self.is_cut or url is not None
             return
         self._links += 1
         start = _BEFORE_NOTES.match(line, link.end())

@@ -27,7 +27,7 @@ from comity.cli.options import (
 from comity.cli.terminal import complain, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
 from comity.frontier.durable import writing_to
-from comity.http_rules import is_temporary
+from comity.http_rules import GONE, is_temporary
 
 if TYPE_CHECKING:
     from comity.retrieve import Retrieved
@@ -161,6 +161,11 @@ def _notes(result: "Retrieved") -> list[str]:
     if result.kind != "page":
         what = "an empty page" if result.kind == "empty" else f"no page, but a {result.kind.replace('_', ' ')}"
         notes.append(f"{what}: {result.reason}")
+    notes += [
+        f"llms.txt: {manifest.problem}"
+        for manifest in result.evidence.manifests
+        if manifest.kind == "llms.txt" and manifest.problem and manifest.status not in GONE
+    ]
     notes += [f"quality: {reason.message}" for reason in result.quality.reasons]
     notes += _warnings(result)
     if result.left_out:

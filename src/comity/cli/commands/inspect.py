@@ -182,7 +182,8 @@ def _robots_in_words(site: dict[str, Any]) -> list[str]:
 
 def _site_in_words(site: dict[str, Any]) -> list[str]:
     llms, decision, lines = site["llms"], site["decision"], _robots_in_words(site)
-    lines.append(f"  llms.txt    {llms['title'] or llms['problem'] or 'has no title'}")
+    problem = f" ({llms['problem']})" if llms["title"] and llms["problem"] else ""
+    lines.append(f"  llms.txt    {llms['title'] or llms['problem'] or 'has no title'}{problem}")
     if llms["summary"]:
         lines.append(f"              {' '.join(llms['summary'].split())[:300]}")
     lines += _some("link        ", [f"{link['url']}  {link['name']}" for link in llms["links"]])

@@ -91,10 +91,12 @@ async def _stated_by_tdmrep(service: Service, url: Url, read: list[_Read]) -> Us
     except ComityError:
         read.append(_Read("tdmrep.json", None, "not available"))
         return Usage()
-    read.append(_Read("tdmrep.json", response.status))
     if not response.ok:
+        read.append(_Read("tdmrep.json", response.status))
         return Usage()
-    return from_tdmrep(await asyncio.to_thread(parse_tdmrep, response.body), url)
+    found = await asyncio.to_thread(parse_tdmrep, response.body)
+    read.append(_Read("tdmrep.json", response.status, short(" ".join(found.problems[:MOST]), 200) or None))
+    return from_tdmrep(found, url)
 
 
 def _used(service: Service, url: str, stated: Usage, read: list[_Read]) -> _Answer:
