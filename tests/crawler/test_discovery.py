@@ -17,6 +17,10 @@ from sites import HANGS, Site
 
 from comity import Crawler, Policy, parse, urls
 from comity.audit.fate import fate_of
+from comity.audit.prove import prove
+from comity.audit.report.figures import gather
+from comity.audit.report.page import html
+from comity.cli.summary import sum_up
 from comity.crawler.finding import admission, discovery, sitemap_names
 from comity.crawler.workers.sharded import ShardedCrawl
 from comity.signals.links import read_page
@@ -238,7 +242,7 @@ def test_whatever_a_site_serves_what_is_found_are_urls_in_normal_form(text: str,
     found = [
         *admission.named_sitemaps("http://a.example", parse(octets)),
         *(url for url, _ in discovery.named_by_page(page, is_given=depth == 0, feeds=True)),
-        *(url for url, *_ in discovery.in_sitemap(octets, url)),
+        *(url for url, *_ in discovery.SitemapContents(octets, url)),
     ]
     assert found == [urls.normalise(each) for each in found]
     links, left = discovery.links_of(page, meta, follow_nofollow=False)
@@ -428,3 +432,55 @@ def test_a_sitemap_elsewhere_waits_in_the_queue_as_long_as_its_host_is_in_scope(
     assert "/x.xml" not in files.paths()
     crawl(tmp_path, max_pages=None, exclude=("/nothing",))
     assert paths(tmp_path, site) == {"/", "/p1"}
+
+
+DAMAGED = SITEMAP.format("<url><loc>{}</loc></url><url/>\n<url><loc>{}?a=1&b=2</loc></url><url><loc>{}</loc></url>")
+
+
+def test_a_sitemap_that_breaks_midway_is_named_wherever_a_crawl_is_told_of(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.set("/robots.txt", "Sitemap: /x.xml\nSitemap: /page\nSitemap: /feed\n")
+    site.set("/x.xml", DAMAGED.format(*(site.url(path) for path in ("/1", "/2", "/3"))))
+    site.set("/page", "<!doctype html><title>Not here</title>")
+    site.set(
+        "/feed", f"<rss><channel><item><link>{site.url('/1')}</link></item><item><link>http://e.example/</link></item>"
+    )
+    for path in ("/", "/1", "/3"):
+        site.link(path)
+    with caplog.at_level("WARNING", "comity.crawl.run"):
+        crawler = crawl(tmp_path, site.url("/"))
+    assert paths(tmp_path, site) == {"/", "/1"}
+    said = {record["url"].removeprefix(site.url("")): record for record in records(tmp_path, "sitemaps")}
+    names = ("kind", "entries", "skipped", "elsewhere", "problem", "stopped_line")
+    assert {url: tuple(record[name] for name in names) for url, record in said.items()} == {
+        "/x.xml": ("urlset", 1, 1, 0, "damaged XML: not well-formed (invalid token)", 2),
+        "/page": ("unknown", 0, 0, 0, "an HTML page, not a sitemap", 1),
+        "/feed": ("rss", 2, 0, 1, "damaged XML: no element found", 1),
+    }
+    assert said["/x.xml"]["found_on"] == site.url("/robots.txt")
+    assert (crawler.stats.sitemaps, crawler.stats.sitemaps_cut, crawler.stats.failed) == (3, 3, 0)
+    told = (
+        f"sitemap with 1 entry, read up to line 2, byte {said['/x.xml']['stopped_byte']} ({said['/x.xml']['problem']})"
+    )
+    assert f"{site.url('/x.xml')}: {told}; 1 more without a URL that can be used" in caplog.text
+    assert f"{site.url('/page')}: no sitemap: an HTML page, not a sitemap" in caplog.text
+    assert f"{site.url('/x.xml')} may: {told}" in fate_of(tmp_path, site.url("/3")).why
+    assert "e.example" not in fate_of(tmp_path, "http://other.example/").why
+    itself = fate_of(tmp_path, site.url("/x.xml"))
+    assert itself.fate == "sitemap"
+    assert told in itself.why
+    sum_up(crawler, crawler.stats, as_json=False)
+    assert "damaged sitemaps               3  not read to their end; sitemaps.jsonl\n" in capsys.readouterr().out
+    assert html(gather(tmp_path)).count("read up to line 2") == 1
+    assert prove(tmp_path).findings == []
+
+
+def test_a_guess_that_is_a_damaged_sitemap_is_told_of_and_one_that_is_none_is_not(site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    site.link("/sitemap.xml")
+    site.set("/sitemap_index.xml", "<urlset><url><loc>http://x")
+    crawler = crawl(tmp_path, site.url("/"))
+    (record,) = records(tmp_path, "sitemaps")
+    assert (record["url"], record["problem"]) == (site.url("/sitemap_index.xml"), "damaged XML: no element found")
+    assert crawler.stats.sitemaps_cut == 1

@@ -90,7 +90,8 @@ class Shop:
 @pytest.fixture
 def written(site: Site, tmp_path: Path) -> Path:
     """The output of a crawl and its refresh in which every channel has records."""
-    site.set("/robots.txt", "User-agent: *\nContent-Usage: train-ai=n\nDisallow: /no\nAllow: /a\n")
+    site.set("/robots.txt", "User-agent: *\nContent-Usage: train-ai=n\nDisallow: /no\nAllow: /a\nSitemap: /map.xml\n")
+    site.set("/map.xml", "<urlset><url><loc>&")
     site.link("/", "/a", "/no", "/missing", "/moved", "/dot.gif", "/x/x/x/x/x/x", "/latin")
     site.link("/a", "/plain.txt", "/data")
     site.set("/plain.txt", "plain")

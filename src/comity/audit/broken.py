@@ -12,6 +12,7 @@ from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.output.reader import body_of, read_lines
 from comity.crawler.places.crawl_at import written_crawl
 from comity.crawler.places.written_crawl import Part
+from comity.crawler.sinks import Channel
 from comity.urls import Url
 
 MOST_PAGES: Final = 20  # named for each broken link
@@ -38,16 +39,16 @@ class BrokenLink:
                 self.pages.append(page)
 
 
-def failures(part: Part, *, all_formats: bool = True) -> Iterator[dict[str, Any]] | None:
-    """The records of the URLs of a part that failed. Without `all_formats`, None where they do not lie in a file of
-    JSON lines, so that all pages would be read."""
-    path = next((path for end in ("", ".gz", ".zst") if (path := part.path / f"failures.jsonl{end}").exists()), None)
+def failures(part: Part, *, all_formats: bool = True, channel: Channel = "failures") -> Iterator[dict[str, Any]] | None:
+    """The records of the URLs of a part that failed, or of another channel. Without `all_formats`, None where they do
+    not lie in a file of JSON lines, so that all pages would be read."""
+    path = next((path for end in ("", ".gz", ".zst") if (path := part.path / f"{channel}.jsonl{end}").exists()), None)
     if path is None and not all_formats:
         return None
     if path is not None:
-        lines = read_lines(path, until=(part.committed or {}).get("failures") if part.kept else None)
+        lines = read_lines(path, until=(part.committed or {}).get(channel) if part.kept else None)
         return (line.record for line in lines if line.problem is None)
-    return (stored.record for stored in stored_in([part]) if stored.channel == "failures")
+    return (stored.record for stored in stored_in([part]) if stored.channel == channel)
 
 
 def failed(folder: Path) -> list[BrokenLink]:

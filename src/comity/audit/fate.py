@@ -12,15 +12,16 @@ from typing import Any, Final
 
 from comity import times
 from comity.audit.learned import robots_files
-from comity.audit.stored import last_name, page_of, pages_in, stored_in
+from comity.audit.stored import last_name, page_of, stored_in
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.finding.scope import Scope
+from comity.crawler.finding.sitemap_names import naming
 from comity.crawler.finding.traps import Traps
 from comity.crawler.output.reader import CHECKED, body_of
 from comity.crawler.places.crawl_at import crawl_at
 from comity.crawler.places.written_crawl import Part, no_crawl
-from comity.crawler.progress.stats import UNREACHABLE
+from comity.crawler.progress.stats import UNREACHABLE, sitemap_in_words
 from comity.crawler.run.facts import Facts
 from comity.frontier.committed import FrontierView
 from comity.frontier.values import QueuedURL, State
@@ -28,7 +29,6 @@ from comity.http_rules import is_temporary
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide
 from comity.signals.robots_meta import read as read_robots_meta
-from comity.signals.sitemaps import may_be_sitemap
 from comity.urls import Url
 
 _ORDER: Final = {channel: number for number, channel in enumerate(CHECKED)}
@@ -37,6 +37,7 @@ _ASIDE: Final = {
     "policy": ("refused", "the crawl's own policy refuses it", "once the policy changes"),
     "usage": ("refused", "not for the uses that are wanted", "at the next --refresh, or once --only-if changes"),
 }
+MAX_LISTS_NAMED: Final = 3  # sitemaps that were not read whole, in one answer
 _BODY: Final = frozenset(("body", "body_base64", "body_bytes", "more", "id"))
 
 
@@ -47,7 +48,7 @@ class Fate:
     Attributes:
         url: in normal form.
         fate: `kept`, `unchanged`, `gone`, `redirected`, `refused`, `trapped`, `unwanted`, `failed`, `waits`,
-            `out of scope`, `robots.txt`, `not found`, or `unknown`, where parts of the output are missing.
+            `out of scope`, `robots.txt`, `sitemap`, `not found`, or `unknown`, where parts of the output are missing.
         why: one plain sentence.
         found_on: the URL of what named it first; None where it was given by hand, or nobody did.
         next_try: when it is asked for again, in words; None where it is not.
@@ -173,6 +174,8 @@ def fate_in(record: Mapping[str, Any]) -> tuple[str, str]:
             return "trapped", f"{record['trap']}: {record['why']}"
         case "unwanted":
             return "unwanted", str(record["why"])
+        case "sitemaps":
+            return "sitemap", f"read{at}: {sitemap_in_words(record)}"
         case "robots":
             return "robots.txt", f"fetched as a robots.txt{at}: {record['outcome']}"
         case _:
@@ -224,8 +227,6 @@ def _anew(known: _Known, url: Url) -> Fate:
         if (trap := traps.judge(url)) is not None:
             return Fate(url, "trapped", f"would be left out as a trap ({trap.name}): {trap.why}")
     told, named_on = _left_out(known, url)
-    if may_be_sitemap(url):
-        told += "; sitemaps that were read leave no record"
     decision = _by_stored_robots(known, url)
     if decision is None:
         return Fate(url, "not found", f"{told}. The crawl has no robots.txt of {url.origin}", named_on)
@@ -238,8 +239,12 @@ def _anew(known: _Known, url: Url) -> Fate:
 def _left_out(known: _Known, url: Url) -> tuple[str, str | None]:
     """Why no link to a URL was followed, by the bodies of the pages that were kept, and the page that says so."""
     settings, found = known.settings, dict[str, str]()
-    for record in pages_in(known.everywhere):
-        if record["url"] == url or last_name(url) not in (body := body_of(record)):
+    lists = dict[str, str]()  # sitemaps that may have named it where they were not read
+    for stored in stored_in(known.everywhere):
+        record = stored.record
+        if stored.channel == "sitemaps" and _may_hide(known, record, url):
+            lists[record["url"]] = f"; {record['url']} may: {sitemap_in_words(record)}"
+        if stored.channel != "pages" or record["url"] == url or last_name(url) not in (body := body_of(record)):
             continue
         page = page_of(record)
         links = [link for link in page.links if url in (link.url, Canonicalizer().clean(link.url))]
@@ -257,7 +262,17 @@ def _left_out(known: _Known, url: Url) -> tuple[str, str | None]:
             found.setdefault("a page links to it, by a link that was not followed then", page.url)
     if found:
         return "; ".join(f"{why}: {page}" for why, page in found.items()), next(iter(found.values()))
-    return "no crawled page links to it or names it", None
+    said = "no crawled page links to it or names it, nor does a sitemap as far as it was read"
+    return said + "".join(list(lists.values())[:MAX_LISTS_NAMED]), None
+
+
+def _may_hide(known: _Known, record: Mapping[str, Any], url: Url) -> bool:
+    """Whether a sitemap may name a URL where it was not read, by its record: it may list those of its host."""
+    named_by = (record["url"], *naming(known.view.load_state, record["url"]), record.get("found_on"))
+    is_ours = any(Url(each).host == url.host for each in named_by if each)
+    return bool(is_ours and (record["problem"] is not None or record["skipped"])) or (
+        not is_ours and record["elsewhere"] > 0
+    )
 
 
 def _names(url: Url, page: str) -> re.Pattern[bytes]:

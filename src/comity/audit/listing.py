@@ -33,7 +33,7 @@ _TABLES: Final[Mapping[str, Literal["visit", "aside", "waiting"]]] = {
     "waiting": "waiting",
 }
 _CHANNELS: Final[Mapping[str, tuple[str, ...]]] = {
-    "fetched": ("redirects",),
+    "fetched": ("redirects", "sitemaps"),
     "failed": ("failures",),
     "refused": ("refusals",),
     "skipped": ("traps", "unwanted"),

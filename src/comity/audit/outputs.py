@@ -138,6 +138,8 @@ class LedgerRequests:
                 key = ("served", url, record["status"], record["sha256"])  # no page was written for it
             case "changes":
                 key = ("failures", url, record["status"])  # no failure was
+            case "sitemaps":
+                key = ("served", url, record["status"], record["sha256"])
             case "robots":
                 said = (times.read(record["fetched_at"]), record["sha256"], record["status"], record["outcome"])
                 key = (channel, record["origin"], url, *said)

@@ -22,7 +22,7 @@ from comity.policy import Policy
 _MOST_FAILED: Final = 5  # that are named
 _IF_ANY: Final = (
     "skipped by type", "payment required", "waiting", "left in queue", "known, not fetched", "out of scope", "nofollow",
-    "without rules", "soft 404", "misfit",
+    "damaged sitemaps", "without rules", "soft 404", "misfit",
 )  # fmt: skip
 
 
@@ -63,6 +63,7 @@ def sum_up(
             ("nofollow", stats.nofollow, "links that were not followed"),
             ("redirects", stats.redirects, _where(crawler, "redirects")),
             ("duplicates", stats.duplicates, f"marked in {_where(crawler, 'pages')}"),
+            ("damaged sitemaps", stats.sitemaps_cut, f"not read to their end; {_where(crawler, 'sitemaps')}"),
             ("without rules", stats.without_rules, f"hosts: robots.txt is 403, HTML, ...; {_where(crawler, 'robots')}"),
             ("soft 404", stats.soft_404, "pages that say they are not there"),
             ("misfit", stats.misfit, "pages that do not fit the schema"),

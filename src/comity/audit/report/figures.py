@@ -19,8 +19,9 @@ from comity.audit.broken import BrokenLink, failed_in, failures
 from comity.crawler.output.reader import JsonLine, read_lines
 from comity.crawler.places.crawl_at import written_crawl
 from comity.crawler.places.written_crawl import Part
-from comity.crawler.progress.stats import Stats, summed
+from comity.crawler.progress.stats import Stats, sitemap_in_words, summed
 from comity.crawler.sharding.shards import combined
+from comity.crawler.sinks.columns import damaged_field
 from comity.errors import ComityError, InputError, StorageError
 
 MOST_REASONS = 2_000  # told apart; further ones are counted together
@@ -114,6 +115,7 @@ class Figures:
     Attributes:
         fetched: requests for pages and sitemaps that were answered with 2xx; `pages` are counted in `stats`.
         reasons: why requests failed; or, where `urls_by_reason`, why URLs failed; `broken`: these URLs.
+        damaged_sitemaps: by URL, how the sitemaps were read that could not be read to their end, in words.
         damaged: records that cannot be understood; `damage`: the first of them, by number and in words.
         stats: the counts of the crawl's own summary, where they are known.
         absent: parts of the crawl that could not be read, in words.
@@ -143,6 +145,7 @@ class Figures:
     reasons: Counter[str] = field(default_factory=Counter)
     urls_by_reason: bool = False
     broken: list[BrokenLink] = field(default_factory=list)
+    damaged_sitemaps: dict[str, str] = field(default_factory=dict)
     stats: Stats | None = None
     absent: list[str] = field(default_factory=list)
 
@@ -168,6 +171,10 @@ def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figur
                 yield record
 
         figures.broken = list(failed_in(counted()).values())
+        for part in gathering.parts:
+            for record in failures(part, all_formats=False, channel="sitemaps") or ():
+                if record.get("problem") is not None and damaged_field("sitemaps", record) is None:
+                    figures.damaged_sitemaps[record["url"]] = sitemap_in_words(record)
     return figures
 
 

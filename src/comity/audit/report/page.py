@@ -104,6 +104,8 @@ def _shown(figures: Figures) -> dict[str, Any]:
         "reasons": figures.reasons.most_common(MOST_REASONS),
         "broken_links": figures.broken[:MOST_ROWS],
         "broken_count": _first(len(figures.broken), "URL", "with the first page that links to each"),
+        "damaged_sitemaps": list(figures.damaged_sitemaps.items())[:MOST_ROWS],
+        "damaged_count": _first(len(figures.damaged_sitemaps), "sitemap", "that could not be read to its end"),
         "politeness": _politeness(figures) if sum(figures.ratios) else None,
         "hosts": hosts[:MOST_ROWS],
         "host_count": _first(len(figures.hosts), "host", "by requests"),

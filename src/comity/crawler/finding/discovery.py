@@ -4,10 +4,9 @@ that no site can hold up the others with much of it."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from time import perf_counter
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from comity import urls
 from comity.crawler.crawl_settings import CrawlSettings
@@ -15,7 +14,17 @@ from comity.crawler.finding.admission import URLFilter
 from comity.crawler.finding.recrawl import RefreshRun
 from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
-from comity.crawler.run.outcomes import Absent, Outcome, PageRead, PutOff, Redirected, Refused, RobotsKnown, SitemapRead
+from comity.crawler.run.outcomes import (
+    Absent,
+    Outcome,
+    PageRead,
+    PutOff,
+    Redirected,
+    Refused,
+    RobotsKnown,
+    SitemapCut,
+    SitemapRead,
+)
 from comity.frontier.values import Entry, EntryKind
 from comity.policy import RobotsResult
 from comity.signals import sitemaps
@@ -59,21 +68,52 @@ def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
     return reader.kind in ("urlset", "sitemapindex") or (feeds and reader.kind in ("rss", "atom"))
 
 
-def in_sitemap(
-    body: bytes, url: str, *, dates: bool = False, origins: Iterable[str] = ()
-) -> Iterator[tuple[str, EntryKind, float | None]]:
-    """What a sitemap or a feed names, other sitemaps and the pages it may speak of; see `latest_change`. `dates`:
-    whether it matters when pages changed; a feed says only when they came out. `origins`: see `SitemapNames.of`."""
-    hosts = {urls.host(url), *map(urls.host, origins)}
-    reader = sitemaps.SitemapReader(url)
-    for item in reader.read(body):
-        target = urls.join(url, item.loc)
-        if target is None:
-            continue
-        if isinstance(item, sitemaps.SitemapRef):
-            yield target, EntryKind.SITEMAP, None
-        elif urls.host(target) in hosts:
-            yield target, EntryKind.PAGE, latest_change(item) if dates and reader.kind == "urlset" else None
+class SitemapContents:
+    """What a sitemap or a feed names, other sitemaps and the pages it may speak of; see `latest_change`. It is read
+    once.
+
+    Args:
+        origins: of which it may list URLs, beside its own; see `SitemapNames.of`.
+        dates: whether it matters when pages changed; a feed says only when they came out.
+    """
+
+    def __init__(self, body: bytes, url: str, *, origins: Iterable[str] = (), dates: bool = False) -> None:
+        self._body = body
+        self._hosts = {urls.host(url), *map(urls.host, origins)}
+        self._dates = dates
+        self._reader = sitemaps.SitemapReader(url)
+        self._unusable = self._elsewhere = 0
+
+    def __iter__(self) -> Iterator[tuple[str, EntryKind, float | None]]:
+        dates, reader = self._dates, self._reader
+        for item in reader.read(self._body):
+            target = urls.join(reader.url, item.loc)
+            if target is None:
+                self._unusable += 1
+            elif isinstance(item, sitemaps.SitemapRef):
+                yield target, EntryKind.SITEMAP, None
+            elif urls.host(target) in self._hosts:
+                yield target, EntryKind.PAGE, latest_change(item) if dates and reader.kind == "urlset" else None
+            else:
+                self._elsewhere += 1
+
+    @property
+    def is_none(self) -> bool:
+        """Whether what was read is no sitemap, or an empty one: a page that says "not found", for instance."""
+        return self._reader.kind == "unknown" or not (self._reader.entries or self._reader.problem)
+
+    def said(self) -> dict[str, Any]:
+        """What its record says of how it was read."""
+        reader = self._reader
+        return {
+            "kind": reader.kind,
+            "entries": reader.entries,
+            "skipped": reader.skipped + self._unusable,
+            "elsewhere": self._elsewhere,
+            "problem": reader.problem,
+            "stopped_line": reader.stopped_at.line if reader.stopped_at is not None else None,
+            "stopped_byte": reader.stopped_at.byte if reader.stopped_at is not None else None,
+        }
 
 
 def latest_change(item: sitemaps.SitemapUrl) -> float | None:
@@ -190,28 +230,27 @@ class Discovery:
             await self._pause(stretch)
 
     async def _sitemap(self, outcome: SitemapRead) -> Outcome:
-        """What a sitemap or a feed names. One that is empty, and that nobody had named, is none: a page that says "not
-        found" with status 200, for instance.
-        """
+        """What a sitemap or a feed names, and how it was read."""
         entry, stretch = outcome.entry, Stretch(self._line)
         stated = []
-        empty = True
         origins = self._filter.sitemap_names.of(entry.url)
         host, naming = urls.host(entry.url), self._filter.naming(entry.url)
-        for url, kind, changed in in_sitemap(outcome.answer.body, entry.url, dates=self._dates, origins=origins):
+        contents = SitemapContents(outcome.answer.body, entry.url, origins=origins, dates=self._dates)
+        for url, kind, changed in contents:
             named_by = naming if kind is EntryKind.SITEMAP else ()
             if urls.host(url) != host:  # what lies on a third host, only the site of the index itself may name
                 named_by = named_by[:1]
             hops = entry.hops + 1 if kind is EntryKind.SITEMAP else 0
             self._filter.discover(url, depth=entry.depth, kind=kind, hops=hops, found_on=entry.url, named_by=named_by)
-            empty = False
             if changed is not None:
                 stated.append((changed, self._filter.clean(url)))
             await self._pause(stretch)
-        if empty and self._filter.is_guess(entry.url):
+        if contents.is_none and self._filter.is_guess(entry.url):
             self._filter.guess_sitemap(entry.url, is_missing=True)
             return Absent(entry=entry, answer=outcome.answer)
-        return replace(outcome, stated=tuple(stated))
+        said = contents.said()
+        kind_read = SitemapRead if said["problem"] is None else SitemapCut
+        return kind_read(entry=entry, answer=outcome.answer, stated=tuple(stated), said=said)
 
     async def _follow(self, entry: Entry, page: Page, meta: RobotsMeta) -> None:
         follows = self._settings.follow_nofollow or not meta.nofollow

@@ -30,7 +30,7 @@ from comity.policy.policy import policy_to_dict
 
 START = "0" * 64  # what stands for the hash of the record before the first
 # Channels whose records are counted; a refusal has a record here anyway.
-COUNTED = ("pages", "redirects", "failures", "unwanted", "changes", "robots")
+COUNTED = ("pages", "redirects", "failures", "unwanted", "changes", "robots", "sitemaps")
 NOTHING: Mapping[str, int] = MappingProxyType({})
 _MOST_PACES = 32_768  # of which the last answer is remembered; of another the seconds kept are not written
 _MOST_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again

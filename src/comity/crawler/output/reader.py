@@ -182,7 +182,8 @@ def _fits(value: object, kinds: tuple[type, ...]) -> bool:
 
 
 CHECKED: Final[tuple[Channel, ...]] = (
-    "pages", "redirects", "failures", "unwanted", "refusals", "changes", "robots", "traps",
+    "pages", "redirects", "failures", "unwanted", "refusals", "changes", "robots", "sitemaps",
+    "traps",
 )  # fmt: skip
 _MARKS = (b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MALFORMED = "\N{REPLACEMENT CHARACTER}"

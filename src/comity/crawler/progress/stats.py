@@ -54,6 +54,7 @@ class Stats:
         without_rules: origins crawled as if they had no rules, because what answered for their robots.txt is none that
             can be read, and does not say that there is none: 403, a page of HTML.
         redirects, sitemaps: answers that were a redirect, a sitemap.
+        sitemaps_cut: of the sitemaps those that could not be read to their end.
         body_bytes: bytes of the pages' bodies.
         waited: seconds that hosts with work were left alone for politeness, summed over hosts.
         found: URLs known.
@@ -75,6 +76,7 @@ class Stats:
     without_rules: int = 0
     redirects: int = _count(("redirects", "Redirects."))
     sitemaps: int = _count(("sitemaps", "Sitemaps read."))
+    sitemaps_cut: int = 0
     body_bytes: int = _count(("bytes", "Bytes of the bodies of pages kept."))
     waited: float = _count(
         ("wait_seconds", "Seconds that hosts with work waited for politeness, summed over hosts."), start=0.0
@@ -115,6 +117,23 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
+
+
+def sitemap_in_words(record: Mapping[str, Any]) -> str:
+    """How a sitemap or a feed was read, by its record."""
+    if record["kind"] == "unknown":
+        return f"no sitemap: {record['problem']}"
+    kind = {"urlset": "sitemap", "sitemapindex": "index", "text": "list", "rss": "RSS feed"}.get(
+        record["kind"], "Atom feed"
+    )
+    said = f"{kind} with {record['entries']:,} entr{'y' if record['entries'] == 1 else 'ies'}"
+    if record["problem"] is not None:
+        said += f", read up to line {record['stopped_line']:,}, byte {record['stopped_byte']:,} ({record['problem']})"
+    if record["skipped"]:
+        said += f"; {record['skipped']:,} more without a URL that can be used"
+    if record["elsewhere"]:
+        said += f"; {record['elsewhere']:,} of them left out, of hosts whose robots.txt does not name it"
+    return said
 
 
 def summed(parts: Iterable[Stats]) -> Stats:
@@ -377,6 +396,12 @@ class StatsCollector:
             if left:
                 self.unreachable[host] = left
         log.log(logging.WARNING if silent else logging.INFO, "%s: %s (%s)", shown(result.url), result.kind, answer)
+
+    def sitemap(self, record: Mapping[str, Any]) -> None:
+        """A sitemap or a feed was read; `record` as it goes to the output."""
+        level = logging.INFO if record["problem"] is None else logging.WARNING
+        if log.isEnabledFor(level):
+            log.log(level, "sitemap %s: %s", shown(record["url"]), shown(sitemap_in_words(record)))
 
     def refused(self, record: Mapping[str, Any]) -> None:
         """A URL was refused; `record` as it goes to the output."""

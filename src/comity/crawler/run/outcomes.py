@@ -6,7 +6,7 @@ made for each page, and a field takes ten times as long then.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, NamedTuple
 
 from comity import times
@@ -314,13 +314,31 @@ class Redirected(Outcome):
 
 @dataclass(slots=True, kw_only=True)
 class SitemapRead(Outcome):
-    """A sitemap or a feed; `stated`: the latest time of a change that it leaves, and the page's URL."""
+    """A sitemap or a feed; `stated`: the latest time of a change that it leaves, and the page's URL; `said`: the fields
+    of its record on how it was read, once it was."""
 
     answer: Response
     stated: tuple[tuple[float, str], ...] = ()
+    said: dict[str, Any] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "url": self.entry.url,
+            "found_on": self.entry.found_on,
+            "status": self.answer.status,
+            "fetched_at": times.iso(self.answer.fetched_at),
+            "sha256": self.answer.sha256,
+            **self.said,
+            "refresh": 0,
+        }
 
     def note(self, batch: Batch, refresh: int) -> None:
         batch.stated += self.stated
+
+
+@dataclass(slots=True, kw_only=True)
+class SitemapCut(SitemapRead):
+    """A sitemap or a feed that could not be read to its end."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -499,7 +517,8 @@ TABLE: Final[dict[type[Outcome], Kind]] = {
     Gone: Kind(_DONE, "changes", True, ("gone",)),
     Moved: Kind(_DONE, "changes", False, ("gone",)),
     Redirected: Kind(_DONE, "redirects", True, ("redirects",)),
-    SitemapRead: Kind(_DONE, counters=("sitemaps",)),
+    SitemapRead: Kind(_DONE, "sitemaps", False, ("sitemaps",), None, StatsCollector.sitemap),
+    SitemapCut: Kind(_DONE, "sitemaps", False, ("sitemaps", "sitemaps_cut"), None, StatsCollector.sitemap),
     Absent: Kind(_DONE),
     Refused: Kind(State.REFUSED, "refusals", False, ("refused",), Ledger.refusal, StatsCollector.refused),
     PartRefused: Kind(None, "refusals", False, ("refused",), Ledger.refusal),

@@ -14,7 +14,17 @@ if TYPE_CHECKING:  # what reads a crawl needs no network
     from comity.policy import RobotsResult
 
 Channel = Literal[
-    "pages", "refusals", "traps", "unwanted", "failures", "redirects", "robots", "records", "changes", "links"
+    "pages",
+    "refusals",
+    "traps",
+    "unwanted",
+    "failures",
+    "redirects",
+    "robots",
+    "sitemaps",
+    "records",
+    "changes",
+    "links",
 ]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 OURS = "cannot be processed: "  # what the `why` of a failure begins with that is no site's, but comity's own

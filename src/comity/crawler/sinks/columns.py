@@ -40,6 +40,8 @@ _SCHEMA: Final[dict[Channel, str]] = {
     "refresh:integer DECISION",
     "robots": "origin:text! url:text! outcome:text! status:integer? error:text fetched_at:time! redirects:json "
     "sha256:text? body_bytes:bytes",
+    "sitemaps": "url:text! found_on:text status:integer! fetched_at:time! sha256:text! kind:text! entries:integer! "
+    "skipped:integer! elsewhere:integer! problem:text stopped_line:integer stopped_byte:integer refresh:integer!",
     "records": "url:text! refresh:integer record:json",
     "changes": "url:text! found_on:text change:text! by:text! refresh:integer! status:integer? fetched_at:time "
     "sha256:text? previous_fetched_at:time previous_sha256:text?",

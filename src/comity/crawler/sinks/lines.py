@@ -25,7 +25,7 @@ except ImportError:
 _text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _escaped = json.JSONEncoder(separators=(",", ":")).encode
 
-_ON_DEMAND: tuple[Channel, ...] = ("unwanted", "records", "changes", "links")
+_ON_DEMAND: tuple[Channel, ...] = ("unwanted", "sitemaps", "records", "changes", "links")
 SUFFIX: Final = ".jsonl"
 MOST_HELD: Final = 128 * 1024  # bytes held in memory; what is larger is written as it is
 
