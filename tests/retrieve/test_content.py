@@ -443,3 +443,34 @@ def test_a_table_of_which_most_is_kept_is_kept_whole(left_out: str, kept: bool) 
     content._keep_tables(cut)
     assert all(block.kept for block in cut[1:]) is kept
     assert cut[0].kept is (left_out != "Yes")
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "<h1>How <span>lamps</span> burn</h1>",
+        "<h1><span>How lamps burn</span></h1>",
+        f'<h1><a href="{URL}">How lamps burn</a></h1>',
+        '<h1><a href="#top"><span>How lamps burn</span></a></h1>',
+        "<h1><div><font>How lamps burn</font></div></h1>",
+        "<div role=heading aria-level=1><b>How lamps burn</b></div>",
+    ],
+)
+@pytest.mark.parametrize(
+    "around", ["<main>{}<div class=post>{}</div></main>", "<div class=head>{}</div><section>{}</section>"]
+)
+def test_the_heading_of_a_page_is_kept_whatever_stands_in_it(heading: str, around: str) -> None:
+    body = around.format(heading, f"<p>{SENTENCE * 4}" * 6)
+    page = read(f"<title>How lamps burn</title><ul class=menu>{LINKS}</ul>{body}", URL)
+    first = re.sub(r"\[(.*)\]\(.*\)|[*]", r"\1", page.markdown.partition("\n")[0])
+    assert first == "# How lamps burn"
+
+
+def test_a_site_s_name_in_a_heading_that_leads_home_is_no_heading_of_the_page() -> None:
+    page = read(f'<div class=head><h1><a href="/"><b>The island</b></a></h1></div><div><p>{SENTENCE * 9}</div>', URL)
+    assert page.markdown.startswith("The lamp burns")
+
+
+def test_the_words_of_a_short_form_are_kept_whatever_stands_in_its_paragraphs() -> None:
+    page = read("<form><p>Lamps to let</p><p><b>Bring your own oil</b></p><label>Name</label><input></form>", URL)
+    assert page.markdown == "Lamps to let\n\n**Bring your own oil**\n"

@@ -22,7 +22,7 @@ from comity.retrieve.metadata.metadata import NOTHING, Metadata
 from comity.retrieve.page import hidden
 from comity.retrieve.page.hidden import HiddenText
 from comity.retrieve.page.plain import plain
-from comity.retrieve.page.tree import HEADINGS, Node, Tree, parse
+from comity.retrieve.page.tree import Node, Tree, parse
 from comity.retrieve.pieces import Pieces, ids_of_headings
 from comity.signals.link_header import relation_types
 
@@ -163,7 +163,7 @@ def _in_vain(cut: list[Block], folded: Set[Node]) -> Iterator[str]:
             below.add(begins)
             in_vain = (
                 any("\xa0" in each.text and _has_wide_end(each.text) for each in block.texts)
-                or (block.node.name in HEADINGS and bool(block.node.below("br")))  # one line of Markdown
+                or (block.level > 0 and bool(block.line.below("br")))  # one line of Markdown
                 or (bool(folded) and not folded.isdisjoint(block.node.around()))
             )
         if in_vain:

@@ -8,6 +8,8 @@ cdef extern from "Python.h":
 @cython.final
 cdef class Block:
     cdef public Node node
+    cdef public Node line
+    cdef public Py_ssize_t level
     cdef public Py_ssize_t names
     cdef public Py_ssize_t near
     cdef public Py_ssize_t landmarks
@@ -24,6 +26,8 @@ cdef class _Cutter:
     cdef Block open
     cdef set without
     cdef dict known
+    cdef Node line
+    cdef Py_ssize_t level
 
 cdef Py_ssize_t sentences_in(str text)
 cdef double share_of(str text, set known, unsigned long long firsts)

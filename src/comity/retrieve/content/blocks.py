@@ -15,7 +15,7 @@ try:
 except ModuleNotFoundError:
     from comity import _cython as cython
 
-from comity.retrieve.page.tree import Node, Text, Tree
+from comity.retrieve.page.tree import Node, Text, Tree, heading_level
 
 if not cython.compiled:  # compiled, it comes from the .pxd file
     from operator import getitem as char_at
@@ -103,7 +103,9 @@ class Block:
     """A run of text.
 
     Attributes:
-        node: the element it stands in.
+        node: the innermost element it begins in, which may be a link or emphasis.
+        line: the element that gives it its lines: a paragraph, an item, a heading.
+        level: of the heading that it stands in; 0 outside of any.
         texts: the pieces of text in it.
         text: its words, white space joined.
         words: how many.
@@ -114,10 +116,12 @@ class Block:
         kept: whether it is taken for content.
     """
 
-    __slots__ = ("chance", "kept", "landmarks", "links", "names", "near", "node", "pieces", "text", "texts", "words")
+    __slots__ = tuple("chance kept landmarks level line links names near node pieces text texts words".split())
 
-    def __init__(self, node: Node, names: int, near: int, landmarks: int) -> None:
+    def __init__(self, node: Node, line: Node, level: int, names: int, near: int, landmarks: int) -> None:
         self.node = node
+        self.line = line
+        self.level = level
         self.names = names
         self.near = near
         self.landmarks = landmarks
@@ -133,7 +137,9 @@ class Block:
 class _Cutter:
     """The walk that cuts a page into blocks."""
 
-    def __init__(self, without: set[Node]) -> None:
+    def __init__(self, without: set[Node], top: Node) -> None:
+        self.line = top
+        self.level = 0
         self.blocks: list[Block] = []
         self.open: Block | None = None
         self.without = without
@@ -190,6 +196,8 @@ def _walk(
     child: Node
     piece: Text
     block: Block | None
+    line: Node
+    level: cython.Py_ssize_t
     for each in node.children:
         if type(each) is Text:
             piece = each
@@ -199,7 +207,7 @@ def _walk(
                 if _is_blank(text):
                     continue
                 near = own | first | second
-                block = cutter.open = Block(node, others | near, near, landmarks)
+                block = cutter.open = Block(node, cutter.line, cutter.level, others | near, near, landmarks)
                 cutter.blocks.append(block)
             block.texts.append(piece)
             block.pieces.append(text)
@@ -220,9 +228,13 @@ def _walk(
                 marks |= _MARKS.get(_ROLES.get(role.strip().lower(), ""), 0)
             said = _names(cutter, attributes)
         if child.blocky or child.apart:
+            line, level = cutter.line, cutter.level
             cutter.open = None
+            cutter.line = child
+            cutter.level = heading_level(child) or level
             _walk(cutter, child, said, own, first, second | others, marks, link or name == "a")
             cutter.open = None
+            cutter.line, cutter.level = line, level
         elif name == "br":
             if cutter.open is not None:
                 cutter.open.pieces.append("\n")
@@ -436,8 +448,8 @@ def share_of(text: str, known: set, firsts: cython.ulonglong) -> cython.double: 
 
 def cut(tree: Tree, without: set[Node]) -> list[Block]:
     """The blocks of a page in its order, hidden and unread elements left out."""
-    cutter = _Cutter(without)
     top: Node = tree.first("body") or tree.root
+    cutter = _Cutter(without, top)
     _walk(cutter, top, 0, 0, 0, 0, 0, False)
     blocks = []
     block: Block

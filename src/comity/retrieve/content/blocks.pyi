@@ -11,6 +11,8 @@ NAME_BITS: Final[dict[str, int]]
 
 class Block:
     node: Node
+    line: Node
+    level: int
     text: str
     words: int
     links: int
@@ -21,7 +23,7 @@ class Block:
     texts: list[Text]
     chance: float
     kept: bool
-    def __init__(self, node: Node, names: int, near: int, landmarks: int) -> None: ...
+    def __init__(self, node: Node, line: Node, level: int, names: int, near: int, landmarks: int) -> None: ...
 
 def words_in(text: str) -> list[str]: ...
 def cut(tree: Tree, without: set[Node]) -> list[Block]: ...

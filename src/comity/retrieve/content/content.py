@@ -17,12 +17,13 @@ from importlib.resources import files
 from itertools import takewhile
 from typing import Any, Final, Literal
 
+from comity import urls
 from comity.retrieve.content._forest import Forest
 from comity.retrieve.content.blocks import LANDMARK_BITS, NAME_BITS, SURROUNDINGS, Block, tell
 from comity.retrieve.content.facts import Facts
 from comity.retrieve.content.features import measure
 from comity.retrieve.markdown.footnotes import Footnotes
-from comity.retrieve.page.tree import HEADINGS, Node, Tree
+from comity.retrieve.page.tree import Node, Tree
 
 Place = Literal[
     "navigation",
@@ -134,7 +135,7 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str, notes: Footnotes | Non
         _keep_tables(blocks)
         if _is_manual(tree):
             _keep_main(blocks)
-        _keep_headings(blocks)
+        _keep_headings(blocks, url)
         _drop_copies(blocks)
         _drop_teasers(blocks)
         if facts.body:
@@ -179,7 +180,7 @@ def _by_landmarks(blocks: Sequence[Block]) -> None:
         if around & (LANDMARK_BITS["nav"] | LANDMARK_BITS["dialog"]):
             block.kept = False
         elif around == LANDMARK_BITS["form"] and not block.landmarks & _OF_AUTHORS:
-            block.kept = block.node.name in ("p", "h1", "h2", "h3", "li", "td")
+            block.kept = block.line.name in ("p", "h1", "h2", "h3", "li", "td")
         elif around and not block.landmarks & _OF_AUTHORS:
             header = _around(block, "header") if around == LANDMARK_BITS["header"] and not titled else None
             block.kept = header is not None and bool(header.below("h1"))
@@ -314,16 +315,26 @@ def _keep_main(blocks: Sequence[Block]) -> None:
             block.kept = kept
 
 
-def _keep_headings(blocks: Sequence[Block]) -> None:
+def _keep_headings(blocks: Sequence[Block], url: str) -> None:
     """A heading stays with what it is the heading of, and the page with its own."""
     follows = False
     for block in reversed(blocks):
-        if block.node.name in HEADINGS and block.words <= _LONGEST_HEADING:
+        if block.level and block.words <= _LONGEST_HEADING and not _leads_away(block, url):
             block.kept = block.kept or follows
         follows = block.kept
-    own = [block for block in blocks if block.node.name == "h1" and not block.landmarks & _BESIDE]
+    first = [block for block in blocks if block.level == 1 and not block.landmarks & _BESIDE]
+    own = [block for block in first if not _leads_away(block, url)]
     if own and not any(block.kept for block in own):
         max(own, key=lambda each: each.chance).kept = True
+
+
+def _leads_away(block: Block, url: str) -> bool:
+    """Whether the text of a heading is a link to another page: that of a teaser, or of the site's name."""
+    if block.links < _MOST * len(block.text):
+        return False
+    inner = takewhile(lambda node: node is not block.line, block.node.around())
+    href = next((node.attributes.get("href", "") for node in inner if node.name == "a"), "#")
+    return (urls.join(url, href) or url).partition("#")[0] != url.partition("#")[0]
 
 
 def _keep_tables(blocks: Sequence[Block]) -> None:
@@ -379,8 +390,8 @@ def _drop_teasers(blocks: Sequence[Block]) -> None:
     end: dict[Node | None, int] = {}
     for number, block in enumerate(blocks):
         if block.kept and block.words >= _PROSE:
-            prose[block.node.parent] += block.words * _is_prose(block)
-            end[block.node.parent] = number
+            prose[block.line.parent] += block.words * _is_prose(block)
+            end[block.line.parent] = number
     body, article = max(prose.items(), key=lambda each: each[1], default=(None, 0))
     if article < _ARTICLE:
         return

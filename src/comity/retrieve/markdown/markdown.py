@@ -30,7 +30,7 @@ from comity.retrieve.markdown.inline import (
     words_of,
     wrapped,
 )
-from comity.retrieve.page.tree import Node, Text, Tree, is_block
+from comity.retrieve.page.tree import HEADINGS, Node, Text, Tree, heading_level, is_block
 
 _LONGEST_REFERENCE: Final = 8192
 _DEEPEST_INDENT: Final = 24
@@ -54,7 +54,6 @@ _NOTE_MARK: Final = re.compile(r"\s*(?:\\\[|\()?(\[\^\d+\](?:\s*[,;–-]\s*\[\^\
 _NOTE_LABEL: Final = re.compile(r"^(?:[.:)]|\\\[\d*\\?\]|\d{1,3}\\?[.):]?|\^|\*|†|‡)(?:\s+|$)")
 _PERMALINK: Final = re.compile(r"(?i)(?:(?:direct |copy |perma)?link|anchor|section titled)\b")  # said to who listens
 _PERMALINKS: Final = frozenset(("¶", "#", "§", "\N{LINK SYMBOL}"))  # beside a heading, for people to copy
-_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _WRAPS: Final = {"b": "b", "strong": "b", "i": "i", "em": "i", "cite": "i", "del": "s", "s": "s", "strike": "s"}
 _CODE: Final = frozenset(("code", "kbd", "samp", "tt"))
 _LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-srcset", "data-lazy-srcset")
@@ -129,7 +128,7 @@ class Writer:
         self._indent = 0
         self._link: str | None = None  # of an `a` around blocks, until a heading or a text has taken it
         self._kinds: dict[str, Callable[[Node, list[Block]], None]] = {
-            **dict.fromkeys(_HEADINGS, self._heading),
+            **dict.fromkeys(HEADINGS, self._heading),
             **dict.fromkeys(("ul", "ol", "menu", "dir"), self._list),
             "dl": self._definitions,
             "pre": self._code,
@@ -181,7 +180,7 @@ class Writer:
             kind(node, out)
         elif node.name == "a" and (target := self._target(node)) is not None:
             outer, self._link = self._link, target
-            if not node.below(*_HEADINGS):
+            if not node.below(*HEADINGS):
                 self.container(node, out)
             else:
                 self._link = None
@@ -283,8 +282,7 @@ class Writer:
     def _heading(self, node: Node, out: list[Block]) -> None:
         text = self.text_of(node).strip()
         if text:
-            level = _HEADINGS.get(node.name) or max(1, whole(node.attributes.get("aria-level", ""), 6, 2))
-            out.append(("heading", f"{'#' * level} {heading_end(text)}"))
+            out.append(("heading", f"{'#' * heading_level(node)} {heading_end(text)}"))
 
     def _headed(self, node: Node, target: str, out: list[Block]) -> None:
         """A link around a heading: the heading is the link."""
@@ -444,7 +442,7 @@ class Writer:
                 return
             if _PERMALINK.match(label) and "anchor" in node.attributes.get("class", ""):
                 near = node.around()[1:_NEAR]
-                if any(each.name in _HEADINGS for each in (*near, *near[0].elements())):
+                if any(each.name in HEADINGS for each in (*near, *near[0].elements())):
                     return
             if _leads_to_its_heading(node):
                 run.append(words)
@@ -522,7 +520,7 @@ def _leads_to_its_heading(link: Node) -> bool:
     """Whether a link leads to the heading that it stands in."""
     around = link.around()[:_NEAR]
     place = link.attributes["href"]
-    stands = any(each.name in _HEADINGS for each in around)
+    stands = any(each.name in HEADINGS for each in around)
     return stands and place[:1] == "#" and any(each.attributes.get("id") == place[1:] for each in around)
 
 

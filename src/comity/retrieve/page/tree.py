@@ -51,7 +51,7 @@ _NOTED = cython.declare(
         **dict.fromkeys(("class", "id"), _NAMES),
     },
 )
-HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _IS_BLOCK: Final = re.compile(r"(?i)(?:^|;)\s*display\s*:\s*(?:block|flex|grid|table|list-item)\b")
 _MOST_SLOTS: Final = 1_000
 _SHADOW: Final = -1  # the number of a sort of our own
@@ -146,6 +146,15 @@ class Node:
 def is_block(node: Node) -> bool:
     """Whether an element stands in lines of its own, by its name or by what is in it."""
     return node.blocky or node.apart
+
+
+def heading_level(node: Node) -> int:
+    """The level of a heading, by its name or its role (WAI-ARIA 1.2, heading); 0 of other elements."""
+    level = HEADINGS.get(node.name, 0)
+    if level or node.attributes.get("role", "").strip().lower() != "heading":
+        return level
+    stated = node.attributes.get("aria-level", "").strip()
+    return int(stated) if stated in ("1", "2", "3", "4", "5", "6") else 2
 
 
 def ordered(nodes: Iterable[Node], names: Sequence[str]) -> list[Node]:

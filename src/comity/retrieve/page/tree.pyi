@@ -5,7 +5,7 @@ MAX_DEPTH: Final[int]
 MAX_NODES: Final[int]
 HIDING: Final[frozenset[str]]
 POINTING: Final[frozenset[str]]
-HEADINGS: Final[frozenset[str]]
+HEADINGS: Final[dict[str, int]]
 SKIPPED: Final[frozenset[str]]
 
 class Text:
@@ -30,6 +30,7 @@ class Node:
     def below(self, *names: str) -> list[Node]: ...
 
 def is_block(node: Node) -> bool: ...
+def heading_level(node: Node) -> int: ...
 def ordered(nodes: Iterable[Node], names: Sequence[str]) -> list[Node]: ...
 
 class Tree:
