@@ -1,3 +1,4 @@
+# ruff: noqa: E501, ISC004 (pages as they are)
 """What is no page is named as what it is and never handed over as content; what is one, is never taken for less."""
 
 import pytest
@@ -8,7 +9,8 @@ from test_retrieve import got
 from comity.retrieve.extraction import read
 
 URL = "https://example.com/dir/page"
-STORY = "<p>" + "The lamp burns at night, and by day it is put out by the keeper of the house. " * 12
+SENTENCE = "The lamp burns at night, and by day it is put out by the keeper of the house. "
+STORY = "<p>" + SENTENCE * 12
 
 WALLS = {
     "login_wall": "<title>Log in | Example</title><h1>Log in</h1><form>Name <input> Password"
@@ -100,3 +102,76 @@ def test_an_application_that_is_being_loaded_is_a_shell(body: str) -> None:
     assert read(page, URL).judgement.kind == "javascript_shell"
     told = page.replace("Loading...", STORY).replace("Please wait…", STORY).replace("Wird geladen", STORY)
     assert read(told, URL).judgement.kind == "page"
+
+
+FACTS = (
+    "The lamp stands in the room above the harbour. It burns oil of the island and gives light for nine hours. A guest"
+    " trims the wick in the evening; the keeper fills the lamp by day. Breakfast is served from seven o'clock, and the"
+    " last boat leaves at six. Whoever stays for a week pays for five nights. Dogs are welcome, and the garden is open"
+)
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Room 404 – Hotel Lantern",
+        "Highway 404",
+        "Printer not found",
+        "The keeper could not be found",
+        "404 Not Found",
+        "Lampe nicht gefunden",
+        "Imprimante introuvable",
+        "What is a CAPTCHA?",
+        "What is a DDoS attack?",
+        "Access denied errors in the lamp API",
+        "Just a moment: a poem",
+        "Security check of the old lamp",
+        "How to sign in to the reading room",
+        "So melden Sie sich an: Anmeldung und Abmeldung",
+        "Cookie policy",
+        "Oatmeal cookies that nobody can reject",
+    ],
+)
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<h1>TITLE</h1><p>{FACTS}<form action=/find><input name=q></form><script src=/count.js></script>",
+        f"<div class=head>TITLE</div><div>{FACTS.replace('. ', '.<br>')}</div><p>The manta ray ID is easy; TITLE."
+        "<noscript>Please enable JavaScript.</noscript><script>/cdn-cgi/challenge-platform/h/b/scripts/jsd/</script>",
+        f"<main><h2><a href=#t>TITLE</a></h2><ul>{''.join(f'<li>{each}' for each in FACTS.split('. '))}</ul></main>"
+        "<button>Accept cookies</button><input type=search>",
+    ],
+)
+def test_a_short_page_is_no_wall_for_a_word_of_its_title(title: str, body: str) -> None:
+    page = read(f"<title>{title}</title>{body.replace('TITLE', title)}", URL)
+    assert page.judgement.kind == "page"
+    assert "nine hours" in page.markdown
+
+
+def test_a_short_policy_about_cookies_is_a_page_beside_the_banner_that_asks() -> None:
+    text = "We use cookies to count visits. You can allow or reject cookies in the browser. A cookie lives for a day."
+    page = f"<title>Cookie policy | Lamps</title><h1>Cookie policy</h1><p>{text}</p><div><button>Accept cookies</button></div>"
+    assert read(page, URL).judgement.kind == "page"
+    assert read(page.replace("Cookie policy", "Welcome"), URL).judgement.kind == "consent_wall"
+
+
+@pytest.mark.parametrize(
+    ("kind", "html"),
+    [
+        ("not_found", "<title>Lamps</title><h1>404</h1><p>Sorry, it may have been moved. Try our search or go home."),
+        ("not_found", "<title>Oops! That page can’t be found.</title><h1>Oops!</h1><p>Maybe try one of the links below?"),
+        ("not_found", "<title>Seite nicht gefunden - Lampen</title><p>Leider gibt es diese Seite nicht mehr."),
+        ("not_found", "<title>店</title><h1>お探しのページは見つかりませんでした</h1><p>トップへ戻る"),
+        ("not_found", "<title>This product is no longer available</title><p>See other lamps"),
+        ("challenge", "<title>Attention Required! | Cloudflare</title><h1>Sorry, you have been blocked</h1><p>You are unable"
+         f" to access example.com. {SENTENCE} Cloudflare Ray ID: 7d3a11bc9e22f0aa</p>"),
+        ("challenge", "<title>Access to this page has been denied</title><p>Press &amp; hold to confirm you are human."),
+        ("challenge", f"<title>Nur einen Moment…</title><p>{SENTENCE}</p><script>window._cf_chl_opt={{}}</script>"),
+        ("challenge", '<title></title><iframe id="main-iframe" src="/_Incapsula_Resource?CWUDNSAI=9"></iframe><script>1</script>'),
+        ("login_wall", "<title>Sign in - Lamps</title><h1>Sign in</h1><form><input type=email><button>Next</button></form>"),
+        ("login_wall", "<title>Anmelden</title><form>Name <input> Kennwort <input type=password></form>"),
+        ("login_wall", f"<h1>ログイン</h1><p>{SENTENCE}</p><form><input type=password></form>"),
+    ],
+)  # fmt: skip
+def test_walls_are_known_by_two_signs_that_agree(kind: str, html: str) -> None:
+    assert read(html, URL).judgement.kind == kind
