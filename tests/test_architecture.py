@@ -64,7 +64,7 @@ FLOORS = {
 PURE = set(
     """
     __future__ ada_url array bisect codecs collections collections.abc contextlib cython dataclasses datetime
-    email.utils functools hashlib html html.entities http_sf inspect io ipaddress itertools json math operator
+    email.utils errno functools hashlib html html.entities http_sf inspect io ipaddress itertools json math operator
     publicsuffixlist re types typing unicodedata urllib.parse webencodings xml.parsers xml.parsers.expat zlib
     """.split()
 )

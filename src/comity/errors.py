@@ -1,5 +1,6 @@
 """The one tree of errors. Every error says what happened, to which URL, and what to do about it."""
 
+import errno
 import re
 from typing import Any, Final
 
@@ -206,12 +207,40 @@ class EngineFailed(ComityError):
     """An engine that is to do the work, such as Ray, cannot be started or joined, or gave up."""
 
 
+class SystemFailed(ComityError):
+    """This process cannot go on, through no fault of any site or page: the system refuses it files, threads or memory,
+    a disk gives no answer, or a module of its own cannot be imported any more."""
+
+
 class StorageError(ComityError):
     """One of comity's own files or databases cannot be read or written."""
 
 
 class InputError(StorageError):
     """An input file does not exist or cannot be read."""
+
+
+SHORTAGES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN)
+"""Numbers of the system's errors that say what this process, or its machine, lacks just now."""
+
+
+def is_of_the_system(error: BaseException) -> bool:
+    """Whether an error says what the system refuses this process, whatever that was wanted for."""
+    if isinstance(error, OSError):
+        return error.errno in (*SHORTAGES, errno.EIO)
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "start new thread" in str(error))
+
+
+def system_failed(error: BaseException) -> SystemFailed | None:
+    """The error in words that ends a program, where it is one of the system's or a module cannot be imported."""
+    if not (is_of_the_system(error) or isinstance(error, ImportError)) or isinstance(error, ComityError):
+        return None
+    what = str(error) or "no memory is left"
+    return SystemFailed(
+        f"this process cannot go on: {type(error).__name__}: {what}",
+        hint="no site is at fault, and what was written is safe: mend that (limits of ulimit, memory, the installed "
+        "package), then run again; a crawl goes on with --resume",
+    )
 
 
 def without_userinfo(text: str) -> str:

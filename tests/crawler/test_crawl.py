@@ -1,8 +1,10 @@
 """The crawl: robots.txt before the queue and before the fetch, every page once, whatever happens in between."""
 
 import asyncio
+import errno
 import json
 from collections import Counter
+from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,11 @@ from sites import Site
 from comity import ClientSettings, Crawler, Policy, StorageError
 from comity.audit.prove import prove
 from comity.cli.summary import sum_up
+from comity.crawler import Expanded
 from comity.crawler.output.records import CrawledPage
 from comity.crawler.run.outcomes import Kept
+from comity.errors import SystemFailed, is_of_the_system
+from comity.net import Response
 
 QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))
 
@@ -399,6 +404,54 @@ def test_a_page_that_cannot_be_entered_is_a_failure_and_counts_once(
     (failed,) = records(tmp_path, "failures")
     assert failed["why"] == "cannot be processed: ValueError: an odd page"
     assert [finding.file for finding in prove(tmp_path).findings] == ["failures.jsonl"], "it is no site's fault"
+
+
+REFUSED = (
+    OSError(errno.EMFILE, "Too many open files", "module.py"),
+    OSError(errno.ENFILE, "Too many open files in system"),
+    OSError(errno.ENOMEM, "Cannot allocate memory"),
+    OSError(errno.EIO, "Input/output error"),
+    RuntimeError("can't start new thread"),
+    ImportError("cannot import name 'x' from 'comity.y'"),
+    MemoryError(),
+    BrokenExecutor("a child process terminated abruptly"),
+    Exception("of no kind"),
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "error"),
+    [*(("reading", each) for each in REFUSED), *(("expanding", each) for each in REFUSED if is_of_the_system(each))],
+)
+def test_what_the_system_refuses_ends_the_run_in_words_and_fails_no_page(
+    where: str, error: Exception, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.link("/", "/odd")
+    site.link("/odd")
+
+    class Expanding:
+        def expand(self, response: Response) -> Expanded:
+            if response.url.endswith("/odd") and site.paths().count("/odd") == 1:
+                raise error
+            return Expanded()
+
+    expander = Expanding() if where == "expanding" else None
+    if expander is None:
+        made = Kept.record
+
+        def record(kept: Kept) -> Any:
+            if kept.answer.url.endswith("/odd") and site.paths().count("/odd") == 1:
+                raise error
+            return made(kept)
+
+        monkeypatch.setattr(Kept, "record", record)
+    with pytest.raises(SystemFailed, match="cannot go on") as caught:
+        asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, expander=expander).run())
+    assert "--resume" in caught.value.hint
+    asyncio.run(Crawler([], tmp_path, policy=QUICK, expander=expander).run())
+    assert paths(tmp_path, "pages", site) == {"/", "/odd"}
+    assert records(tmp_path, "failures") == []
+    assert prove(tmp_path).findings == []
 
 
 def test_pages_are_handed_out_though_the_program_fails_on_one_of_them(site: Site, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Host names: looked up once however many ask, remembered for a while, and never at another host's expense."""
 
 import asyncio
+import errno
+import os
 import socket
 import threading
 from collections import Counter
@@ -289,3 +291,50 @@ def test_a_silent_name_server_holds_up_no_other_name_and_a_lookup_is_one_task(mo
         transport.close()
 
     asyncio.run(use())
+
+
+@pytest.mark.parametrize("short", ["threads", "files"])
+def test_a_name_that_lacks_a_thread_or_a_file_to_be_looked_up_is_waited_for(
+    short: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no name that does not exist, and for `pace_by` no host without an address."""
+    tries = []
+    start, look_up = threading.Thread.start, socket.getaddrinfo
+
+    def lacks() -> bool:
+        tries.append(True)
+        return len(tries) % 3 != 0
+
+    def started(thread: threading.Thread) -> None:
+        if thread.name == "comity-lookup" and lacks():
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    def looked_up(host: Any, *rest: Any, **more: Any) -> Any:
+        if host == "localhost" and lacks():
+            raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+        return look_up(host, *rest, **more)
+
+    def opened(path: Any, *rest: Any, **more: Any) -> int:
+        if path == os.devnull:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return os_open(path, *rest, **more)
+
+    os_open = os.open
+    if short == "threads":
+        monkeypatch.setattr(threading.Thread, "start", started)
+    else:
+        monkeypatch.setattr(socket, "getaddrinfo", looked_up)
+        monkeypatch.setattr("comity.net.names.os.open", opened)
+    monkeypatch.setattr("comity.net.transport.LONGEST_PAUSE", 0.01)
+
+    async def run() -> None:
+        policy = Policy(min_interval=0, allow_addresses=("127.0.0.0/8", "::1/128"), pace_by="address")
+        with Site() as site:
+            site.set("/", b"here")
+            async with AsyncClient(policy, ClientSettings(max_retries=0)) as client:
+                assert (await client.get(f"http://localhost:{site.port}/")).body == b"here"
+                assert client._session.driver.gate.pace_of("localhost") in ("127.0.0.1", "::1")
+        assert len(tries) >= 3
+
+    asyncio.run(run())

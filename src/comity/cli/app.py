@@ -19,7 +19,7 @@ from comity._compiled import engine, imported
 from comity.cli import commands
 from comity.cli.exits import Exit, code_of
 from comity.cli.terminal import STDOUT, complain, take_streams, warned
-from comity.errors import ComityError
+from comity.errors import ComityError, system_failed
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -152,6 +152,11 @@ def main() -> None:
         code = _refused(broken.error)
     except OSError as error:  # what concerns a file of ours is a StorageError
         code = _refused(error)
+    except (ImportError, MemoryError, RuntimeError) as error:
+        if (failed := system_failed(error)) is None:
+            raise
+        complain(str(failed))
+        code = code_of(failed)
     sys.exit(code or 0)
 
 

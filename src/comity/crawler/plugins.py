@@ -22,7 +22,7 @@ from comity import urls
 from comity.crawler.output.records import HTML
 from comity.crawler.sinks import Sink
 from comity.crawler.sinks.columns import ColumnType
-from comity.errors import ComityError, InvalidSetting, PluginError
+from comity.errors import ComityError, InvalidSetting, PluginError, is_of_the_system
 from comity.signals import encodings
 from comity.signals.links import Link, Page
 
@@ -238,6 +238,8 @@ class Plugins:
                 for url in found:
                     yield _text(url)
         except (Exception, SystemExit) as error:
+            if is_of_the_system(error):
+                raise
             raise PluginError(f"the source {self.names['source']} failed: {_said(error)}") from error
 
     def expand(self, response: "Response") -> Expanded:
@@ -253,6 +255,8 @@ class Plugins:
             followed = None if expanded.urls is None else [_text(url) for url in _list(expanded.urls)]
             return Expanded(records, followed, expanded.misfit)
         except (Exception, SystemExit) as error:
+            if is_of_the_system(error):
+                raise
             raise PluginError(f"the expander {name} failed on {response.url}: {_said(error)}") from error
 
     def _take(self, given: Any, kind: PluginKind) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from comity.errors import system_failed
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End
 from comity.gate.steps import Body
@@ -85,7 +86,9 @@ class Driver(Turns):
             case Find(host):
                 try:
                     return min(system_addresses(host.strip("[]")))
-                except OSError:
+                except OSError as error:
+                    if (failed := system_failed(error)) is not None:
+                        raise failed from error
                     return host
             case Sleep(seconds):
                 time.sleep(seconds)

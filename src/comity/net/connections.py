@@ -21,7 +21,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from aiohttp.client_proto import ResponseHandler
 
-from comity.errors import FetchError, Postponed
+from comity.errors import SHORTAGES, FetchError, Postponed
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
 from comity.net.deadlines import deadlines_paused
@@ -38,7 +38,6 @@ KEPT_IDLE: Final = 30.0  # seconds that a connection is kept for the next reques
 LONGEST_IDLE: Final = 75.0  # at most, where the policy's interval is long: most servers close it by then
 OTHER_FILES: Final = 256  # descriptors left to everything else: files, databases, lookups, a browser
 BEGUN_AT_ONCE: Final = 8  # connections in one turn of the loop
-SHORTAGES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS)
 LONGEST_PAUSE: Final = 1.0  # seconds until a connection is tried again after a shortage
 
 

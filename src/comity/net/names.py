@@ -5,7 +5,9 @@ time in the queue counts for no request's time-out: what holds it up are other n
 """
 
 import asyncio
+import errno
 import ipaddress
+import os
 import socket
 import threading
 from collections.abc import Callable, Coroutine, Mapping
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from comity._extras import need
+from comity.errors import SHORTAGES
 from comity.net.deadlines import deadlines_paused
 
 if TYPE_CHECKING:
@@ -156,7 +159,7 @@ class Names(AbstractResolver):
                 except _Damaged:
                     kept, life = await self._asked_of(self._dns, host, lookup, self._alone)
         except OSError as error:
-            kept, life = error, MISSING_LIFE if _is_missing(error) else FAILED_LIFE
+            kept, life = error, MISSING_LIFE if _is_missing(error) else 0.0 if error.errno in SHORTAGES else FAILED_LIFE
         finally:
             if not lookup.begun:
                 lookup.begin()
@@ -221,7 +224,7 @@ async def in_thread(host: str) -> tuple[str, ...]:
     try:
         threading.Thread(target=work, name="comity-lookup", daemon=True).start()
     except RuntimeError as error:
-        raise OSError(f"no thread to look {host} up in: {error}") from None
+        raise OSError(errno.EAGAIN, f"no thread to look {host} up in: {error}") from None
     return await answer
 
 
@@ -230,6 +233,8 @@ def system_addresses(host: str) -> tuple[str, ...]:
         found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
     except UnicodeError:
         raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
+    except socket.gaierror as error:
+        raise _lacking(error) from None
     addresses = []
     for _, _, _, _, address in found:
         text = str(address[0])
@@ -238,6 +243,17 @@ def system_addresses(host: str) -> tuple[str, ...]:
         if text not in addresses:
             addresses.append(text)
     return tuple(addresses)
+
+
+def _lacking(error: socket.gaierror) -> OSError:
+    """The system's resolver gives for a name that it has no file or memory to look up an error as of any other name."""
+    if error.errno == socket.EAI_MEMORY:
+        return OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as lack:
+        return OSError(lack.errno, lack.strerror)
+    return error
 
 
 async def _by_server(dns: "DNSResolver", host: str) -> FoundAddresses:

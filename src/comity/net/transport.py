@@ -17,10 +17,19 @@ from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
 from comity import urls
-from comity.errors import AddressBlocked, ComityError, FetchError, Timeout, TooLarge, UnwantedType
+from comity.errors import (
+    SHORTAGES,
+    AddressBlocked,
+    ComityError,
+    FetchError,
+    Timeout,
+    TooLarge,
+    UnwantedType,
+    system_failed,
+)
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
-from comity.net.connections import ATTEMPT, LONGEST_LINE, Attempt, Connections
+from comity.net.connections import ATTEMPT, LONGEST_LINE, LONGEST_PAUSE, Attempt, Connections
 from comity.net.deadlines import Deadline, deadlines_paused
 from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.loop_slices import LoopSlices
@@ -358,11 +367,14 @@ class Transport:
 
     async def address_of(self, host: str) -> str:
         """The first address of a host, by the resolver that connections use; the host itself where none is found."""
-        try:
-            with Deadline(self._settings.timeout):
-                return min(await self._names.addresses(host.strip("[]")))
-        except (OSError, ValueError):  # no such name, none that DNS can hold, or too late
-            return host
+        while True:
+            try:
+                with Deadline(self._settings.timeout):
+                    return min(await self._names.addresses(host.strip("[]")))
+            except (OSError, ValueError) as error:
+                if not (isinstance(error, OSError) and error.errno in SHORTAGES):
+                    return host  # no such name, none that DNS can hold, or too late
+            await asyncio.sleep(LONGEST_PAUSE)
 
 
 async def _gathered(arriving: AsyncIterable[bytes], least: int) -> AsyncIterator[bytes]:
@@ -401,7 +413,11 @@ def explained(error: Exception, url: str, attempt: Attempt | None = None) -> Com
         attempt: of a request whose head did not arrive. What the guard refused stands there: a server can write what
             it likes into the error's own text.
     """
-    text = str(error.os_error) if isinstance(error, aiohttp.ClientConnectorError) else str(error)
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    text = str(cause)
+    if (failed := system_failed(cause)) is not None:
+        failed.url = url
+        return failed
     if attempt is not None and attempt.refusal and isinstance(error, aiohttp.ClientConnectorError):
         return _blocked(url, attempt.refusal)
     if attempt is not None and not attempt.fresh and _is_gone(error):

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterat
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, Self
 
-from comity.errors import AddressBlocked, FetchError, Postponed, check_type
+from comity.errors import AddressBlocked, FetchError, Postponed, check_type, system_failed
 from comity.fields import settings_of
 from comity.gate import FetchRobots, Gate, Go, Resolve, Step, Wait
 from comity.gate.machine import End
@@ -273,10 +273,13 @@ Get = Callable[[FetchRobots, dict[str, str]], Awaitable[RobotsAnswer]]
 
 
 async def system_address(host: str) -> str:
-    """An address of a host by the system's resolver; the host itself where it has none."""
+    """An address of a host by the system's resolver; the host itself where it has none. A SystemFailed: it could not
+    be asked."""
     try:
         return min(await in_thread(host.strip("[]")))
-    except OSError:
+    except OSError as error:
+        if (failed := system_failed(error)) is not None:
+            raise failed from error
         return host
 
 

@@ -18,6 +18,7 @@ from comity.crawler.finding.recrawl import RefreshRun
 from comity.crawler.output.records import HTML
 from comity.crawler.progress.stats import StatsCollector
 from comity.crawler.run.book import Book
+from comity.crawler.run.failures import raise_what_is_ours
 from comity.crawler.run.hosts import Host
 from comity.crawler.run.limits import Quota
 from comity.crawler.run.memory import BodyOctets, Memory
@@ -45,14 +46,11 @@ from comity.errors import (
     AddressBlocked,
     CircuitOpen,
     FetchError,
-    InvalidSetting,
     OutOfHours,
     PaymentRequired,
     PluginError,
     Postponed,
-    RenderingFailed,
     RobotsDisallowed,
-    StorageError,
     TooLarge,
     UnwantedType,
 )
@@ -183,8 +181,6 @@ class Fetcher:
     def given_up(self, entry: Entry, error: Exception) -> Outcome:
         """What an error means for a URL. One that is ours and no page's ends the crawl: it is raised again."""
         match error:
-            case RenderingFailed() | StorageError() | InvalidSetting() | MemoryError():
-                raise error
             case RobotsDisallowed():
                 return self._refused(entry, error.decision)
             case AddressBlocked() | TooLarge() | PluginError():
@@ -195,7 +191,8 @@ class Fetcher:
                 return self._failed_for_now(entry, str(error))
             case Postponed():  # visiting hours, an open circuit: the host comes up again in time
                 return TurnAgain(entry=entry, error=error)
-            case _:  # one page that defeats us must not end the crawl
+            case _:
+                raise_what_is_ours(error)
                 return Failed(entry=entry, why=f"{OURS}{type(error).__name__}: {error}")
 
     def _no_page(self, entry: Entry, response: Response, before: Visit | None) -> Outcome:

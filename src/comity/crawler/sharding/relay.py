@@ -17,9 +17,10 @@ from comity.crawler.output.ledger import Ledger
 from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
 from comity.crawler.run.facts import Facts
+from comity.crawler.run.failures import raise_what_is_ours
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.sharding.placement import ShardPlace
-from comity.errors import FetchError, InvalidSetting, Postponed, StorageError
+from comity.errors import FetchError, Postponed
 from comity.frontier.values import Message
 from comity.gate.steps import postponed
 from comity.net import Session
@@ -119,9 +120,8 @@ class RobotsRelay:
                 told = _told(await self._session.relayed_robots(asked))
             except Postponed as error:
                 told = {"put_off": None if math.isinf(error.seconds) else error.seconds}
-            except (StorageError, InvalidSetting, MemoryError):
-                raise
-            except Exception as error:  # one site that defeats us must not end the crawl
+            except Exception as error:
+                raise_what_is_ours(error)
                 told = _told(error)
         self._send(shard, asked, told)
         self._facts.put(QUESTION + asked.origin, None)

@@ -10,7 +10,7 @@ from typing import Any
 
 from comity.crawler.workers.jobs import Job, WorkerMessage, pack, read_message
 from comity.crawler.workers.member import worker_of
-from comity.errors import ComityError
+from comity.errors import ComityError, system_failed
 
 
 class Pipe:
@@ -89,6 +89,11 @@ def serve(pipe: Pipe, job: Job, loop_factory: Callable[[], asyncio.AbstractEvent
             runner.run(worker_of(job, pipe.send).run(pipe.listen))
     except ComityError as error:
         pipe.send("failed", error)
+        return 2
+    except Exception as error:
+        if (failed := system_failed(error)) is None:
+            raise
+        pipe.send("failed", failed)
         return 2
     finally:
         pipe.close()

@@ -1,0 +1,42 @@
+"""Whose failure an error is that nobody expected while a page was worked: the page's own, or ours."""
+
+import struct
+import zlib
+from typing import Final
+
+import aiohttp
+from selectolax.lexbor import SelectolaxError
+
+from comity.errors import (
+    ComityError,
+    EngineFailed,
+    InvalidSetting,
+    MissingExtra,
+    RenderingFailed,
+    StorageError,
+    SystemFailed,
+    is_of_the_system,
+    system_failed,
+)
+
+_OURS: Final = (EngineFailed, InvalidSetting, MissingExtra, RenderingFailed, StorageError, SystemFailed)
+_ITS_OWN: Final = (
+    *(ComityError, aiohttp.ClientError, SelectolaxError, struct.error, zlib.error),
+    *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RecursionError, TypeError, ValueError),
+    *(ConnectionError, TimeoutError),
+)
+
+
+def raise_what_is_ours(error: Exception) -> None:
+    """Come back where an error is a page's or site's own: one that defeats us must not end the crawl. These are a
+    closed list, for a page that failed is not asked for again; anything else is raised, in words."""
+    if isinstance(error, _OURS):
+        raise error
+    if isinstance(error, _ITS_OWN) and not is_of_the_system(error):
+        return
+    if (failed := system_failed(error)) is not None:
+        raise failed from error
+    raise SystemFailed(
+        f"this process cannot go on: {type(error).__name__}: {error}",
+        hint="what was written is safe; a crawl goes on with --resume. If it comes again, please report it",
+    ) from error
