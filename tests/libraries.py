@@ -246,7 +246,7 @@ def _forking() -> subprocess.Popen[str]:
 def run_scrapy(policy: comity.Policy, urls: Sequence[str], at_once: bool, **settings: Any) -> tuple[list[Any], int]:
     """What a crawl of the URLs gave: for each its outcome and whether X-Robots-Tag said noindex; how many refused."""
     need("scrapy")
-    names = ("agent", "product_token", "min_interval", "backoff", "breaker_failures")
+    names = ("agent", "product_token", "min_interval", "backoff", "breaker_failures", "allow_addresses")
     told = {name: getattr(policy, name) for name in names}
     with tempfile.TemporaryDirectory() as folder:
         asked = _forking()

@@ -13,7 +13,10 @@ from libraries import ALL, REFUSED, Fetch, need
 from sites import HANGS, Handler, Site
 
 import comity
+from comity.gate import FetchRobots
+from comity.middleware.sending import Sending
 from comity.net import robots_fetch
+from comity.urls import Url
 
 FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 RULES = b"User-agent: *\nDisallow: /no\n"
@@ -77,6 +80,59 @@ def test_a_robots_txt_that_trickles_is_given_up_in_time(name: str, site: Site, m
     assert fetch_by(name)(FAST, [site.url("/page")], False) == [REFUSED]
     assert 0.5 <= time.monotonic() - started < HANGS
     assert times, "it was on its way"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "localhost", "0x7f.2"])
+@pytest.mark.parametrize("name", READERS)
+def test_a_robots_txt_leads_to_no_address_that_only_the_site_named(name: str, host: str, site: Site) -> None:
+    """The library asks the site that its user named, wherever that is; a redirect of its robots.txt (RFC 9309, 2.3.1.2)
+    is the site's own word, and the rules at a private address are nobody's."""
+    guarded = FAST.with_changes(allow_addresses=())
+    with Site("127.0.0.1" if host == "localhost" else "127.0.0.2") as internal:
+        internal.set("/restart", "User-agent: *\nAllow: /\n")
+        site.set("/robots.txt", status=302, headers={"Location": f"http://{host}:{internal.port}/restart"})
+        site.set("/page", "page")
+        assert fetch_by(name)(guarded, [site.url("/page")], False) == [REFUSED]
+        assert internal.paths() == []
+        if host != "localhost":
+            allowed = guarded.with_changes(allow_addresses=("127.0.0.2/32",))
+            assert fetch_by(name)(allowed, [site.url("/page")], False) == [200]
+            assert internal.paths() == ["/restart"]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_robots_txt_that_stays_on_its_own_host_is_followed_there(name: str, site: Site) -> None:
+    site.set("/robots.txt", status=301, headers={"Location": "/rules.txt"})
+    site.set("/rules.txt", RULES)
+    site.set("/yes", "page")
+    guarded = FAST.with_changes(allow_addresses=())
+    assert fetch_by(name)(guarded, [site.url("/yes"), site.url("/no")], False) == [200, REFUSED]
+
+
+@pytest.mark.parametrize(
+    ("origin", "url", "elsewhere"),
+    [
+        ("http://intranet", "https://intranet/robots.txt", False),
+        ("http://[::1]", "https://[::1]/robots.txt", False),
+        ("http://intranet:80", "http://intranet:8080/robots.txt", True),
+        ("http://intranet", "http://intranet:6379/robots.txt", True),
+        ("http://intranet", "http://evil.intranet/robots.txt", True),
+        ("http://evil.intranet", "http://intranet/robots.txt", True),
+    ],
+)
+def test_http_and_https_of_one_host_are_its_own_and_other_ports_are_not(origin: str, url: str, elsewhere: bool) -> None:
+    asked = FetchRobots(origin=origin, url=Url(url), cached=None)
+    assert (Sending(FAST).elsewhere(asked) is not None) == elsewhere
+
+
+def test_a_name_that_only_a_proxy_can_find_is_left_to_it() -> None:
+    for host in ("no-such-host.test", "example.test"):
+        Sending(comity.Policy()).judge(Url(f"http://{host}/robots.txt"), ())
+    for host in ("127.0.0.1", "localhost", "[::1]", "10.0.0.1"):
+        with pytest.raises(comity.AddressBlocked):
+            Sending(comity.Policy()).judge(Url(f"http://{host}/robots.txt"), ())
+    with pytest.raises(comity.AddressBlocked):
+        Sending(comity.Policy()).judge(Url("http://two.test/"), ("93.184.216.34", "10.0.0.1"))
 
 
 @cache

@@ -181,6 +181,7 @@ class ComityMiddleware:
         self._driver.finished(go, "abandoned" if given_up else "done")
 
     async def _get(self, cause: Request, step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
+        await self._sending.check_redirect(step)
         alone = {_ROBOTS: 0, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
         meta: dict[str, object] = {**alone, "dont_obey_robotstxt": True, "download_timeout": TIMEOUT}
         meta["download_maxsize"] = _LARGEST

@@ -6,15 +6,18 @@ writes one. Requests have `url`, `method` and `headers`, answers `status` or `st
 """
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from comity.errors import FetchError
+from comity.errors import AddressBlocked, FetchError
 from comity.gate import FetchRobots
+from comity.net.address import AddressGuard
 from comity.net.blocking_driver import Driver
 from comity.net.client_settings import MAX_WAIT
+from comity.net.names import in_thread, system_addresses
 from comity.net.robots_body import asked_with, no_answer, read_answer, read_answer_async
 from comity.net.robots_fetch import RobotsAnswer
 from comity.net.turns import AsyncDriver
@@ -94,6 +97,7 @@ class _Sending:
         sign: Sign = "always",
     ) -> None:
         self.driver = self.driven(policy, max_wait)
+        self._guard = AddressGuard(self.driver.policy.allow_addresses, self.driver.policy.allow_hosts)
         self.sign = RequestSigning(identity, sign)
 
     def prepare(self, request: Any, url: str) -> None:
@@ -108,6 +112,25 @@ class _Sending:
         headers = asked_with(self.driver.policy, url, conditions, str(cause.url), known)
         self.sign(headers, "GET", url)
         return headers
+
+    def elsewhere(self, step: FetchRobots) -> str | None:
+        """The host, in place of its own, that a site has us ask by a redirect of its robots.txt; None where that is its
+        own: the same origin, or http and https of one host."""
+        host, own = step.url.host, f"//{step.url.host}"
+        if step.url.origin == step.origin or (step.origin.endswith(own) and step.url.origin.endswith(own)):
+            return None
+        return host.strip("[]")
+
+    def judge(self, url: Url, addresses: Iterable[str]) -> None:
+        """The library would connect to a host that only a site named: judge its addresses, and where we find none, as
+        behind a proxy, its name.
+
+        Raises:
+            AddressBlocked
+        """
+        refusals = [self._guard.refusal(address, url.host) for address in addresses]
+        if refusal := next(filter(None, [*refusals, self._guard.refusal_by_name(url.host)]), None):
+            raise AddressBlocked(f"{url}: {refusal}", url=url)
 
 
 class Sending(_Sending):
@@ -136,6 +159,11 @@ class Sending(_Sending):
         """
 
         def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> RobotsAnswer:
+            if (host := self.elsewhere(step)) is not None:
+                found: tuple[str, ...] = ()
+                with suppress(OSError):
+                    found = system_addresses(host)
+                self.judge(step.url, found)
             with no_answer(step.url, *errors):
                 arriving = ask(step.url, self.robots_headers(step.url, conditions, request))
                 try:
@@ -158,6 +186,14 @@ class AsyncSending(_Sending):
 
     driven = AsyncDriver
 
+    async def check_redirect(self, step: FetchRobots) -> None:
+        """Before a robots.txt is asked for: is it where a site may have us ask? Raises AddressBlocked."""
+        if (host := self.elsewhere(step)) is not None:
+            found: tuple[str, ...] = ()
+            with suppress(OSError):
+                found = await in_thread(host)
+            self.judge(step.url, found)
+
     async def send(
         self,
         request: Any,
@@ -169,6 +205,7 @@ class AsyncSending(_Sending):
         """As `Sending.send`."""
 
         async def get(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
+            await self.check_redirect(step)
             with no_answer(step.url, *errors):
                 arriving = await ask(step.url, self.robots_headers(step.url, conditions, request))
                 try:
