@@ -1,5 +1,7 @@
 """Writing, changing and comparing robots.txt files: what is not meant to change does not."""
 
+import itertools
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -363,6 +365,84 @@ def test_without_wildcards_no_change_of_a_verdict_goes_unnoticed(
     if first.allowed("/" + path.lstrip("/"), "bot") != second.allowed("/" + path.lstrip("/"), "bot"):
         assert diff(first, second)
     assert not diff(first, first)
+
+
+OCTETS = "abx/"
+URLS = ["https://h/" + "".join(letters) for size in range(5) for letters in itertools.product(OCTETS, repeat=size)]
+
+
+def _some_rules(chance: random.Random, count: int) -> list[str]:
+    found = []
+    for _ in range(count):
+        path = "/" + "".join(chance.choice("aab/**") for _ in range(chance.randint(0, 4)))
+        path = path.removeprefix("/") if path.startswith("/*") and chance.random() < 0.2 else path
+        found.append(f"{chance.choice(('Allow', 'Disallow'))}: {path}{'$' * (chance.random() < 0.3)}\n")
+    return found
+
+
+def _missed(pairs: int, seed: int, dialect: str) -> list[tuple[str, str]]:
+    """Random pairs of files of which `diff` does not tell what trying every short path shows."""
+    chance = random.Random(seed)
+    missed = []
+    for _ in range(pairs):
+        rules = _some_rules(chance, chance.randint(0, 5))
+        other = [*rules]
+        for _ in range(chance.randint(1, 2)):
+            place = chance.randint(0, len(other))
+            other[place : place + chance.randint(0, 1)] = _some_rules(chance, chance.randint(0, 1))
+        own, another = (_some_rules(chance, chance.randint(0, 2)) for _ in range(2))
+        texts = [
+            "User-agent: *\n" + "".join(one) + "User-agent: bot\n" + "".join(two) + "Allow: /\n"
+            for one, two in ((rules, own), (other, another))
+        ]
+        old, new = (parse(text, dialect) for text in texts)
+        found = diff(old, new)
+        assert not found.undecided
+        for agent, asked in (("*", "anybody"), ("bot", "bot")):
+            was, now = (robots.allowed_many(URLS, asked) for robots in (old, new))
+            told = [change for change in found.changes if change.agent == agent]
+            if {after for before, after in zip(was, now, strict=True) if before != after} - {e.allowed for e in told}:
+                missed.append((texts[0], texts[1]))
+            for change in told:
+                verdicts = [robots.allowed(f"https://h{change.path}", asked) for robots in (old, new)]
+                assert verdicts == [not change.allowed, change.allowed], (texts, change)
+    return missed
+
+
+@pytest.mark.parametrize("dialect", ["rfc9309", "google", "draft1996", "robotstxt", "yoink"])
+def test_no_change_goes_unnoticed_where_wildcards_meet(dialect: str) -> None:
+    assert _missed(100, 1, dialect) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(10))
+def test_no_change_of_a_hundred_thousand_goes_unnoticed(seed: int) -> None:
+    assert _missed(10_000, seed, "rfc9309") == []
+
+
+def test_a_change_that_shows_only_where_two_patterns_meet_is_found() -> None:
+    old = parse("User-agent: *\nDisallow: /shop/\n")
+    (change,) = diff(old, parse(f"{old}Allow: /*/free$\n")).changes
+    assert (change.pattern, change.path, change.allowed) == ("/*/free$", "/shop/free", True)
+    # Two others stand between: neither's own paths show it.
+    old = parse("User-agent: *\nDisallow: /a*b\nAllow: /*c*d\n")
+    (change,) = diff(old, parse(f"{old}Disallow: /*x$\n")).changes
+    assert not parse(f"{old}Disallow: /*x$\n").allowed(change.path, "bot")
+
+
+def test_a_pattern_of_whose_paths_only_some_changed_is_told_with_one_that_did() -> None:
+    old, new = (parse(f"User-agent: *\nDisallow: {path}\n") for path in ("/a", "/a$"))
+    assert [change.paths for change in diff(old, new).changes] == ["some paths of /a, such as /ax"]
+    assert [change.paths for change in diff(new, old).changes] == ["some paths of /a, such as /ax"]
+    assert [change.paths for change in diff(parse(""), new).changes] == ["/a$"]
+    assert [change.paths for change in diff(parse(""), old).changes] == ["/a"]
+
+
+def test_what_cannot_be_decided_with_a_bounded_effort_is_said() -> None:
+    old = parse("User-agent: *\nDisallow: /\nAllow: /*x*y*z\n")
+    found = diff(old, parse(f"{old}" + "".join(f"Disallow: /*{n}*y*a\n" for n in range(1500))))
+    assert found.undecided
+    assert found  # "no change" would be a guess
 
 
 def test_dialects_are_compared_about_one_url() -> None:

@@ -1,32 +1,36 @@
 """What differs: between two robots.txt files by meaning, and between the dialects about one URL.
 
 A change of a file is which agents gained or lost which paths, and what else is said to them now; text that means the
-same is no change. A verdict can only differ where a rule came, went or changed its place. Each such rule's pattern
-stands for the paths it matches; of these some are tried that no other pattern matches by accident. For files without
-wildcards this finds every change; with wildcards, every change that a pattern's own paths show.
+same is no change. A verdict can only differ where a rule came, went or changed its place. For each such rule a path is
+looked for that it decides about, and about which the other file says otherwise: first among a few that its pattern
+shows, which for files without wildcards is enough, then wherever it meets other patterns (`witnesses`).
 """
 
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from typing import Any
+from urllib.parse import quote
 
 from comity.robots import directives
 from comity.robots.agents import KEYS, folded, token
 from comity.robots.dialects import DIALECTS
-from comity.robots.engine import Matcher, matcher_of
-from comity.robots.engine.reference import allows, directive_of, is_exempt, position_of, ranked
+from comity.robots.engine import Matcher, matcher_of, path_of
+from comity.robots.engine.reference import FORMS, allows, directive_of, is_exempt, position_of, ranked
 from comity.robots.explain import Match
 from comity.robots.octets import LineNumbers
 from comity.robots.rates import RequestRate, VisitTime
 from comity.robots.robots import Robots, parse
 from comity.robots.values import Rule
+from comity.robots.witnesses import LIKED, Exhausted, Ranked, Steps, path_where
 
 MANY = 64  # rules of a group that several agents share, above which they are not copied for each
 MOST_BY_PART = 100  # agents asked about of those that any number of groups may apply to
+
+_PRINTED = "".join(map(chr, range(33, 127)))
 
 Pace = tuple[float | None, RequestRate | None, VisitTime | None]
 _PACE = (directives.CRAWL_DELAY, directives.REQUEST_RATE, directives.VISIT_TIME)
@@ -38,16 +42,25 @@ class Change:
 
     Attributes:
         agent: product token; `*` stands for every agent that neither file names.
-        pattern: the pattern whose paths changed.
+        pattern: the pattern of whose paths some changed, or all.
+        path: one that changed.
+        partly: the pattern itself, read as a path, is none that did.
         allowed: the verdict now; it was the other before.
-        before, after: the rules that decided and decide; None where none does.
+        before, after: the rules that decided about this path and decide; None where none does.
     """
 
     agent: str
     pattern: str
+    path: str
+    partly: bool
     allowed: bool
     before: Rule | None
     after: Rule | None
+
+    @property
+    def paths(self) -> str:
+        """What changed, in words."""
+        return f"some paths of {self.pattern}, such as {self.path}" if self.partly else self.pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +95,7 @@ class Diff:
         uses: agent -> the statements in `usage` that are not what they were.
         licences_added, licences_removed: License records.
         parameters_added, parameters_removed: Clean-param records.
+        undecided: patterns that meet so many others that it is not known whether paths of theirs changed.
     """
 
     changes: tuple[Change, ...]
@@ -96,6 +110,7 @@ class Diff:
     licences_removed: tuple[str, ...] = ()
     parameters_added: tuple[str, ...] = ()
     parameters_removed: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in self.__slots__)
@@ -107,22 +122,22 @@ def diff(old: Robots, new: Robots) -> Diff:
     Of agents that are compared with parts of names, it asks about the first 100 only.
     """
     before, after = _Meaning(old), _Meaning(new)
-    fresh = next((octet for octet in range(1, 256) if octet not in old.body + new.body and octet not in b"*$/"), 1)
+    compared = _Compared(before, after)
     names = {name.lower(): name for meaning in (before, after) for name in meaning.names if "*" not in name}
     by_name = {key: name for key, name in names.items() if before.by_name and after.by_name and " " not in name}
     by_part = islice((item for item in names.items() if item[0] not in by_name), MOST_BY_PART)
     names = by_name | dict(by_part)
     found = Diff((), {}, _added(old.sitemaps, new.sitemaps), _added(new.sitemaps, old.sitemaps))
     changes: list[Change] = []
-    known: dict[tuple[tuple[int, ...], tuple[int, ...]], list[tuple[str, bool, Rule | None, Rule | None]]] = {}
+    known: dict[tuple[tuple[int, ...], tuple[int, ...]], list[_Found]] = {}
     asked = {"*": "\x01nobody", **{name: name for name in names.values()}}
     for meaning in (before, after):
         meaning.note_shared(meaning.groups(ask) for ask in asked.values())
     for agent, ask in asked.items():
         groups = before.groups(ask), after.groups(ask)
         if groups not in known:  # what is said to thousands is compared once
-            known[groups] = list(_changes(before, after, *groups, bytes((fresh,))))
-        changes += [Change(agent, pattern, not was, *deciders) for pattern, was, *deciders in known[groups]]
+            known[groups] = list(compared.changes(*groups))
+        changes += [Change(agent, *found) for found in known[groups]]
         changed: tuple[dict[str, Any], ...] = (found.delays, found.rates, found.hours)
         for differing, was, now in zip(changed, before.pace(ask), after.pace(ask), strict=True):
             if was != now:
@@ -142,6 +157,7 @@ def diff(old: Robots, new: Robots) -> Diff:
         licences_removed=_added(*reversed(licences)),
         parameters_added=_added(*parameters),
         parameters_removed=_added(*reversed(parameters)),
+        undecided=tuple(dict.fromkeys(compared.undecided)),
     )
 
 
@@ -166,30 +182,98 @@ def _added(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
     return tuple(value for value in dict.fromkeys(new) if value not in known)
 
 
-def _changes(
-    before: "_Meaning", after: "_Meaning", old: tuple[int, ...], new: tuple[int, ...], fresh: bytes
-) -> Iterator[tuple[str, bool, Rule | None, Rule | None]]:
-    """Of groups before and after: pattern, verdict before, the rules that decided and decide, each pair once."""
-    ordered = not (before.by_length and after.by_length) or before.robots.dialect != after.robots.dialect
-    came_or_went: dict[bytes, str] = {}
-    for here, one, there, other in ((before, old, after, new), (after, new, before, old)):
-        parts = sorted(there.parts(other), key=lambda part: len(part.rules))
-        for group in one:
-            rules = here.part((group,)).rules if ordered or not parts else here.missing(group, parts)
-            came_or_went |= {pattern: written for (pattern, _), written in rules.items()}
-    if not (came_or_went or ordered):
-        return
-    reported = set()
-    ours, theirs = before.parts(old), after.parts(new)
-    for pattern, written in ({b"/": "/"} | came_or_went).items():
-        for path in _paths(pattern, fresh, before.robots.dialect.wildcards):
-            was = before.allows(ours, path)
-            if was != after.allows(theirs, path):
-                deciders = before.decider(ours, path), after.decider(theirs, path)
+_Found = tuple[str, str, bool, bool, Rule | None, Rule | None]
+"""A Change without its agent."""
+
+
+class _Compared:
+    """Two files, of whose groups any may be compared.
+
+    Attributes:
+        undecided: patterns about which it could not be told.
+    """
+
+    def __init__(self, before: "_Meaning", after: "_Meaning") -> None:
+        self._before, self._after = before, after
+        self.undecided: list[str] = []
+        self._ordered = not (before.by_length and after.by_length) or before.robots.dialect != after.robots.dialect
+        bodies = before.robots.body + after.robots.body
+        self._fresh = bytes((next((octet for octet in LIKED if octet not in bodies), 1),))
+        self._steps = Steps()
+
+    def changes(self, old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[_Found]:
+        """What changed from groups before to groups now, each pair of deciding rules once."""
+        ours, theirs = self._before.parts(old), self._after.parts(new)
+        reported = set()
+        for here, own, one, there, other in (
+            (self._before, ours, old, self._after, theirs),
+            (self._after, theirs, new, self._before, ours),
+        ):
+            for (pattern, allow), written in self._only(here, one, there, other).items():
+                path = self._path(pattern, allow, here, own, there, other, written)
+                if path is None:
+                    continue
+                deciders = self._before.decider(ours, path), self._after.decider(theirs, path)
                 if deciders not in reported:
                     reported.add(deciders)
-                    yield written, was, *deciders
-                break
+                    now = self._after.allows(theirs, path)
+                    plain = next(_paths(pattern or b"/", self._fresh, here.robots.dialect.wildcards))
+                    shown = path.decode("utf-8", "backslashreplace")
+                    yield written or "/", shown, path != plain, now, *deciders
+
+    def _only(
+        self, here: "_Meaning", groups: tuple[int, ...], there: "_Meaning", other: "list[_Part]"
+    ) -> dict[tuple[bytes, bool], str]:
+        """The rules that one side has and the other has not, or not in the same place."""
+        parts = sorted(other, key=lambda part: len(part.rules))
+        found: dict[tuple[bytes, bool], str] = {}
+        for group in groups:
+            found |= here.part((group,)).rules if self._ordered or not parts else here.missing(group, parts)
+        return found
+
+    def _path(
+        self,
+        pattern: bytes,
+        allow: bool,
+        here: "_Meaning",
+        own: "list[_Part]",
+        there: "_Meaning",
+        other: "list[_Part]",
+        written: str,
+    ) -> bytes | None:
+        """A path about which a rule decides on its side and the other side says otherwise."""
+
+        says = allow or not pattern
+
+        def asked(path: bytes) -> bool:
+            return here.asks(path) and there.asks(path)
+
+        def differ(path: bytes) -> bool:
+            return here.allows(own, path) is says is not there.allows(other, path)
+
+        wildcards = here.robots.dialect.wildcards, there.robots.dialect.wildcards
+        for path in _paths(pattern, self._fresh, wildcards[0]):
+            if differ(path) and asked(path):
+                return path
+        rank = max(part.ranked.ranks.get(pattern, 0) for part in own)
+        if allows(rank) is not says:
+            return None  # the opposite with the same pattern wins
+        if self._fresh != b"\1" and all(part.ranked.plain for part in own + other):
+            return None
+        steps = self._steps
+        try:
+            others = [each for part in other for each in part.ranked.near(pattern, wildcards[0], steps)]
+            search = partial(path_where, pattern, others=others, says=not says, wildcards=wildcards, steps=steps)
+            found = search((), fits=asked)
+            if found is None or differ(found):
+                return found
+            near = (each for part in own for each in part.ranked.near(pattern, wildcards[0], steps))
+            return search(
+                [each for stronger, each in near if stronger > rank], fits=lambda path: differ(path) and asked(path)
+            )
+        except Exhausted:
+            self.undecided.append(written)
+            return None
 
 
 def _paths(pattern: bytes, fresh: bytes, wildcards: bool) -> Iterator[bytes]:
@@ -261,7 +345,14 @@ class _Meaning:
         missing = self._missing(group, most)
         return {key: text for key, text in missing.items() if not any(key in part.rules for part in others)}
 
-    def _best(self, parts: list["_Part"], path: bytes) -> int:
+    def asks(self, path: bytes) -> bool:
+        """Whether some URL is compared as this path."""
+        dialect = self.robots.dialect
+        texts = (path.decode("utf-8", "replace"), quote(path, safe=_PRINTED))
+        form, semicolon = FORMS[dialect.path_form], dialect.semicolon_path
+        return any(path_of(f"http://host{text}", form, semicolon) == path for text in texts)
+
+    def best(self, parts: list["_Part"], path: bytes) -> int:
         """The highest rank of the rules that match a path; 0 where none does, or where no rule is asked."""
         if is_exempt(path, self.robots.dialect.robots_txt_allowed):
             return 0
@@ -269,11 +360,11 @@ class _Meaning:
 
     def allows(self, parts: list["_Part"], path: bytes) -> bool:
         """The verdict about a path; the lowest bit of a rank says it."""
-        return allows(self._best(parts, path))
+        return allows(self.best(parts, path))
 
     def decider(self, parts: list["_Part"], path: bytes) -> Rule | None:
         """The rule that decides about a path."""
-        rank = self._best(parts, path)
+        rank = self.best(parts, path)
         if not rank:
             return None
         number = position_of(rank)
@@ -310,6 +401,13 @@ class _Part:
             for pattern in ranked(robots.body, [(number, entry)], robots.dialect):
                 found[pattern, directive_of(entry) == directives.ALLOW] = robots._value(entry)
         return found
+
+    @cached_property
+    def ranked(self) -> Ranked:
+        """Its patterns with their ranks."""
+        robots = self._robots
+        records = [(number, robots._index[number]) for number in self._numbers]
+        return Ranked(ranked(robots.body, records, robots.dialect), robots.dialect.wildcards)
 
     @cached_property
     def matcher(self) -> Matcher:

@@ -123,18 +123,28 @@ def changes(old: str, new: str, dialect: str = "rfc9309") -> dict[str, Any]:
     removed = {
         "sitemap": found.sitemaps_removed, "licence": found.licences_removed, "parameter": found.parameters_removed,
     }  # fmt: skip
-    everything: list[Sized] = [found.changes, found.usage, *paces.values(), *added.values(), *removed.values()]
+    everything: list[Sized] = [
+        found.changes,
+        found.undecided,
+        found.usage,
+        *paces.values(),
+        *added.values(),
+        *removed.values(),
+    ]
     return {
         "changes": [
             {
                 "agent": each.agent,
                 "pattern": each.pattern,
+                "path": each.path,
+                "partly": each.partly,
                 "allowed": each.allowed,
                 "before": _rule(each.before),
                 "after": _rule(each.after),
             }
             for each in found.changes[:MOST_CHANGES]
         ],
+        "undecided": found.undecided[:MOST_CHANGES],
         "left_out": sum(max(0, len(each) - MOST_CHANGES) for each in everything),
         "paces": {
             name: {agent: [_pace(each) for each in both] for agent, both in _first(differing)}

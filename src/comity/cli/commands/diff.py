@@ -28,8 +28,10 @@ def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
         verb = "may now fetch" if change.allowed else "may no longer fetch"
         rule = change.after or change.before
         where = f"{'NEW' if change.after else 'OLD'}, line {rule.line}: {rule.text}" if rule else "no rule"
-        what = f"{change.agent} {verb} {change.pattern}"
+        what = f"{change.agent} {verb} {change.paths}"
         say(f"  ({where})", lead=what, colour="green" if change.allowed else "red")
+    for pattern in changes.undecided:
+        say(f"not known whether paths of {pattern} changed: it meets too many other patterns")
     for agent, (before, after) in changes.delays.items():
         say(f"{agent}: Crawl-delay {_seconds(before)} -> {_seconds(after)}")
     for name, differing in (("Request-rate", changes.rates), ("Visit-time", changes.hours)):

@@ -47,6 +47,7 @@ class _Finding:
 @dataclass(frozen=True, slots=True)
 class _Difference:
     pattern: str
+    path: str
     allowed_for: str
     rules: list[_RuleSaid | None]
 
@@ -69,6 +70,7 @@ class _Answer:
         robots: The robots.txt that was asked.
         allowed, line: Of explain and compare: may the agent fetch the URL, and the line that decides.
         findings, differences: How many there are.
+        undecided: How many patterns meet so many others that it is not known whether they differ.
     """
 
     url: str
@@ -82,6 +84,7 @@ class _Answer:
     other_agent: str | None = None
     other_allowed: bool | None = None
     differences: int | None = None
+    undecided: int | None = None
 
 
 async def _robots(service: Service, given: _Arguments) -> dict[str, Any]:
@@ -125,9 +128,15 @@ def _linted(file: Robots, _: str, __: str, ___: str) -> tuple[_Said, dict[str, A
 def _compared(file: Robots, url: str, agent: str, other: str) -> tuple[_Said, dict[str, Any]]:
     """Paths that one agent may fetch and the other may not: what changes where the one is told what the other is."""
     one, two = (_told_as(file, each) for each in (agent, other))
-    differing = [each for each in diff(one, two).changes if each.agent == _ANYBODY]
+    found = diff(one, two)
+    differing = [each for each in found.changes if each.agent == _ANYBODY]
     shown = [
-        _Difference(short(each.pattern, 200), other if each.allowed else agent, [_said(each.before), _said(each.after)])
+        _Difference(
+            short(each.pattern, 200),
+            short(each.path, 200),
+            other if each.allowed else agent,
+            [_said(each.before), _said(each.after)],
+        )
         for each in differing[:MOST]
     ]
     return _Said(differences=shown), {
@@ -135,6 +144,7 @@ def _compared(file: Robots, url: str, agent: str, other: str) -> tuple[_Said, di
         "allowed": file.allowed(url, agent),
         "other_allowed": file.allowed(url, other),
         "differences": len(differing),
+        "undecided": len(found.undecided),
     }
 
 

@@ -150,8 +150,9 @@ async function compare() {
   if (found.error) { $("changes").replaceChildren(element("li", {}, found.error)); return; }
   const rows = found.changes.map((each) => element("li", {},
     element("span", { class: `tag ${each.allowed ? "yes" : "no"}` }, each.allowed ? "gains" : "loses"),
-    element("span", {}, `${each.agent === "*" ? "everybody else" : plain(each.agent)} ${each.allowed ? "gains" : "loses"} `, element("code", {}, plain(each.pattern)))));
+    element("span", {}, `${each.agent === "*" ? "everybody else" : plain(each.agent)} ${each.allowed ? "gains" : "loses"} `, element("code", {}, plain(each.pattern)), each.partly ? ` (some paths, such as ${plain(each.path)})` : "")));
   const row = (kind, word, words) => rows.push(element("li", {}, element("span", { class: `tag ${kind}` }, word), element("span", {}, plain(words))));
+  for (const pattern of found.undecided) row("info", "unknown", `whether paths of ${pattern} changed: it meets too many other patterns`);
   const name = (agent) => agent === "*" ? "everybody else" : agent;
   for (const [agent, { before: was, after: now, changes }] of Object.entries(found.usage)) {
     for (const each of changes) row({ allowed: "yes", disallowed: "no" }[each.after] ?? "info", "use", `${name(agent)}: ${each.purpose}${each.path === null ? "" : ` on ${each.path}`}: ${stated(each.before)} → ${stated(each.after)} (${each.by})`);
