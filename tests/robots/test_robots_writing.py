@@ -21,6 +21,7 @@ from comity.robots import (
     compare,
     diff,
     differences,
+    expectations,
     parse,
     remove_rule,
 )
@@ -443,6 +444,25 @@ def test_what_cannot_be_decided_with_a_bounded_effort_is_said() -> None:
     found = diff(old, parse(f"{old}" + "".join(f"Disallow: /*{n}*y*a\n" for n in range(1500))))
     assert found.undecided
     assert found  # "no change" would be a guess
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["GPTBot not /a;* not /b", "GPTBot not /a not /b", "a yes /x b yes /y", "GPTBot not /a b", "not /a", "a /b not"],
+)
+def test_expectations_that_nothing_separates_are_none(line: str) -> None:
+    with pytest.raises(expectations.NoExpectation):
+        list(expectations.read(line))
+
+
+def test_expectations_are_separated_by_a_semicolon_and_a_space() -> None:
+    found = expectations.read("GPTBot not /a; * NO /b;c ;\nSogou web  spider yes /d # why\nnot not /e")
+    assert [(each.line, each.agent, each.path, each.allowed) for each in found] == [
+        (1, "GPTBot", "/a", False),
+        (1, "*", "/b;c", False),
+        (2, "Sogou web spider", "/d", True),
+        (3, "not", "/e", False),
+    ]
 
 
 def test_dialects_are_compared_about_one_url() -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from comity.robots.robots import Robots
 from comity.robots.values import Rule
 
-_LINE: Final = re.compile(r"(?P<agent>\S.*?)(?<!\s)\s++(?P<answer>yes|no|not)\s++(?P<path>\S++)", re.IGNORECASE)
+_ANSWERS: Final = {"yes": True, "no": False, "not": False}
 _COMMENT: Final = re.compile(r"(?:^|\s)#.*")
 _NOBODY: Final = "\x01nobody"
 
@@ -60,9 +60,11 @@ def read(text: str) -> Iterator[Expectation]:
     """
     for number, line in enumerate(text.split("\n"), 1):
         for part in re.split(r";(?:\s|\Z)", _COMMENT.sub("", line)):
-            if not part.strip():
+            words = part.split()
+            if not words:
                 continue
-            found = _LINE.fullmatch(part.strip())
-            if found is None:
+            # The first answer ends the name: two expectations that nothing separates are none.
+            said = next((place for place, word in enumerate(words) if place and word.lower() in _ANSWERS), 0)
+            if not said or said != len(words) - 2:
                 raise NoExpectation(number, part.strip())
-            yield Expectation(number, found["agent"], found["path"], found["answer"].lower() == "yes")
+            yield Expectation(number, " ".join(words[:said]), words[-1], _ANSWERS[words[said].lower()])
