@@ -50,8 +50,8 @@ _KEYWORDS: Final = {
     "display": re.compile(
         r"(?:(?:none|contents|block|inline|flow|flow-root|table|flex|grid|ruby|list-item|run-in|math|(?:inline|table)-[a-z-]+"
         r"|-(?:webkit|moz|ms)-[a-z-]+|inherit|initial|unset|revert|revert-layer)(?:\s++|\Z))++"
-    ),
-    "visibility": re.compile(r"visible|hidden|collapse|inherit|initial|unset|revert|revert-layer"),
+    ).fullmatch,
+    "visibility": re.compile("visible|hidden|collapse|inherit|initial|unset|revert|revert-layer").fullmatch,
 }
 _MOVED: Final = ("left", "top", "right", "bottom", "inset", "inset-inline-start", "inset-block-start")
 _INDENTED: Final = ("text-indent", "margin-left", "margin-top", "margin", "margin-inline-start", "margin-block-start")
@@ -107,7 +107,7 @@ def declarations(style: str) -> dict[str, str]:
         elif name in important:
             continue
         valid = _KEYWORDS.get(name)
-        if valid is not None and not valid.fullmatch(value) and "var(" not in value:
+        if valid is not None and not valid(value) and "var(" not in value:
             continue
         if urgent:
             important.add(name)

@@ -1,0 +1,83 @@
+"""Every regular expression of the source takes time in proportion to its text, or its text is cut.
+
+The list is made from the syntax trees, and from it a test for each: a new pattern is on it by itself.
+"""
+
+import re
+import signal
+
+import pytest
+from patterns import ATTACKS, Pattern, found, hangs, superlinear
+
+from comity.retrieve.content.blocks import WORDS_OF_NAMES
+from comity.signals import soft_404
+
+# Local names of the patterns that a function puts together, as they are at their worst.
+EXAMPLES = {
+    "audit/fate.py:_names()": {"origin": b"https://site\\.example", "bare": b"|(?<![\\w/.%~:<-])", "path": b"/page"},
+    "crawler/sinks/cdxj.py:_SESSION_IN_QUERY": {"session": "cfid=[^&]+&cftoken=[^&]+"},
+    "mcp/untrusted.py:found": {"words": ["a", "b", "a", "b", "c"]},
+    "retrieve/content/blocks.py:_NAMES": {"words": "|".join(WORDS_OF_NAMES.values())},
+    "retrieve/page/served.py:end": {"name": "script"},
+    "retrieve/page/served.py:closing": {"fence": "```"},
+    "signals/soft_404.py:_SAID": {"said": "|".join(soft_404._IN_OTHERS.values())},
+}
+# What they read is written by the operator or by us, and by no site.
+OURS = {
+    "cli/app.py:_HEAD": "comity's own source",
+    "fields.py:form": "a setting",
+    "net/client_settings.py:concealed()": "a proxy's URL in a setting",
+}
+# Their text is never longer than so many characters, because it is cut somewhere.
+CUT = {
+    "crawler/sinks/cdxj.py:_SESSION_IN_PATH": (8192, "a URL: signals/_reader.py, MAX_URL_LENGTH"),
+    "crawler/sinks/cdxj.py:_SESSION_IN_PATH#2": (8192, "as above"),
+    "crawler/sinks/cdxj.py:_SESSION_IN_QUERY": (8192, "as above"),
+}
+PATTERNS = found(EXAMPLES)
+
+
+def _of_sites() -> list[Pattern]:
+    return [each for each in PATTERNS if each.key not in OURS]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGVTALRM"), reason="a pattern that hangs cannot be given up here")
+@pytest.mark.parametrize("pattern", [each for each in _of_sites() if each.key not in CUT], ids=lambda each: each.key)
+def test_a_pattern_takes_time_in_proportion_to_its_text(pattern: Pattern) -> None:
+    assert superlinear(pattern, ATTACKS) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pattern", [each for each in _of_sites() if each.key not in CUT], ids=lambda each: each.key)
+def test_no_text_of_many_more_takes_longer(pattern: Pattern) -> None:
+    assert superlinear(pattern, 4 * ATTACKS) is None
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGVTALRM"), reason="a pattern that hangs cannot be given up here")
+@pytest.mark.parametrize("pattern", [each for each in PATTERNS if each.key in CUT], ids=lambda each: each.key)
+def test_a_pattern_whose_text_is_cut_reads_the_longest_at_once(pattern: Pattern) -> None:
+    assert not hangs(pattern, CUT[pattern.key][0], ATTACKS)
+
+
+def test_what_is_declared_of_a_pattern_is_of_one_that_there_is() -> None:
+    assert {*EXAMPLES, *OURS, *CUT} <= {each.key for each in PATTERNS}
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGVTALRM"), reason="a pattern that hangs cannot be given up here")
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"(?:\s*[¶§#]+)+$",
+        r"author\w*[-_]+\w*(?:role|title)",
+        "-.*(?:time|date)|(?:time|date).*-",
+        r"(?:www\.|[\w-]+\.[\w-]+\.)[\w.-]*[a-z]{2,}(?=[/*$]|\Z)",
+        r"\s*[,;|]\s*",
+        r"(?:[a-z]+|[^\W\x00-\x7f])+(?=;)",
+        r"\[\s*([\w-]+)[^\]]*\]",
+        r"\\\((?P<inline>.+?)\\\)",
+        r"[^\s\1]*\1",
+    ],
+)
+def test_a_pattern_that_takes_longer_is_found(text: str) -> None:
+    pattern = Pattern("", 0, "", text.replace("\\1", "\1"), re.DOTALL, ("search",))
+    assert superlinear(pattern, ATTACKS) is not None
