@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from urllib.robotparser import RobotFileParser
 
 import pytest
 from commands import comity as command
@@ -180,9 +181,12 @@ rule = st.tuples(st.sampled_from(["Allow", "Disallow"]), pattern).map(lambda par
 agents = st.lists(
     st.sampled_from(["one", "two", "*", "One/1.0", "one bot", "two 2", "Googlebot", ""]), min_size=1, max_size=2
 ).map(lambda names: "".join(f"User-agent: {name}\n" for name in names))
-group = st.tuples(agents, st.sampled_from(["", "Crawl-delay: 1\n"]), st.lists(rule, max_size=6).map("".join)).map(
-    "".join
-)
+between = st.sampled_from(["", "", "", "", "", "\n", "Useragent: two\n", "Dissalow: /a\n", "# c\n", "Crawl-delay: 1\n"])
+group = st.tuples(
+    agents,
+    st.sampled_from(["", "Crawl-delay: 1\n"]),
+    st.lists(st.tuples(rule, between).map("".join), max_size=6).map("".join),
+).map("".join)
 robots_txt = st.lists(group, max_size=4).map("".join)
 PATHS = ["/" + "".join(letters) for size in range(5) for letters in itertools.product("ab/", repeat=size)]
 PATHS += [
@@ -210,6 +214,12 @@ def verdicts(body: str, dialect: str) -> list[bool]:
     return [allowed for agent in ASKED for allowed in robots.allowed_many([f"http://h{path}" for path in PATHS], agent)]
 
 
+def urllib_verdicts(body: str) -> list[bool]:
+    parser = RobotFileParser()
+    parser.parse(body.splitlines())
+    return [parser.can_fetch(agent, f"http://h{path}") for agent in ASKED for path in PATHS]
+
+
 def followed(body: str, findings: Iterable[Finding]) -> str:
     """The file with every finding's advice followed."""
     lines: list[str | None] = list(body.split("\n"))
@@ -227,7 +237,11 @@ def test_following_advice_changes_no_verdict_unless_the_finding_says_so(dialect:
         if finding.replacement is not None and not finding.changes:
             safe[finding.line] = finding
             assert verdicts(followed(body, [finding]), dialect) == before, finding
-    assert verdicts(followed(body, safe.values()), dialect) == before, "all at once"
+    fixed_body = followed(body, safe.values())
+    assert verdicts(fixed_body, dialect) == before, "all at once"
+    for other in DIALECTS:
+        assert verdicts(fixed_body, other) == verdicts(body, other), other
+    assert urllib_verdicts(fixed_body) == urllib_verdicts(body)
 
 
 @pytest.mark.parametrize(
@@ -257,14 +271,32 @@ def test_what_is_said_of_rules_holds_for_all_agents_and_paths(body: str, codes: 
 def test_a_group_is_never_advised_away() -> None:
     assert parse("User-agent: a\nAllow: /\n\nUser-agent: b\nDisallow: /x\n").lint() == ()
     (finding,) = parse("User-agent: a\nDisallow: /robots.txt$\n\nUser-agent: b\nDisallow: /x\n").lint()
-    assert (finding.code, finding.replacement) == ("robots-disallowed", "Disallow:")
+    assert (finding.code, finding.replacement) == ("robots-disallowed", None)
 
 
-def test_a_finding_that_changes_verdicts_says_so() -> None:
-    *_, finding = parse("User-agent: a\nAllow: /x\nDisallow: /x*\n").lint()
-    assert (finding.code, finding.replacement, finding.changes) == ("trailing-wildcard", "Disallow: /x", True)
-    (finding,) = parse("User-agent: a\nDisallow: /x*\n").lint()
-    assert not finding.changes
+@pytest.mark.parametrize(
+    ("body", "line", "changes"),
+    [
+        (A + "Disallow: /x\nDisallow: /x/y\n", 3, False),
+        (A + "Disallow: /x\nDisallow: /x\n", 3, False),
+        (A + "Disallow: /x*\n", 2, True),  # without wildcards the pattern matches what has an asterisk
+        (A + "Disallow: *\n", 2, True),
+        (A + "Disallow: /x\nDisallow: /x/*y\n", 3, False),
+        (A + "Disallow: /*x\nDisallow: /a/x\n", 3, True),  # without wildcards nothing covers it
+        (A + "Disallow: /x/y\nAllow: /x/y/z\nDisallow: /x\n", 2, True),  # the first that matches decides
+        (A + "Disallow: /x\n\nDisallow: /x/y\n", 4, True),  # urllib.robotparser ends the group at the blank line
+        (A + "Disallow: /x\nUseragent: b\nDisallow: /x/y\n", 4, True),  # Google's parser begins a group for b there
+        (A + "Allow: /x/y/index.html\nDisallow: /x\nDisallow: /x/y/z\n", 4, True),  # Google's parser allows /x/y/
+        ("User-agent: b/1.0\nDisallow: /x\n", 1, True),  # urllib.robotparser compares the version too
+        ("Sitemap: https://h/s\nSitemap: https://h/s\n", 2, False),
+        ("Sitemap: https://h/s\nUser-agent: a\nSitemap: https://h/s\nUser-agent: b\nCrawl-delay: 5\n", 3, True),
+        (A + "Crawl-delay: 10s\nDisallow: /\n", 2, True),
+        (A + "Sitemap https://h/s\nDisallow: /\n", 2, True),
+    ],
+)
+def test_a_fix_is_safe_only_where_every_known_parser_reads_the_same(body: str, line: int, changes: bool) -> None:
+    found = [each for each in parse(body).lint() if each.line == line and each.replacement is not None]
+    assert [each.changes for each in found] == [changes]
 
 
 @pytest.mark.long
@@ -307,7 +339,7 @@ def test_the_commands_lint_and_diff(tmp_path: Path) -> None:
     linted = command("lint", "old.txt", "new.txt", cwd=tmp_path)
     assert linted.returncode == 2
     assert linted.stdout.startswith(
-        "old.txt:2: path-without-slash 'private' matches nothing; write Disallow: /private (changes verdicts)\n"
+        "old.txt:2: path-without-slash 'private' matches nothing; write Disallow: /private (changes what is read)\n"
     )
     assert command("lint", "new.txt", cwd=tmp_path).returncode == 0
     differing = command("diff", "old.txt", "new.txt", cwd=tmp_path)
@@ -350,6 +382,16 @@ def advice(line: str, code: str) -> tuple[str, str | None]:
         ("Crawl-delay: 500ms", "crawl-delay-unreadable", "Crawl-delay: 0.5"),
         ("Crawl-delay: 2 min", "crawl-delay-unreadable", "Crawl-delay: 120"),
         ("Crawl-delay: slow", "crawl-delay-unreadable", None),
+        ("Crawl-delay: 1h", "crawl-delay-unreadable", "Crawl-delay: 3600"),
+        ("Crawl-delay: 1 day", "crawl-delay-unreadable", "Crawl-delay: 86400"),
+        ("Crawl-delay: 1/10", "crawl-delay-unreadable", None),
+        ("Crawl-delay: 0x10", "crawl-delay-unreadable", None),
+        ("Crawl-delay: 10-20", "crawl-delay-unreadable", None),
+        ("Crawl-delay: 1,000", "crawl-delay-unreadable", None),
+        ("Crawl-delay: 1_0", "crawl-delay-unreadable", None),
+        ("Crawl-delay: 1e2", "crawl-delay-unreadable", None),
+        ("Crawl-delay: \u0661\u0660", "crawl-delay-unreadable", None),
+        ("Crawl-delay: \uff11\uff10", "crawl-delay-unreadable", None),
         ("Sitemap: //e.com/x.xml", "sitemap-not-absolute", "Sitemap: https://e.com/x.xml"),
         ("Sitemap: www.e.com/x.xml", "sitemap-not-absolute", "Sitemap: https://www.e.com/x.xml"),
         ("Sitemap: http:/e.com/x.xml", "sitemap-not-absolute", "Sitemap: http://e.com/x.xml"),
@@ -383,6 +425,25 @@ def test_advice_is_what_the_author_means(line: str, code: str, replacement: str 
 def test_an_escape_cut_off_by_an_asterisk_is_no_bad_one() -> None:
     # `%*` matches every escape: `%25` in its place would match one.
     assert "bad-escape" not in codes(A + "Disallow: /*URL%*\nDisallow: /*x%2*\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        ("Disallow: /x\n", "put 'User-agent: *' above it"),
+        ("Crawl-delay: 5\nDisallow: /x\nUser-agent: a\nDisallow:\n", "put 'User-agent: *' above line 1"),
+        ("Content-Signal: ai-train=no\nDisallow: /x\n", "put 'User-agent: *' above line 1"),
+        # '*' would share the rules of the group below
+        ("Crawl-delay: 5\nUser-agent: a\nDisallow: /\n", "move it below the User-agent line it is meant for"),
+        # '*' would be allowed what it is not
+        (
+            "Allow: /\nUser-agent: *\nDisallow: /\n",
+            "move it below the User-agent line it is meant for: line 2 if for everybody, else another",
+        ),
+    ],
+)
+def test_no_advice_about_a_record_without_agent_merges_groups(body: str, advice: str) -> None:
+    assert {each.suggestion for each in parse(body).lint() if each.code == "record-without-agent"} == {advice}
 
 
 @pytest.mark.parametrize("name", ["MSRBOT", "Roverbot", "EnaBot", "Yeti", "Googlebot-Image", "bingbot", "CCBot"])

@@ -28,8 +28,8 @@ Found = list[tuple[Source, tuple[Finding, ...]]]
 @option("--select", "CODE", "Only these findings: codes, error, warning or info.", multiple=True)
 @option("--ignore", "CODE", "All but these findings.", multiple=True)
 @option("--fail-on", (*SEVERITIES, "never"), "The least severity that makes the exit code 2.", default="error")
-@option("--fix", None, "Write fixes that change no verdict into the files.")
-@option("--unsafe-fixes", None, "Write all fixes, those that change verdicts too.")
+@option("--fix", None, "Write fixes after which every parser reads the same.")
+@option("--unsafe-fixes", None, "Write all fixes, those that change what is read too.")
 @READING
 @JSON
 def lint(
@@ -132,14 +132,14 @@ def _summary(findings: Sequence[Finding], mended: int, fix: bool, unsafe: bool) 
     if safe and not fix:
         said += f"; {safe:,} can be fixed with --fix"
     if more and not unsafe:
-        said += f"; {more:,} {'more ' if safe and not fix else ''}with --unsafe-fixes, which changes verdicts"
+        said += f"; {more:,} {'more ' if safe and not fix else ''}with --unsafe-fixes, which change what is read"
     return said
 
 
 def _said(finding: Finding, others: tuple[int, ...]) -> str:
     """A finding in one line, with the lines of those that it stands for."""
     advice = f"write {finding.suggestion}" if finding.suggestion == finding.replacement else finding.suggestion
-    changes = " (changes verdicts)" if finding.changes and finding.replacement is not None else ""
+    changes = " (changes what is read)" if finding.changes and finding.replacement is not None else ""
     more = ""
     if others:
         shown = ", ".join(map(str, others[:_LINES_SHOWN])) + (", ..." if len(others) > _LINES_SHOWN else "")

@@ -23,8 +23,8 @@ class Finding:
         replacement: the line to write instead, without its end, or several; empty where the line should be deleted;
             None where no line can be written: other lines or something else than the file are to change, or a person
             decides.
-        changes: whether following the suggestion may change a verdict for somebody. Where it is False, no verdict of
-            any agent about any path is another afterwards, in the dialect of the file.
+        changes: whether following the suggestion may change what some crawler reads. Where it is False, every known
+            parser reads the same afterwards, in whatever dialect: each verdict, delay and Sitemap.
     """
 
     line: int

@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from comity.robots.directives import DIRECTIVES, LABELS, NAMES, PREFIXES
 from comity.robots.lines import Line
@@ -11,7 +12,7 @@ from comity.robots.lint.names import about_name, one_slip
 from comity.robots.lint.patterns import HOST, about_path
 from comity.robots.lint.removable import Rules
 from comity.robots.parsed import Parsed
-from comity.robots.rates import request_rates, visit_time
+from comity.robots.rates import crawl_delay, request_rates, visit_time
 
 LONGEST_LINE = 2083 * 8  # octets; Google's parser cuts there
 ENORMOUS_DELAY = 3600  # seconds
@@ -19,12 +20,27 @@ _KNOWN = {label.decode() for label in LABELS}
 _TYPOS = {prefix.decode() for prefix, _ in PREFIXES} - _KNOWN
 _NEEDS_AGENT = {NAMES[each.number] for each in DIRECTIVES if each.scope in ("rules", "preferences", "pace")}
 PREFERENCES = {NAMES[each.number] for each in DIRECTIVES if each.scope == "preferences"}
-_DECIDES = {"user-agent", "allow", "disallow"}  # records that verdicts come from
 _HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _SECOND = re.compile(r"(?:^|[ \t])(user-agent|disallow|allow|sitemap|crawl-delay|noindex)[ \t]*:[ \t]*", re.IGNORECASE)
 _RUN_INTO = re.compile(r"(user-agent|disallow|allow|sitemap|crawl-delay)[ \t]*:[ \t]*", re.IGNORECASE)
-_SECONDS = re.compile(r"([0-9]+(?:[.,][0-9]+)?)\s*(ms|m|s)?", re.IGNORECASE)
-_UNITS = {"ms": 0.001, "m": 60, "s": 1}
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
+MAX_DELAY_CHARS = 40
+_SECONDS = re.compile(
+    r"([0-9]+(?:\.[0-9]+|,[0-9]{1,2})?)\s*(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)?", re.IGNORECASE
+)
+_UNITS: Final[dict[str, float]] = {
+    "ms": 0.001,
+    "s": 1,
+    "sec": 1,
+    "second": 1,
+    "m": 60,
+    "min": 60,
+    "minute": 60,
+    "h": 3600,
+    "hour": 3600,
+    "d": 86_400,
+    "day": 86_400,
+}
 _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters without a shape
 CODES.update(
     {
@@ -64,6 +80,7 @@ def about_lines(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
         return
     agents = 0
     html = False
+    homeless = _home(lines)
     for line in lines:
         agents += line.kind == "user-agent"
         yield from _about_octets(line)
@@ -77,14 +94,25 @@ def about_lines(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
                 yield from _about_unknown(line)
         elif line.kind not in ("comment", "blank"):
             if not agents and line.kind in _NEEDS_AGENT:
-                yield Finding(
-                    line.number,
-                    "record-without-agent",
-                    f"{line.kind} before any User-agent",
-                    "put 'User-agent: *' above it",
-                    changes=True,
-                )
-            yield from _about_record(line, rules)
+                message = f"{line.kind} before any User-agent"
+                yield Finding(line.number, "record-without-agent", message, homeless, changes=True)
+            yield from _about_record(line)
+
+
+def _home(lines: Sequence[Line]) -> str:
+    """What to do with records above the first User-agent line.
+
+    Above a Crawl-delay alone `User-agent: *` would share the rules of the group below, because only a rule ends a
+    group; and where `*` has rules elsewhere, a second group is merged with them.
+    """
+    named = [line for line in lines if line.kind == "user-agent"]
+    above = [line for line in lines[: named[0].number - 1 if named else None] if line.kind in _NEEDS_AGENT]
+    everybodys = next((line.number for line in named if line.value == "*"), None)
+    if everybodys is not None:
+        return f"move it below the User-agent line it is meant for: line {everybodys} if for everybody, else another"
+    if not any(line.kind in ("allow", "disallow") for line in above):
+        return "move it below the User-agent line it is meant for"
+    return "put 'User-agent: *' above it" if len(above) == 1 else f"put 'User-agent: *' above line {above[0].number}"
 
 
 def _about_file(robots: Parsed) -> Iterator[Finding]:
@@ -162,7 +190,7 @@ def _about_second(line: Line) -> Finding | None:
         return None
     hint = f"write them one per line: {'; '.join(texts)}"
     code, message = "two-on-a-line", f"{len(written)} records on one line are read as one"
-    return Finding(line.number, code, message, hint, "\n".join(texts), changes=line.kind != "sitemap")
+    return Finding(line.number, code, message, hint, "\n".join(texts), changes=True)
 
 
 def _begins(starts: tuple[str, ...]) -> Callable[[str], bool]:
@@ -178,8 +206,7 @@ def _about_unknown(line: Line) -> Iterator[Finding]:
         if word in _KNOWN and _fits(word, rest):
             # As written: the rest of a pattern keeps its case.
             written = f"{word.capitalize()}: {rest}"
-            changes = word in _DECIDES
-            yield Finding(line.number, "missing-colon", f"no colon after {word!r}", written, written, changes)
+            yield Finding(line.number, "missing-colon", f"no colon after {word!r}", written, written, changes=True)
             return
     if not colon:
         if len(label) < 64:
@@ -190,8 +217,9 @@ def _about_unknown(line: Line) -> Iterator[Finding]:
     rest = line.value.partition(":")[2].strip()
     meant = _meant(label)
     if meant is not None:
-        written, changes = f"{meant.capitalize()}: {rest}", meant in _DECIDES
-        yield Finding(line.number, "misspelt-record", f"{label!r} looks like {meant!r}", written, written, changes)
+        written = f"{meant.capitalize()}: {rest}"
+        message = f"{label!r} looks like {meant!r}"
+        yield Finding(line.number, "misspelt-record", message, written, written, changes=True)
     elif len(label) < 64:
         yield Finding(
             line.number, "unknown-record", f"{label!r} is not read by any known crawler", "remove it if nobody needs it"
@@ -224,13 +252,13 @@ def _meant(label: str) -> str | None:
     )
 
 
-def _about_record(line: Line, rules: Rules) -> Iterator[Finding]:
+def _about_record(line: Line) -> Iterator[Finding]:
     number, value = line.number, line.value
     match line.kind:
         case "user-agent":
-            yield from about_name(line, rules.dialect)
+            yield from about_name(line)
         case "allow" | "disallow":
-            yield from about_path(line, rules)
+            yield from about_path(line)
         case "sitemap":
             if not value.lower().startswith(("http://", "https://")):
                 yield _about_sitemap(number, value)
@@ -260,7 +288,7 @@ def _about_record(line: Line, rules: Rules) -> Iterator[Finding]:
 def _about_sitemap(number: int, value: str) -> Finding:
     code, message = "sitemap-not-absolute", f"{value!r} is not a whole URL"
     if not value:
-        return Finding(number, code, "Sitemap without a URL", "remove it", "")
+        return Finding(number, code, "Sitemap without a URL", "remove it", "", changes=True)
     host, slash, _ = value.removeprefix("//").partition("/")
     if scheme := re.fullmatch(r"(https?)(?::/*|//)(.+)", value, re.IGNORECASE | re.DOTALL):
         url = f"{scheme[1].lower()}://{scheme[2]}"
@@ -269,30 +297,36 @@ def _about_sitemap(number: int, value: str) -> Finding:
     else:
         url = f"https://HOST/{value.lstrip('./')}"
         return Finding(number, code, message, f"write Sitemap: {url}")
-    return Finding(number, code, message, f"Sitemap: {url}", f"Sitemap: {url}")
+    return Finding(number, code, message, f"Sitemap: {url}", f"Sitemap: {url}", changes=True)
 
 
 def _about_delay(line: Line) -> Iterator[Finding]:
-    try:
-        seconds = float(line.value)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        meant = _SECONDS.match(line.value)
-        message = f"{line.value!r} is not a number of seconds"
-        if meant is None:
-            yield Finding(line.number, "crawl-delay-unreadable", message, "write for example Crawl-delay: 5")
-        else:
-            number = float(meant[1].replace(",", ".")) * _UNITS[(meant[2] or "s").lower()]
-            written = f"Crawl-delay: {number:.10g}"
-            yield Finding(line.number, "crawl-delay-unreadable", message, written, written)
-    elif seconds >= ENORMOUS_DELAY:
-        yield Finding(
-            line.number,
-            "crawl-delay-enormous",
-            f"{seconds:g} s between requests: at most {max(86_400 / seconds, 1):.0f} a day",
-            "write a shorter one, such as Crawl-delay: 10",
-        )
+    value = line.value
+    if _NUMBER.fullmatch(value):
+        seconds = float(value)
+        if ENORMOUS_DELAY <= seconds < float("inf"):
+            message = f"{seconds:g} s between requests: at most {max(86_400 / seconds, 1):.0f} a day"
+            hint = "write a shorter one, such as Crawl-delay: 10"
+            yield Finding(line.number, "crawl-delay-enormous", message, hint)
+        return
+    message = f"{value!r} is not a number of seconds"
+    read = crawl_delay([value])
+    meant = _SECONDS.fullmatch(value)
+    written = None
+    if read is not None:  # Python's digits, signs and exponents
+        message += f": some crawlers read {read:.10g}, others nothing"
+        hint = f"write Crawl-delay: {read:.10g} if that is meant"
+    elif meant is not None and len(value) < MAX_DELAY_CHARS:
+        number = float(meant[1].replace(",", ".")) * _UNITS[_unit(meant[2])]
+        hint = written = f"Crawl-delay: {number:.10g}"
+    else:
+        hint = "write for example Crawl-delay: 5"
+    yield Finding(line.number, "crawl-delay-unreadable", message, hint, written, changes=True)
+
+
+def _unit(text: str | None) -> str:
+    unit = (text or "s").lower()
+    return unit if unit in _UNITS else unit.removesuffix("s")
 
 
 def _about_usage(line: Line) -> Iterator[Finding]:

@@ -6,7 +6,6 @@ from functools import cache
 from typing import Final
 
 from comity.robots.agents import PLACEHOLDER, TOKEN, folded, identified
-from comity.robots.dialects import Dialect
 from comity.robots.lines import Line
 from comity.robots.lint.findings import CODES, Finding
 
@@ -58,14 +57,14 @@ CODES.update(
 )
 
 
-def about_name(line: Line, dialect: Dialect) -> Iterator[Finding]:
+def about_name(line: Line) -> Iterator[Finding]:
     """The finding about a User-agent line, if there is one: the first that explains most."""
-    found = _about_name(line.number, line.value, dialect)
+    found = _about_name(line.number, line.value)
     if found is not None:
         yield found
 
 
-def _about_name(number: int, value: str, dialect: Dialect) -> Finding | None:
+def _about_name(number: int, value: str) -> Finding | None:
     if not value:
         return _written(number, "empty-agent", "User-agent without a value", "*")
     if value == "*":
@@ -89,7 +88,7 @@ def _about_name(number: int, value: str, dialect: Dialect) -> Finding | None:
             return _written(number, "agent-with-wildcard", message, bare)
         return Finding(number, "agent-with-wildcard", message, "write whole names, one per line", changes=True)
     if "/" in value or "(" in value:
-        return _with_version(number, value, dialect)
+        return _with_version(number, value)
     if " " in value or "\t" in value:
         squeezed = _SQUEEZED.get(re.sub(r"[-_.\s]", "", folded(value)))
         if squeezed is not None and folded(squeezed) != folded(value):
@@ -99,7 +98,7 @@ def _about_name(number: int, value: str, dialect: Dialect) -> Finding | None:
     return _unknown(number, value)
 
 
-def _with_version(number: int, value: str, dialect: Dialect) -> Finding:
+def _with_version(number: int, value: str) -> Finding:
     front = _AT_FRONT.match(value)
     name = front[0].strip(" -") if front is not None else ""
     message = f"{value!r} holds a version or a comment"
@@ -107,9 +106,7 @@ def _with_version(number: int, value: str, dialect: Dialect) -> Finding:
     if not name or rest[:1] == ":":  # a URL
         hint = "write the crawler's own name"
         return Finding(number, "agent-unknown", f"{value!r} is not the name of a crawler", hint, changes=True)
-    same = dialect.agent_match in ("product_token", "letters") and dialect.group_choice == "merge_matching"
-    changes = not same or name != value.partition("/")[0].strip()
-    return _written(number, "agent-with-version", message, name, changes=changes)
+    return _written(number, "agent-with-version", message, name)
 
 
 def _unknown(number: int, value: str) -> Finding | None:
@@ -176,6 +173,6 @@ def _list(number: int, value: str, names: list[str]) -> Finding:
     )
 
 
-def _written(number: int, code: str, message: str, name: str, *, changes: bool = True) -> Finding:
+def _written(number: int, code: str, message: str, name: str) -> Finding:
     written = f"User-agent: {name}"
-    return Finding(number, code, message, written, written, changes)
+    return Finding(number, code, message, written, written, changes=True)

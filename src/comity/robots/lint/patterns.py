@@ -7,7 +7,6 @@ from dataclasses import replace
 from comity.robots.engine.reference import is_exempt
 from comity.robots.lines import Line
 from comity.robots.lint.findings import CODES, Finding
-from comity.robots.lint.removable import Rules
 
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
@@ -32,17 +31,16 @@ CODES.update(
 )
 
 
-def about_path(line: Line, rules: Rules) -> Iterator[Finding]:
+def about_path(line: Line) -> Iterator[Finding]:
     """All that its pattern shows."""
     number, path, label = line.number, line.value, line.kind.capitalize()
 
-    def rewritten(code: str, message: str, other: str, *, same_paths: bool = False) -> Finding:
+    def rewritten(code: str, message: str, other: str) -> Finding:
         """A finding about a rule that is better written with another pattern."""
         if other != other.strip():  # blanks at the end would not be read
-            other, same_paths = re.sub(r"\s", _escaped, other), False
+            other = re.sub(r"\s", _escaped, other)
         written = f"{label}: {other}"
-        changes = rules.rewriting_changes(number, other, same_paths=same_paths)
-        return Finding(number, code, message, written, written, changes)
+        return Finding(number, code, message, written, written, changes=True)
 
     if "#" in line.raw and line.comment and path and line.raw.partition("#")[0][-1:] not in (" ", "\t"):
         hint = f"{label}: {path}%23… or a space before '#'"
@@ -62,11 +60,11 @@ def about_path(line: Line, rules: Rules) -> Iterator[Finding]:
     if not path.startswith(("/", "*")):
         yield from _about_start(line, rewritten)
     if not path.strip("*"):
-        yield rewritten("disallow-star", f"{label}: {path} is {label}: /", "/", same_paths=True)
+        yield rewritten("disallow-star", f"{label}: {path} is {label}: /", "/")
     elif path.endswith("*") and not path.rstrip("*").endswith("$"):  # there it keeps '$' from ending the pattern
-        yield rewritten("trailing-wildcard", "'*' at the end matches nothing more", path.rstrip("*"), same_paths=True)
+        yield rewritten("trailing-wildcard", "'*' at the end matches nothing more", path.rstrip("*"))
     if "**" in path:
-        yield rewritten("double-wildcard", "asterisks in a row", re.sub(r"[*]+", "*", path), same_paths=True)
+        yield rewritten("double-wildcard", "asterisks in a row", re.sub(r"[*]+", "*", path))
     if "$" in path[:-1]:
         other = path[:-1].replace("$", "%24") + path[-1]
         yield rewritten("dollar-in-middle", "'$' is special only at the end", other)
@@ -87,12 +85,8 @@ def about_path(line: Line, rules: Rules) -> Iterator[Finding]:
             yield rewritten("encoded-unreserved", f"{escape[0]} is {char!r}", path.replace(escape[0], char))
             break
     if is_exempt(path.rstrip("$").encode("utf-8", "replace"), True) and line.kind == "disallow":
-        message, dialect = "robots.txt is always allowed", rules.dialect
-        if path.endswith("$") and dialect.robots_txt_allowed and dialect.wildcards and dialect.precedence == "longest":
-            yield Finding(number, "robots-disallowed", message, "write 'Disallow:' instead", "Disallow:")
-        else:
-            hint = "remove the line; longer paths that begin like it may then be fetched too"
-            yield Finding(number, "robots-disallowed", message, hint, changes=True)
+        hint = "remove the line; longer paths that begin like it may then be fetched too"
+        yield Finding(number, "robots-disallowed", "robots.txt is always allowed", hint, changes=True)
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Rules that could go, or be written shorter, without any verdict being another, for any agent and any path.
+"""Rules that could go without any verdict being another, for any agent and any path.
 
 A rule may go where others of its group always beat it, or where what decides in its place says the same. That a
 rule of another group stands in between is looked for among all groups that may be meant for one agent together, so
@@ -11,14 +11,17 @@ every `*` and for what follows: a pattern that matches it matches whatever the o
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
-from comity.robots import directives
 from comity.robots.agents import folded, letters, token
-from comity.robots.engine import Matcher, matcher, matches
-from comity.robots.engine.reference import allows, entry_of, ranked
+from comity.robots.dialects import DIALECTS
+from comity.robots.engine import Matcher, matcher, matches, scan
+from comity.robots.engine.reference import allows, ranked
+from comity.robots.octets import byte_order_mark
 from comity.robots.parsed import Parsed
 from comity.robots.values import Group, Rule
+from comity.robots.witnesses import Exhausted, Ranked, Steps
 
 MOST_COMPARED: Final = 400_000  # pairs of patterns compared for one file; rules for which that is not enough stay
 
@@ -56,6 +59,7 @@ class Rules:
         self.numbers: list[int] = []  # of each rule: its record's
         self.members: list[list[int]] = []  # of each group: its rules
         self._left = MOST_COMPARED
+        self._steps = Steps()
         for span, group in zip(robots._spans(), self.groups, strict=True):
             self.members.append([])
             for number, rule in zip(robots._rules_in(span), group.rules, strict=True):
@@ -84,29 +88,57 @@ class Rules:
         for number in range(len(self.groups)):
             yield from self._removable_of(number)
 
-    def rewriting_changes(self, line: int, path: str, *, same_paths: bool) -> bool:
-        """Whether a rule written with another pattern may change a verdict.
+    def is_safe(self, rule: Rule, because: Rule | None) -> bool:
+        """Whether no known parser answers otherwise without a rule: those too that know no wildcards, let the first
+        rule decide, match names by parts, forgive misspellings, or end a group at a blank line.
 
-        Args:
-            same_paths: both patterns match the same, where `*` is special.
+        Nothing that says the opposite begins like it, and the text of the rule that stays begins its own.
         """
-        place = self._by_line.get(line)
-        if place is None:
-            return False  # it belongs to no group
-        rule = self.rules[place]
-        octets = path.encode("utf-8", "surrogateescape")
-        kind = directives.ALLOW if rule.allow else directives.DISALLOW
-        new = ranked(octets, [(self.numbers[place], entry_of(0, len(octets), kind))], self.dialect)
-        old = {claim.pattern: claim.rank for claim in self.claims[place]}
-        if new == old:
+        place = self._by_line[rule.line]
+        if because is None or not self.read_alike or self._has_blank[self._group_of[place]]:
             return False
-        if not same_paths or not self.dialect.wildcards or len(new) > 1 or len(old) > 1:
-            return True
-        (before,), (after,) = old.values(), new.values()
+        cover = because.pattern
+        plain = rule.pattern.isascii() and "//" not in rule.pattern and "%" not in cover[-2:]
+        if (
+            not plain
+            or not rule.pattern.startswith(cover)
+            or not (rule.pattern == cover or cover[-1:] not in ("$", ""))
+        ):
+            return False
         try:
-            return self._opposed(self.claims[place][0], min(before, after) - 1, max(before, after) + 1)
-        except _Enough:
-            return True
+            opposite = self._opposite[not rule.allow]
+            return next(opposite.near(self.claims[place][0].pattern, self.dialect.wildcards, self._steps), None) is None
+        except Exhausted:
+            return False
+
+    @cached_property
+    def _opposite(self) -> dict[bool, Ranked]:
+        """The rules that allow, and those that do not; each by what it begins with."""
+        found: dict[bool, dict[bytes, int]] = {True: {}, False: {}}
+        for rule, claims in zip(self.rules, self.claims, strict=True):
+            for claim in claims:
+                pattern = claim.pattern
+                if rule.allow and (slash := pattern.rfind(b"/index.htm")) >= 0:
+                    pattern = pattern[: slash + 1]  # Google's parser allows the folder too
+                found[rule.allow or not pattern][pattern] = 1
+        return {allow: Ranked(patterns, self.dialect.wildcards) for allow, patterns in found.items()}
+
+    @cached_property
+    def read_alike(self) -> bool:
+        """Whether those who forgive misspellings read the same records as all others."""
+        body = self.robots.body
+        one, other = (
+            scan(body, byte_order_mark(body, True), len(body), DIALECTS[name]) for name in ("rfc9309", "google")
+        )
+        return not self.robots.truncated and b"\0" not in body and one == other
+
+    @cached_property
+    def _has_blank(self) -> list[bool]:
+        """Of each group: whether a blank line stands in it."""
+        blank = [0]
+        for line in self.robots.lines:
+            blank.append(blank[-1] + (line.kind == "blank"))
+        return [blank[group.last_line] > blank[group.line] for group in self.groups]
 
     def strongest(self, number: int) -> Matcher:
         """What finds the rule of a group that decides about a path."""

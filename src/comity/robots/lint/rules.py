@@ -1,7 +1,7 @@
 """Findings that groups and rules show only together."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 from urllib.parse import quote
@@ -69,8 +69,8 @@ def about_rules(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
         yield from _about_group(robots, group, seen)
         yield from _about_run(group, lines)
     yield from _about_blocking(rules)
-    yield from _about_delays(robots)
-    yield from _about_sitemaps(robots)
+    yield from _about_delays(robots, rules)
+    yield from _about_sitemaps(robots, rules, lines)
     yield from _about_resources(rules)
     yield from _about_readers(robots)
     for code, rule, because, needed in rules.removable():
@@ -85,6 +85,7 @@ def about_rules(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
             _reason(code, because),
             "write 'Disallow:' instead, which keeps the group" if needed else "remove it",
             "Disallow:" if needed else "",
+            changes=needed or code == "unreachable-rule" or not rules.is_safe(rule, because),
         )
 
 
@@ -190,7 +191,7 @@ def _about_blocking(rules: Rules) -> Iterator[Finding]:
     yield Finding(line, "everything-disallowed", message.replace("the 1 crawlers", "one crawler"), "is that meant?")
 
 
-def _about_delays(robots: Parsed) -> Iterator[Finding]:
+def _about_delays(robots: Parsed, rules: Rules) -> Iterator[Finding]:
     for _, same in groupby(robots.records("crawl-delay"), key=lambda record: id(record.agents)):
         records = list(same)
         names = [agent for agent in records[0].agents if folded(token(agent)) in _IGNORES_DELAY]
@@ -202,17 +203,22 @@ def _about_delays(robots: Parsed) -> Iterator[Finding]:
             message = f"line {records[0].line} has a Crawl-delay for the same crawlers"
             same_value = record.value == records[0].value
             hint = "remove it" if same_value else "keep one: some read the first, some the last, some the longest"
-            yield Finding(record.line, "crawl-delay-repeated", message, hint, "" if same_value else None)
+            yield Finding(
+                record.line, "crawl-delay-repeated", message, hint, "" if same_value else None, not rules.read_alike
+            )
 
 
-def _about_sitemaps(robots: Parsed) -> Iterator[Finding]:
+def _about_sitemaps(robots: Parsed, rules: Rules, lines: Sequence[Line]) -> Iterator[Finding]:
     first: dict[str, int] = {}
     for record in robots.records("sitemap"):
         if not record.value:
             continue
         if record.value in first:
             message = f"line {first[record.value]} names the same Sitemap"
-            yield Finding(record.line, "sitemap-repeated", message, "remove it", "")
+            # Below User-agent lines it ends what a Crawl-delay is meant for.
+            above = next((line for line in lines[record.line - 2 :: -1] if line.kind not in ("blank", "comment")), None)
+            changes = not rules.read_alike or (above is not None and above.kind == "user-agent")
+            yield Finding(record.line, "sitemap-repeated", message, "remove it", "", changes)
         else:
             first[record.value] = record.line
     if len(first) * robots.body.count(b"*") > MOST_ASKED:

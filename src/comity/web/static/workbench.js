@@ -130,7 +130,7 @@ async function lint() {
     const mend = element("button", { type: "button", "aria-label": `Fix line ${each.line}: ${each.message}` }, "Fix");
     mend.addEventListener("click", () => fix(each));
     return element("li", {}, element("span", { class: `tag ${each.severity}` }, each.severity),
-      element("div", {}, jump(each.line), " ", each.message, element("div", { class: "soft" }, each.suggestion, each.changes ? " (changes verdicts)" : "")),
+      element("div", {}, jump(each.line), " ", each.message, element("div", { class: "soft" }, each.suggestion, each.changes ? " (changes what is read)" : "")),
       each.replacement === null ? "" : mend);
   }));
   editor.annotate(found, fix);
