@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from commands import comity
 from sites import HANGS, Site
 
@@ -30,6 +31,7 @@ def example(name: str, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_the_sdk_s_client_reads_a_page_and_is_told_of_a_refusal(site: Site) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /vault\n")
     site.set("/lamp", PAGE)

@@ -196,6 +196,7 @@ def test_both_stores_list_the_same_in_steps_of_bounded_size(store: Store) -> Non
         assert view.listed("aside", "", after=0, most=4, looks=7).last is None
 
 
+@pytest.mark.long
 def test_a_crawl_in_a_store_is_listed_by_the_address_of_the_store_alone(
     postgres: Server, shop: Site, tmp_path: Path
 ) -> None:

@@ -490,7 +490,7 @@ def test_output_changed_from_outside_is_noticed(site: Site, tmp_path: Path) -> N
         crawl(tmp_path)
 
 
-@pytest.mark.parametrize("times", [3, pytest.param(6, marks=pytest.mark.long)])
+@pytest.mark.parametrize("times", [2, pytest.param(6, marks=pytest.mark.long)])
 def test_a_killed_crawl_resumes_with_every_page_exactly_once(site: Site, tmp_path: Path, times: int) -> None:
     urls, command = tree(site, 300), crawling(tmp_path / "out")
     kills = killed(command, site, begin=[site.url("/0")], times=times, after=lambda: 40)

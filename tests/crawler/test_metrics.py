@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from commands import ALLOW, comity, complaint
+from examples import first_of
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from sites import HANGS, Site
@@ -204,7 +205,7 @@ def test_no_label_holds_what_a_site_sent_and_there_are_few_of_them(tmp_path: Pat
             assert answer[1] in {"none", *(f"{number}xx" for number in range(1, 10))}
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", first_of(1, 2))
 def test_a_crawl_is_scraped_over_http_while_it_runs(workers: int, tmp_path: Path, site: Site) -> None:
     site_of(site)
     looked = threading.Event()

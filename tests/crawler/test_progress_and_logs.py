@@ -19,6 +19,7 @@ import pytest
 from aiohttp import web
 from clocks import FakeClock
 from commands import ALLOW, comity, complaint, stderr
+from examples import first_of
 from rich.text import Text
 from sites import HANGS, Site
 
@@ -382,11 +383,11 @@ def test_json_has_standard_output_to_itself(tmp_path: Path, site: Site) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals")
 @pytest.mark.parametrize(
     ("environment", "moves", "coloured"),
-    [
+    first_of(
         ({"TERM": "xterm-256color"}, True, True),
         ({"TERM": "xterm", "NO_COLOR": "1"}, True, False),
         ({"TERM": "dumb"}, False, False),
-    ],
+    ),
     ids=["xterm", "NO_COLOR", "dumb"],
 )
 def test_on_a_terminal_the_picture_moves_and_leaves_nothing_behind(

@@ -133,6 +133,7 @@ def test_two_robots_txt_that_redirect_to_each_others_shard_are_both_read(tmp_pat
     assert prove(tmp_path).findings == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("killed", [HOME, AWAY])
 def test_a_shard_that_is_killed_while_it_asks_or_is_asked_delays_the_answer_and_loses_nothing(
     tmp_path: Path, killed: int
@@ -162,6 +163,7 @@ def test_a_shard_that_is_killed_while_it_asks_or_is_asked_delays_the_answer_and_
     assert prove(tmp_path).findings == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("answered", [True, False], ids=["after the answer", "before it"])
 def test_a_crawl_killed_in_the_middle_of_a_relay_is_gone_on_with(tmp_path: Path, answered: bool) -> None:
     """All processes die at once, with the question committed by the shard that is asked."""
@@ -396,6 +398,7 @@ def test_an_answer_that_defeats_who_is_asked_does_not_end_the_crawl() -> None:
     asyncio.run(use())
 
 
+@pytest.mark.long
 def test_an_order_to_stop_a_host_holds_in_all_shards_and_one_to_go_on_lifts_it(tmp_path: Path) -> None:
     with Site(HERE) as one, Site(THERE) as other:
         one.set("/robots.txt", status=301, headers={"Location": other.url("/1")})

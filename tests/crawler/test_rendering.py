@@ -824,7 +824,8 @@ def test_programs_get_the_page_as_it_is_after_its_scripts(shop: Site, tmp_path: 
     assert all("Page" in page.text and page.encoding == "utf-8" for page in pages)
 
 
-@pytest.mark.parametrize("form", ["warc", *(pytest.param(form, marks=pytest.mark.long) for form in REST)])
+@pytest.mark.long
+@pytest.mark.parametrize("form", ["warc", *REST])
 def test_every_format_keeps_the_page_as_served_and_as_rendered(shop: Site, tmp_path: Path, form: str) -> None:
     settings = replace(RENDER, max_pages=1)
     crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=settings, sink=form)

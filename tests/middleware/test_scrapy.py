@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from examples import first_of
 from libraries import REFUSED, need, run_scrapy
 from sites import HANGS, Site
 
@@ -102,7 +103,7 @@ def test_the_parser_knows_crawl_delay() -> None:
     assert not ComityRobotParser(b"User-agent: *\nDisallow: /\n").allowed("https://example.com/", "MyBot")
 
 
-@pytest.mark.parametrize("obeys", [True, False])
+@pytest.mark.parametrize("obeys", first_of(True, False))
 def test_the_add_on_puts_the_middleware_in_place_and_warns_of_a_second_check(site: Site, obeys: bool) -> None:
     need("scrapy")
     site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")

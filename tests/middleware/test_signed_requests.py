@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from examples import first_of
 from libraries import ALL, IDENTITY, Fetch
 from sites import Seen, Site
 
@@ -19,7 +20,7 @@ SAID = Identity(name="ExampleBot", page="https://bot.test/bot/", contact="bot@bo
 ASKING = {"Accept-Signature": 'sig1=("@authority");tag="web-bot-auth"'}
 
 
-@pytest.fixture(params=list(ALL))
+@pytest.fixture(params=first_of(*ALL, now=7))
 def fetch(request: pytest.FixtureRequest) -> Fetch:
     return ALL[request.param]
 

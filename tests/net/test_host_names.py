@@ -213,6 +213,7 @@ def test_an_answer_that_cannot_be_read_costs_no_other_name_anything(monkeypatch:
     asyncio.run(use())
 
 
+@pytest.mark.long
 def test_names_of_all_hosts_that_a_crawl_takes_in_turn_are_remembered() -> None:
     async def use() -> None:
         async def found(host: str) -> tuple[str, ...]:

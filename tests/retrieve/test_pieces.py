@@ -341,6 +341,7 @@ def test_chromium_finds_every_chunk_by_its_address(chromium: Any) -> None:
     assert len(shown_by_addresses(chromium, html)) >= 15
 
 
+@pytest.mark.long
 def test_chromium_is_led_to_a_chunk_and_not_to_a_teaser_of_it_above(chromium: Any) -> None:
     (shown,) = shown_by_addresses(chromium, _TEASER.format("The keeper fills the lamps with oil of olives …"))
     assert "before the sun goes down" in shown
