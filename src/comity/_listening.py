@@ -3,13 +3,15 @@
 import hmac
 import ipaddress
 import json
+import re
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any, Final
 
 from comity.errors import InvalidSetting, StorageError
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+_AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z_.-]+)(?::[0-9]{1,5})?")
 SHORTEST_TOKEN: Final = 16
 
 AsgiMessage = MutableMapping[str, Any]
@@ -24,6 +26,13 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def host_of(authority: str) -> str:
+    """The host of a Host field, or of what follows `//` in an origin (RFC 9110, 7.2), in lower case and without
+    brackets; empty where it is no host, with a port or without."""
+    found = _AUTHORITY.fullmatch(authority)
+    return found[1].strip("[]").lower() if found else ""
 
 
 def place_of(text: str) -> tuple[str | None, int]:
@@ -68,20 +77,50 @@ def check_exposure(option: str, host: str, token: str | None, allowed_hosts: tup
         )
 
 
+def named(app: App, hosts: Collection[str], origins: Collection[str]) -> App:
+    """The application for requests that name this machine or one of the hosts, at any port (a page of a site whose name
+    was made to lead here names that site), and come from a page of this machine, of one of the origins, or from none.
+    """
+    known = {host.strip("[]").lower() for host in hosts}
+
+    def wrong(scope: AsgiMessage) -> tuple[int, str] | None:
+        (host, *more), (origin, *others) = _values(scope, b"host") or [""], _values(scope, b"origin") or [""]
+        if more or not (host_of(host) in known or host.lower() in known or is_loopback(host_of(host))):
+            return 421, "the request names another host"
+        ours = origin in ("", *origins) or (origin.startswith("http://") and is_loopback(host_of(origin[7:])))
+        return (403, "the request comes from another site's page") if others or not ours else None
+
+    async def checked(scope: AsgiMessage, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (refusal := wrong(scope)) is not None:
+            await _refuse(send, *refusal)
+        else:
+            await app(scope, receive, send)
+
+    return checked
+
+
 def bearer(app: App, token: str) -> App:
     """The application for those who show the token (RFC 6750, 2.1); 401 for all others."""
     wanted = token.encode()
 
     async def checked(scope: AsgiMessage, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            given = [value for name, value in scope["headers"] if name == b"authorization"]
-            scheme, _, shown = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-            if scheme.lower() != b"bearer" or not hmac.compare_digest(shown.strip(), wanted):
-                body = json.dumps({"error": "a bearer token is needed"}).encode()
-                headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
-                await send({"type": "http.response.start", "status": 401, "headers": headers})
-                await send({"type": "http.response.body", "body": body})
+            given = _values(scope, b"authorization")
+            scheme, _, shown = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+            if scheme.lower() != "bearer" or not hmac.compare_digest(shown.strip().encode("latin-1"), wanted):
+                await _refuse(send, 401, "a bearer token is needed", (b"www-authenticate", b"Bearer"))
                 return
         await app(scope, receive, send)
 
     return checked
+
+
+def _values(scope: AsgiMessage, wanted: bytes) -> list[str]:
+    """The values of a request's field, a line each."""
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == wanted]
+
+
+async def _refuse(send: Send, status: int, why: str, *headers: tuple[bytes, bytes]) -> None:
+    said = [(b"content-type", b"application/json"), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": said})
+    await send({"type": "http.response.body", "body": json.dumps({"error": why}).encode()})

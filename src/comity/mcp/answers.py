@@ -15,6 +15,7 @@ from comity.as_json import jsonable
 from comity.mcp.untrusted import NOTICE, clean_all
 
 MOST: Final = 100  # findings, rules, statements in an answer
+MAX_LIST_CHARACTERS: Final = 256 * 1024  # of the entries of one list, which a cursor goes on with
 LONGEST: Final = 500  # characters of a site's words that an answer quotes besides a page's text
 
 # Kind of error -> what it means, and what to do. The words of the error itself may quote the site.
@@ -105,6 +106,16 @@ def failure(error: ComityError | Unanswerable) -> dict[str, Any]:
     elif isinstance(error, Postponed):
         told["seconds"] = round(error.seconds, 1)
     return answer({"error": told, "from_site": from_site})
+
+
+def fitting(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first entries of a list, as many as go into one answer, but one at least."""
+    size = 0
+    for number, each in enumerate(entries):
+        size += len(as_text(each))
+        if size > MAX_LIST_CHARACTERS and number:
+            return entries[:number]
+    return entries
 
 
 def short(text: str, characters: int = LONGEST) -> str:

@@ -252,7 +252,13 @@ class Crawls:
         key = hash_of(page.body)
         self._store.crawled.put(key, page, len(page.body))
         if len(pages) < MOST_PAGES:
-            pages.append({"url": page.url, "title": short(page.title or "", 200), "resource": f"comity://page/{key}"})
+            pages.append(
+                {
+                    "url": short(page.url, 2048),
+                    "title": short(page.title or "", 200),
+                    "resource": f"comity://page/{key}",
+                }
+            )
 
     async def _run(self, crawl: CrawlTask) -> None:
         crawler = crawl.crawler

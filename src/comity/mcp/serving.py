@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from comity import _extras
-from comity._listening import LOOPBACK, bearer, is_loopback
+from comity._listening import bearer, named
 from comity.errors import InputError
 from comity.mcp import first_answer
 
@@ -193,19 +193,14 @@ def over_http(
 
     from comity.mcp.server import build
 
-    names = (*LOOPBACK, *allowed_hosts) if is_loopback(host) else (host, *LOOPBACK, *allowed_hosts)
-    security = TransportSecuritySettings(
-        allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
-        allowed_origins=[
-            *(form for name in LOOPBACK for form in (f"http://{name}", f"http://{name}:*")),
-            *allowed_origins,
-        ],
-    )
+    # Who may ask is checked here: the SDK takes `localhost:` for the start of any name.
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
     async def run() -> None:
         async with service:
             app: Any = build(service).streamable_http_app(host=host, transport_security=security)
             app.router.redirect_slashes = False  # it would redirect to whatever host the client names
+            app = named(app, (host, *allowed_hosts), allowed_origins)
             if token is not None:
                 app = bearer(app, token)
             if allowed_origins:  # around the token: a browser asks before it shows one

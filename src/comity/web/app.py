@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
 from comity._extras import need
-from comity._listening import App, AsgiMessage, Receive, Send, is_loopback
+from comity._listening import App, AsgiMessage, Receive, Send, host_of, is_loopback
 from comity.client import AsyncClient
 from comity.errors import ComityError
 from comity.net import ClientSettings
@@ -199,8 +199,7 @@ def _refusal(scope: AsgiMessage, headers: Mapping[str, str], token: str | None) 
     import hmac
 
     host = headers.get("host", "").lower()
-    bare = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() and not host.endswith("]") else host
-    if token is None and not is_loopback(bare):
+    if token is None and not is_loopback(host_of(host)):
         return 421, "the request names another host"
     origin = headers.get("origin")
     if origin is not None and origin.lower() != f"{scope['scheme']}://{host}":

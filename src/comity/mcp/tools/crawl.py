@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from comity.mcp.answers import answer, when
+from comity.mcp.answers import answer, fitting, when
 from comity.mcp.crawls import MOST_PAGES, CrawlRequest, CrawlTask, State
 from comity.mcp.service import Service
 from comity.mcp.tool import Tool
@@ -73,7 +73,8 @@ class _Answer:
 def status_of(service: Service, crawl: CrawlTask, start: int = 0, limit: int = 50) -> dict[str, Any]:
     """How a crawl stands, with some of its pages."""
     crawl.look()
-    end = min(start + limit, len(crawl.pages))
+    shown = fitting(crawl.pages[start : start + limit])
+    end = start + len(shown)
     life = service.limits.life
     base = f"comity://crawl/{crawl.handle}"
     over = crawl.ended is not None
@@ -92,7 +93,7 @@ def status_of(service: Service, crawl: CrawlTask, start: int = 0, limit: int = 5
             ledger=f"{base}/ledger" if over else None,
             from_=start,
             next=end if end < len(crawl.pages) else None,
-            from_site=_Said(crawl.why, crawl.pages[start:end]),
+            from_site=_Said(crawl.why, shown),
         )
     )
 

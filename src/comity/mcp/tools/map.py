@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from comity import ComityError, CrawlSettings, Response, urls
-from comity.mcp.answers import Unanswerable, answer, short
+from comity.mcp.answers import Unanswerable, answer, fitting, short
 from comity.mcp.content_store import kept_as_json
 from comity.mcp.service import Service
 from comity.mcp.tool import Cursor, Include, Scope, Tool, UrlGiven, invalid
@@ -204,9 +204,10 @@ class _Map:
 
 
 def _page(found: list[dict[str, Any]], key: str, start: int, limit: int, mapped: _Map | None) -> dict[str, Any]:
-    end = min(start + limit, len(found))
+    shown = fitting([{**each, "url": short(each["url"], 2048)} for each in found[start : start + limit]])
+    end = start + len(shown)
     said = _Said(
-        [_Listed(**{**each, "url": short(each["url"], 2048)}) for each in found[start:end]],
+        [_Listed(**each) for each in shown],
         [_Source(**each) for each in mapped.sources] if mapped is not None else None,
     )
     cursor = f"{key}:{end}" if end < len(found) else None
