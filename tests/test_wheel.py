@@ -96,7 +96,7 @@ COMMANDS: dict[str, tuple[list[str], int, str]] = {
     "changes": (["out"], 0, ""),
     "check": (["{harbour}private/", "--json"], 0, '"verdict"'),
     "completion": (["bash"], 0, "comity"),
-    "crawl": (["-o", "out", "--resume"], 2, "pages "),
+    "crawl": (["-o", "out", "--resume", "--delay", "0.2", "--allow-address", "127.0.0.0/8"], 2, "pages "),
     "diff": (["robots.txt", "robots.txt"], 0, ""),
     "explain": (["--robots", "robots.txt", "https://example.com/private/1"], 2, "line 2"),
     "fetch": (["{harbour}"], 0, "# The harbour"),

@@ -106,6 +106,12 @@ class Configuration:
         }
 
     @property
+    def stated(self) -> frozenset[str]:
+        """The names of the settings that the operator gave: as an argument, a variable, or in a file or by a preset
+        that was named."""
+        return frozenset(self.chosen) - frozenset(self.unnamed)
+
+    @property
     def arguments(self) -> Mapping[str, Any]:
         """What was given as arguments, by name, in the form in which it is kept."""
         return {name: each.value for name, each in self.settings.items() if each.origin == "argument"}

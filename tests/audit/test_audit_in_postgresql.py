@@ -507,7 +507,7 @@ def test_a_crawl_in_a_store_is_refreshed_by_whichever_machine_and_read_as_one(po
             for path in ("/same", "/other", "/gone"):
                 site.set(path, f"<p>{path}</p>", headers={"ETag": '"1"'})
         url = postgres.url(f"refreshed_{os.getpid()}_{time.monotonic_ns()}")
-        words = ["--store", url, "-q", "--json"]
+        words, given = ["--store", url, "-q", "--json"], [*ALLOW, "--delay", "0"]
         first = ["--scope", "any", "--delay", "0", "--shards", str(SHARDS), "-o", str(tmp_path / "a")]
         told = comity("crawl", *(site.url("/") for site in sites), *ALLOW, *words, *first)
         assert json.loads(told.stdout)["pages"] == 12, told
@@ -515,11 +515,11 @@ def test_a_crawl_in_a_store_is_refreshed_by_whichever_machine_and_read_as_one(po
         sites[1].set("/gone", status=410)
         sites[2].link("/", "/same", "/other", "/gone", "/new")
         sites[2].set("/new")
-        again = comity("crawl", "--refresh", *ALLOW, *words, "--max-pages", "2", "-o", str(tmp_path / "b"))
+        again = comity("crawl", "--refresh", *given, *words, "--max-pages", "2", "-o", str(tmp_path / "b"))
         told = json.loads(again.stdout)
         assert told["ended"] == "the limit of 2 pages is reached", again
         assert told["unasked"] + told["left"] > 0
-        again = comity("crawl", "--resume", *ALLOW, *words, "--max-pages", "100", "-o", str(tmp_path / "b"))
+        again = comity("crawl", "--resume", *given, *words, "--max-pages", "100", "-o", str(tmp_path / "b"))
         told = json.loads(again.stdout)
         assert (told["new"], told["changed"], told["gone"], told["unchanged"]) == (1, 2, 1, 9), again
         assert told["unasked"] == 0
@@ -531,11 +531,11 @@ def test_a_crawl_in_a_store_is_refreshed_by_whichever_machine_and_read_as_one(po
         assert proved.returncode == 0, proved
         gone = json.loads(comity("why", *machines, *words[:2], sites[1].url("/gone"), "--json").stdout)
         assert gone["fate"] == "gone"
-        third = comity("crawl", "--refresh", *ALLOW, *words, "-o", str(tmp_path / "a"))
+        third = comity("crawl", "--refresh", *given, *words, "-o", str(tmp_path / "a"))
         assert json.loads(third.stdout)["unchanged"] == 12, third
         where = database.address(url)
         with closing(database.connect(where)) as db:
             db.execute("UPDATE shard SET state = 'stopped' WHERE number = 0")
-            refused = comity("crawl", "--refresh", *words, "-o", str(tmp_path / "a"))
+            refused = comity("crawl", "--refresh", *given, *words, "-o", str(tmp_path / "a"))
             assert "is not finished (finish it first, with --resume)" in refused.stderr, refused
             drop(db, where)

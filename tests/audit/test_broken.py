@@ -15,8 +15,7 @@ from comity.audit.broken import broken_links
 
 def crawled(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     """A crawl into `out`, of which standard error is shown without progress."""
-    pace = () if "--refresh" in words else ("--delay", "0")
-    return comity("crawl", *words, "-o", str(folder / "out"), *pace, *ALLOW, "--quiet", cwd=folder)
+    return comity("crawl", *words, "-o", str(folder / "out"), "--delay", "0", *ALLOW, "--quiet", cwd=folder)
 
 
 FORMATS = ("jsonl", "jsonl.gz", "sqlite", "warc", "files", "markdown")

@@ -1,15 +1,20 @@
 """A crawl folder may be anybody's: it never says where to connect, what to run or what to allow, and is only read."""
 
+import asyncio
 import json
 import socket
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
-from commands import comity
+from commands import ALLOW, comity, process
+from sites import Site
 
+from comity import Crawler, Policy
 from comity.audit.prove import prove
 from comity.crawler.places.crawl_at import crawl_at
 from comity.errors import InvalidSetting
@@ -77,3 +82,130 @@ def test_no_function_connects_to_the_database_that_a_folder_names(
         with pytest.raises(InvalidSetting, match=r"does not decide where to connect .*--store postgresql://somebody@"):
             read(tmp_path)
     assert not met
+
+
+QUICK = Policy(agent="TheirBot/1.0", min_interval=0, allow_addresses=("127.0.0.0/8",))
+
+
+@pytest.fixture
+def theirs(site: Site, tmp_path: Path) -> Path:
+    """A crawl that stopped at a limit of one page, and the module of a plug-in beside it."""
+    site.set("/robots.txt", "User-agent: *\nDisallow: /secret\n")
+    site.link("/", "/a", "/secret")
+    site.link("/a")
+    asyncio.run(Crawler(site.url("/"), tmp_path / "out", policy=QUICK, settings={"max_pages": 1}).run())
+    (tmp_path / "evil.py").write_text("open('ran', 'w').close()\n\n\nclass Run:\n    pass\n")
+    del site.seen[:]
+    return tmp_path
+
+
+def changed(folder: Path, fact: str, **values: Any) -> None:
+    """Write into what a crawl remembers."""
+    with closing(sqlite3.connect(folder / "out" / "frontier.sqlite")) as db:
+        found = db.execute("SELECT value FROM fact WHERE key = ?", (fact,)).fetchone()
+        kept = {**json.loads(found[0]), **values}
+        db.execute("REPLACE INTO fact VALUES (?, ?)", (fact, json.dumps(kept)))
+        db.commit()
+
+
+RIGHTS = [
+    ("policy", {"allow_addresses": ["0.0.0.0/0"]}, "--allow-address 0.0.0.0/0"),
+    ("policy", {"allow_hosts": ["localhost"]}, "COMITY_ALLOW_HOSTS=localhost"),
+    ("policy", {"mode": "ignore"}, "--no-robots"),
+    ("policy", {"mode": "report_only"}, "COMITY_MODE=report_only"),
+    ("policy", {"min_interval": 0.0}, "--delay 0"),
+    ("policy", {"honour": []}, "COMITY_HONOUR=none"),
+    ("policy", {"on_unreachable": "allow"}, "COMITY_ON_UNREACHABLE=allow"),
+    ("policy", {"dialect": "google"}, "--dialect google"),
+    ("settings", {"follow_nofollow": True}, "--follow-nofollow"),
+    ("settings", {"render": True}, "--render"),
+    ("plugins", {"expander": "evil:Run"}, "--expander evil:Run"),
+    ("plugins", {"source": "evil:Run"}, "--source evil:Run"),
+    ("sink", {"name": "evil:Run"}, "--sink evil:Run"),
+]
+
+
+@pytest.mark.parametrize(("fact", "values", "typed"), RIGHTS, ids=[row[2] for row in RIGHTS])
+@pytest.mark.parametrize("again", ["--resume", "--refresh"])
+def test_a_folder_gives_no_right_and_runs_no_code(
+    theirs: Path, site: Site, again: str, fact: str, values: dict[str, Any], typed: str
+) -> None:
+    changed(theirs, "policy", min_interval=1.0, allow_addresses=[])
+    changed(theirs, fact, **values)
+    told = comity("crawl", "-o", "out", again, "--agent", "Mine/1.0", cwd=theirs)
+    assert told.returncode == 64
+    assert not site.seen
+    assert not (theirs / "ran").exists()
+    assert f"begun with {typed}, which no folder can allow by itself" in told.stderr, told
+    command = f"comity crawl -o out {again} --agent Mine/1.0"
+    whole = f"{typed} {command}" if typed.startswith("COMITY_") else f"{command} {typed}"
+    assert f"type: {whole})" in told.stderr
+    with pytest.raises(InvalidSetting, match=f"begun with {next(iter(values)) if fact != 'sink' else 'sink'}="):
+        Crawler((), theirs / "out", refresh=again == "--refresh")
+    assert not (theirs / "ran").exists()
+
+
+def test_all_rights_are_given_again_by_the_command_that_the_error_names(theirs: Path, site: Site) -> None:
+    given = ("crawl", "-o", "out", "--resume", "--max-pages", "none")
+    refused = comity(*given, cwd=theirs)
+    command = refused.stderr.partition("type: comity ")[2].removesuffix(")\n")
+    assert command == f"{' '.join(given)} --delay 0 --allow-address 127.0.0.0/8"
+    told = comity(*command.split(), cwd=theirs)
+    assert told.returncode == 0, told
+    assert "resuming with the earlier settings: TheirBot/1.0" in told.stderr
+    assert "/a" in site.paths()
+    assert "/secret" not in site.paths()
+
+
+def test_what_the_operator_states_holds_instead_of_what_a_folder_allows(theirs: Path, site: Site) -> None:
+    changed(theirs, "policy", mode="ignore")
+    stated = {"COMITY_MODE": "respect", "COMITY_DELAY": "0.01", "COMITY_ALLOW_ADDRESSES": "127.0.0.1/32"}
+    told = comity(
+        "crawl", "-o", "out", "--resume", "--max-pages", "none", cwd=theirs, environment={"PATH": "", **stated}
+    )
+    assert told.returncode == 0, told
+    assert "/a" in site.paths()
+    assert "/secret" not in site.paths()
+
+
+def test_what_a_folder_makes_stricter_is_taken_over_and_printed(theirs: Path, site: Site) -> None:
+    changed(theirs, "policy", on_unavailable="disallow_401_403", max_backoff=600.0)
+    told = comity("crawl", "-o", "out", "--resume", "--delay", "0", *ALLOW, cwd=theirs)
+    assert "on_unavailable disallow_401_403" in told.stderr, told
+    assert "max_backoff 10m" in told.stderr
+    assert "keeping the earlier options: --max-pages 1" in told.stderr
+
+
+def test_a_shard_runs_no_code_that_its_folder_names(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/a")
+    site.link("/a")
+    given = ("-o", "out", "--delay", "0", *ALLOW)
+    first = process("crawl", site.url("/"), *given, "--shards", "2", "--max-pages", "1", cwd=tmp_path)
+    assert first.returncode == 0, first
+    (tmp_path / "evil.py").write_text("open('ran', 'w').close()\n\n\nclass Run:\n    pass\n")
+    for path in (tmp_path / "out").glob("shard-*/frontier.sqlite"):
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("REPLACE INTO fact VALUES ('plugins', ?)", (json.dumps({"expander": "evil:Run"}),))
+            db.commit()
+    told = process("crawl", *given, "--resume", "--max-pages", "none", cwd=tmp_path)
+    assert told.returncode != 0
+    assert "'evil:Run', which is to be given again" in told.stderr, told
+    assert not (tmp_path / "ran").exists()
+    manifest = json.loads((tmp_path / "out" / "crawl.json").read_text())
+    (tmp_path / "out" / "crawl.json").write_text(json.dumps(manifest | {"expander": "evil:Run"}))
+    told = process("crawl", *given, "--resume", cwd=tmp_path)
+    assert "begun with --expander evil:Run, which no folder can allow by itself" in told.stderr, told
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_a_crawl_remembers_that_is_no_such_thing_is_said(theirs: Path) -> None:
+    for fact, value in (("policy", [1]), ("settings", [1]), ("plugins", [1]), ("sink", 5), ("refresh", "x")):
+        with closing(sqlite3.connect(theirs / "out" / "frontier.sqlite")) as db:
+            (before,) = db.execute("SELECT value FROM fact WHERE key = ?", (fact,)).fetchone() or ("{}",)
+            db.execute("REPLACE INTO fact VALUES (?, ?)", (fact, json.dumps(value)))
+            db.commit()
+            told = comity("crawl", "-o", "out", "--resume", "--delay", "0", *ALLOW, cwd=theirs)
+            assert told.returncode in (64, 73), (fact, told)
+            assert "Traceback" not in told.stderr
+            db.execute("REPLACE INTO fact VALUES (?, ?)", (fact, before))
+            db.commit()

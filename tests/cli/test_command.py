@@ -388,12 +388,12 @@ def test_a_crawl_goes_on_with_the_policy_it_was_begun_with(site: Site, tmp_path:
     words = ["--allow-address", "127.0.0.0/8", "-o", str(tmp_path / "out")]
     begun = comity("crawl", site.url("/"), "--agent", "OtherBot/2.0", "--delay", "0.2", "--max-pages", "1", *words)
     assert begun.returncode == 0, begun.stderr
-    resumed = comity("crawl", "--resume", "--max-pages", "none", "-o", str(tmp_path / "out"))
+    resumed = comity("crawl", "--resume", "--max-pages", "none", "--delay", "0.2", *words)
     assert resumed.returncode == 0, resumed.stderr
     assert "resuming with the earlier settings: OtherBot/2.0, 0.2 s between requests" in resumed.stderr
     assert {seen.headers["User-Agent"] for seen in site.seen} == {"OtherBot/2.0"}
     assert min(site.intervals()) >= 0.2
-    told = comity("crawl", "--refresh", "--agent", "NewBot/1.0", *words)
+    told = comity("crawl", "--refresh", "--delay", "0.2", "--agent", "NewBot/1.0", *words)
     assert told.returncode == 0, told.stderr
     assert site.seen[-1].headers["User-Agent"] == "NewBot/1.0"
 

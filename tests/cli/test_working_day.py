@@ -90,16 +90,17 @@ def test_a_working_day(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     how = (*ALLOW, "-q", "--delay", "0", "--agent", "ShopBot/1.0", "--links", "--exclude", "*print=")
     plain = (*how, "--expander", "titles:Titles", "--max-pages", "5", "--max-bytes", "50MB", "--ok-if-some-failed")
+    given = (*ALLOW, "-q", "--delay", "0", "--expander", "titles:Titles")  # on each command: they allow, or run code
     for form in FORMATS:
         folder = str(tmp_path / form)
         first = run("crawl", urls[0], *plain, "-o", folder, "--format", form)
         assert "finished" in first
         assert "left in queue" in first
         assert len(run("pages", folder).splitlines()) == 5
-        again = run("crawl", "-o", folder, "--resume", "-q")
+        again = run("crawl", "-o", folder, "--resume", *given)
         assert "left in queue" in again, "the limit is remembered"
         assert len(run("pages", folder).splitlines()) == 5
-        run("crawl", "-o", folder, "--resume", "--max-pages", "none", "-q")
+        run("crawl", "-o", folder, "--resume", "--max-pages", "none", *given)
     pages = f"'{tmp_path}/parquet/pages/*.parquet'"
     query = f"SELECT status, min(fetched_at)::TIMESTAMP, count(*) FROM {pages} GROUP BY status"
     assert [row[::2] for row in shown(duckdb, query)] == [(200, 22)]
@@ -139,7 +140,7 @@ def test_a_working_day(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     site.set("/3", "<title>another 3</title>")
     site.set("/4", "", status=410)
     for form in FORMATS:
-        refreshed = run("crawl", "-o", str(tmp_path / form), "--refresh", "-q", "--json")
+        refreshed = run("crawl", "-o", str(tmp_path / form), "--refresh", "--json", *given)
         assert (json.loads(refreshed)["changed"], json.loads(refreshed)["gone"]) == (1, 1)
         now = [json.loads(line) for line in run("pages", str(tmp_path / form)).splitlines()]
         assert len(now) == 21

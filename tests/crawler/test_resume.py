@@ -423,7 +423,7 @@ def test_what_lies_in_a_folder_is_opened_once(site: Site, tmp_path: Path, words:
         site.link(path)
     asyncio.run(Crawler(site.url("/"), tmp_path, policy=QUICK, settings=CrawlSettings(max_pages=2)).run())
     command, *options = words
-    where = ["-o", str(tmp_path), *ALLOW] if command == "crawl" else [str(tmp_path), site.url("/")]
+    where = ["-o", str(tmp_path), "--delay", "0", *ALLOW] if command == "crawl" else [str(tmp_path), site.url("/")]
     done = subprocess.run(
         [sys.executable, "-c", _OPENS, command, *options, *where], capture_output=True, text=True, check=False
     )

@@ -214,7 +214,7 @@ def test_a_crawl_writes_records_and_marks_and_counts_pages_that_do_not_fit(site:
     assert marked == [("nothing matches 'li.lamp'",), (None,)]
     site.set("/more", PAGE)
     (tmp_path / "lamps.json").unlink()
-    told = comity("crawl", site.url("/more"), "-o", "out", "--resume", *ALLOW, cwd=tmp_path)
+    told = comity("crawl", site.url("/more"), "-o", "out", "--resume", "--delay", "0", *ALLOW, cwd=tmp_path)
     assert told.returncode == 0, told.stderr
 
 
@@ -231,7 +231,7 @@ def test_after_a_refresh_the_records_of_a_page_as_it_is_now_have_its_number(
     assert comity("crawl", *seeds, *words, cwd=tmp_path).returncode == 0
     site.set("/changes", "<li><b>New</b><li><b>Newer</b>")
     site.set("/fits-no-more", "<p>Nothing")
-    assert comity("crawl", "--refresh", "-o", "out", *ALLOW, cwd=tmp_path).returncode == 0
+    assert comity("crawl", "--refresh", "-o", "out", "--delay", "0", *ALLOW, cwd=tmp_path).returncode == 0
     if form == "sqlite":
         with closing(sqlite3.connect(tmp_path / "out" / "crawl.sqlite")) as db:
             made = db.execute("SELECT url, refresh, name FROM records ORDER BY id").fetchall()

@@ -1,11 +1,14 @@
 """A crawl as the command line begins it, or goes on with it: made of what was typed, run, and summed up."""
 
+import shlex
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,16 +22,16 @@ from comity.cli.exits import Exit
 from comity.cli.input_files import read, urls_in
 from comity.cli.logs import logging_to
 from comity.cli.metrics import serving
-from comity.cli.options import as_typed, loaded
+from comity.cli.options import as_option, as_typed, loaded
 from comity.cli.summary import sum_up
 from comity.cli.terminal import complain, say, unwaited
-from comity.configuration import Configuration, every_setting
+from comity.configuration import PREFIX, Configuration, every_setting
 from comity.crawler import Crawler, CrawlSettings
 from comity.crawler.places.crawl_at import crawl_at
 from comity.crawler.plugins import SchemaExpander, look_in
 from comity.crawler.progress.stats import shown
 from comity.crawler.run import checkpoint
-from comity.crawler.run.checkpoint import Begun
+from comity.crawler.run.checkpoint import Begun, RightsNotGiven, rights_in
 from comity.crawler.sharding.shards import is_sharded, manifest_of, shards_for, stored_in
 from comity.crawler.workers.in_store import LEASE
 from comity.crawler.workers.sharded import AnyCrawl, ShardedCrawl
@@ -50,6 +53,7 @@ INTERPRETED: Final = (
     "pip install --force-reinstall --no-deps comity; COMITY_NO_EXTENSIONS=1 hides this line)"
 )
 DEMO_DELAY: Final = 0.2  # seconds; the demo site is ours
+_TOLD: Final = frozenset(("agent", "min_interval", "mode"))  # first of what a crawl goes on with
 _LEASE: Final = SettingField(name="--lease", hint=float, unit="seconds")
 
 
@@ -182,8 +186,10 @@ def _crawler(
     if again:
         if store is not None:
             begun = crawl_at(store).begun()
+        plugins = {"source": typed.source, "expander": expander, "sink": typed.written_by}
+        _check_rights(begun, store or folder, configuration, plugins)
         policy, goes_on = _as_begun(begun.policy, configuration)
-        how["settings"], limits = _settings_for_run(begun.settings, configuration)
+        how["settings"], limits = _settings_for_run(begun, configuration, expander)
     if typed.engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
         shards = shards_for(typed.workers)  # one worker is placed as several are
     how |= {"policy": policy, "client_settings": client_settings, "refresh": typed.refresh}
@@ -253,28 +259,59 @@ def _check_writable(file: Path, folder: Path) -> None:
             file.unlink()
 
 
+def _check_rights(begun: Begun, where: object, configuration: Configuration, plugins: Mapping[str, str | None]) -> None:
+    """See that a crawl that goes on has no rights but those given now; else a RightsNotGiven says what to type."""
+    given = configuration.stated | {kind for kind, name in plugins.items() if name is not None}
+    rights = rights_in(begun, configuration.policy, configuration.crawl, given)
+    if not rights:
+        return
+    words: list[str] = []
+    variables: list[str] = []
+    for name, value in rights.items():
+        if name in plugins:
+            words += [f"--{name}", value]
+        elif (typed := as_option(name, value)) is not None:
+            words += typed
+        else:
+            variables.append(f"{PREFIX}{name.upper()}={quote(every_setting()[name].written(value))}")
+    command = " ".join((*variables, shlex.join(("comity", *sys.argv[1:], *words))))
+    begun_with = " ".join((*variables, *map(quote, words)))
+    raise RightsNotGiven(where, rights, begun_with, f"if that is what you want, type: {command}")
+
+
 def _as_begun(begun: Policy | None, configuration: Configuration) -> tuple[Policy, str]:
-    """The policy that a crawl was begun with, with what the command line changes; and the line that tells of it."""
-    now = configuration.policy
+    """The policy that a crawl was begun with, with what the command line changes, and without what it would allow more
+    than is stated now; and the line that tells of it."""
+    now, stated = configuration.policy, configuration.stated
     if begun is None:
         return now, ""
-    fields = settings_of(Policy).keys() & configuration.arguments.keys()
-    begun = begun.with_changes(**{name: getattr(now, name) for name in fields})
-    if all(getattr(begun, name) == getattr(now, name) for name in ("agent", "product", "min_interval", "mode")):
+    for name, each in settings_of(Policy).items():
+        allows = name not in checkpoint.WHO and each.grants(getattr(begun, name), getattr(now, name))
+        if name in configuration.arguments or (name in stated and allows):
+            begun = begun.with_changes(**{name: getattr(now, name)})
+    others = [name for name in settings_of(Policy) if getattr(begun, name) != getattr(now, name)]
+    if not others:
         return begun, ""
     pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
-    return begun, f"resuming with the earlier settings: {shown(begun.agent)}, {pace}"
+    told = [f"{name} {every_setting()[name].written(getattr(begun, name))}" for name in others if name not in _TOLD]
+    return begun, f"resuming with the earlier settings: {shown(', '.join((begun.agent, pace, *told)))}"
 
 
-def _settings_for_run(before: Mapping[str, Any], configuration: Configuration) -> tuple[dict[str, Any], str]:
+def _settings_for_run(before: Begun, configuration: Configuration, expander: str | None) -> tuple[dict[str, Any], str]:
     """The settings of a crawl that the command line gives now, and those that hold for one run only; and in words
     which others it goes on with."""
     now, typed = configuration.crawl, configuration.arguments.keys()
-    begun = checkpoint.stated_settings(CrawlSettings(**before))
+    begun = checkpoint.stated_settings(CrawlSettings(**before.settings))
     kept = {name: value for name, value in begun.items() if name not in typed or (name == "exclude" and now.exclude)}
-    words = " ".join(word for name, value in kept.items() for word in as_typed(name, value))
-    anew = {name: getattr(now, name) for name in settings_of(CrawlSettings) if name in typed | checkpoint.OF_THE_RUN}
-    return anew, f"keeping the earlier options: {shown(words)}" if kept else ""
+    words = [word for name, value in kept.items() for word in as_typed(name, value)]
+    if expander is None and "expander" in before.plugins:
+        words.append("and the schema")  # code would have to be given again
+    anew = {
+        name: getattr(now, name)
+        for name, each in settings_of(CrawlSettings).items()
+        if name in typed | checkpoint.OF_THE_RUN or (name in configuration.stated and not each.stricter)
+    }
+    return anew, f"keeping the earlier options: {shown(' '.join(words))}" if words else ""
 
 
 def _settled_before(configuration: Configuration, lease: str | None) -> list[str]:

@@ -141,13 +141,20 @@ def option_of(setting: str) -> str | None:
 
 def as_typed(setting: str, value: Any) -> list[str]:
     """A setting and its value as one types them; where there is no option for it, as comity.toml has it."""
+    return as_option(setting, value) or [f"{setting} = {value}"]
+
+
+def as_option(setting: str, value: Any) -> list[str] | None:
+    """A setting and its value as an option of the command under way; None where no option sets it to that."""
     from comity.configuration import every_setting
 
-    option, written = option_of(setting), every_setting()[setting].written
-    if option is None:
-        return [f"{setting} = {value}"]
-    if isinstance(value, bool):
-        return [option]
+    parameters = click.get_current_context().command.params
+    parameter = next((each for each in parameters if each.name == setting), None)
+    if not isinstance(parameter, click.Option):
+        return None
+    option, written = max(parameter.opts, key=len), every_setting()[setting].written
+    if parameter.is_flag:
+        return [option] if value == parameter.flag_value or value is True else None
     return [word for each in (value if isinstance(value, tuple) else (value,)) for word in (option, written(each))]
 
 

@@ -17,7 +17,7 @@ from comity.crawler.progress.snapshot import Phase, Snapshot, take
 from comity.crawler.progress.stats import Stats, StatsCollector
 from comity.crawler.progress.telemetry import Telemetry
 from comity.crawler.progress.webhook import Webhook
-from comity.crawler.run.checkpoint import Begun, settings_in_force
+from comity.crawler.run.checkpoint import Begun, check_rights, settings_in_force
 from comity.crawler.run.control import Control
 from comity.crawler.run.given import CrawlStorage, FolderStorage, Given, Listeners, Membership, Opened
 from comity.crawler.run.run import End, Run
@@ -42,7 +42,8 @@ class Crawler:
         folder: where frontier and output lie; made if need be.
         sink: the output: a format's name, a plug-in as `MODULE:NAME`, or an object; None for what the crawl was begun
             with, JSON Lines if it is new.
-        policy: None for what the crawl was begun with, the default policy if it is new.
+        policy: None for what the crawl was begun with, the default policy if it is new. Of what it was begun with, no
+            more is taken over than the default policy allows.
         begun: what was read of the crawl already; None: it is read now.
         pace_with: a client on the event loop that the crawl runs on; to each host, both keep one pace together.
         on_page: told of each page once it is committed.
@@ -53,7 +54,9 @@ class Crawler:
         settings: the settings, or a mapping of some. A resumed crawl keeps its earlier ones, field by
             field, except those given now: what a mapping names, or what differs from the default in a CrawlSettings.
             So `{"max_pages": None}` lifts a limit. Patterns in `exclude` add to those before; `()` lifts them.
-        source, expander: plug-ins, each as an object or as `MODULE:NAME`.
+        source, expander: plug-ins, each as an object or as `MODULE:NAME`. These, `sink`, and settings that allow more
+            than the defaults (`follow_nofollow`, `render`) are given again for each run, because a folder may be
+            anybody's.
         refresh: crawl what the folder's finished crawl covers again, asking for a page only if it has changed; `stats`
             says how many are new, changed, gone and unchanged, the channel `changes` which.
 
@@ -63,6 +66,7 @@ class Crawler:
 
     Raises:
         InvalidURL: a seed is not a web address.
+        InvalidSetting: a setting is not allowed, or is to be given again.
         StorageError: the folder cannot be used, or its crawl has not ended and so cannot be refreshed.
     """
 
@@ -94,6 +98,9 @@ class Crawler:
         self.folder = Path(folder)
         storage = storage or FolderStorage(self.folder, Orders(self.folder))
         self._begun_with = begun or storage.begun()
+        if membership is None:  # else whoever has all shards has seen to it
+            plugins = {"source": source, "expander": expander, "sink": sink}
+            check_rights(self._begun_with, self.folder, policy, settings, plugins)
         self.policy = policy or self._begun_with.policy or Policy()
         self.settings = settings_in_force(settings, self._begun_with.settings, refresh=refresh)
         self.end = End()

@@ -74,6 +74,11 @@ PluginKind = Literal["source", "expander", "sink"]
 _SHAPES: dict[PluginKind, type] = {"source": Source, "expander": Expander, "sink": Sink}
 
 
+def is_code(name: str) -> bool:
+    """Whether the name of a plug-in, or of a format, leads to code that is imported."""
+    return ":" in name and not name.startswith(BY_SCHEMA)
+
+
 _FOLDERS: list[str] = []
 
 
@@ -219,11 +224,14 @@ class Plugins:
         self.expander: Expander | None = self._take(expander, "expander")
 
     def go_on(self, names: Mapping[str, str]) -> None:
-        """Take up again the plug-ins that the crawl was begun with, where no other is given."""
-        if self.source is None:
-            self.source = self._take(names.get("source"), "source")
-        if self.expander is None:
-            self.expander = self._take(names.get("expander"), "expander")
+        """Take up again the schema that the crawl was begun with, where no other expander is given. Code is given again
+        for each run (checkpoint.rights_in): InvalidSetting."""
+        for kind in ("source", "expander"):
+            if kind in self.names or (name := names.get(kind)) is None:
+                continue
+            if kind == "source" or is_code(name):
+                raise InvalidSetting(f"{kind}: the crawl was begun with {name!r}, which is to be given again")
+            self.expander = self._take(name, "expander")
 
     async def urls(self) -> AsyncGenerator[str, None]:
         """What the source names; a PluginError says that it failed."""

@@ -21,7 +21,8 @@ from comity.crawler.sharding.shards import part
 from comity.frontier.postgresql import database
 
 SHARDS = 4
-WORDS = (*ALLOW, "--scope", "any", "--delay", "0.05", "-q", "--workers", "2", "--shards", str(SHARDS))
+GIVEN = (*ALLOW, "--delay", "0.05")  # for each run
+WORDS = (*GIVEN, "--scope", "any", "-q", "--workers", "2", "--shards", str(SHARDS))
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_a_crawl_does_not_go_on_where_a_shard_is_not_what_was_written_last(
     if stopped:
         assert comity("crawl", *seeds, *WORDS, "--max-pages", "30", "-o", str(folder)).returncode == 0
         shutil.copytree(folder, copies)
-        assert comity("crawl", "--resume", "--max-pages", "90", "-q", "-o", str(folder)).returncode == 0
+        assert comity("crawl", "--resume", *GIVEN, "--max-pages", "90", "-q", "-o", str(folder)).returncode == 0
     else:
         killed(seeds, folder, sites, copies)
     whole = tmp_path / "whole"
@@ -70,13 +71,13 @@ def test_a_crawl_does_not_go_on_where_a_shard_is_not_what_was_written_last(
         shutil.rmtree(folder / part(number))
         if what != "is lost":
             shutil.copytree(copies / part(number), folder / part(number))
-        refused = comity("crawl", "--resume", "-q", "-o", str(folder))
+        refused = comity("crawl", "--resume", *GIVEN, "-q", "-o", str(folder))
         assert refused.returncode == 73, refused
         assert part(number) in refused.stderr
         assert comity("prove", str(folder)).returncode == 1
         shutil.rmtree(folder)
         shutil.copytree(whole, folder)
-    done = comity("crawl", "--resume", "--max-pages", "500", "-q", "-o", str(folder))
+    done = comity("crawl", "--resume", *GIVEN, "--max-pages", "500", "-q", "-o", str(folder))
     assert done.returncode == 0, done
     assert comity("prove", str(folder)).returncode == 0
 

@@ -24,7 +24,7 @@ from postgres import Server
 from ray_nodes import another_node, head_alone
 from sites import HANGS, Site
 from stores import drop
-from test_shards import QUICK, output, sites, stop_by_terminal, whole, words
+from test_shards import GIVEN, QUICK, output, sites, stop_by_terminal, whole, words
 
 from comity._ray import joined
 from comity.audit.prove import prove
@@ -154,7 +154,7 @@ def test_ctrl_c_ends_the_actors_and_what_is_left_waits(ray: Any, sites: list[Sit
     folder = tmp_path / "many"
     address = ray.get_runtime_context().gcs_address
     stop_by_terminal(sites, folder, "--engine", "ray", "--address", address)
-    again = comity("crawl", "-o", str(folder), "--resume", "--workers", "1", "--engine", "ray")
+    again = comity("crawl", "-o", str(folder), *GIVEN, "--resume", "--workers", "1", "--engine", "ray")
     assert again.returncode == 2, again.stderr
     assert output(folder) == wanted
     assert prove(folder).findings == []
@@ -176,7 +176,7 @@ def test_actors_end_with_the_process_that_had_them_placed(ray: Any, sites: list[
     assert not is_running(folder)
     refused = comity("crawl", sites[0].url("/0"), "-o", str(folder))
     assert "already contains a crawl" in complaint(refused)
-    done = comity("crawl", "-o", str(folder), "--resume", "--workers", "2", "--engine", "ray", "--quiet")
+    done = comity("crawl", "-o", str(folder), *GIVEN, "--resume", "--workers", "2", "--engine", "ray", "--quiet")
     assert done.returncode == 2, done.stderr
     assert prove(folder).findings == []
 
@@ -220,7 +220,7 @@ def test_a_crawl_whose_cluster_loses_its_head_ends_in_words_and_goes_on_without_
     )
     assert crawl.returncode == 1
     assert not is_running(folder)
-    done = comity("crawl", "-o", str(folder), "--resume", "--workers", "2", "--delay", "0", "--quiet")
+    done = comity("crawl", "-o", str(folder), *GIVEN, "--resume", "--workers", "2", "--quiet")
     assert done.returncode == 2, done.stderr
     assert output(folder) == wanted
     assert prove(folder).findings == []

@@ -44,6 +44,7 @@ from comity.net import ClientSettings
 HOSTS = 6
 PAGES = 15
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
+GIVEN = ("--delay", "0", *ALLOW)  # for each run
 CHANNELS = ("pages", "refusals", "failures", "redirects")
 
 
@@ -82,7 +83,7 @@ def whole(sites: list[Site], folder: Path) -> dict[str, Counter[str]]:
 
 
 def words(sites: list[Site], folder: Path, *more: str) -> list[str]:
-    return ["crawl", sites[0].url("/0"), "-o", str(folder), "--delay", "0", "--scope", "any", *ALLOW, *more]
+    return ["crawl", sites[0].url("/0"), "-o", str(folder), "--scope", "any", *GIVEN, *more]
 
 
 def stop_by_terminal(sites: list[Site], folder: Path, *more: str) -> None:
@@ -108,7 +109,7 @@ def test_a_shard_s_folder_from_before_is_found_out(sites: list[Site], tmp_path: 
     comity(*words(sites, folder, "--workers", "2", "--max-pages", "20"))
     assert prove(folder).findings == []
     shutil.copytree(folder, early)
-    comity("crawl", "--resume", "-o", str(folder), "--max-pages", "none", "--workers", "2", *ALLOW)
+    comity("crawl", "--resume", "-o", str(folder), *GIVEN, "--max-pages", "none", "--workers", "2")
     proof = prove(folder)
     assert (proof.findings, proof.runs) == ([], 2)
     for name in [part.name for part in parts_of(folder)]:
@@ -231,7 +232,7 @@ def test_a_crawl_of_several_processes_finds_what_one_finds(sites: list[Site], tm
         site.seen.clear()
     sites[4].link("/3", "/new")
     sites[4].link("/new")
-    again = comity("crawl", "-o", str(folder), "--refresh", "--workers", "3", "--json")
+    again = comity("crawl", "-o", str(folder), *GIVEN, "--refresh", "--workers", "3", "--json")
     assert again.returncode == 2, again.stderr
     told = json.loads(again.stdout)
     assert (told["new"], told["changed"], told["gone"]) == (1, 1, 0)
@@ -246,13 +247,13 @@ def test_a_limit_on_pages_is_exact_over_all_shards_and_the_crawl_goes_on_from_th
     folder = tmp_path / "many"
     for most in (7, 30):
         again = () if most == 7 else ("--resume",)
-        given = words(sites, folder) if most == 7 else ["crawl", "-o", str(folder)]
+        given = words(sites, folder) if most == 7 else ["crawl", "-o", str(folder), *GIVEN]
         done = comity(*given, *again, "--workers", "2", "--max-pages", str(most), "--json")
         assert done.returncode in (0, 2), done.stderr
         told = json.loads(done.stdout)
         assert (told["pages"], told["ended"]) == (most, f"the limit of {most} pages is reached")
         assert output(folder)["pages"].total() == most
-    done = comity("crawl", "-o", str(folder), "--resume", "--workers", "1", "--max-pages", "none", "--json")
+    done = comity("crawl", "-o", str(folder), *GIVEN, "--resume", "--workers", "1", "--max-pages", "none", "--json")
     assert done.returncode == 2, done.stderr
     assert output(folder) == wanted
     assert prove(folder).findings == []
@@ -310,7 +311,7 @@ def test_a_crawl_whose_first_process_is_killed_goes_on_where_it_was(sites: list[
     assert not is_running(folder), "its workers end with it"
     refused = comity("crawl", sites[0].url("/0"), "-o", str(folder))
     assert "already contains a crawl" in complaint(refused)
-    done = comity("crawl", "-o", str(folder), "--resume", "--workers", "2")
+    done = comity("crawl", "-o", str(folder), *GIVEN, "--resume", "--workers", "2")
     assert done.returncode == 2, done.stderr
     assert output(folder) == wanted
     assert prove(folder).findings == []
@@ -349,15 +350,15 @@ def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_pat
     said = comity("frontier", "stop", str(folder), sites[1].url("/"))
     assert said.stdout == "no more requests to 127.0.0.2, effective from the next run on: the crawl is not running\n"
     before = len(sites[1].seen)
-    told = json.loads(comity("crawl", "-o", str(folder), "--resume", "--max-pages", "none", "--json").stdout)
+    told = json.loads(comity("crawl", "-o", str(folder), *GIVEN, "--resume", "--max-pages", "none", "--json").stdout)
     assert len(sites[1].seen) == before
     assert told["left"] > 0
     assert told["ended"] == "127.0.0.2 was stopped by the operator"
-    alone = comity("crawl", "-o", str(folder / "shard-000"), "--resume", *ALLOW)
+    alone = comity("crawl", "-o", str(folder / "shard-000"), "--resume", *GIVEN)
     assert alone.returncode == 73
     assert "holds one shard of a crawl (name the folder above it)" in complaint(alone)
     assert comity("frontier", "go", str(folder), "127.0.0.2").returncode == 0
-    told = json.loads(comity("crawl", "-o", str(folder), "--resume", "--json").stdout)
+    told = json.loads(comity("crawl", "-o", str(folder), *GIVEN, "--resume", "--json").stdout)
     assert (told["left"], told["pages"]) == (0, HOSTS * (PAGES + 2))
     assert prove(folder).findings == []
 
@@ -448,7 +449,7 @@ def test_ctrl_c_ends_all_workers_and_what_is_left_waits(sites: list[Site], tmp_p
     assert {each["state"] for each in json.loads(comity("frontier", str(folder), "--json").stdout)["shards"]} == {
         "stopped"
     }
-    assert comity("crawl", "-o", str(folder), "--resume", "--workers", "3").returncode == 2
+    assert comity("crawl", "-o", str(folder), *GIVEN, "--resume", "--workers", "3").returncode == 2
     assert output(folder) == wanted
     assert prove(folder).findings == []
 
@@ -590,7 +591,7 @@ def test_what_cannot_be_cut_into_shards_is_refused_in_one_line(tmp_path: Path, s
         assert said in complaint(refused)
         assert not (tmp_path / "a").exists()
     assert comity("crawl", site.url("/"), *where, "--delay", "0", *ALLOW).returncode == 0
-    late = comity("crawl", *where, "--resume", "--workers", "2")
+    late = comity("crawl", *where, *GIVEN, "--resume", "--workers", "2")
     assert late.returncode == 64
     assert "was begun without shards" in complaint(late)
     CrawlManifest(4, seeds=[site.url("/")]).write(tmp_path)

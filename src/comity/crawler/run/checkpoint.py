@@ -2,22 +2,24 @@
 
 A later run keeps to the policy and the settings that the crawl was begun with, unless it is told otherwise; where scope
 or policy change, what the old ones decided about the queue is decided again. What a machine can bear (requests at once,
-the browser) is no part of that: each run says it for itself.
+the browser) is no part of that: each run says it for itself. Nor are rights: a folder may be anybody's, so what allows
+more than holds without it, or runs code, is given again for each run (`rights_in`).
 """
 
 import dataclasses
 import math
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.sitemap_names import leads_into, naming
+from comity.crawler.plugins import is_code
 from comity.crawler.progress.stats import UNREACHABLE
 from comity.crawler.sharding.shards import CrawlManifest, manifest_of, run_in
-from comity.errors import InvalidSetting
+from comity.errors import InvalidSetting, StorageError
 from comity.fields import settings_of
 from comity.frontier.committed import FrontierView
 from comity.frontier.refilter import Judged
@@ -28,6 +30,7 @@ from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
 
 POLICY: Final = "policy"
+WHO: Final = frozenset(("agent", "product_token"))  # of a policy: they say who asks, and allow nothing
 _PACE: Final = frozenset(
     ("min_interval", "pace_by", "adaptive", "backoff", "max_backoff", "max_retry_after", "robots_fetch_counts")
 ) | {"breaker_failures", "breaker_recovery", "purposes"}
@@ -99,12 +102,14 @@ class Begun:
         policy: None where there is none, or that of an output that was made by something else.
         settings: as far as this version knows them.
         refresh: the number of the last refresh that it has begun; 0 where it has begun none.
+        plugins: their names, by kind.
     """
 
     is_there: bool = False
     policy: Policy | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     refresh: int = 0
+    plugins: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def at(cls, folder: Path) -> "Begun":
@@ -120,14 +125,88 @@ class Begun:
     @classmethod
     def of(cls, manifest: CrawlManifest) -> "Begun":
         """That of a crawl of several shards."""
-        return cls(True, policy_from_dict(manifest.policy), known_settings(manifest.settings), manifest.refresh)
+        plugins = {"sink": manifest.sink, "expander": manifest.expander}
+        return cls._kept(manifest.policy, manifest.settings, manifest.refresh, plugins)
 
     @classmethod
     def seen_in(cls, view: FrontierView) -> "Begun":
         """That of a crawl of one part, by its frontier."""
-        policy, refresh = view.load_state(POLICY), view.load_state("refresh") or {"number": 0}
-        settings = known_settings(view.load_state(SETTINGS) or {})
-        return cls(True, None if policy is None else policy_from_dict(policy), settings, int(refresh["number"]))
+        kept = {name: view.load_state(name) for name in (POLICY, SETTINGS, "refresh", "plugins", "sink")}
+        try:
+            plugins = {**(kept["plugins"] or {}), "sink": (kept["sink"] or {}).get("name")}
+            refresh = (kept["refresh"] or {"number": 0})["number"]
+        except (TypeError, AttributeError, KeyError) as error:
+            raise _unread() from error
+        return cls._kept(kept[POLICY], kept[SETTINGS] or {}, refresh, plugins)
+
+    @classmethod
+    def _kept(cls, policy: Any, settings: Any, refresh: Any, plugins: Mapping[str, Any]) -> "Begun":
+        try:
+            made = None if policy is None else policy_from_dict(policy)
+            names = {kind: str(name) for kind, name in plugins.items() if name is not None}
+            return cls(True, made, known_settings(settings), int(refresh), names)
+        except (TypeError, AttributeError) as error:
+            raise _unread() from error
+
+
+def _unread() -> StorageError:
+    return StorageError("what the crawl was begun with cannot be read", hint="restore its folder, or begin another")
+
+
+class RightsNotGiven(InvalidSetting):
+    """A crawl was begun with rights that whoever goes on with it has not given again.
+
+    Attributes:
+        rights: settings and plug-ins, by name.
+    """
+
+    def __init__(self, where: object, rights: Mapping[str, Any], words: str, hint: str) -> None:
+        super().__init__(f"the crawl in {where} was begun with {words}, which no folder can allow by itself", hint=hint)
+        self.rights = rights
+
+
+def rights_in(begun: Begun, policy: Policy, settings: CrawlSettings, given: Collection[str]) -> dict[str, Any]:
+    """What a crawl was begun with that allows more than policy and settings do, or runs code; settings and plug-ins by
+    name. `given`: those that are given now, so that they do not come from there."""
+    found: dict[str, Any] = {}
+    for name, each in settings_of(Policy).items() if begun.policy is not None else ():
+        value = getattr(begun.policy, name)
+        if name not in WHO and name not in given and each.grants(value, getattr(policy, name)):
+            found[name] = value
+    for name, value in begun.settings.items():  # limits and scope are what the crawl is
+        each = settings_of(CrawlSettings)[name]
+        if not each.stricter and name not in given and each.grants(value, getattr(settings, name)):
+            found[name] = value
+    return found | {kind: name for kind, name in begun.plugins.items() if kind not in given and is_code(name)}
+
+
+def check_rights(
+    begun: Begun,
+    where: object,
+    policy: Policy | None,
+    settings: CrawlSettings | Mapping[str, Any] | None,
+    plugins: Mapping[str, object],
+) -> None:
+    """See that a crawl that goes on has no rights but those given: to a program, which gives a policy as a whole. A
+    RightsNotGiven says which."""
+    now = dict(settings) if isinstance(settings, Mapping) else stated_settings(settings)
+    given = [*now, *(kind for kind, plugin in plugins.items() if plugin is not None)]
+    if policy is not None:
+        given += settings_of(Policy)
+    if not (rights := rights_in(begun, Policy(), CrawlSettings(), given)):
+        return
+    again = [f"{name}={value!r}" for name, value in rights.items() if name in plugins]
+    if settings_of(Policy).keys() & rights and begun.policy is not None:
+        stated = [
+            f"{name}={value!r}"
+            for name, each in settings_of(Policy).items()
+            if (value := getattr(begun.policy, name)) != each.default
+        ]
+        again.append(f"policy=Policy({', '.join(stated)})")
+    if changes := {name: value for name, value in rights.items() if name in settings_of(CrawlSettings)}:
+        again.append(f"settings={changes!r}")
+    words = ", ".join(f"{name}={value!r}" for name, value in rights.items())
+    raise RightsNotGiven(where, rights, words, f"if you want that, give {', '.join(again)} again")
 
 
 def known_settings(kept: Mapping[str, Any]) -> dict[str, Any]:

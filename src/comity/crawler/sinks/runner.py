@@ -108,6 +108,8 @@ class SinkRunner:
         begun = stored.get("name")
         if given is None:
             given = begun or DEFAULT
+            if given not in FORMATS:  # code is given again for each run
+                raise InvalidSetting(f"sink: the crawl was begun with {given!r}, which is to be given again")
         self.name = given if isinstance(given, str) else given.name
         if "committed" in stored and begun != self.name:
             raise StorageError(

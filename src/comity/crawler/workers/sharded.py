@@ -19,7 +19,7 @@ from comity.crawler.plugins import Plugins
 from comity.crawler.progress.snapshot import Snapshot, merged
 from comity.crawler.progress.stats import Pace, Stats
 from comity.crawler.progress.webhook import Webhook
-from comity.crawler.run.checkpoint import Begun, settings_in_force, settings_to_dict
+from comity.crawler.run.checkpoint import Begun, check_rights, settings_in_force, settings_to_dict
 from comity.crawler.run.run import End
 from comity.crawler.sharding.placement import PlacedBy
 from comity.crawler.sharding.shards import LOCK, CrawlManifest, checked, placed_by, shards_for
@@ -118,6 +118,8 @@ class ShardedCrawl:
             policy = settings = None
         before = self._place.manifest
         begun = Begun() if before is None else Begun.of(before)
+        if not join:  # the store is the operator's word, and others work on the crawl by it
+            check_rights(begun, folder, policy, settings, {"sink": sink, "expander": expander})
         self.policy = policy or begun.policy or Policy()
         self.settings = settings_in_force(settings, begun.settings, refresh=refresh)
         if self.settings.renders:
