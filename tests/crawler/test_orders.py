@@ -2,7 +2,12 @@
 
 import asyncio
 import json
+import shutil
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,13 +15,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 from clocks import FakeClock
-from commands import comity, complaint
+from commands import ALLOW, comity, complaint
 from sites import HANGS, Site
 
 from comity import Crawler, Policy
 from comity.audit.paces import Paces
 from comity.audit.prove import prove
-from comity.crawler.places import orders
+from comity.crawler.places import crawl_at, orders
+from comity.crawler.places.status import told_of_shards
 from comity.errors import InvalidSetting, InvalidURL
 
 LOCAL = ("127.0.0.0/8",)
@@ -100,7 +106,7 @@ def test_a_host_that_is_stopped_is_asked_for_nothing_until_it_may_go_on(site: Si
 
         def page(_: object) -> None:
             if crawl.stats.pages == 3:
-                assert comity("frontier", "stop", str(tmp_path), "127.0.0.1").returncode == 0
+                orders.give(tmp_path, "127.0.0.1", "stop")
 
         crawl = crawler(tmp_path, site.url("/e0"), other.url("/0"), interval=0.01, on_page=page)
         heed = crawl._collector.ordered
@@ -292,3 +298,84 @@ def test_a_crawl_that_does_not_run_cannot_be_ended(site: Site, tmp_path: Path) -
     assert done.returncode == 64
     assert "is not running" in complaint(done)
     assert not (tmp_path / orders.FILE).exists()
+
+
+def begun(site: Site, folder: Path, *more: str, interval: str = "0.05") -> subprocess.Popen[str]:
+    """A crawl by the command, some pages of which were fetched."""
+    words = ["crawl", site.url("/0"), "-o", str(folder), "--delay", interval, "-q", *ALLOW, *more]
+    crawl = subprocess.Popen([sys.executable, "-m", "comity", *words], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + HANGS
+    while len(site.seen) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return crawl
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("becomes", ["moved", "removed", "replaced"])
+def test_a_crawl_whose_folder_is_gone_ends_at_once_in_words(
+    becomes: str, workers: int, site: Site, tmp_path: Path
+) -> None:
+    chain(site, 1000)
+    folder, other = tmp_path / "a", tmp_path / "b"
+    crawl = begun(site, folder, "--workers", str(workers))
+    while workers > 1 and (len(told := told_of_shards(folder)) < 4 or any("started" in row["words"] for row in told)):
+        assert crawl.poll() is None
+        time.sleep(0.01)
+    if becomes == "removed":
+        while folder.exists():  # what is written meanwhile may be in the way
+            shutil.rmtree(folder, ignore_errors=True)
+    else:
+        folder.rename(other)
+    if becomes == "replaced":
+        folder.mkdir()
+    sent = len(site.seen)
+    _, said = crawl.communicate(timeout=HANGS)
+    assert crawl.returncode == 73, said
+    assert "was moved, removed or replaced while this crawl wrote to it" in said
+    assert len(site.seen) <= sent + 1, "that was under way"
+    assert [path.name for path in folder.rglob("*")] == []
+    if becomes == "moved":
+        assert comity("crawl", "-o", str(other), "--resume", "--max-pages", "10", "-q", *ALLOW).returncode == 0
+        assert prove(other).findings == []
+
+
+def test_an_order_is_confirmed_by_the_crawl_that_carries_it_out(site: Site, tmp_path: Path) -> None:
+    chain(site, 1000)
+    folder = tmp_path / "crawl"
+    crawl = begun(site, folder)
+    try:
+        crawl.send_signal(signal.SIGSTOP)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(crawl_at, "CONFIRMING", 0.2)
+            unheard = comity("frontier", "slow", str(folder), site.address, "3s")
+        assert unheard.returncode == 3
+        assert "has not confirmed the order" in complaint(unheard)
+        crawl.send_signal(signal.SIGCONT)
+        assert comity("frontier", "go", str(folder), site.address).stdout.endswith("lifted, effective now\n")
+        assert comity("frontier", "end", str(folder)).returncode == 0
+        _, said = crawl.communicate(timeout=HANGS)
+        assert crawl.returncode == 130, said
+    finally:
+        crawl.kill()
+    assert prove(folder).findings == []
+    given = [json.loads(line) for line in (folder / "orders.jsonl").read_text("ascii").splitlines()]
+    assert [line["order"] for line in given if "order" in line] == ["slow", "go", "end"]
+    assert [line["confirmed"]["order"] for line in given if "confirmed" in line] == ["slow", "go", "end"]
+
+
+@pytest.mark.parametrize("kind", ["stop", "slow", "end"])
+def test_a_proof_finds_an_order_that_a_run_did_not_carry_out(kind: str, site: Site, tmp_path: Path) -> None:
+    chain(site, 30)
+    asyncio.run(crawler(tmp_path, site.url("/0"), interval=0.1).run())
+    assert prove(tmp_path).findings == []
+    began = ledger(tmp_path)[0]["at"]
+    other = {"host": "other.example", "order": "stop", "seconds": None, "at": began + 0.1}
+    late = {"host": "127.0.0.1", "order": "stop", "seconds": None, "at": began + 1000}
+    (tmp_path / "orders.jsonl").write_text("".join(json.dumps(each) + "\n" for each in (other, late)))
+    assert prove(tmp_path).findings == []
+    host, seconds = "*" if kind == "end" else "127.0.0.1", 9.0 if kind == "slow" else None
+    order = {"host": host, "order": kind, "seconds": seconds, "at": began + 0.1}
+    (tmp_path / "orders.jsonl").write_text(json.dumps(order) + "\n")
+    (finding,) = prove(tmp_path).findings
+    assert finding.file == "orders.jsonl"
+    assert f"run 1 did not carry out the order '{kind}'" in finding.what

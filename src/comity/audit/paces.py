@@ -6,10 +6,11 @@ the order in which requests ended, so one whose body took its time is held again
 
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from comity.crawler.output.reader import JsonObject
+from comity.crawler.places.orders import EVERYTHING, Order
 from comity.policy import Policy
 
 EFFECTIVE = 1.0  # seconds after which an order holds for what is sent
@@ -78,6 +79,41 @@ class OrdersInForce:
         """Seconds that an order wants between a request and the answer before it."""
         since, seconds = self._slowed.get(record["pace"], (math.inf, 0.0))
         return seconds if record["sent"] > since else 0.0
+
+
+class OrdersGiven:
+    """What the operator ordered of a crawl while it ran, by what lies in its folder, against what the ledgers of its
+    shards say was carried out."""
+
+    def __init__(self, given: Sequence[Order]) -> None:
+        self._given = given
+        self._hosts = {order.host for order in given}
+        self._began: dict[int, float] = {}  # by run, when the last of its shards did
+        self._sent: dict[tuple[int, str], float] = {}  # by run and host, the last request of those that were ordered
+        self._carried_out: set[tuple[int, str, str, float]] = set()
+
+    def begin(self, run: int, record: JsonObject) -> None:
+        """A run begins, in one of its shards."""
+        self._began[run] = max(record["at"], self._began.get(run, -math.inf))
+
+    def sent(self, run: int, record: JsonObject) -> None:
+        """A request was sent."""
+        for host in (record["host"], EVERYTHING) if self._hosts else ():
+            if host in self._hosts:
+                self._sent[run, host] = max(record["sent"], self._sent.get((run, host), -math.inf))
+
+    def carried_out(self, run: int, record: JsonObject) -> None:
+        """An order holds from here on."""
+        self._carried_out.add((run, record["host"], record["order"], record["given_at"]))
+
+    def ignored(self) -> Iterator[str]:
+        """The orders that a run did not carry out, though it sent requests later that they were about."""
+        for order in self._given:
+            for run, began in self._began.items():
+                is_late = began <= order.at and self._sent.get((run, order.host), -math.inf) > order.at + EFFECTIVE
+                if is_late and (run, order.host, order.order, order.at) not in self._carried_out:
+                    whose = "" if order.host == EVERYTHING else f" about {order.host[:200]}"
+                    yield f"run {run} did not carry out the order {order.order!r}{whose}, and sent requests after it"
 
 
 class Paces:

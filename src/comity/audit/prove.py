@@ -12,9 +12,10 @@ from comity import urls
 from comity.audit import chain, evidence, seal
 from comity.audit.chain import Proof, ProofFinding
 from comity.audit.outputs import LedgerRequests
-from comity.audit.paces import TOLERANCE, OrdersInForce, Paces
+from comity.audit.paces import TOLERANCE, OrdersGiven, OrdersInForce, Paces
 from comity.crawler.output.reader import JsonLine, JsonObject
 from comity.crawler.places.crawl_at import written_crawl
+from comity.crawler.places.orders import FILE as ORDERS
 from comity.crawler.places.written_crawl import NotKept, Part, WrittenCrawl, displaced, number_in
 from comity.crawler.sharding.placement import ShardPlace, shard_of
 from comity.crawler.sharding.shards import combined
@@ -65,6 +66,8 @@ def prove(
     for parts in crawl.shards:
         proofs |= _prove(parts, runs)
     proof = chain.together(proofs) if crawl.keeper else proofs[""]
+    for what in runs.orders.ignored():
+        proof.add(ORDERS, None, what)
     if crawl.keeper:
         for what in (*_across(crawl), *runs.unmatched()):
             proof.add(crawl.keeper, None, what)
@@ -106,6 +109,7 @@ class _Runs:
         self._crawl = crawl
         self._id = None if crawl.run is None else crawl.run.crawl
         self.hosts: set[str] = set()  # that any shard asked
+        self.orders = OrdersGiven(crawl.orders)
         self._asked_for_others: set[Relayed] = set()
         self._relayed: dict[Relayed, str] = {}  # and the shard that was told of it
         self._policies: dict[int, Any] = {}
@@ -230,6 +234,7 @@ class _Walk:
             yield from self._evidence.arrived(line, part.ledger, self._policy)
             proof.cached = self._evidence.cached
         elif kind == "order":
+            self._runs.orders.carried_out(self.run, record)
             if (wrong := self._paces.orders.add(record)) is not None:
                 yield wrong
         elif kind == "relayed":
@@ -259,6 +264,7 @@ class _Walk:
             return
         proof.requests += 1
         self._hosts.add(record["host"])
+        self._runs.orders.sent(self.run, record)
         if (place := self._place) is not None:
             owner = shard_of(record["pace" if place.by == "address" else "host"], place.count, place.by)
             if owner != place.number:
@@ -296,6 +302,7 @@ class _Walk:
             self._paces.handed_over(self._within + within)
         self._within = within
         self._paces.orders = OrdersInForce()
+        self._runs.orders.begin(self.run, record)
         self._evidence.begin()
         self._time = record["at"]  # each run has set its clock anew
         sink, self.sink = self.sink, record["sink"]

@@ -214,7 +214,7 @@ class Crawler:
                 dns_library()
             if not self._begun_with.is_there and not (self.folder / "frontier.sqlite").exists():
                 check_free(self.folder, DEFAULT if sink is None else sink.name, LEDGER)
-            make_folder(self.folder)
+            make_folder(self.folder, parents=given.membership is None)  # that of a shard may have been moved away
             with (
                 self._collector.running(self.folder),
                 given.storage.frontier() as frontier,

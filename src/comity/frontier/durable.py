@@ -33,15 +33,41 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder, if it is not there, so that it stays; a StorageError says that it cannot be made."""
+def make_folder(folder: Path, *, parents: bool = True) -> None:
+    """Make a folder, if it is not there, so that it stays; a StorageError says that it cannot be made. `parents`: with
+    those that it lies in."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=parents, exist_ok=True)
         sync_folder(folder.parent)
     except OSError as error:
         raise StorageError(
             f"{folder} cannot be made: {error.strerror}", hint="choose another folder with -o"
         ) from error
+
+
+class Anchor:
+    """Whether the path of a file of a crawl's still leads to the file that is open: a folder may be moved or removed
+    under it, and another crawl may begin where it was."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._opened = os.fstat(descriptor)
+
+    def holds(self) -> bool:
+        """Whether it does. As long as the file is open no other is taken for it."""
+        with explained_files(self._path):
+            try:
+                return os.path.samestat(self._opened, self._path.stat())
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+
+    def check(self) -> None:
+        """Raises StorageError where it does not."""
+        if not self.holds():
+            raise StorageError(
+                f"{self._path.parent} was moved, removed or replaced while this crawl wrote to it, so it ends here",
+                hint="continue where the folder is now, with --resume",
+            )
 
 
 @contextmanager

@@ -141,7 +141,8 @@ class Dashboard:
 
     def order(self, host: str, kind: str, seconds: str = "") -> dict[str, Any]:
         """Slow a host down, stop it, let it go, or end the whole crawl; the crawl writes the order into its ledger.
-        `met`: whether the crawl knows the host; of one that it does not, the order holds once it does.
+        `met`: whether the crawl knows the host; of one that it does not, the order holds once it does. `confirmed`:
+        whether it carries the order out by now.
 
         Raises:
             Unanswerable: it is no order.
@@ -155,7 +156,9 @@ class Dashboard:
         crawl = crawl_at(self.place)
         given = end(crawl) if kind == "end" else crawl.give(host_named(host), kind, interval)
         met = kind == "end" or crawl.has(given.host)
-        return {"host": given.host, "kind": kind, "running": crawl.is_running(), "met": met}
+        runs = crawl.is_running()
+        confirmed = runs and crawl.confirms(given)
+        return {"host": given.host, "kind": kind, "running": runs, "met": met, "confirmed": confirmed}
 
     def proof(self) -> dict[str, Any]:
         """Whether the crawl kept to the rules; of one that runs, that it still runs."""

@@ -12,7 +12,7 @@ from comity import urls
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, Group, argument, command, option, together
 from comity.cli.terminal import complain, say, show_json
-from comity.crawler.places.crawl_at import crawl_at, end
+from comity.crawler.places.crawl_at import ReadCrawl, crawl_at, end
 from comity.crawler.places.orders import ORDERS, OrderForm, OrderKind, host_named, url_of
 from comity.errors import InvalidSetting
 from comity.fields import SettingField
@@ -77,7 +77,8 @@ def end_crawl(place: str) -> Exit:
     Requests in progress are finished and written; comity crawl --resume goes on later.
     """
     crawl = crawl_at(place)
-    end(crawl)
+    if not crawl.confirms(end(crawl)):
+        return _unconfirmed(crawl)
     say(f"the crawl in {crawl.name} ends once the requests in progress are finished")
     return Exit.DONE
 
@@ -143,13 +144,26 @@ def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) 
     crawl = crawl_at(place)
     given = crawl.give(host, kind, None if interval is None else _INTERVAL.checked(_INTERVAL.read(interval)))
     words = ORDERS[kind].words.format(host=given.host, seconds=given.seconds)
-    when = "effective now" if crawl.is_running() else "effective from the next run on: the crawl is not running"
+    runs = crawl.is_running()
+    if runs and not crawl.confirms(given) and crawl.is_running():
+        return _unconfirmed(crawl)
+    runs = runs and crawl.is_running()
+    when = "effective now" if runs else "effective from the next run on: the crawl is not running"
     say(f"{words}, {when}")
     if urls.origin(url_of(host)).partition("//")[2] != given.host:
         complain(f"an order holds for all ports of {given.host}, whose requests share one pace")
     if not crawl.has(given.host):
         complain(f"the crawl has no URL of {given.host} so far; the order takes effect once it has one")
     return Exit.DONE
+
+
+def _unconfirmed(crawl: ReadCrawl) -> Exit:
+    """Say that an order was written down, and no more."""
+    complain(
+        f"the crawl in {crawl.name} runs and has not confirmed the order, which holds once it reads it: is it "
+        "suspended, or busy beginning?"
+    )
+    return Exit.NOT_READY
 
 
 def _print_table(heads: Sequence[str], rows: Sequence[tuple[str, tuple[int, ...], str]], least: int = 0) -> None:

@@ -21,6 +21,7 @@ from comity._utf8 import by_any_writer
 from comity.crawler.output.records import evidence
 from comity.crawler.places.orders import Order
 from comity.crawler.sinks.lines import AppendedFile
+from comity.frontier.durable import Anchor
 from comity.frontier.values import Run
 from comity.net import Clock, Response
 from comity.net.request_record import RequestRecord
@@ -69,7 +70,7 @@ class Collected:
 
 class Ledger:
     """Chains records and appends them to a file. Use it as a context manager. `mark`: what `commit` gave when the
-    frontier last committed; None for a new ledger.
+    frontier last committed; None for a new ledger. `anchor` says whether the crawl's folder is still where it was.
 
     Records are collected on the crawl's own thread; `commit` may run in any, one at a time. Times are Unix time, but
     run on the monotonic clock from the start of the run on, so that no setting of the machine's clock can make an
@@ -78,6 +79,7 @@ class Ledger:
 
     def __init__(self, path: Path, mark: Mapping[str, Any] | None, clock: Clock) -> None:
         self._file = AppendedFile(path, mark["length"] if mark else 0)
+        self.anchor = Anchor(path, self._file.descriptor)
         self._count: int = mark["count"] if mark else 0
         self._hash: str = mark["hash"] if mark else START
         # Records of the output so far, by channel.

@@ -39,6 +39,8 @@ from comity.frontier.sqlite.store import pending
 from comity.frontier.sqlite.view import View
 from comity.frontier.values import Run, State, Unreachable
 
+CONFIRMING: Final = 5.0  # seconds that one waits for a crawl to carry out an order
+LOOK_EVERY: Final = 0.05
 STORES: Final = ("postgresql://", "postgres://")  # what the address of a store begins with
 
 
@@ -210,8 +212,9 @@ class CrawlInFolder(_Crawl):
     def written(self) -> WrittenCrawl:
         """What it wrote."""
         manifest, running = self._manifest, self.is_running
+        given = list(orders.Orders(self._folder, 0).new())
         if manifest is None:
-            return WrittenCrawl(self.name, [[Part(self._folder)]], is_running=running)
+            return WrittenCrawl(self.name, [[Part(self._folder)]], is_running=running, orders=given)
         shards = []
         for number, path in enumerate(self._parts):
             place, absent = ShardPlace(number, manifest.shards, manifest.by), None if path.is_dir() else "it is missing"
@@ -226,6 +229,7 @@ class CrawlInFolder(_Crawl):
             policy=manifest.policy,
             over=manifest.ended == FINISHED,
             records=[max(known) for known in zip_longest(manifest.records, told, fillvalue=0)],
+            orders=given,
         )
 
     def begun(self, view: FrontierView | None = None) -> Begun:
@@ -237,6 +241,15 @@ class CrawlInFolder(_Crawl):
     def give(self, host: str, kind: OrderKind, seconds: float | None) -> Order:
         """Give an order."""
         return orders.give(self._folder, host, kind, seconds)
+
+    def confirms(self, order: Order) -> bool:
+        """Whether the crawl that runs carries an order out by now: waits for that a while."""
+        deadline = time.monotonic() + CONFIRMING
+        while not (is_confirmed := orders.is_confirmed(self._folder, order)) and time.monotonic() < deadline:
+            if not self.is_running():
+                return orders.is_confirmed(self._folder, order)
+            time.sleep(LOOK_EVERY)
+        return is_confirmed
 
     def is_running(self) -> bool:
         """Whether it is being crawled now."""
@@ -342,6 +355,10 @@ class CrawlInStore(_Crawl):
         with closing(self._store):
             self._store.order(order)
         return order
+
+    def confirms(self, order: Order) -> bool:
+        """All who work it read there what is ordered."""
+        return True
 
     def is_running(self) -> bool:
         """Whether somebody works on it."""

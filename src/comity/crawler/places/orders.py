@@ -1,24 +1,27 @@
 """What the operator orders: of single hosts, while a crawl runs or between two runs, slower, stop, go on; of the whole
 crawl while it runs, to end.
 
-Orders are lines of a file in the crawl's folder: the crawl reads what is new and writes into its ledger from when on it
-holds. The last order about a host is in force, in later runs too; an order to end is for the run at hand.
+Orders are lines of a file in the crawl's folder: the crawl reads what is new, writes into its ledger from when on it
+holds, and confirms it by another line. The last order about a host is in force, in later runs too; an order to end is
+for the run at hand.
 """
 
 import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from comity import urls
-from comity.errors import InvalidSetting, InvalidURL
+from comity.errors import InvalidSetting, InvalidURL, StorageError
 from comity.frontier.durable import explained_files, sync_folder
 
 FILE: Final = "orders.jsonl"
 EVERY: Final = 0.25  # seconds between two looks at the file
+CONFIRMED: Final = "confirmed"  # the name of an order in a line by which who carries it out confirms it
 LONGEST: Final = 86_400.0  # seconds that may be ordered: what is to be left alone for longer is stopped
 
 OrderKind = Literal["slow", "stop", "go", "end"]
@@ -84,15 +87,26 @@ def give(folder: Path, host: str, order: OrderKind, seconds: float | None = None
     """Give an order to the crawl in a folder, running or not; gives it as it was written. Errors of `checked_order`,
     and a StorageError where it cannot be written."""
     given = checked_order(host, order, seconds)
+    _append(folder, asdict(given))
+    return given
+
+
+def _append(folder: Path, line: dict[str, Any]) -> None:
     path = folder / FILE
     with explained_files(path):
         with path.open("a+b", buffering=0) as file:
             file.seek(max(file.tell() - 1, 0))
             cut_short = file.read(1) not in (b"", b"\n")  # by a full disk
-            file.write(b"\n" * cut_short + json.dumps(asdict(given)).encode("ascii") + b"\n")
+            file.write(b"\n" * cut_short + json.dumps(line).encode("ascii") + b"\n")
             os.fsync(file.fileno())
         sync_folder(folder)
-    return given
+
+
+def is_confirmed(folder: Path, order: Order) -> bool:
+    """Whether who carries an order out has said so."""
+    with explained_files(folder / FILE):
+        lines = (folder / FILE).read_bytes().splitlines()
+    return json.dumps({CONFIRMED: asdict(order)}).encode("ascii") in lines
 
 
 def checked_order(host: str, order: OrderKind, seconds: float | None = None) -> Order:
@@ -115,7 +129,9 @@ class Orders:
 
     def __init__(self, folder: Path, mark: int | None = None) -> None:
         self._path = folder / FILE
+        self._folder = folder
         self._read = 0  # bytes
+        self._new: set[Order] = set()  # of this run, that were not confirmed yet
         self.mark = self._size() if mark is None else mark
 
     def _size(self) -> int:
@@ -135,8 +151,17 @@ class Orders:
         for line in lines:
             self._read += len(line) + 1
             order = read_order(line)
+            if order is not None and self._read > self.mark:
+                self._new.add(order)
             if order is not None and (order.order != "end" or self._read > self.mark):
                 yield order
+
+    def confirm(self, order: Order) -> None:
+        """Say that an order is carried out from now on; who gave it may wait for that."""
+        if order in self._new:
+            self._new.remove(order)
+            with suppress(StorageError):  # it is carried out nevertheless
+                _append(self._folder, {CONFIRMED: asdict(order)})
 
 
 def read_order(line: bytes) -> Order | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from comity.crawler.places.orders import Order
 from comity.crawler.sharding.placement import ShardPlace
 from comity.crawler.sharding.shards import part as part_name
 from comity.crawler.sinks.runner import LEDGER
@@ -135,6 +136,7 @@ class WrittenCrawl:
         over: whether all shards came to their end in that run.
         lost: parts that a failure of the database has undone; nothing in them counts.
         records: by shard, how many its ledger has had at least.
+        orders: what its folder says was ordered of it, the oldest first.
     """
 
     name: str
@@ -147,6 +149,7 @@ class WrittenCrawl:
     over: bool = False
     lost: Sequence[Path] = ()
     records: Sequence[int] = ()
+    orders: Sequence[Order] = ()
 
     @property
     def parts(self) -> list[Part]:

@@ -69,6 +69,7 @@ class Unsaved:
             it; the seconds that it took.
         """
         begun = time.perf_counter()
+        opened.ledger.anchor.check()  # first: what is opened by its name would lie in another's folder
         counts: Counter[str] = Counter(channel for channel, _, _ in self.records)
         told = [(channel, record) for channel, record, _ in self.records if channel in ("failures", "refusals")]
         with opened.sink.writing() as sink:

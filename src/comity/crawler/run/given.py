@@ -30,6 +30,9 @@ class OrderSource(Protocol):
     def new(self) -> Iterator[Order]:
         """What was ordered since the last call, the oldest first."""
 
+    def confirm(self, order: Order) -> None:
+        """An order is carried out from now on."""
+
 
 class CrawlStorage(Protocol):
     """Where a crawl keeps what it has to know.

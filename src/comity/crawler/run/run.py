@@ -189,11 +189,13 @@ class Run:
             if place is None:  # else whoever has all shards tells them to stop
                 self._collector.ordered("all hosts", order.order)
                 self.control.stop()
+                self._given.storage.orders.confirm(order)
         elif place is None or place.elsewhere(order.host) is None:
             pace = self.scheduler.order(order)
             self.opened.ledger.order(order, pace)
             seconds = "" if order.seconds is None else f" {order.seconds:g} s"
             self._collector.ordered(order.host, f"{order.order}{seconds}")
+            self._given.storage.orders.confirm(order)
         elif order.order != "slow" or place.by == "address":
             # A robots.txt of ours may lead there, and by address the host may turn out to be one of ours.
             self.scheduler.order(order)
@@ -277,7 +279,7 @@ class Run:
             on_robots=robots,
             on_request=lambda request: self.book.request(request),
             on_report=report,
-            may_send=given.storage.is_ours,
+            may_send=lambda: given.storage.is_ours() and self.opened.ledger.anchor.holds(),
             relay=None if given.shard is None else relay,
             address_of=address_of,
         )
@@ -290,6 +292,7 @@ class Run:
         try:
             while True:
                 await asyncio.sleep(orders.EVERY)  # the time of the operator
+                self.opened.ledger.anchor.check()
                 self._apply_orders()
         except Exception as error:  # a crawl that heeds no order must not go on
             self.control.fail(error)
@@ -362,7 +365,8 @@ class Run:
 
     def _full(self) -> bool:
         control = self.control
-        idle = control.is_over or control.held or self.commits.is_held_up or not self._given.storage.is_ours()
+        idle = control.is_over or control.held or self.commits.is_held_up
+        idle = idle or not (self._given.storage.is_ours() and self.opened.ledger.anchor.holds())
         more = len(self.scheduler.tasks)
         return idle or self.scheduler.is_full(self._given.clock.monotonic()) or self._enough(more)
 

@@ -55,6 +55,11 @@ class AppendedFile:
                 self._unbuffered.close()
                 raise
 
+    @property
+    def descriptor(self) -> int:
+        """That by which it is open."""
+        return self._unbuffered.fileno()
+
     def add(self, data: bytes) -> None:
         """Append with the next flush. Much is handed to the system before; it counts only once it is flushed."""
         self.pending += len(data)

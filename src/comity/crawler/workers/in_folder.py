@@ -8,8 +8,8 @@ above is gone: then nobody says any more who has which shard.
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -25,12 +25,13 @@ from comity.crawler.progress.snapshot import ShardNow, ShardState
 from comity.crawler.run.given import FolderStorage
 from comity.crawler.run.limits import Spent
 from comity.crawler.run.scheduler import Scheduler
-from comity.crawler.sharding.shards import CrawlManifest, database_of, manifest_of, part, run_in
+from comity.crawler.sharding.shards import MANIFEST, CrawlManifest, database_of, manifest_of, part, run_in
 from comity.crawler.workers.board import BoardInMemory, RoundAnswer, RoundRequest, urls_left
 from comity.crawler.workers.jobs import Job, Send, Watched, WorkerMessage
 from comity.crawler.workers.shard import Shard, ShardEnd
 from comity.crawler.workers.worker_process import WorkerProcess
 from comity.errors import StorageError
+from comity.frontier.durable import Anchor, explained_files
 from comity.frontier.sqlite.database import has_begun
 from comity.frontier.sqlite.store import Neighbours, pending
 from comity.frontier.sqlite.view import View
@@ -45,10 +46,14 @@ class InFolder:
         self._folder = folder
         self._refresh = refresh
 
-    def begin(
+    @asynccontextmanager
+    async def begin(
         self, manifest: CrawlManifest, settings: CrawlSettings, workers: int
-    ) -> AbstractAsyncContextManager["FolderCoordination"]:
-        return nullcontext(FolderCoordination(self._folder, manifest, settings, workers, refresh=self._refresh))
+    ) -> AsyncIterator["FolderCoordination"]:
+        with closing(
+            FolderCoordination(self._folder, manifest, settings, workers, refresh=self._refresh)
+        ) as coordination:
+            yield coordination
 
 
 class FolderCoordination:
@@ -82,6 +87,8 @@ class FolderCoordination:
         manifest.seconds = max(manifest.seconds, *(each.seconds for each in spent.values()))
         manifest.ended = None
         manifest.write(folder)
+        self._open = (folder / MANIFEST).open("rb")
+        self._anchor = Anchor(folder / MANIFEST, self._open.fileno())
         self.now = {number: ShardNow(number) for number in spent}
         self.earlier = sum(each.pages for each in spent.values())
         self.limit_reached: str | None = None
@@ -92,6 +99,9 @@ class FolderCoordination:
         self._workers: dict[int, WorkerProcess] = {}
         self._board = BoardInMemory(settings, workers, settings.max_pages, spent, manifest.seconds)
         self._orders = Orders(folder)
+
+    def close(self) -> None:
+        self._open.close()
 
     async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
         manifest = self._manifest
@@ -135,8 +145,12 @@ class FolderCoordination:
         return False
 
     def watch(self) -> bool:
+        self._anchor.check()
         write_status(self._folder, self.now.values())  # for `comity frontier`
-        return any(order.order == "end" for order in self._orders.new())
+        ends = [order for order in self._orders.new() if order.order == "end"]
+        for order in ends:
+            self._orders.confirm(order)
+        return bool(ends)
 
     def _see(self, asked: RoundRequest) -> None:
         """See how shards stand, and have the workers know that have mail from them."""
@@ -178,6 +192,9 @@ class ShardsInFolder:
         self._send = send
         self._worker = worker
         self.post = Neighbours(partial(database_of, job.folder))
+        with explained_files(path := job.folder / MANIFEST):
+            self._open = path.open("rb")
+        self._anchor = Anchor(path, self._open.fileno())
         self._answers: deque[asyncio.Future[RoundAnswer]] = deque()
 
     async def round(self, asked: RoundRequest) -> RoundAnswer:
@@ -187,6 +204,7 @@ class ShardsInFolder:
         return await told
 
     def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
+        self._anchor.check()
         job, place = self._job, self._job.manifest.place(number)
         storage = FolderStorage(job.folder / part(number), Orders(job.folder, job.orders))
         return Shard(job, place, token, storage, beside=beside, on_sent=sent)
@@ -208,3 +226,4 @@ class ShardsInFolder:
 
     async def close(self) -> None:
         self.post.close()
+        self._open.close()

@@ -29,6 +29,9 @@ class StoredOrders:
         while self._waiting:
             yield self._waiting.popleft()
 
+    def confirm(self, order: Order) -> None:
+        """Nobody waits for that: what lies in the store all who work there read."""
+
 
 class WaitJournalRows:
     """What was heard of a shard's hosts, kept in the database: whoever has the shard next may be another machine.

@@ -17,7 +17,7 @@ COMMAND: Final = (sys.executable, *_FLAGS, "-m", "comity", "worker")
 STARTING: Final = 10  # times as long as it may say nothing later it may take to begin, or to have a shard begin
 FOR_SHARD: Final = 16  # files that a shard has open: database and journal, lock, ledger, waits, output
 FOR_DATABASE: Final = 3  # those that reading another's database takes
-FOR_ITSELF: Final = 48  # pipes, event loop, what is open for a moment
+FOR_ITSELF: Final = 49  # pipes, event loop, manifest, what is open for a moment
 LONG_AGO: Final = 600.0  # seconds that a worker lived after which its earlier deaths do not count
 
 

@@ -68,7 +68,7 @@ function confirm(host, kind) {
   $("confirm").onclose = async () => {
     if ($("confirm").returnValue !== "yes") return;
     const given = await post("crawl/order", { host, kind, seconds: $("seconds").value });
-    say(given.error ?? (kind === "end" ? "The crawl ends once the requests in progress are finished" : `${given.host}: ${kind}, ${given.met ? (given.running ? "effective now" : "from the next run on") : "once the crawl meets this host, which it has not yet"}`));
+    say(given.error ?? (kind === "end" ? "The crawl ends once the requests in progress are finished" : `${given.host}: ${kind}, ${given.met ? (given.confirmed ? "effective now" : given.running ? "once the crawl reads it, which it has not confirmed" : "from the next run on") : "once the crawl meets this host, which it has not yet"}`));
   };
   $("confirm").showModal();
 }
