@@ -26,7 +26,8 @@ QUICK = ClientSettings(timeout=60.0, max_retries=0)
 
 @contextmanager
 def nameserver(answers: dict[str, list[str]]) -> Iterator[str]:
-    """A DNS server on loopback. Each question takes the next answer of its name; the last one stays."""
+    """A DNS server on loopback. Each question takes the next answer of its name, addresses joined by `+`; the last one
+    stays."""
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind(("127.0.0.1", 0))
     server.settimeout(0.05)
@@ -59,15 +60,15 @@ def _answer(question: bytes, answers: dict[str, list[str]]) -> bytes:
     asked = question[12 : position + 5]
     family = {1: socket.AF_INET, 28: socket.AF_INET6}.get(kind)
     known = answers.get(".".join(labels).lower(), [])
-    found = [each for each in known if family == (socket.AF_INET6 if ":" in each else socket.AF_INET)]
+    found = [each for each in known if family == (socket.AF_INET6 if ":" in each else socket.AF_INET)]  # of one family
     if not found or family is None:
         return question[:2] + struct.pack(">HHHHH", 0x8180, 1, 0, 0, 0) + asked
-    address = found[0]
+    answer = found[0]
     if len(known) > 1:
-        known.remove(address)
-    data = socket.inet_pton(family, address)
-    record = struct.pack(">HHHIH", 0xC00C, kind, 1, 0, len(data)) + data
-    return question[:2] + struct.pack(">HHHHH", 0x8180, 1, 1, 0, 0) + asked + record
+        known.remove(answer)
+    packed = [socket.inet_pton(family, each) for each in answer.split("+")]
+    records = b"".join(struct.pack(">HHHIH", 0xC00C, kind, 1, 0, len(each)) + each for each in packed)
+    return question[:2] + struct.pack(">HHHHH", 0x8180, 1, len(packed), 0, 0) + asked + records
 
 
 LITERALS = [
@@ -170,6 +171,46 @@ def test_every_attack_is_refused_and_never_reaches_a_server(site: Site) -> None:
 
 
 # covers: W15
+@pytest.mark.parametrize("pace_by", ["host", "address"])
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ["127.0.0.2", "127.0.0.1"],  # another one for the connection than for what was looked up before it
+        ["127.0.0.2+127.0.0.1"],  # and one to fall back to, when nobody answers at the first
+        ["127.0.0.2", "127.0.0.2", "127.0.0.1"],
+        ["127.0.0.2", "127.0.0.1", "127.0.0.2", "127.0.0.1"],
+    ],
+)
+def test_a_name_whose_answers_change_between_look_up_and_connection_leads_nowhere_else(
+    site: Site, answers: list[str], pace_by: str
+) -> None:
+    """The address that is connected to is judged, whatever was looked up, for a page and for what rules it."""
+    pytest.importorskip("aiodns")
+    policy = Policy(
+        agent="MyBot/1.0",
+        min_interval=0.0,
+        backoff=0.0,
+        allow_addresses=("127.0.0.2/32",),
+        pace_by=pace_by,
+        failure_life=0,
+    )
+    site.set("/secret", "internal")
+    with nameserver({"rebound.example": answers}) as server:
+        settings = ClientSettings(timeout=60.0, max_retries=2, nameservers=(server,))
+
+        async def run() -> None:
+            async with AsyncClient(policy, settings) as client:
+                for _ in range(4):
+                    with pytest.raises(comity.ComityError):
+                        await client.get(f"http://rebound.example:{site.port}/secret")
+                    with pytest.raises(comity.ComityError):
+                        async with client.stream(f"http://rebound.example:{site.port}/secret"):
+                            pass
+
+        asyncio.run(run())
+    assert site.seen == []
+
+
 def test_only_what_the_operator_names_may_be_reached(site: Site) -> None:
     site.set("/", "ours")
     own = ClientSettings(resolve={"intranet.example": "127.0.0.1", "other.example": "127.0.0.1"})
