@@ -14,18 +14,15 @@ class Page:
     """The page, served in a thread of this process."""
 
     def __init__(self, **build: object) -> None:
-        from comity.web.app import build as made
+        from comity.web.serving import server_of
 
         self.socket: socket.socket = listen("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         policy = Policy(agent="comity-web/1.0", allow_addresses=("127.0.0.0/8",))
-        self.app = made(policy, ClientSettings(), **build)  # type: ignore[arg-type]
+        self.server = server_of(policy, ClientSettings(), **build)  # type: ignore[arg-type]
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
-        import uvicorn
-
-        self.server = uvicorn.Server(uvicorn.Config(self.app, log_level="warning", access_log=False, lifespan="off"))
         asyncio.run(self.server.serve(sockets=[self.socket]))
 
     def __enter__(self) -> "Page":

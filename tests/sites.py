@@ -130,6 +130,14 @@ class Site:
         return web.Response(status=status, headers=headers, body=body)
 
 
+def closed(connection: socket.socket) -> bool:
+    """Whether the other side ends a connection before it says anything over it."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
 def linked(stack: ExitStack, hosts: int, pages: int) -> list[Site]:
     """Hosts whose pages lead to each other's, and to what their robots.txt forbids; all are reached from any `/0`."""
     sites = [stack.enter_context(Site(f"127.0.0.{number + 1}")) for number in range(hosts)]

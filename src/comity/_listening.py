@@ -1,5 +1,6 @@
 """What a server of ours needs whatever it serves: an address, who may reach it, and a token beyond this machine."""
 
+import asyncio
 import hmac
 import ipaddress
 import json
@@ -8,11 +9,16 @@ import socket
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any, Final
 
+from comity._extras import need
 from comity.errors import InvalidSetting, StorageError
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z_.-]+)(?::[0-9]{1,5})?")
 SHORTEST_TOKEN: Final = 16
+MAX_CONNECTIONS: Final = 128
+"""At once: a crawl that shows its dashboard leaves 256 descriptors to all else of its process (docs/addresses.md)."""
+HEAD_SECONDS: Final = 10.0
+"""For the head of a request, from the connection or from the end of the request before."""
 
 AsgiMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiMessage]]
@@ -58,6 +64,51 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server((bare, port), family=socket.AF_INET6 if ":" in bare else socket.AF_INET)
     except OSError as error:
         raise StorageError(f"{host}:{port} cannot be listened on: {error.strerror or error}") from error
+
+
+def server_of(app: App, extra: str, **options: Any) -> Any:
+    """The server of an application, with bounds on who connects and asks nothing; `run(sockets=[...])` serves until a
+    signal, or until `should_exit` is true.
+
+    Args:
+        extra: that brings what serves.
+        options: of `uvicorn.Config`.
+
+    Raises:
+        MissingExtra: `uvicorn` is not installed.
+    """
+    uvicorn = need("uvicorn", extra, "serving over HTTP")
+    http = need("uvicorn.protocols.http.auto", extra, "serving over HTTP").AutoHTTPProtocol
+
+    class Bounded(http):  # type: ignore[misc, valid-type]
+        """Ends a connection that is one too many, and one over which no head of a request has come in time."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            self._looking: asyncio.TimerHandle | None = None
+            if len(self.connections) > MAX_CONNECTIONS:
+                transport.abort()
+            else:
+                self._look_again(None)
+
+        def connection_lost(self, error: Exception | None) -> None:
+            if self._looking is not None:
+                self._looking.cancel()
+            super().connection_lost(error)
+
+        def _look_again(self, answered: Any) -> None:
+            self._looking = asyncio.get_running_loop().call_later(HEAD_SECONDS, self._look, answered)
+
+        def _look(self, answered: Any) -> None:
+            """End the connection where nothing was asked since the last look."""
+            waits = self.cycle is None or self.cycle.response_complete
+            if waits and self.cycle is answered:
+                self.transport.abort()
+            else:
+                self._look_again(self.cycle)
+
+    options = {"log_level": "warning", "access_log": False, "server_header": False, **options}
+    return uvicorn.Server(uvicorn.Config(app, http=Bounded, **options))
 
 
 def check_exposure(option: str, host: str, token: str | None, allowed_hosts: tuple[str, ...]) -> None:

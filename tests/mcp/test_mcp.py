@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import hmac
 import json
 import os
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +21,10 @@ from aiohttp import web
 from commands import comity, complaint
 from examples import first_of
 from pdfs import made
-from sites import HANGS, Site
+from sites import HANGS, Site, closed
 
-from comity.mcp import first_answer, resources
+from comity import _listening
+from comity.mcp import first_answer, resources, serving
 from comity.mcp.answers import MAX_LIST_CHARACTERS
 from comity.mcp.crawls import CrawlLimits
 from comity.retrieve.tokens import tokens
@@ -158,6 +161,42 @@ def test_host_origin_and_token_are_checked() -> None:
         assert posted(url, "tools/list", **shown).status_code == 200
         assert posted(url, "tools/list", Host="evil.example", **shown).status_code == 421
         assert posted(url, "tools/list", Origin="http://evil.example", **shown).status_code == 403
+
+
+def test_a_token_is_compared_in_constant_time_and_an_odd_one_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+    monkeypatch.setattr(hmac, "compare_digest", lambda one, other: (compared.append(other), one == other)[1])
+    with over_http(service(), token="a-token-long-enough") as url:
+        compared.clear()
+        for shown in (b"Bearer a", b"Bearer a-token-long-enougi", b"Bearer \xff\xc3", b"BEARER  x  y"):
+            assert httpx.post(url, headers={b"Authorization": shown}, timeout=HANGS).status_code == 401
+        assert compared == [b"a-token-long-enough"] * 4
+
+
+def test_sessions_are_bounded_and_so_is_who_connects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every one takes memory until half an hour after its last request."""
+    monkeypatch.setattr(serving, "MAX_SESSIONS", 2)
+    monkeypatch.setattr(_listening, "MAX_CONNECTIONS", 8)
+    shake = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a-test", "version": "1"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": shake}
+    accepted = {"Accept": "application/json, text/event-stream"}
+    with over_http(service()) as url, ExitStack() as stack:
+        asked = [httpx.post(url, json=message, headers=accepted, timeout=HANGS) for _ in range(3)]
+        assert [each.status_code for each in asked] == [200, 200, 503]
+        session = {
+            "Mcp-Session-Id": asked[0].headers["Mcp-Session-Id"],
+            "MCP-Protocol-Version": "2025-11-25",
+            **accepted,
+        }
+        client = stack.enter_context(httpx.Client(timeout=HANGS))
+        assert stack.enter_context(client.stream("GET", url, headers=session)).status_code == 200
+        again = client.get(url, headers=session)
+        assert again.status_code == 409, "a session has one stream"
+        address = httpx.URL(url)
+        held = [socket.create_connection((address.host, address.port or 0), HANGS) for _ in range(9)]
+        for each in held:
+            stack.enter_context(each)
+        assert closed(held[-1])
 
 
 def asked_as(url: str, host: str, *fields: str) -> int:

@@ -1,15 +1,21 @@
 """The page's API: answers as the library does, refuses what other pages and hosts send, and says what is wrong."""
 
 import asyncio
+import hmac
 import json
+import socket
+from contextlib import ExitStack
 from urllib import request
 from urllib.error import HTTPError
+from urllib.parse import unquote_to_bytes
 
+import httpx
 import pytest
 from pages import Page
-from sites import Site
+from sites import HANGS, Site, closed
 
 import comity
+from comity import _listening
 from comity.web import workbench
 from comity.web.app import QUESTIONS, guarded
 
@@ -233,3 +239,40 @@ def test_tests_are_the_lines_that_the_command_takes(page) -> None:  # type: igno
     lines = "GPTBot not /blog; GPTBot no /  # both\n* yes /shop/public"
     _, answer = asked(f"{page.url}/api/check", {"text": TEXT, "agents": [], "urls": [], "tests": lines})
     assert [each["holds"] for each in answer["tests"]] == [True, True, True]  # type: ignore[attr-defined]
+
+
+def opened(page: Page) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", page.socket.getsockname()[1]), HANGS)
+
+
+def test_whoever_connects_and_asks_nothing_holds_no_place_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each connection takes a descriptor of the process, which may be that of a crawl."""
+    monkeypatch.setattr(_listening, "MAX_CONNECTIONS", 8)
+    monkeypatch.setattr(_listening, "HEAD_SECONDS", 0.5)
+    with Page() as page, ExitStack() as stack:
+        idle = [stack.enter_context(opened(page)) for _ in range(8)]
+        idle[0].sendall(b"GET /api/agents HTTP/1.1\r\nHost: local")
+        assert closed(stack.enter_context(opened(page))), "one too many"
+        assert all(closed(each) for each in idle), "no question in time"
+        slow = stack.enter_context(opened(page))
+        head = b"GET /api/agents HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        slow.sendall(head)
+        assert slow.recv(12) == b"HTTP/1.1 200"
+        slow.sendall(head[:20])
+        while slow.recv(65536):
+            pass  # the second question did not come in time either
+        assert httpx.get(f"{page.url}/api/agents", timeout=HANGS).status_code == 200
+
+
+def test_tokens_are_compared_in_constant_time_and_odd_ones_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+    monkeypatch.setattr(hmac, "compare_digest", lambda one, other: (compared.append(other), one == other)[1])
+    token, odd = "a-token-of-some-length", ("a", "a-token-of-some-lengtn", "%FF", "%C3%A9", "%ED%A0%80")
+    with Page(token=token) as page, httpx.Client(timeout=HANGS) as client:
+        statuses = [client.get(f"{page.url}/?token={each}").status_code for each in ("", "%00", *odd)]
+        for each in odd:
+            statuses.append(client.get(f"{page.url}/", headers={"Cookie": f"comity={each}"}).status_code)
+            shown = {b"Authorization": b"Bearer " + unquote_to_bytes(each)}
+            statuses.append(client.get(f"{page.url}/", headers=shown).status_code)
+        assert set(statuses) == {401}
+        assert compared == [token.encode()] * len(statuses)

@@ -5,17 +5,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import httpx
 import pytest
 from commands import ALLOW, process
 from pages import Page
 from postgres import Server
-from sites import Site
+from sites import HANGS, Site
 
 from comity.errors import InputError
+from comity.web import app
 
 
 @pytest.fixture
@@ -266,6 +269,25 @@ def test_pages_that_are_open_together_share_what_was_seen(crawled: Path, monkeyp
 
 
 @pytest.mark.long
+def test_pages_that_watch_a_crawl_are_so_many_and_leave_room_for_questions(
+    crawled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "MAX_WATCHING", 3)
+    with Page(place=str(crawled)) as page, httpx.Client(timeout=HANGS) as client, ExitStack() as stack:
+        events = f"{page.url}/api/crawl/events"
+        for _ in range(3):
+            assert stack.enter_context(client.stream("GET", events)).status_code == 200
+        assert client.get(events).status_code == 503
+        assert client.post(f"{page.url}/api/crawl/now", json={}).status_code == 200
+        stack.close()
+        deadline = time.monotonic() + HANGS
+        while True:  # a place that is left is free again
+            with client.stream("GET", events) as again:
+                if again.status_code == 200 or time.monotonic() > deadline:
+                    break
+        assert again.status_code == 200
+
+
 def test_a_server_that_fails_is_not_said_to_be_silent(board: Any) -> None:
     board.route("**/api/crawl/urls", lambda route: route.fulfill(status=500, content_type="text/plain", body="oh"))
     board.select_option("#which", "failed")

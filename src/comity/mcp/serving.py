@@ -15,13 +15,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from comity import _extras
-from comity._listening import bearer, named
+from comity._listening import bearer, named, server_of
 from comity.errors import InputError
 from comity.mcp import first_answer
 
 if TYPE_CHECKING:
     from comity.mcp.service import Service
 
+MAX_SESSIONS: Final = 1000  # of the protocol of 2025, which end by themselves when nothing was asked for half an hour
 _LONGEST_LINE: Final = 1024 * 1024
 _EXPOSED: Final = ("Mcp-Session-Id", "MCP-Protocol-Version", "WWW-Authenticate")  # headers that pages may read
 
@@ -187,7 +188,6 @@ def over_http(
         allowed_hosts: names that clients may call us by, besides ours.
         allowed_origins: origins of web pages that may ask, such as `https://chat.example`.
     """
-    import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware.cors import CORSMiddleware
 
@@ -198,22 +198,17 @@ def over_http(
 
     async def run() -> None:
         async with service:
-            app: Any = build(service).streamable_http_app(host=host, transport_security=security)
+            app: Any = build(service).streamable_http_app(
+                host=host, transport_security=security, max_sessions=MAX_SESSIONS
+            )
             app.router.redirect_slashes = False  # it would redirect to whatever host the client names
             app = named(app, (host, *allowed_hosts), allowed_origins)
             if token is not None:
                 app = bearer(app, token)
             if allowed_origins:  # around the token: a browser asks before it shows one
                 app = CORSMiddleware(app, allowed_origins, ["GET", "POST", "DELETE"], ["*"], expose_headers=_EXPOSED)
-            config = uvicorn.Config(
-                app,
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-                timeout_graceful_shutdown=5,
-            )
-            server = uvicorn.Server(config)
-            server.capture_signals = nullcontext  # type: ignore[assignment]  # it would end the process, see _run
+            server = server_of(app, "mcp", timeout_graceful_shutdown=5)
+            server.capture_signals = nullcontext  # it would end the process, see _run
             serving = asyncio.ensure_future(server.serve(sockets=[listening]))
             try:
                 await asyncio.shield(serving)

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
@@ -19,6 +20,10 @@ from comity.web.workbench import QUESTIONS, Unanswerable
 
 LARGEST_QUESTION: Final = 4 * 1024 * 1024
 """Bytes of a request's body."""
+MAX_WATCHING: Final = 32
+"""Pages that are told of a crawl as it goes on: each keeps a connection of the process."""
+QUESTION_SECONDS: Final = 5.0
+"""For the first part of a question that is refused."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -98,9 +103,22 @@ def build(
 
         board = Dashboard(place)
 
+        watching = 0
+
         async def events(_: Any) -> Any:
-            told = (event(found) async for found in board.changes(ending))
-            return responses.StreamingResponse(told, media_type="text/event-stream")
+            if watching >= MAX_WATCHING:
+                return responses.JSONResponse({"error": f"{MAX_WATCHING} pages watch this crawl already"}, 503)
+
+            async def told(scope: AsgiMessage, receive: Receive, send: Send) -> None:
+                nonlocal watching
+                watching += 1
+                try:
+                    changes = (event(found) async for found in board.changes(ending))
+                    await responses.StreamingResponse(changes, media_type="text/event-stream")(scope, receive, send)
+                finally:
+                    watching -= 1
+
+            return told
 
         crawl = [
             routing.Route("/api/crawl/events", events),
@@ -162,7 +180,9 @@ def guarded(app: App, token: str | None) -> App:
             await app(scope, receive, sending)
             return
         status, why = wrong
-        await receive()  # else the connection is reset while the question is still sent, and nobody reads the answer
+        with suppress(TimeoutError):  # else the connection is reset while the question is still sent
+            async with asyncio.timeout(QUESTION_SECONDS):
+                await receive()
         body = json.dumps({"error": why}).encode()
         await sending(
             {"type": "http.response.start", "status": status, "headers": [(b"content-type", b"application/json")]}

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from socket import socket
 from typing import Any, Final
 
-from comity._extras import need
-from comity._listening import listen
+from comity import _listening
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.web.app import build
@@ -18,20 +17,9 @@ PATIENCE: Final = 1
 
 
 def server_of(policy: Policy, settings: ClientSettings, *, token: str | None = None, place: str | None = None) -> Any:
-    """The server of the page, as `build` makes it; `run(sockets=[...])` serves until a signal, or until `should_exit`
-    is true.
-
-    Raises:
-        MissingExtra: `uvicorn` is not installed.
-    """
-    uvicorn = need("uvicorn", "web", "the web page")
+    """The server of the page, as `build` makes it; see `_listening.server_of`."""
     app = build(policy, settings, token=token, place=place, ending=lambda: server.should_exit)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, lifespan="off",
-            timeout_graceful_shutdown=PATIENCE,
-        )
-    )  # fmt: skip
+    server = _listening.server_of(app, "web", lifespan="off", timeout_graceful_shutdown=PATIENCE)
     return server
 
 
@@ -44,7 +32,7 @@ def dashboard(place: str, port: int, policy: Policy, settings: ClientSettings) -
         StorageError: the port is in use.
     """
     server = server_of(policy, settings, place=place)
-    with listen(LOOPBACK, port) as listening:
+    with _listening.listen(LOOPBACK, port) as listening:
         thread = threading.Thread(target=_run, args=(server, listening), name="comity-dashboard", daemon=True)
         thread.start()
         try:
