@@ -370,7 +370,19 @@ SWAPPED = [("MyBot", "https://example.com/x"), ("MyBot/1.0 (+https://example.com
 
 @pytest.mark.parametrize(
     ("url", "agent"),
-    [*SWAPPED, ("shop", "MyBot"), ("", "MyBot"), ("#f", "MyBot"), ("example.com/x", "MyBot"), ("a:b//c", "x")],
+    [
+        *SWAPPED,
+        ("shop", "MyBot"),
+        ("", "MyBot"),
+        ("#f", "MyBot"),
+        ("example.com/x", "MyBot"),
+        ("a:b//c", "x"),
+        ("http://[::1/x", "x"),
+        ("http://[::1", "x"),
+        ("//[::1/x", "x"),
+        ("http://[::1#f", "x"),
+        ("http://u]@[::1?q", "x"),
+    ],
 )
 @pytest.mark.parametrize("dialect", ["rfc9309", "google", "robotstxt"])
 def test_text_that_is_neither_url_nor_path_is_refused(dialect: str, url: str, agent: str) -> None:
@@ -391,7 +403,10 @@ def test_swapped_arguments_are_told(url: str, agent: str) -> None:
         parse("").allowed(url, agent)
 
 
-@pytest.mark.parametrize("url", ["/x", "//h/x", "?a", "http://h", "https://h/x", "ftp+x://h/", "http://h#f", "//h"])
+@pytest.mark.parametrize(
+    "url",
+    ["/x", "//h/x", "?a", "http://h", "https://h/x", "ftp+x://h/", "http://h#f", "//h", "http://[::1]/x[", "/[", "?["],
+)
 def test_urls_and_paths_of_all_kinds_are_answered(url: str) -> None:
     robots = parse("User-agent: *\nAllow: /")
     assert robots.allowed(url, "a")

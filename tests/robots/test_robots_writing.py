@@ -141,6 +141,16 @@ def test_what_would_stand_where_nobody_reads_is_refused() -> None:
     assert not add_rule(parse(large.body, max_bytes=10**6), "*", allow=False, pattern="/n").allowed("/late", "x")
 
 
+def test_a_new_file_that_is_not_read_to_its_end_is_refused() -> None:
+    rules = [(False, f"/{number:050}") for number in range(10_000)]
+    group = GroupText(agents=["*"], rules=rules)
+    with pytest.raises(InvalidSetting, match="are read"):
+        build([group])
+    with pytest.raises(InvalidSetting, match="are read"):
+        build([], comment="x\n" * 300_000)
+    assert not build([group], dialect="rfc9309 max_bytes=1000000").allowed(rules[-1][1], "x")
+
+
 def test_groups_without_rules_do_not_run_into_each_other() -> None:
     robots = build(
         [

@@ -52,7 +52,8 @@ def build(
         comment: put at the top, line by line.
 
     Raises:
-        InvalidSetting: an agent, a pattern or a URL could not be read back as what it is meant to be.
+        InvalidSetting: an agent, a pattern or a URL could not be read back as what it is meant to be, or the file would
+            be larger than what is read of it.
     """
     parts = []
     if comment:
@@ -61,7 +62,7 @@ def build(
     named = [_sitemap_line(url) for url in sitemaps]
     if named:
         parts.append("".join(named))
-    return parse("\n".join(parts), dialect)
+    return _whole(parse("\n".join(parts), dialect))
 
 
 def rule_line(allow: bool, pattern: str) -> str:
@@ -234,10 +235,20 @@ def _joined(robots: Robots, lines: Sequence[str]) -> Robots:
     body = str(robots)
     end = "\r\n" if "\r\n" in body else ("\r" if "\r" in body and "\n" not in body else "\n")
     whole = [line if line.endswith(("\n", "\r")) else line + end for line in lines]
-    changed = Robots(octets("".join(whole)), robots.dialect, robots._limit)
-    if robots.truncated or changed.truncated:
+    changed = _whole(Robots(octets("".join(whole)), robots.dialect, robots._limit))
+    _whole(robots)
+    return changed
+
+
+def _whole(robots: Robots) -> Robots:
+    """A file of which all is read.
+
+    Raises:
+        InvalidSetting: what is read of it would end before it does.
+    """
+    if robots.truncated:
         raise InvalidSetting(
-            f"robots: the file has {len(changed.body):,} bytes, of which {robots._limit:,} are read",
+            f"robots: the file has {len(robots.body):,} bytes, of which {robots._limit:,} are read",
             hint="make it smaller first: crawlers ignore lines beyond that",
         )
-    return changed
+    return robots

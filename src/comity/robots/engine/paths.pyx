@@ -89,10 +89,12 @@ cdef bytes _cut_path(const char* text, Py_ssize_t size, int form, bint semicolon
     cdef Py_ssize_t begin = 2 if size >= 2 and text[0] == 47 and text[1] == 47 else 0
     cdef Py_ssize_t at = begin
     cdef bint special = False
+    cdef bint open = False  # a bracket in the authority
     cdef const char* in_scheme = _IN_SCHEME
     while at < size and not _starts_path(text[at], semicolon):
         if text[at] == 35:
-            return b"/" if begin or (semicolon and at == 0) else b""
+            return b"/" if (begin and not open) or (semicolon and at == 0) else b""
+        open = text[at] == 91 or (open and text[at] != 93)
         at += 1
     if begin < at < size - 1 and text[at] == 47 and text[at - 1] == 58 and text[at + 1] == 47:
         for i in range(begin, at - 1):
@@ -101,9 +103,12 @@ cdef bytes _cut_path(const char* text, Py_ssize_t size, int form, bint semicolon
         at += 2
         while at < size and not _starts_path(text[at], semicolon):
             if text[at] == 35:
-                return b"/"
+                return b"" if open else b"/"
+            open = text[at] == 91 or (open and text[at] != 93)
             at += 1
     elif begin == 0 and at > 0:
+        return b""
+    if open:
         return b""
     if at >= size:
         return b"/" if at or semicolon else b""

@@ -287,7 +287,7 @@ def path_of(url: object, form: int, semicolon: bool) -> bytes:
     """Path and query of a URL, or of a bare path, in the form in which it is compared; `/` where there is none.
 
     Scheme, authority and fragment are left out. Empty where `url` is neither: not text, or text that begins with
-    neither a scheme and `://` nor with `/` or `?`.
+    neither a scheme and `://` nor with `/` or `?`, or whose host opens a bracket and does not close it.
 
     Args:
         form: one of FORMS.
@@ -302,9 +302,13 @@ def path_of(url: object, form: int, semicolon: bool) -> bytes:
     if at > begin and text[at - 1 : at + 2] == b"://":
         if not all(IN_SCHEME[octet] for octet in text[begin : at - 1]):
             return b""
-        at = _first_of(text, starts, at + 2)
+        begin = at + 2
+        at = _first_of(text, starts, begin)
     elif begin == 0 and at != 0:
         return b"/" if semicolon and not text else b""
+    authority = text[begin:at] if at >= 0 else text[begin:]
+    if authority.rfind(b"[") > authority.rfind(b"]"):
+        return b""
     path = text[at:] if at >= 0 else b"/"
     return normalised(path if path[0] == 0x2F else b"/" + path, form, False)
 
