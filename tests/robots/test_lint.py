@@ -95,6 +95,28 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "too-large": (A + "Disallow: /\n" + "# padding\n" * 60_000, A + "Disallow: /"),
     "trailing-wildcard": (A + "Disallow: /x*", A + "Disallow: /x"),
     "unknown-record": ("Frobnicate: 5", "# Frobnicate: 5"),
+    "entity-in-path": (A + "Disallow: /*?a=1&amp;b=", A + "Disallow: /*?a=1&b="),
+    "group-opens": (
+        A + "Disallow: /x\n\nUser-agent: *\nDisallow: /private",
+        A + "Disallow: /x\nDisallow: /private\n\nUser-agent: b\nDisallow:\n\nUser-agent: *\nDisallow: /private",
+    ),
+    "hides-resized-images": (A + "Disallow: /cdn-cgi/", A + "Disallow: /cdn-cgi/l/"),
+    "licence-not-absolute": ("License: /rsl.xml", "License: https://h/rsl.xml"),
+    "not-robots-txt": ('{"error": "not found"}', "Frobnicate: 5"),
+    "preference-for-blocked": (
+        "User-agent: *\nAllow: /\n\nUser-agent: b\nDisallow: /\n\nContent-Signal: ai-train=no",
+        "User-agent: *\nAllow: /\nContent-Signal: ai-train=no\n\nUser-agent: b\nDisallow: /",
+    ),
+    "preference-not-for-named": (
+        "User-agent: *\nAllow: /\nContent-Signal: ai-train=no\n\nUser-agent: b\nAllow: /",
+        "User-agent: *\nAllow: /\nContent-Signal: ai-train=no\n\nUser-agent: b\nDisallow: /",
+    ),
+    "preferences-contradict": (
+        A + "Content-Usage: /x train-ai=n\nContent-Usage: /x train-ai=y\nDisallow: /",
+        A + "Content-Usage: /x train-ai=n\nContent-Usage: /y train-ai=y\nDisallow: /",
+    ),
+    "regex-in-path": (A + "Disallow: /a\\d+", A + "Disallow: /.*\nDisallow: /*.print.*"),
+    "url-without-label": ("https://h/sitemap.xml", "Sitemap: https://h/sitemap.xml"),
     "yandex-only": ("Host: example.com", "Sitemap: https://example.com/"),
 }
 EXAMPLES["unreachable-rule"] = (A + "Disallow: /x$\nAllow: /*x$", A + "Disallow: /x\nAllow: /x/y")
@@ -444,6 +466,125 @@ def test_an_escape_cut_off_by_an_asterisk_is_no_bad_one() -> None:
 )
 def test_no_advice_about_a_record_without_agent_merges_groups(body: str, advice: str) -> None:
     assert {each.suggestion for each in parse(body).lint() if each.code == "record-without-agent"} == {advice}
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"<pre>User-agent: *\nDisallow: /a</pre>\n", "html-instead-of-text"),
+        (b"<script>x</script>\nUser-agent: *\nDisallow: /a\n", "html-instead-of-text"),
+        (b"<meta charset=utf-8>\n", "html-instead-of-text"),
+        ("\ufeffUser-agent: *\nDisallow: /\n".encode("utf-16-le"), "not-robots-txt"),
+        ("User-agent: *\nDisallow: /\n".encode("utf-16-be"), "not-robots-txt"),
+        (b'{"detail": "Not Found"}', "not-robots-txt"),
+        (b"{\\rtf1 User-agent: *\\par}", "not-robots-txt"),
+        (b"\x89PNG\r\n\x1a\n", "not-robots-txt"),
+        (b"Not Found\n", "not-robots-txt"),
+        (b"User-agent: *\nDisallow: /x\n<!-- cached -->\n", "html-instead-of-text"),
+    ],
+)
+def test_a_file_that_is_something_else_is_an_error(body: bytes, said: str) -> None:
+    errors = {finding.code for finding in parse(body).lint() if finding.severity == "error"}
+    assert errors == {said}
+
+
+@pytest.mark.parametrize("body", ["", "# none\n", "Frobnicate: 5\n", "User-agent *\nDisallow /\n", "\n \n"])
+def test_a_file_that_is_nearly_a_robots_txt_is_not_called_another(body: str) -> None:
+    assert "not-robots-txt" not in codes(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        # Cloudflare's text stands before the site's own.
+        (
+            "User-agent: *\nAllow: /\n\nUser-agent: *\nDisallow: /\n",
+            (5, "line 2 (Allow: /) says the opposite to '*', and wins"),
+        ),
+        (
+            "User-agent: *\nDisallow: /x\n\nUser-agent: *\nAllow: /x\n",
+            (2, "line 5 (Allow: /x) says the opposite to '*', and wins"),
+        ),
+    ],
+)
+def test_rules_of_merged_groups_that_say_the_opposite_are_found(body: str, found: tuple[int, str]) -> None:
+    assert [(each.line, each.message) for each in parse(body).lint() if each.code == "conflicting-rules"] == [found]
+
+
+def test_a_rule_that_another_group_of_the_agent_has_is_found() -> None:
+    found = parse("User-agent: a\nUser-agent: b\nDisallow: /x\n\nUser-agent: a\nDisallow: /x\n").lint()
+    assert [(each.line, each.code, each.changes) for each in found if each.code == "duplicate-rule"] == [
+        (6, "duplicate-rule", True)
+    ]
+    found = parse("User-agent: a\nDisallow: /x\n\nUser-agent: a\nUser-agent: b\nDisallow: /x\n").lint()
+    assert not [each for each in found if each.code == "duplicate-rule"]  # b needs it
+
+
+def test_a_duplicate_group_names_the_line_of_the_agent_itself() -> None:
+    (finding,) = parse(
+        "User-agent: a\nUser-agent: b\nDisallow: /x\n\nUser-agent: c\nUser-agent: b\nDisallow: /y\n"
+    ).lint()
+    assert (finding.line, finding.message) == (6, "'b' is named in line 2 too")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "replacement"),
+    [
+        (
+            "Content-Signal: search=yes ai-train=no",
+            "content-value-unreadable",
+            "Content-Signal: search=yes, ai-train=no",
+        ),
+        (
+            "Content-Usage: /r/ train-ai=n search=n",
+            "content-value-unreadable",
+            "Content-Usage: /r/ train-ai=n, search=n",
+        ),
+        ("Content-Usage:", "content-value-unreadable", None),
+        ("Content-Usage: /x", "content-value-unreadable", None),
+        ("Content-Signal: ,", "content-value-unreadable", None),
+        ("Disallow-all: /a", "misspelt-record", "Disallow: /a"),
+        ("Sitemap-url: https://h/s", "misspelt-record", "Sitemap: https://h/s"),
+        ("Sitemap index: https://h/s", "misspelt-record", "Sitemap: https://h/s"),
+        ("x" * 64 + ": 5", "unknown-record", None),
+        ("https://h/sitemap.xml", "url-without-label", "Sitemap: https://h/sitemap.xml"),
+        ("Disallow: /x;Disallow: /y", "two-on-a-line", "Disallow: /x\nDisallow: /y"),
+        ("Disallow: /a?b=1&amp;c=2", "entity-in-path", "Disallow: /a?b=1&c=2"),
+        ("Disallow: /a\\d*", "regex-in-path", None),
+        ("Disallow: /(a|b)/", "regex-in-path", None),
+        ("Disallow: /private/.*", "regex-in-path", None),
+        ("User-agent: Mediapartners(Googlebot)", "agent-unknown", None),
+        ("User-agent: semrush", "agent-unknown", "User-agent: SemrushBot"),
+        ("User-agent: Ahrefs", "agent-unknown", "User-agent: AhrefsBot"),
+        ("User-agent: yahoo", "agent-unknown", "User-agent: Slurp"),
+        ("User-agent: baidu", "agent-unknown", "User-agent: Baiduspider"),
+    ],
+)
+def test_a_line_that_is_read_otherwise_than_meant_is_found(line: str, code: str, replacement: str | None) -> None:
+    suggestion, written = advice(line, code)
+    assert written == replacement, suggestion
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "User-agent: *\nDisallow: /profiles/\nDisallow: /scripts/\n",  # Drupal's own file
+        "User-agent: *\nDisallow: /track/pixel.gif\n",
+    ],
+)
+def test_what_no_page_needs_to_be_shown_is_no_resource(body: str) -> None:
+    assert "blocks-resources" not in codes(body)
+
+
+def test_two_vocabularies_that_contradict_each_other_are_found() -> None:
+    body = A + "Content-Signal: ai-train=no\nContent-Usage: train-ai=y\nDisallow: /x\n"
+    (finding,) = (each for each in parse(body).lint() if each.code == "preferences-contradict")
+    assert (finding.line, finding.message) == (3, "line 2 says the opposite about train-ai")
+
+
+def test_a_rule_that_never_decides_because_another_says_the_same_is_redundant() -> None:
+    (finding,) = parse("User-agent: a\nDisallow: /x$\nDisallow: /*x$\n").lint()
+    assert (finding.code, finding.severity) == ("redundant-rule", "info")
 
 
 @pytest.mark.parametrize("name", ["MSRBOT", "Roverbot", "EnaBot", "Yeti", "Googlebot-Image", "bingbot", "CCBot"])

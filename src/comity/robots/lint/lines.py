@@ -13,6 +13,7 @@ from comity.robots.lint.patterns import HOST, about_path
 from comity.robots.lint.removable import Rules
 from comity.robots.parsed import Parsed
 from comity.robots.rates import crawl_delay, request_rates, visit_time
+from comity.usage.statements import is_absolute
 
 LONGEST_LINE = 2083 * 8  # octets; Google's parser cuts there
 ENORMOUS_DELAY = 3600  # seconds
@@ -20,8 +21,29 @@ _KNOWN = {label.decode() for label in LABELS}
 _TYPOS = {prefix.decode() for prefix, _ in PREFIXES} - _KNOWN
 _NEEDS_AGENT = {NAMES[each.number] for each in DIRECTIVES if each.scope in ("rules", "preferences", "pace")}
 PREFERENCES = {NAMES[each.number] for each in DIRECTIVES if each.scope == "preferences"}
-_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
-_SECOND = re.compile(r"(?:^|[ \t])(user-agent|disallow|allow|sitemap|crawl-delay|noindex)[ \t]*:[ \t]*", re.IGNORECASE)
+_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!|\?|/?[a-z][a-z0-9]*(?=[\s>/]))", re.IGNORECASE)
+_SECOND = re.compile(
+    r"(?:^|[ \t;,])(user-agent|disallow|allow|sitemap|crawl-delay|noindex)[ \t]*:[ \t]*", re.IGNORECASE
+)
+_FORMATS: Final = {
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"U\0": "UTF-16",
+    b"\0U": "UTF-16",
+    b"#\0": "UTF-16",
+    b"{\\rtf": "RTF",
+    b"{": "JSON",
+    b"[": "JSON",
+    b"\x89PNG": "a PNG image",
+    b"GIF8": "a GIF image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"%PDF": "a PDF",
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "a ZIP archive",
+}
+"""How files of other formats begin."""
+_LIKE_A_RECORD = re.compile(r"[A-Za-z][A-Za-z-]{2,30}[ \t]*:")
+MAX_LABEL_SHOWN = 64
 _RUN_INTO = re.compile(r"(user-agent|disallow|allow|sitemap|crawl-delay)[ \t]*:[ \t]*", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 MAX_DELAY_CHARS = 40
@@ -52,11 +74,13 @@ CODES.update(
         "content-value-unreadable": ("error", "a Content-Usage or Content-Signal value outside the vocabulary"),
         "crawl-delay-enormous": ("warning", "a Crawl-delay of an hour or more, which makes a crawl hopeless"),
         "crawl-delay-unreadable": ("error", "a Crawl-delay that is not a number of seconds"),
-        "html-instead-of-text": ("error", "an HTML page, not a robots.txt"),
+        "html-instead-of-text": ("error", "HTML, not a robots.txt"),
         "invisible-character": ("error", "a character that nobody sees, which is part of the label or the value"),
         "line-too-long": ("warning", "a line longer than some parsers read"),
         "missing-colon": ("error", "a known label without a colon"),
         "misspelt-record": ("error", "a label that is nearly a known one: most parsers ignore the line"),
+        "licence-not-absolute": ("error", "a License must be a whole URL"),
+        "not-robots-txt": ("error", "another format, or a server's message: no line is a record"),
         "noindex-in-robots": ("warning", "Noindex has no effect in robots.txt: use a robots meta or X-Robots-Tag"),
         "not-utf-8": ("warning", "bytes that are not UTF-8"),
         "nul-octet": ("warning", "a NUL byte, at which some parsers end the line"),
@@ -65,7 +89,8 @@ CODES.update(
         "sitemap-not-absolute": ("error", "a Sitemap must be a whole URL"),
         "too-large": ("error", "more than 500 KiB: crawlers ignore the rest"),
         "two-on-a-line": ("error", "two records on one line are read as one"),
-        "unknown-record": ("info", "a label that no known crawler reads"),
+        "unknown-record": ("info", "a label that is not known"),
+        "url-without-label": ("error", "a URL without a label in front of it"),
         "yandex-only": ("info", "a record that only Yandex reads or used to read"),
     }
 )
@@ -78,6 +103,10 @@ def about_lines(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
         hint = "serve text/plain, or answer 404 for no rules"
         yield Finding(1, "html-instead-of-text", "this is an HTML page", hint, changes=True)
         return
+    if (other := _other_format(robots, lines)) is not None:
+        hint = "save it as text in UTF-8, with records such as 'User-agent: *'; for no rules answer 404"
+        yield Finding(1, "not-robots-txt", f"{other}: no line of it is a record, so all is allowed", hint, changes=True)
+        return
     agents = 0
     html = False
     homeless = _home(lines)
@@ -88,7 +117,7 @@ def about_lines(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
             yield finding
         elif line.kind == "unknown":
             if not html and (html := _HTML.match(line.raw.encode("utf-8", "replace")) is not None):
-                message = "an HTML page begins here"
+                message = "HTML begins here: nothing on this line is read as a record"
                 yield Finding(line.number, "html-instead-of-text", message, "remove it from the file", changes=True)
             if not html:
                 yield from _about_unknown(line)
@@ -97,6 +126,25 @@ def about_lines(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
                 message = f"{line.kind} before any User-agent"
                 yield Finding(line.number, "record-without-agent", message, homeless, changes=True)
             yield from _about_record(line)
+
+
+def _other_format(robots: Parsed, lines: Sequence[Line]) -> str | None:
+    """What a file is in which nothing is a record; None where there is one, or where it is nearly a robots.txt."""
+    if robots._index:
+        return None
+    body = robots.body.lstrip()
+    found = next((name for begins, name in _FORMATS.items() if body.startswith(begins)), None)
+    if found is not None:
+        return f"this is {found}"
+    unread = [line for line in lines if line.kind == "unknown"]
+    if not unread or any(_LIKE_A_RECORD.match(line.value) or _colonless(line.value) for line in unread):
+        return None
+    return f"this is something else ({unread[0].value[:MAX_LABEL_SHOWN]!r})"
+
+
+def _colonless(value: str) -> bool:
+    word, _, rest = value.removeprefix("\ufeff").partition(" ")
+    return word.lower() in _KNOWN and _fits(word.lower(), rest.strip())
 
 
 def _home(lines: Sequence[Line]) -> str:
@@ -176,7 +224,7 @@ def _about_second(line: Line) -> Finding | None:
     written = []
     start = 0
     for second in find.finditer(value):
-        written.append((label, value[start : second.start()].strip()))
+        written.append((label, value[start : second.start()].strip().rstrip(";,")))
         label, start = second[1].capitalize(), second.end()
     written.append((label, value[start:].strip()))
     if len(written) == 1:
@@ -208,22 +256,24 @@ def _about_unknown(line: Line) -> Iterator[Finding]:
             written = f"{word.capitalize()}: {rest}"
             yield Finding(line.number, "missing-colon", f"no colon after {word!r}", written, written, changes=True)
             return
+    shown = repr(label[:MAX_LABEL_SHOWN])
     if not colon:
-        if len(label) < 64:
-            yield Finding(
-                line.number, "unknown-record", f"{label!r} is not a record", "begin it with '#' if it is a comment"
-            )
+        yield Finding(line.number, "unknown-record", f"{shown} is not a record", "begin it with '#' if it is a comment")
         return
     rest = line.value.partition(":")[2].strip()
+    if label in ("http", "https") and rest.startswith("//"):
+        hint = written = f"Sitemap: {line.value}"
+        message = "a URL without a label is not read"
+        yield Finding(line.number, "url-without-label", message, f"write {hint} if it is one", written, changes=True)
+        return
     meant = _meant(label)
-    if meant is not None:
-        written = f"{meant.capitalize()}: {rest}"
-        message = f"{label!r} looks like {meant!r}"
+    lenient = next((NAMES[number] for prefix, number in PREFIXES if label.encode().startswith(prefix)), None)
+    if meant is not None or lenient is not None:
+        written = f"{(meant or lenient or '').capitalize()}: {rest}"
+        message = f"{shown} looks like {meant!r}" if meant else f"Google reads {shown} as {lenient!r}, others ignore it"
         yield Finding(line.number, "misspelt-record", message, written, written, changes=True)
-    elif len(label) < 64:
-        yield Finding(
-            line.number, "unknown-record", f"{label!r} is not read by any known crawler", "remove it if nobody needs it"
-        )
+    else:
+        yield Finding(line.number, "unknown-record", f"{shown} is not known", "remove it if nobody needs it")
 
 
 def _fits(label: str, value: str) -> bool:
@@ -281,6 +331,11 @@ def _about_record(line: Line) -> Iterator[Finding]:
             )
         case "host" | "clean-param":
             yield Finding(number, "yandex-only", f"{line.kind} is Yandex's own", "keep it if Yandex matters to you")
+        case "license" if not is_absolute(value):
+            message = f"{value!r} is not a whole URL"
+            yield Finding(
+                number, "licence-not-absolute", message, "write for example License: https://HOST/license.xml"
+            )
         case _ if line.kind in PREFERENCES:
             yield from _about_usage(line)
 
@@ -336,7 +391,18 @@ def _about_usage(line: Line) -> Iterator[Finding]:
 
     vocabulary = STATING[LABELS[line.kind.encode()]]
     known = ", ".join(vocabulary.keys)
-    for purpose, value, note in vocabulary.stated(paths.split(line.value)[1]):
+    path, text = paths.split(line.value)
+    words = text.split()
+    if len(words) > 1 and "," not in text and all(0 < word.find("=") < len(word) - 1 for word in words):
+        written = f"{vocabulary.label}: {f'{path} ' if path else ''}{', '.join(words)}"
+        message = "blanks separate no statements, commas do: nothing can be read"
+        yield Finding(line.number, "content-value-unreadable", message, written, written, changes=True)
+        return
+    stated = vocabulary.stated(text)
+    if not stated:
+        example = f"{vocabulary.label}: {vocabulary.keys[0]}={vocabulary.no}"
+        yield Finding(line.number, "content-value-unreadable", "it states nothing", f"write for example {example}")
+    for purpose, value, note in stated:
         if value != "unknown":
             continue
         if purpose and purpose not in (*PURPOSES, USE):

@@ -37,6 +37,10 @@ _MEANT: Final = {
     "tiktok": "Bytespider",
     "bytedance": "Bytespider",
     "deepseek": "DeepSeekBot",
+    "semrush": "SemrushBot",
+    "ahrefs": "AhrefsBot",
+    "yahoo": "Slurp",
+    "baidu": "Baiduspider",
 }
 _NAMED: Final = {folded(name): name for name in _KNOWN}
 _SQUEEZED: Final = {re.sub("[-_. ]", "", folded(name)): name for name in _KNOWN}
@@ -103,7 +107,8 @@ def _with_version(number: int, value: str) -> Finding:
     name = front[0].strip(" -") if front is not None else ""
     message = f"{value!r} holds a version or a comment"
     rest = value[front.end() :] if front is not None else ""
-    if not name or rest[:1] == ":":  # a URL
+    if not name or rest[:1] == ":" or (rest[:1] == "(" and front is not None and front[0][-1:] != " "):
+        # a URL, or a name that goes on in brackets
         hint = "write the crawler's own name"
         return Finding(number, "agent-unknown", f"{value!r} is not the name of a crawler", hint, changes=True)
     return _written(number, "agent-with-version", message, name)

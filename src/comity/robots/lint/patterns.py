@@ -10,6 +10,10 @@ from comity.robots.lint.findings import CODES, Finding
 
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+_REGEX = re.compile(
+    r"\\[dwsDWS./?+-]|\[\^?\w-\w|\(\?[:=!]|\([^()|]{1,100}\|[^()]{1,100}\)|\A\^/|\.\+|\.\*\\|\.\*[)]|(?<=[^/*]/)\.\*\Z",
+    re.ASCII,
+)
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb"
 HOST = re.compile(r"(?:www\.|[\w-]+\.[\w-]+\.)[\w.-]*+(?<=[a-z]{2})(?=[/*$]|\Z)", re.IGNORECASE)
 _FILE = re.compile(r"\.(?:js|css|php|html?|aspx?|jsp|cgi|pl|xml|json|pdf|png|jpe?g|gif|txt|cfm)[*$]*\Z", re.IGNORECASE)
@@ -24,6 +28,9 @@ CODES.update(
         "full-url-as-path": ("error", "a whole URL where a path belongs: it matches nothing"),
         "glued-comment": ("warning", "`#` within a path begins a comment and cuts the path"),
         "path-without-slash": ("error", "a path that begins with neither `/` nor `*` matches nothing"),
+        "entity-in-path": ("warning", "`&amp;` in a path: HTML's way to write `&`, which no URL has"),
+        "hides-resized-images": ("info", "a rule that closes `/cdn-cgi/`, where Cloudflare serves resized images too"),
+        "regex-in-path": ("warning", "a regular expression: patterns know `*` and a final `$` only"),
         "robots-disallowed": ("info", "robots.txt itself is always allowed"),
         "space-in-path": ("warning", "white space within a path, which no URL holds"),
         "trailing-wildcard": ("info", "`*` at the end matches nothing more: a pattern is a prefix"),
@@ -57,6 +64,12 @@ def about_path(line: Line) -> Iterator[Finding]:
             finding = rewritten("full-url-as-path", message, slash + rest)
             yield replace(finding, suggestion=f"write {finding.suggestion} if {host} is this host")
         return
+    regex = _REGEX.search(path)
+    if regex is not None:
+        message = f"{regex[0]!r} is compared as it stands: patterns are no regular expressions"
+        hint = "write a beginning of the path, '*' for any characters, '$' for the end"
+        yield Finding(number, "regex-in-path", message, hint, changes=True)
+        return
     if not path.startswith(("/", "*")):
         yield from _about_start(line, rewritten)
     if not path.strip("*"):
@@ -71,6 +84,13 @@ def about_path(line: Line) -> Iterator[Finding]:
     if " " in path or "\t" in path:
         other = path.replace(" ", "%20").replace("\t", "%09")
         yield rewritten("space-in-path", f"white space in {path!r}", other)
+    if "&amp;" in path:
+        yield rewritten("entity-in-path", "'&amp;' is HTML for '&'", path.replace("&amp;", "&"))
+    if path in ("/cdn-cgi/", "/cdn-cgi", "/cdn-cgi/*") and line.kind == "disallow":
+        message = "images that Cloudflare resizes lie in /cdn-cgi/image/"
+        yield Finding(
+            number, "hides-resized-images", message, "add 'Allow: /cdn-cgi/image/' if you use them", changes=True
+        )
     if "\\" in path:
         yield rewritten("backslash-in-path", "URLs have slashes", path.replace("\\", "/"))
     for escape in _ESCAPE.finditer(path):

@@ -216,7 +216,7 @@ class Rules:
         if len(because) != 1:  # two rules do it together; one may be named
             return None
         (cover,) = because
-        if never:
+        if never and self.rules[cover].allow != self.rules[place].allow:
             return "unreachable-rule", cover
         if self.rules[place].allow and (cover == place or not self.rules[cover].pattern):
             return "allow-without-disallow", place

@@ -7,13 +7,16 @@ from typing import Final
 from urllib.parse import quote
 
 from comity.errors import InvalidURL
+from comity.robots import directives
 from comity.robots.agents import folded, token
 from comity.robots.dialects import DIALECTS
-from comity.robots.engine.reference import allows, is_exempt
+from comity.robots.directives import LABELS
+from comity.robots.engine.reference import allows, directive_of, is_exempt, start_of
 from comity.robots.lines import Line
 from comity.robots.lint.findings import CODES, Finding
 from comity.robots.lint.lines import PREFERENCES
 from comity.robots.lint.removable import Rules
+from comity.robots.octets import LineNumbers
 from comity.robots.parsed import Parsed
 from comity.robots.reasons import cut
 from comity.robots.values import Group, Rule
@@ -24,9 +27,15 @@ _FOLDER: Final = re.compile(
     r"/(?:css|js|javascripts?|scripts?|styles?|stylesheets?|images?|img|imgs|assets|static|fonts?|wp-includes|_next)/?[*]*",
     re.IGNORECASE,
 )
-_ENDING: Final = re.compile(r".*\.(?:css|m?js|png|jpe?g|gif|svg|webp|woff2?)(?:[?*]*|\$)", re.IGNORECASE)
+_ENDING: Final = re.compile(r".*\.(?:css|m?js|woff2?)(?:[?*]*|\$)", re.IGNORECASE)
+# One image is as often a counter as a picture: only all of a kind are needed to show pages.
+_IMAGES: Final = re.compile(r".*[*]\.(?:png|jpe?g|gif|svg|webp)(?:[?*]*|\$)", re.IGNORECASE)
+_DRUPAL: Final = frozenset(("/profiles/", "/scripts/"))
+"""Folders that Drupal's own robots.txt closes; its scripts folder holds commands, and no page needs it."""
 # Search engines, and how each reads the rules for its own crawler.
 _READERS: Final = (("Google", "google", "Googlebot"), ("Bing", "bing", "bingbot"))
+MOST_CLOSED: Final = 200
+"""Rules for everybody that named groups are compared with."""
 MOST_ASKED: Final = 200_000
 """Questions times wildcard rules that one kind of finding is worth; beyond them it is not looked for."""
 _NOBODY: Final = "\x01nobody"
@@ -41,10 +50,17 @@ CODES.update(
             "warning",
             "a rule that keeps search engines from CSS, scripts or images, so that they cannot render pages",
         ),
-        "conflicting-rules": ("error", "Allow and Disallow with the same pattern in one group: only one can win"),
+        "conflicting-rules": ("error", "Allow and Disallow with the same pattern for one agent: only one can win"),
         "crawl-delay-ignored": ("info", "a Crawl-delay for a crawler that ignores it"),
         "crawl-delay-repeated": ("warning", "several Crawl-delays for one crawler: each reads another one"),
         "duplicate-group": ("warning", "an agent named in more than one group: not all parsers merge them"),
+        "group-opens": ("info", "a group of its own that allows what the rules for everybody disallow"),
+        "preference-for-blocked": ("warning", "a preference for crawlers that may fetch nothing"),
+        "preference-not-for-named": (
+            "warning",
+            "a preference for everybody, which does not hold for crawlers with groups",
+        ),
+        "preferences-contradict": ("warning", "two statements about one use that say the opposite"),
         "duplicate-rule": ("warning", "the same rule twice for one agent"),
         "everything-disallowed": ("info", "everybody, or everybody who is not named, is disallowed everywhere"),
         "group-without-rules": ("info", "a group without rules allows everything"),
@@ -66,9 +82,13 @@ def about_rules(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
     """Findings about groups, and about rules that meet others."""
     seen: dict[str, int] = {}
     for group in rules.groups:
-        yield from _about_group(robots, group, seen)
+        yield from _about_group(robots, group, lines, seen)
         yield from _about_run(group, lines)
-    yield from _about_blocking(rules)
+    by_name = _by_name(rules.groups)
+    yield from _about_merged(robots, by_name)
+    yield from _about_blocking(by_name)
+    yield from _about_opened(robots, by_name)
+    yield from _about_preferences(robots, by_name)
     yield from _about_delays(robots, rules)
     yield from _about_sitemaps(robots, rules, lines)
     yield from _about_resources(rules)
@@ -100,22 +120,67 @@ def _reason(code: str, because: Rule | None) -> str:
     }.get(code, f"{where} and others decide about all its paths")
 
 
-def _about_group(robots: Parsed, group: Group, seen: dict[str, int]) -> Iterator[Finding]:
-    for agent in dict.fromkeys(folded(token(agent)) for agent in group.agents):
+def _about_group(robots: Parsed, group: Group, lines: tuple[Line, ...], seen: dict[str, int]) -> Iterator[Finding]:
+    named: dict[str, int] = {}
+    for line in lines[group.line - 1 : group.last_line]:
+        if line.kind == "user-agent":
+            named.setdefault(folded(token(line.value)), line.number)
+    for agent, number in named.items():
         if agent in seen:
             yield Finding(
-                group.line,
+                number,
                 "duplicate-group",
                 f"{agent!r} is named in line {seen[agent]} too",
                 f"put the rules for {agent!r} into one group of its own",
                 changes=robots.dialect.group_choice != "merge_matching" or robots.dialect.precedence != "longest",
             )
         else:
-            seen[agent] = group.line
+            seen[agent] = number
     if not group.rules:
         yield Finding(
             group.line, "group-without-rules", "no rule follows", "write 'Disallow:' below it if that is meant"
         )
+
+
+def _by_name(groups: Iterable[Group]) -> dict[str, list[Group]]:
+    """The groups of each name, as they are merged (RFC 9309, 2.2.1)."""
+    found: dict[str, list[Group]] = {}
+    for group in groups:
+        for name in dict.fromkeys(folded(token(agent)) for agent in group.agents):
+            found.setdefault(name, []).append(group)
+    return found
+
+
+def _about_merged(robots: Parsed, by_name: dict[str, list[Group]]) -> Iterator[Finding]:
+    """Rules that meet the same or the opposite in another group of an agent, where a dialect merges them."""
+    if robots.dialect.group_choice != "merge_matching":
+        return
+    left = MOST_ASKED
+    told: set[int] = set()
+    for name, groups in by_name.items():
+        if len(groups) < 2:
+            continue
+        first: dict[str, dict[bool, tuple[Group, Rule]]] = {}
+        for group in groups:
+            left -= len(group.rules)
+            if left < 0:
+                return
+            for rule in group.rules:
+                if not rule.pattern or rule.line in told:
+                    continue
+                alike = first.setdefault(rule.pattern, {})
+                home, other = alike.get(not rule.allow, (group, rule))
+                if home is not group:
+                    # The one that loses, by RFC 9309, 2.2.2
+                    loser, winner = (other, rule) if rule.allow else (rule, other)
+                    told.add(loser.line)
+                    message = f"line {winner.line} ({cut(winner.text)}) says the opposite to {name!r}, and wins"
+                    yield Finding(loser.line, "conflicting-rules", message, "remove the one that is not meant")
+                home, other = alike.setdefault(rule.allow, (group, rule))
+                if home is not group and set(map(folded, group.agents)) <= set(map(folded, home.agents)):
+                    told.add(rule.line)
+                    message = f"line {other.line} ({cut(other.text)}) says the same to {name!r}"
+                    yield Finding(rule.line, "duplicate-rule", message, "put both groups together", changes=True)
 
 
 def _about_run(group: Group, lines: tuple[Line, ...]) -> Iterator[Finding]:
@@ -167,19 +232,17 @@ def _blocked(groups: Iterable[Group]) -> bool:
     )
 
 
-def _about_blocking(rules: Rules) -> Iterator[Finding]:
+def _about_blocking(by_name: dict[str, list[Group]]) -> Iterator[Finding]:
     """Whether no crawler may fetch anything, or only those that are named."""
-    by_name: dict[str, list[Group]] = {}
-    for group in rules.groups:
-        for name in dict.fromkeys(folded(token(agent)) for agent in group.agents):
-            by_name.setdefault(name, []).append(group)
-    everybodys = by_name.pop("*", [])
+    everybodys = by_name.get("*", [])
     if not _blocked(everybodys):
         return
     line = next(rule.line for group in everybodys for rule in group.rules if rule.pattern in ("/", "*", "/*"))
     known: dict[tuple[int, ...], bool] = {}
     free = 0
-    for groups in by_name.values():
+    for name, groups in by_name.items():
+        if name == "*":
+            continue
         key = tuple(group.line for group in groups)
         if key not in known:
             known[key] = _blocked(groups)
@@ -191,6 +254,88 @@ def _about_blocking(rules: Rules) -> Iterator[Finding]:
     yield Finding(line, "everything-disallowed", message.replace("the 1 crawlers", "one crawler"), "is that meant?")
 
 
+def _about_opened(robots: Parsed, by_name: dict[str, list[Group]]) -> Iterator[Finding]:
+    """Named groups that have rules of their own, but not all that everybody else is told."""
+    everybodys = [group for group in by_name.get("*", []) for rule in group.rules[:1]]
+    closed = [rule for group in everybodys for rule in group.rules if not rule.allow and rule.pattern.startswith("/")]
+    if not closed or _blocked(everybodys):
+        return
+    closed = closed[:MOST_CLOSED]
+    paths = [_path_of(rule.pattern) for rule in closed]
+    told: dict[int, list[str]] = {}
+    lines: dict[int, Rule] = {}
+    left = MOST_ASKED
+    for name, groups in by_name.items():
+        own = [rule for group in groups for rule in group.rules]
+        left -= len(paths) * (1 + len(own) // 64)
+        if left < 0:
+            return
+        if name == "*" or not any(rule.pattern and not rule.allow for rule in own) or _blocked(groups):
+            continue  # who has no Disallow is meant to have no limits
+        open_to = robots.allowed_many(paths, name)
+        shut = robots.allowed_many(paths, _NOBODY)
+        opened = next((rule for rule, one, other in zip(closed, open_to, shut, strict=True) if one and not other), None)
+        if opened is not None:
+            line = groups[0].line
+            told.setdefault(line, []).append(name)
+            lines[line] = opened
+    for line, names in told.items():
+        rule = lines[line]
+        message = f"{_named(names)} may fetch what line {rule.line} ({cut(rule.text)}) disallows for everybody else"
+        yield Finding(
+            line, "group-opens", message, "repeat the rules of '*' here if they are meant for it too", changes=True
+        )
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _about_preferences(robots: Parsed, by_name: dict[str, list[Group]]) -> Iterator[Finding]:
+    """Preferences that hold for others than they seem to, and such as contradict each other."""
+    kinds = {LABELS[kind.encode()] for kind in PREFERENCES}
+    numbers = LineNumbers(robots.body)
+    stating: set[str] = set()
+    everybodys: list[tuple[int, str]] = []
+    for span in robots._spans(directives.PREFERENCES):
+        said = [entry for entry in robots._index[slice(*span)] if directive_of(entry) in kinds]
+        if not said:
+            continue
+        lines = [(numbers.of(start_of(entry)), entry) for entry in said]
+        names = [folded(token(agent)) for agent in robots._agents(span)]
+        stating.update(names)
+        yield from _contradictions(robots, lines)
+        if "*" in names:
+            everybodys += [(line, directives.NAMES[directive_of(entry)]) for line, entry in lines]
+        elif all(_blocked(by_name.get(name, [])) for name in names):
+            kind = directives.NAMES[directive_of(said[0])]
+            message = f"this {kind} is meant for {_named(names)} alone, which may fetch nothing"
+            hint = "put it below the User-agent line it is meant for"
+            yield Finding(lines[0][0], "preference-for-blocked", message, hint, changes=True)
+    if everybodys:
+        line, kind = everybodys[0]
+        missed = [name for name, groups in by_name.items() if name not in stating and name and not _blocked(groups)]
+        if missed:
+            message = f"this {kind} does not hold for {_named(missed)}, which have groups of their own"
+            yield Finding(line, "preference-not-for-named", message, "repeat it in their groups", changes=True)
+
+
+def _contradictions(robots: Parsed, lines: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+    from comity.robots import paths
+    from comity.robots.usage import STATING
+
+    first: dict[tuple[str | None, str], tuple[str, int]] = {}
+    for line, entry in lines:
+        path, text = paths.split(robots._value(entry))
+        for purpose, value, _ in STATING[directive_of(entry)].stated(text):
+            if value not in ("allowed", "disallowed"):
+                continue
+            other, where = first.setdefault((path, purpose), (value, line))
+            if other != value:
+                message = f"line {where} says the opposite about {purpose}"
+                yield Finding(line, "preferences-contradict", message, "remove the one that is not meant", changes=True)
+
+
 def _about_delays(robots: Parsed, rules: Rules) -> Iterator[Finding]:
     for _, same in groupby(robots.records("crawl-delay"), key=lambda record: id(record.agents)):
         records = list(same)
@@ -198,7 +343,12 @@ def _about_delays(robots: Parsed, rules: Rules) -> Iterator[Finding]:
         for record in records:
             if names:
                 message = f"{names[0]} ignores Crawl-delay"
-                yield Finding(record.line, "crawl-delay-ignored", message, "set its pace in its own console")
+                yield Finding(
+                    record.line,
+                    "crawl-delay-ignored",
+                    message,
+                    "remove it; it slows down where a site answers slowly, or with 429 or 503",
+                )
         for record in records[1:]:
             message = f"line {records[0].line} has a Crawl-delay for the same crawlers"
             same_value = record.value == records[0].value
@@ -243,7 +393,12 @@ def _about_resources(rules: Rules) -> Iterator[Finding]:
     left = MOST_ASKED
     for number, group in enumerate(rules.groups):
         agents = [agent for agent in group.agents if folded(token(agent)) in _RENDER]
-        found = [rule for rule in group.rules if not rule.allow and _is_resource(rule.pattern)] if agents else []
+        drupal = {rule.pattern for rule in group.rules} >= _DRUPAL
+        found = [
+            rule
+            for rule in (group.rules if agents else ())
+            if not rule.allow and _is_resource(rule.pattern) and not (drupal and rule.pattern == "/scripts/")
+        ]
         left -= len(found) * rules.wild(number)
         if not found or left < 0:
             continue
@@ -260,7 +415,7 @@ def _about_resources(rules: Rules) -> Iterator[Finding]:
 
 
 def _is_resource(pattern: str) -> bool:
-    return bool(_FOLDER.fullmatch(pattern) or _ENDING.fullmatch(pattern))
+    return any(shape.fullmatch(pattern) for shape in (_FOLDER, _ENDING, _IMAGES))
 
 
 def _about_readers(robots: Parsed) -> Iterator[Finding]:
