@@ -646,6 +646,11 @@ HOSTILE = {
     "rules beside sitemaps": lambda n: (
         "User-agent: *\n" + "Disallow: /*x\n" * n + "".join(f"Sitemap: https://h/{i}\n" for i in range(n))
     ),
+    "shared groups and own ones": lambda n: (
+        "".join(f"User-agent: a{i}\n" for i in range(n))
+        + "Disallow: /\n"
+        + "".join(f"User-agent: a{i}\nContent-Usage: train-ai=n\nDisallow: /\n" for i in range(n))
+    ),
     "misspelt names": lambda n: "".join(f"User-agent: Googelbo{i}\n" for i in range(n)) + "Disallow: /\n",
 }
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import groupby
 from typing import Final
 from urllib.parse import quote
@@ -84,11 +85,11 @@ def about_rules(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
     for group in rules.groups:
         yield from _about_group(robots, group, lines, seen)
         yield from _about_run(group, lines)
-    by_name = _by_name(rules.groups)
-    yield from _about_merged(robots, by_name)
-    yield from _about_blocking(by_name)
-    yield from _about_opened(robots, by_name)
-    yield from _about_preferences(robots, by_name)
+    names = _Names(rules.groups)
+    yield from _about_merged(robots, names.groups)
+    yield from _about_blocking(names)
+    yield from _about_opened(robots, names)
+    yield from _about_preferences(robots, names)
     yield from _about_delays(robots, rules)
     yield from _about_sitemaps(robots, rules, lines)
     yield from _about_resources(rules)
@@ -142,13 +143,38 @@ def _about_group(robots: Parsed, group: Group, lines: tuple[Line, ...], seen: di
         )
 
 
-def _by_name(groups: Iterable[Group]) -> dict[str, list[Group]]:
-    """The groups of each name, as they are merged (RFC 9309, 2.2.1)."""
-    found: dict[str, list[Group]] = {}
-    for group in groups:
-        for name in dict.fromkeys(folded(token(agent)) for agent in group.agents):
-            found.setdefault(name, []).append(group)
-    return found
+class _Names:
+    """The groups of each name, as they are merged (RFC 9309, 2.2.1), and what they come to."""
+
+    def __init__(self, groups: Iterable[Group]) -> None:
+        self.groups: dict[str, list[Group]] = {}
+        self._blocked: dict[str, bool] = {}
+        self._limits: dict[int, bool] = {}
+        self._facts: dict[int, tuple[bool, bool]] = {}  # whether a group forbids all; whether it allows something
+        for group in groups:
+            self._facts[group.line] = _closes(group), _opens(group)
+            self._limits[group.line] = any(rule.pattern and not rule.allow for rule in group.rules)
+            for name in dict.fromkeys(folded(token(agent)) for agent in group.agents):
+                self.groups.setdefault(name, []).append(group)
+
+    def blocked(self, name: str) -> bool:
+        """Whether a name may fetch nothing."""
+        if name not in self._blocked:
+            facts = [self._facts[group.line] for group in self.groups.get(name, ())]
+            self._blocked[name] = any(closes for closes, _ in facts) and not any(opens for _, opens in facts)
+        return self._blocked[name]
+
+    def has_limits(self, name: str) -> bool:
+        """Whether a name has a Disallow of its own."""
+        return any(self._limits[group.line] for group in self.groups.get(name, ()))
+
+
+def _closes(group: Group) -> bool:
+    return any(rule.pattern in ("/", "*", "/*") and not rule.allow for rule in group.rules)
+
+
+def _opens(group: Group) -> bool:
+    return any(rule.allow and rule.pattern.startswith(("/", "*")) for rule in group.rules)
 
 
 def _about_merged(robots: Parsed, by_name: dict[str, list[Group]]) -> Iterator[Finding]:
@@ -157,6 +183,9 @@ def _about_merged(robots: Parsed, by_name: dict[str, list[Group]]) -> Iterator[F
         return
     left = MOST_ASKED
     told: set[int] = set()
+    agents = {group.line: group.agents for groups in by_name.values() for group in groups}
+    folds = cache(lambda line: frozenset(map(folded, agents[line])))
+    within = cache(lambda line, other: folds(line) <= folds(other))  # whether all of a group belong to another too
     for name, groups in by_name.items():
         if len(groups) < 2:
             continue
@@ -177,7 +206,10 @@ def _about_merged(robots: Parsed, by_name: dict[str, list[Group]]) -> Iterator[F
                     message = f"line {winner.line} ({cut(winner.text)}) says the opposite to {name!r}, and wins"
                     yield Finding(loser.line, "conflicting-rules", message, "remove the one that is not meant")
                 home, other = alike.setdefault(rule.allow, (group, rule))
-                if home is not group and set(map(folded, group.agents)) <= set(map(folded, home.agents)):
+                if home is group:
+                    continue
+                left -= len(group.agents) // 64
+                if within(group.line, home.line):
                     told.add(rule.line)
                     message = f"line {other.line} ({cut(other.text)}) says the same to {name!r}"
                     yield Finding(rule.line, "duplicate-rule", message, "put both groups together", changes=True)
@@ -205,7 +237,7 @@ def _about_run(group: Group, lines: tuple[Line, ...]) -> Iterator[Finding]:
     below = {folded(token(line.value)) for line in sections[-1]}
     last = sections[-1][0]
     rule = next(rule for rule in group.rules if rule.pattern)
-    blocked = _blocked([group])
+    blocked = _closes(group) and not _opens(group)
     for section, gap in zip(sections, between, strict=False):
         told = [line for line in gap if line.kind not in ("blank", "comment", "unknown")]
         if any(line.kind in PREFERENCES for line in told):
@@ -224,29 +256,13 @@ def _about_run(group: Group, lines: tuple[Line, ...]) -> Iterator[Finding]:
         yield Finding(section[0].number, code, message, hint, changes=True)
 
 
-def _blocked(groups: Iterable[Group]) -> bool:
-    """Whether groups together forbid everything."""
-    rules = [rule for group in groups for rule in group.rules if rule.pattern]
-    return any(rule.pattern in ("/", "*", "/*") and not rule.allow for rule in rules) and not any(
-        rule.allow and rule.pattern.startswith(("/", "*")) for rule in rules
-    )
-
-
-def _about_blocking(by_name: dict[str, list[Group]]) -> Iterator[Finding]:
+def _about_blocking(names: _Names) -> Iterator[Finding]:
     """Whether no crawler may fetch anything, or only those that are named."""
-    everybodys = by_name.get("*", [])
-    if not _blocked(everybodys):
+    if not names.blocked("*"):
         return
+    everybodys = names.groups["*"]
     line = next(rule.line for group in everybodys for rule in group.rules if rule.pattern in ("/", "*", "/*"))
-    known: dict[tuple[int, ...], bool] = {}
-    free = 0
-    for name, groups in by_name.items():
-        if name == "*":
-            continue
-        key = tuple(group.line for group in groups)
-        if key not in known:
-            known[key] = _blocked(groups)
-        free += not known[key]
+    free = sum(not names.blocked(name) for name in names.groups if name != "*")
     if free:
         message = f"everybody but the {free} crawlers that other groups name may fetch nothing"
     else:
@@ -254,24 +270,24 @@ def _about_blocking(by_name: dict[str, list[Group]]) -> Iterator[Finding]:
     yield Finding(line, "everything-disallowed", message.replace("the 1 crawlers", "one crawler"), "is that meant?")
 
 
-def _about_opened(robots: Parsed, by_name: dict[str, list[Group]]) -> Iterator[Finding]:
+def _about_opened(robots: Parsed, names: _Names) -> Iterator[Finding]:
     """Named groups that have rules of their own, but not all that everybody else is told."""
-    everybodys = [group for group in by_name.get("*", []) for rule in group.rules[:1]]
-    closed = [rule for group in everybodys for rule in group.rules if not rule.allow and rule.pattern.startswith("/")]
-    if not closed or _blocked(everybodys):
+    everybodys = [rule for group in names.groups.get("*", []) for rule in group.rules]
+    closed = [rule for rule in everybodys if not rule.allow and rule.pattern.startswith("/")]
+    if not closed or names.blocked("*"):
         return
     closed = closed[:MOST_CLOSED]
     paths = [_path_of(rule.pattern) for rule in closed]
     told: dict[int, list[str]] = {}
     lines: dict[int, Rule] = {}
     left = MOST_ASKED
-    for name, groups in by_name.items():
-        own = [rule for group in groups for rule in group.rules]
-        left -= len(paths) * (1 + len(own) // 64)
+    for name, groups in names.groups.items():
+        if name == "*" or not names.has_limits(name) or names.blocked(name):
+            continue  # who has no Disallow is meant to have no limits
+        own = sum(len(group.rules) for group in groups)
+        left -= own + len(paths) * (1 + own // 64)
         if left < 0:
             return
-        if name == "*" or not any(rule.pattern and not rule.allow for rule in own) or _blocked(groups):
-            continue  # who has no Disallow is meant to have no limits
         open_to = robots.allowed_many(paths, name)
         shut = robots.allowed_many(paths, _NOBODY)
         opened = next((rule for rule, one, other in zip(closed, open_to, shut, strict=True) if one and not other), None)
@@ -279,9 +295,9 @@ def _about_opened(robots: Parsed, by_name: dict[str, list[Group]]) -> Iterator[F
             line = groups[0].line
             told.setdefault(line, []).append(name)
             lines[line] = opened
-    for line, names in told.items():
+    for line, opened_to in told.items():
         rule = lines[line]
-        message = f"{_named(names)} may fetch what line {rule.line} ({cut(rule.text)}) disallows for everybody else"
+        message = f"{_named(opened_to)} may fetch what line {rule.line} ({cut(rule.text)}) disallows for everybody else"
         yield Finding(
             line, "group-opens", message, "repeat the rules of '*' here if they are meant for it too", changes=True
         )
@@ -291,7 +307,7 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _about_preferences(robots: Parsed, by_name: dict[str, list[Group]]) -> Iterator[Finding]:
+def _about_preferences(robots: Parsed, named: _Names) -> Iterator[Finding]:
     """Preferences that hold for others than they seem to, and such as contradict each other."""
     kinds = {LABELS[kind.encode()] for kind in PREFERENCES}
     numbers = LineNumbers(robots.body)
@@ -307,14 +323,14 @@ def _about_preferences(robots: Parsed, by_name: dict[str, list[Group]]) -> Itera
         yield from _contradictions(robots, lines)
         if "*" in names:
             everybodys += [(line, directives.NAMES[directive_of(entry)]) for line, entry in lines]
-        elif all(_blocked(by_name.get(name, [])) for name in names):
+        elif all(map(named.blocked, names)):
             kind = directives.NAMES[directive_of(said[0])]
             message = f"this {kind} is meant for {_named(names)} alone, which may fetch nothing"
             hint = "put it below the User-agent line it is meant for"
             yield Finding(lines[0][0], "preference-for-blocked", message, hint, changes=True)
     if everybodys:
         line, kind = everybodys[0]
-        missed = [name for name, groups in by_name.items() if name not in stating and name and not _blocked(groups)]
+        missed = [name for name in named.groups if name and name not in stating and not named.blocked(name)]
         if missed:
             message = f"this {kind} does not hold for {_named(missed)}, which have groups of their own"
             yield Finding(line, "preference-not-for-named", message, "repeat it in their groups", changes=True)
@@ -415,7 +431,7 @@ def _about_resources(rules: Rules) -> Iterator[Finding]:
 
 
 def _is_resource(pattern: str) -> bool:
-    return any(shape.fullmatch(pattern) for shape in (_FOLDER, _ENDING, _IMAGES))
+    return bool(_FOLDER.fullmatch(pattern) or _ENDING.fullmatch(pattern) or _IMAGES.fullmatch(pattern))
 
 
 def _about_readers(robots: Parsed) -> Iterator[Finding]:
