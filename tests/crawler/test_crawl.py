@@ -3,6 +3,8 @@
 import asyncio
 import errno
 import json
+import subprocess
+import sys
 from collections import Counter
 from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack
@@ -13,7 +15,7 @@ import pytest
 from aiohttp import web
 from clocks import FakeClock
 from killing import crawling, finished, killed, tree
-from sites import Site
+from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, Policy, StorageError
 from comity.audit.prove import prove
@@ -626,3 +628,36 @@ def test_two_origins_of_a_host_wait_each_for_its_own_robots_txt(tmp_path: Path, 
         clock.now += 61
         assert crawl(tmp_path, policy=policy, clock=clock, sitemaps=False).stats.pages == 3
         assert prove(tmp_path).findings == []
+
+
+REPLACED = """
+import sys
+from comity.cli import app, process
+
+class Gone:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "comity":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+def crawled(*given, run=process.run):
+    stats = run(*given)
+    sys.meta_path.insert(0, Gone())
+    return stats
+
+process.run = crawled
+app.main()
+"""
+
+
+def test_a_crawl_is_summed_up_though_the_package_is_gone_when_it_ends(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/lost")
+    words = ["crawl", site.url("/"), "-o", str(tmp_path / "out"), "--allow-address", "127.0.0.0/8", "--delay", "0"]
+    words += ["--report", str(tmp_path / "out" / "report.html")]
+    done = subprocess.run(
+        [sys.executable, "-c", REPLACED, *words], capture_output=True, text=True, timeout=HANGS, check=False
+    )
+    assert done.returncode == 2, done
+    assert "Traceback" not in done.stderr
+    assert "/lost  HTTP status 404" in done.stdout
+    assert "report in" in done.stdout
+    assert (tmp_path / "out" / "report.html").stat().st_size > 0

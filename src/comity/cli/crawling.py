@@ -121,6 +121,8 @@ def crawled(given: dict[str, Any]) -> Exit:
         crawler, client_settings = _crawler(typed, expander, configuration, seeds, stack)
         quiet = typed.quiet
         if typed.report is not None:
+            from comity.audit.report import write  # late: few want one, and it takes time; but before the crawl
+
             _check_writable(typed.report, crawler.folder)
         shown_on = console if typed.verbose else None
         stack.enter_context(logging_to(typed.log, shown_on, level=process.level_of(typed.verbose)))
@@ -142,8 +144,6 @@ def crawled(given: dict[str, Any]) -> Exit:
         some_may_fail = typed.ok_if_some_failed
         code = sum_up(crawler, stats, as_json=typed.as_json, resumable=not typed.demo, ok_if_some_failed=some_may_fail)
         if typed.report is not None:
-            from comity.audit.report import write  # late: few want one, and it takes time
-
             for words in write(crawler.folder, typed.report, store=typed.store):
                 complain(words)
             if typed.as_json:

@@ -7,6 +7,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from comity.audit.broken import failed  # here: the package may be replaced while the crawl runs
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain, safe
 from comity.crawler import Stats
@@ -104,8 +105,6 @@ def _broken(crawler: AnyCrawl, stats: Stats) -> Iterator[str]:
     """The first URLs that failed, and what lists them all."""
     if not stats.failed or _store_of(crawler) is not None:
         return
-    from comity.audit.broken import failed
-
     links = failed(crawler.folder)
     for link in links[:_MOST_FAILED]:
         yield f"  {link.url}  {link.why}" + (f", linked from {link.pages[0]}" if link.pages else "")
