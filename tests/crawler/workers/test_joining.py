@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +19,9 @@ from postgres import Server, free_port
 from sites import HANGS, Site
 from stores import drop
 
+from comity.crawler.workers.store import CrawlStore, StoredCrawl
 from comity.frontier.postgresql import database
+from comity.frontier.values import Unreachable
 
 
 @pytest.fixture
@@ -159,3 +162,46 @@ def test_an_order_ends_a_crawl_in_a_store_and_a_later_run_goes_on(postgres: Serv
         crawling.wait()
         with closing(database.connect(database.address(url))) as db:
             drop(db, database.address(url))
+
+
+def test_who_joins_while_the_database_is_silent_waits_for_it(url: str, postgres: Server, tmp_path: Path) -> None:
+    away = postgres.url(url.partition("crawl=")[2], port=free_port())
+    words = ["crawl", "--join", "-q", "-o", str(tmp_path / "other"), "--store", away]
+    joins = subprocess.Popen([sys.executable, "-m", "comity", *words], stderr=subprocess.PIPE, text=True)
+    try:
+        assert joins.stderr is not None
+        said = joins.stderr.readline()
+        assert "cannot be reached" in said
+        assert said.rstrip().endswith("; waiting for it")
+        joins.send_signal(signal.SIGINT)
+        joins.wait(HANGS)
+        assert joins.returncode == 130
+    finally:
+        joins.kill()
+    refused = comity("crawl", "--resume", "-q", "-o", str(tmp_path / "x"), "--store", words[-1])
+    assert refused.returncode == 73, refused
+
+
+@pytest.mark.long
+def test_who_joins_takes_part_once_the_database_answers(url: str, tmp_path: Path) -> None:
+    answers, asked = CrawlStore.crawl, []
+
+    def silent_at_first(store: CrawlStore) -> StoredCrawl:
+        asked.append(True)
+        if len(asked) < 3:
+            raise Unreachable("it cannot be reached: no answer")
+        return answers(store)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CrawlStore, "crawl", silent_at_first)
+        patch.setattr("comity.crawler.workers.in_store.LONGEST_PAUSE", 0.01)
+        joined = comity("crawl", "--join", "-q", "-o", str(tmp_path / "other"), "--store", url)
+    assert joined.returncode == 0, joined
+    assert joined.stderr.count("; waiting for it") == 1
+
+
+def test_who_is_not_let_in_does_not_wait(url: str, tmp_path: Path) -> None:
+    for changed in (url.replace("comity@", "nobody_known@"), url.replace("/postgres?", "/no_such_database?")):
+        if changed != url:
+            refused = comity("crawl", "--join", "-q", "-o", str(tmp_path / "other"), "--store", changed)
+            assert refused.returncode in (66, 73), refused

@@ -28,7 +28,7 @@ from comity.crawler.sharding.shards import CrawlManifest, part
 from comity.crawler.workers.board import Board, BoardState, RoundAnswer, RoundRequest, urls_left
 from comity.crawler.workers.jobs import Job, Watched, WorkerMessage, is_same, name_of_process
 from comity.crawler.workers.leased_storage import LeasedStorage
-from comity.crawler.workers.leases import LeaseKeeper, Leases, number_of
+from comity.crawler.workers.leases import LONGEST_PAUSE, LeaseKeeper, Leases, number_of
 from comity.crawler.workers.output_folder import check_free, cut_back, mark_of
 from comity.crawler.workers.shard import Shard, ShardEnd
 from comity.crawler.workers.store import LONG, CrawlStore, StoreClock
@@ -46,6 +46,9 @@ LEASE: Final = 15.0  # seconds
 SHORTEST_LEASE: Final = 1.0
 LONGEST_LEASE: Final = 600.0
 
+_NOT_NOW: Final = ("the database system is", "too many", "connection slots")
+"""What is in a server's refusal to have us that may pass; psycopg gives no code for it."""
+
 How = Literal["begin", "join", "resume", "refresh"]  # in which way a command takes part in a crawl
 
 
@@ -59,9 +62,19 @@ class InStore:
     Args:
         folder: of this machine: its parts of the output and of the ledger lie there.
         lease: seconds after which a process that is not heard of has lost its shards; settled when the crawl begins.
+        on_notice: told that who joins waits for the store; `stopped`: whether they wait no longer.
     """
 
-    def __init__(self, folder: Path, url: str, *, how: How, lease: float) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        url: str,
+        *,
+        how: How,
+        lease: float,
+        on_notice: Callable[[str], None] = lambda text: None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         try:
             str(folder.absolute()).encode()
         except UnicodeEncodeError as error:
@@ -73,11 +86,17 @@ class InStore:
             raise InvalidSetting(f"lease: {lease!r} is not a number of seconds from {SHORTEST_LEASE:g} to 600")
         self.folder, self.url, self.store = folder, url, CrawlStore(address(url))
         self.how, self.lease = how, lease
+        self._on_notice, self._stopped, self._waits = on_notice, stopped, False
         self.manifest: CrawlManifest | None = None
         self.run: Run | None = None
         if how != "begin":
             with closing(self.store):
-                stored = self.store.crawl()
+                while True:
+                    try:
+                        stored = self.store.crawl()
+                        break
+                    except Unreachable as error:
+                        time.sleep(self._pause_after(error))
             self.run, self.manifest = stored.run, CrawlManifest.read(stored.manifest, self.store.where)
 
     @asynccontextmanager
@@ -85,13 +104,30 @@ class InStore:
         self, manifest: CrawlManifest, settings: CrawlSettings, workers: int
     ) -> AsyncIterator["StoreCoordination"]:
         with closing(self.store), ThreadPoolExecutor(1, "comity-store") as thread:
-            made = thread.submit(StoreCoordination, self, manifest, settings, workers, thread)
-            coordination = await wrap_future(made)
+            while True:
+                try:
+                    made = thread.submit(StoreCoordination, self, manifest, settings, workers, thread)
+                    coordination = await wrap_future(made)
+                    break
+                except Unreachable as error:
+                    await asyncio.sleep(self._pause_after(error))
             try:
                 yield coordination
             finally:
                 with suppress(StorageError):
                     await wrap_future(thread.submit(coordination.leave))
+
+    def _pause_after(self, error: Unreachable) -> float:
+        """Seconds until the store is asked again. Who joins waits for it as a worker does, and where nobody lets them
+        in, or they are to stop, the error is raised, as for those who begin."""
+        said = str(error)
+        turned_away = "FATAL" in said and not any(words in said for words in _NOT_NOW)
+        if self.how != "join" or self._stopped() or turned_away or "resolve host" in said:
+            raise error
+        if not self._waits:
+            self._waits = True
+            self._on_notice(f"{error}; waiting for it")
+        return LONGEST_PAUSE
 
 
 @dataclass(slots=True)

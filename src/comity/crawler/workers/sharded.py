@@ -106,12 +106,15 @@ class ShardedCrawl:
         checked("workers", workers)
         self.folder = Path(folder)
         self.store = None if store is None else address(store)
+        self._stop = asyncio.Event()
         self._place: Place
         if store is None:
             self._place = InFolder(self.folder, refresh=refresh)
         else:
             how: How = "join" if join else "refresh" if refresh else "resume" if resume else "begin"
-            self._place = InStore(self.folder, store, how=how, lease=lease)
+            notice = on_notice or (lambda text: None)
+            stopped = self._stop.is_set
+            self._place = InStore(self.folder, store, how=how, lease=lease, on_notice=notice, stopped=stopped)
         if join:
             if seeds or sink is not None or expander is not None:
                 raise InvalidSetting("join: what is crawled, and how it is written, was settled when the crawl began")
@@ -140,7 +143,6 @@ class ShardedCrawl:
         self._count = workers if store is not None else min(workers, manifest.shards)
         self._start = start or children(command)
         self._stalled = stalled
-        self._stop = asyncio.Event()
         self._pace = Pace(time.monotonic())
         self._webhook = None if self.settings.webhook is None else Webhook(self.settings.webhook, self.policy)
         if store is None:
