@@ -45,6 +45,7 @@ FLOORS = {
     "signatures": 7,
     "_ray": 8,
     "net": 8,
+    "reader_processes": 8,
     "frontier": 8,
     "retrieve": 9,
     "client": 10,

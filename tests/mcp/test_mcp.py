@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import holding
 import httpx
 import pytest
 from agents import agent, client_of, over_a_pipe, over_http, posted, refused, service
@@ -23,7 +24,7 @@ from examples import first_of
 from pdfs import made
 from sites import HANGS, Site, closed
 
-from comity import _listening
+from comity import _listening, reader_processes
 from comity.mcp import first_answer, resources, serving
 from comity.mcp.answers import MAX_LIST_CHARACTERS
 from comity.mcp.crawls import CrawlLimits
@@ -546,31 +547,26 @@ def test_robots_explains_lints_and_compares_two_agents(site: Site) -> None:
     run(session())
 
 
-@pytest.mark.parametrize("question", ["explain", "lint", "compare"])
-def test_a_long_robots_txt_keeps_no_other_client_waiting(
-    site: Site, monkeypatch: pytest.MonkeyPatch, question: str
+def test_a_robots_txt_that_holds_whoever_reads_it_is_given_up_and_others_are_answered_meanwhile(
+    site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from comity.mcp.tools import robots
 
     site.set("/robots.txt", "User-agent: *\nDisallow: /vault\n")
-    asked, go_on = threading.Event(), threading.Event()
-
-    def slow(*_: Any) -> Any:
-        asked.set()
-        assert go_on.wait(HANGS)
-        return robots._explained(*_)
-
-    monkeypatch.setitem(robots._ASKED, question, slow)  # type: ignore[arg-type]
+    monkeypatch.setenv("PYTHONPATH", str(Path(holding.__file__).parent))
+    monkeypatch.setattr(robots, "_asked", holding.hold)
+    monkeypatch.setattr(reader_processes, "MAX_SECONDS", 2)
 
     async def session() -> None:
         async with agent(service()) as client:
-            given = {"url": site.url("/"), "question": question, "other_agent": "GPTBot"}
-            slowly = asyncio.ensure_future(client.call_tool("robots", given))
-            while not asked.is_set():
-                await asyncio.sleep(0.01)
-            assert (await told(client, "check", url=site.url("/")))["may_fetch"] is True
-            go_on.set()
-            await slowly
+            held = asyncio.ensure_future(client.call_tool("robots", {"url": site.url("/"), "question": "lint"}))
+            answers = 0
+            while not held.done():
+                assert (await told(client, "check", url=site.url("/")))["may_fetch"] is True
+                answers += 1
+                await asyncio.sleep(0.05)
+            assert answers > 1
+            assert held.result().structured_content["error"]["kind"] == "extraction_failed"
 
     run(session())
 

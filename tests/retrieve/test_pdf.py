@@ -10,6 +10,7 @@ from examples import first_of
 from pdfs import made
 from sites import Site
 
+from comity import reader_processes
 from comity.errors import ExtractionFailed
 from comity.retrieve import documents, pdf
 from comity.retrieve.documents import read_body
@@ -119,18 +120,18 @@ def test_what_takes_too_much_memory_or_time_ends_with_its_process(monkeypatch: p
     body = TWO.replace(b"%%EOF", b"")
     content = b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(bomb), bomb)
     hostile = body.replace(b"%PDF-1.4\n", b"%PDF-1.4\n4 0 obj\n" + content + b"\nendobj\n")
-    monkeypatch.setattr(pdf, "SECONDS", 1)
+    monkeypatch.setattr(reader_processes, "MAX_SECONDS", 1)
     with suppress(ExtractionFailed):
         page = read_body(hostile, URL, "application/pdf")
         assert page is not None
         assert len(page.markdown) <= pdf.MAX_TEXT + 1000
 
 
-@pytest.mark.parametrize("seconds", [pdf.SECONDS, 0])
+@pytest.mark.parametrize("seconds", [pdf._ENOUGH, 0])
 def test_a_page_that_is_damaged_or_comes_too_late_takes_no_other_with_it(
     seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pdf, "SECONDS", seconds)
+    monkeypatch.setattr(pdf, "_ENOUGH", seconds)
     at = TWO.rindex(b"/Type /Page ")
     answer = pdf._answer(TWO[:at] + b"/Type /Gone " + TWO[at + len(b"/Type /Page ") :])
     assert answer["markdown"].startswith("# Of lamps")

@@ -4,18 +4,21 @@ import asyncio
 import hmac
 import json
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from urllib import request
 from urllib.error import HTTPError
 from urllib.parse import unquote_to_bytes
 
+import holding
 import httpx
 import pytest
 from pages import Page
 from sites import HANGS, Site, closed
 
 import comity
-from comity import _listening
+from comity import _listening, reader_processes
 from comity.web import workbench
 from comity.web.app import QUESTIONS, guarded
 
@@ -48,6 +51,23 @@ def test_the_answers_are_the_library_s(page) -> None:  # type: ignore[no-untyped
     _, changed = asked(f"{page.url}/api/diff", {"old": TEXT, "new": TEXT.replace("Disallow: /\n", "Disallow: /blog\n")})
     assert {(each["agent"], each["pattern"], each["allowed"]) for each in changed["changes"]} >= {("GPTBot", "/", True)}  # type: ignore[attr-defined]
     assert asked(f"{page.url}/api/lint", {"text": "Disalow: /"})[0] == 200
+
+
+def test_a_text_that_holds_whoever_reads_it_is_given_up_and_others_are_answered_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(holding.__file__).parent))
+    monkeypatch.setattr(reader_processes, "MAX_SECONDS", 2)
+    monkeypatch.setitem(QUESTIONS, "lint", holding.hold_text)  # type: ignore[arg-type]
+    with Page() as page, ThreadPoolExecutor(1) as asking:
+        held = asking.submit(asked, f"{page.url}/api/lint", {"text": TEXT})
+        answers = 0
+        while not held.done():
+            assert asked(f"{page.url}/api/explain", {"text": TEXT, "agent": "MyBot", "url": "/shop"})[0] == 200
+            answers += 1
+        assert answers > 1
+        status, answer = held.result()
+    assert (status, answer["error"]) == (422, "what the site wrote could not be read in 2 s")
 
 
 def test_one_cell_is_explained_with_the_verdicts(page) -> None:  # type: ignore[no-untyped-def]

@@ -65,6 +65,9 @@ class Unanswerable(Exception):
         self.kind = kind
         self.what_to_do = what_to_do
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kind, str(self), self.what_to_do)
+
 
 def answer(said: Any, removed: Counter[str] | None = None) -> dict[str, Any]:
     """A dataclass or mapping as an answer: everything of the site's cleaned, and a word on whose words they are."""

@@ -3,7 +3,6 @@
 A model cannot ask for a prompt: that is what makes the second one the person's own visit, and no crawl.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -55,8 +54,9 @@ async def fetch_by_hand(service: Service, arguments: Mapping[str, str]) -> dict[
     url = Url(arguments["url"])
     policy = service.policy.with_changes(mode="ignore")
     async with AsyncClient(policy, service.settings, pace_with=service.client) as client:
-        page = await asyncio.to_thread(page_of, await retrieve(client, url, strategy="disabled"))
-    read = part_of(page, "", 0, BY_HAND_TOKENS)
+        reading = service.readers.read
+        page = await reading(page_of, await retrieve(client, url, strategy="disabled", read=reading))
+    read = await reading(part_of, page, "", 0, BY_HAND_TOKENS)
     del read["resource"], read["part"]["cursor"]  # it is not kept: programs may not have it
     head = f"The user asked by hand for {short(url, 2048)}. It was read once, robots.txt unchecked. The page:\n\n"
     return _messages("The page, read for the user.", head + as_text(read))

@@ -180,8 +180,10 @@ async def _made(service: Service, crawled: CrawledPage) -> PageText:
         said = {"Content-Type": crawled.content_type + f"; charset={crawled.encoding}"}
         return SimpleNamespace(url=crawled.url, status=crawled.status, headers=said, body=crawled.body)
 
-    retrieved = await retrieve(service.client, crawled.url, strategy="disabled", fetcher=fetcher)
-    return await asyncio.to_thread(page_of, retrieved)
+    retrieved = await retrieve(
+        service.client, crawled.url, strategy="disabled", fetcher=fetcher, read=service.readers.read
+    )
+    return await service.readers.read(page_of, retrieved)
 
 
 def _report(uri: str, crawl: CrawlTask) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from comity import AsyncClient, ClientSettings, Policy, urls
 from comity.errors import StorageError
 from comity.mcp.content_store import RobotsFile, Store
 from comity.mcp.crawls import CrawlLimits, Crawls
+from comity.reader_processes import ReaderProcesses
 
 LONGEST_WAIT: Final = 60.0  # seconds that an answer waits for its turn
 
@@ -33,6 +34,7 @@ class Service:
         self.settings = replace(settings, max_wait=min(settings.max_wait or LONGEST_WAIT, LONGEST_WAIT))
         self.limits = limits
         self.store = Store()
+        self.readers = ReaderProcesses()
         self._given = folder
         self.folder: Path
         self.crawls: Crawls
@@ -51,6 +53,7 @@ class Service:
         self.client = await self._stack.enter_async_context(AsyncClient(self.policy, self.settings))
         self.crawls = Crawls(self.client, self._crawling, self.limits, self.folder, self.store)
         self._stack.push_async_callback(self.crawls.close)
+        self._stack.callback(self.readers.close)
         return self
 
     async def __aexit__(self, *_: object) -> None:

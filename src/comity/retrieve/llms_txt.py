@@ -5,8 +5,9 @@ robots.txt and the address guard apply; whatever goes wrong means that there is 
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from comity.errors import ComityError
@@ -34,19 +35,24 @@ class _Kept:
 _KEPT: WeakKeyDictionary[Asker, _Kept] = WeakKeyDictionary()
 
 
-async def llms_txt(client: Asker, origin: str, fetcher: Fetcher | None = None) -> tuple[LlmsTxt | None, Manifest]:
+async def llms_txt(
+    client: Asker,
+    origin: str,
+    fetcher: Fetcher | None = None,
+    read: Callable[..., Awaitable[Any]] = asyncio.to_thread,
+) -> tuple[LlmsTxt | None, Manifest]:
     """The llms.txt of an origin, None if there is none, and the evidence.
 
     It is kept for the life of the client within HTTP freshness, at most a day; what a fetcher brings is not kept.
     """
     if fetcher is not None:
-        found, manifest, _ = await _read(client, origin, fetcher)
+        found, manifest, _ = await _read(client, origin, fetcher, read)
         return found, manifest
     kept = _KEPT.setdefault(client, _Kept())
     async with kept.locks.setdefault(origin, asyncio.Lock()):  # one request, however many wait for it
         known = kept.files.get(origin)
         if known is None or known[0] <= time.monotonic():
-            found, manifest, life = await _read(client, origin, None)
+            found, manifest, life = await _read(client, origin, None, read)
             while len(kept.files) >= MAX_ORIGINS:
                 kept.files.pop(next(iter(kept.files)), None)
             known = kept.files[origin] = (time.monotonic() + life, found, manifest)
@@ -54,7 +60,9 @@ async def llms_txt(client: Asker, origin: str, fetcher: Fetcher | None = None) -
     return known[1], known[2]
 
 
-async def _read(client: Asker, origin: str, fetcher: Fetcher | None) -> tuple[LlmsTxt | None, Manifest, float]:
+async def _read(
+    client: Asker, origin: str, fetcher: Fetcher | None, read: Callable[..., Awaitable[Any]]
+) -> tuple[LlmsTxt | None, Manifest, float]:
     url = f"{origin}/llms.txt"
     try:
         answer = await fetched(client, fetcher, url, {"Accept": "text/markdown, text/plain;q=0.9, */*;q=0.1"})
@@ -65,7 +73,7 @@ async def _read(client: Asker, origin: str, fetcher: Fetcher | None) -> tuple[Ll
         problem = "there is none" if answer.status in GONE else f"HTTP status {answer.status}"
         life = FAILURE_LIFE if is_temporary(answer.status) else _life(answer)
         return None, _manifest(origin, answer, None, problem), life
-    found = await asyncio.to_thread(llms.parse, answer.body, answer.url)
+    found: LlmsTxt = await read(llms.parse, answer.body, answer.url)
     return found, _manifest(origin, answer, sha256(answer.body), found.problem), _life(answer)
 
 

@@ -4,10 +4,7 @@ PDFium (pypdfium2, extra `pdf`) reads it in a process of its own, with bounds on
 hostile file does ends there. docs/decisions/0037-documents.md says why this library.
 """
 
-import json
 import re
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,13 +13,12 @@ from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 
 from comity.errors import ExtractionFailed
+from comity.reader_processes import MAX_SECONDS, read_alone
 from comity.retrieve.markdown.inline import heading_end, line_starts, words_of
 
 MAX_PAGES: Final = 1000
 MAX_TEXT: Final = 4 * 1024 * 1024  # characters of text
-SECONDS: Final = 30
-MEMORY: Final = 1536 * 1024 * 1024
-"""Bytes of address space that the process may have, where the system knows such a bound."""
+_ENOUGH: Final = 0.8 * MAX_SECONDS  # after which no further page is read
 _LARGER: Final = 1.15  # than most of the text: a heading
 _LONGEST_HEADING: Final = 200
 _LEVELS: Final = 4
@@ -55,15 +51,9 @@ def read(body: bytes, url: str) -> PdfText:
         ExtractionFailed: it is encrypted, damaged, or takes more than the bounds.
     """
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "comity.retrieve.pdf"], input=body, capture_output=True, timeout=SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        raise ExtractionFailed(f"{url}: the PDF could not be read in {SECONDS} s", url=url) from None
-    try:
-        answer = json.loads(done.stdout)
-    except ValueError:
-        raise ExtractionFailed(f"{url}: the PDF ended the process that read it ({done.returncode})", url=url) from None
+        answer = read_alone(_answer, body)
+    except ExtractionFailed as error:
+        raise ExtractionFailed(f"{url}: {error.args[0]}", url=url) from None
     if "error" in answer:
         raise ExtractionFailed(f"{url}: the PDF {answer['error']}", url=url)
     return PdfText(answer["markdown"], tuple(answer["pages"]), answer["truncated"], answer["said"])
@@ -80,7 +70,7 @@ def _lines(document: Any) -> tuple[list[_Line], int]:
     """The lines of the pages, and how many pages were read: no damaged one, and none once most of the time is over."""
     from pypdfium2 import PdfiumError
 
-    enough = time.monotonic() + 0.8 * SECONDS
+    enough = time.monotonic() + _ENOUGH
     lines: list[_Line] = []
     read = 0
     for number in range(min(len(document), MAX_PAGES)):
@@ -193,22 +183,3 @@ def _answer(body: bytes) -> dict[str, Any]:
         except UnicodeError:  # half a character, say
             said[name] = ""
     return {"markdown": markdown, "pages": starts, "truncated": cut or read < len(document), "said": said}
-
-
-def _main() -> None:
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    except (ImportError, ValueError, OSError):  # another system
-        pass
-    try:
-        answer = _answer(sys.stdin.buffer.read())
-    except MemoryError:
-        answer = {"error": f"takes more than {MEMORY:,} bytes of memory"}
-    sys.stdout.buffer.write(json.dumps(answer).encode())
-
-
-if __name__ == "__main__":
-    _main()

@@ -7,9 +7,10 @@ of the URL's own origin does not, and takes no text for an instruction.
 import asyncio
 import re
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from comity import urls
 from comity.errors import (
@@ -64,6 +65,7 @@ async def retrieve(
     fetcher: Fetcher | None = None,
     extractor: Extractor | None = None,
     chooser: Chooser | None = None,
+    read: Callable[..., Awaitable[Any]] = asyncio.to_thread,
 ) -> Retrieved:
     """Fetch a page for an agent, as Markdown.
 
@@ -79,6 +81,8 @@ async def retrieve(
             holds an address which is not public is not handed to it.
         extractor: `extractor(html, url)` gives the Markdown of a page.
         chooser: `chooser(url, candidates)` gives None or the URL to try first, with headers for it.
+        read: `read(function, *arguments)` calls what reads the site's text, off the loop; a server gives
+            `ReaderProcesses.read`, which gives up what takes too long.
 
     Raises:
         InvalidURL
@@ -92,7 +96,7 @@ async def retrieve(
     llms.candidates(url, None, strategy=strategy)
     if content not in ("main", "all"):
         raise InvalidSetting(f"content {content!r} is neither 'main' nor 'all'")
-    return await _Retrieval(client, urls.normalise(url), strategy, content, fetcher, extractor, chooser).run()
+    return await _Retrieval(client, urls.normalise(url), strategy, content, fetcher, extractor, chooser, read).run()
 
 
 @dataclass(slots=True)
@@ -106,6 +110,7 @@ class _Retrieval:
     fetcher: Fetcher | None
     extractor: Extractor | None
     chooser: Chooser | None
+    read: Callable[..., Awaitable[Any]]
     decisions: dict[str, Decision] = field(default_factory=dict)
     manifests: dict[tuple[str, str], Manifest] = field(default_factory=dict)
     considered: list[Considered] = field(default_factory=list)
@@ -144,7 +149,7 @@ class _Retrieval:
         found = None
         if self.strategy != "disabled":
             origin = urls.origin(self.url)
-            found, manifest = await llms_txt(self.client, origin, self.fetcher)
+            found, manifest = await llms_txt(self.client, origin, self.fetcher, self.read)
             self.manifests[("llms.txt", origin)] = manifest
             for hop in (*manifest.redirects, manifest.url):
                 if urls.origin(hop) != origin:
@@ -200,7 +205,7 @@ class _Retrieval:
         for hop in answer.redirects:
             await self.decide(hop)
         decision = await self.decide(answer.url)
-        said = await asyncio.to_thread(
+        said: links.Page = await self.read(
             links.read_page,
             answer.body,
             answer.url,
@@ -219,7 +224,7 @@ class _Retrieval:
             usage.from_page(said, agent=policy.asked_as),
             usage.Usage(licences=usage.from_links(read.licences)),
         )
-        signs = await asyncio.to_thread(
+        signs = await self.read(
             signs_of,
             read.markdown,
             source=len(answer.body) if kind == "html" else 0,
@@ -278,7 +283,7 @@ class _Retrieval:
         """The Markdown: what is Markdown or plain text already passes through unchanged."""
         own = self.extractor if kind == "html" else None
         stated = answer.header("content-type")
-        page = await asyncio.to_thread(
+        page: ExtractedPage | None = await self.read(
             read_body, answer.body, answer.url, stated, content=self.content, convert=own is None
         )
         assert page is not None

@@ -15,6 +15,7 @@ from comity.client import AsyncClient
 from comity.errors import ComityError
 from comity.net import ClientSettings
 from comity.policy import Policy
+from comity.reader_processes import ReaderProcesses
 from comity.web import workbench
 from comity.web.workbench import QUESTIONS, Unanswerable
 
@@ -60,12 +61,15 @@ def build(
     compressing = need("starlette.middleware.gzip", "web", "comity serve")
     responses = need("starlette.responses", "web", "comity serve")
 
-    def answering(question: Callable[..., Any]) -> Callable[[Any], Awaitable[Any]]:
+    readers = ReaderProcesses()
+
+    def answering(
+        question: Callable[..., Any], read: Callable[..., Awaitable[Any]] = asyncio.to_thread
+    ) -> Callable[[Any], Awaitable[Any]]:
         async def answer(request: Any) -> Any:
             try:
                 given = _arguments(question, await _body(request))
-                # off the loop: a file of a megabyte takes a while
-                return responses.JSONResponse(await asyncio.to_thread(question, **given))
+                return responses.JSONResponse(await read(question, **given))  # off the loop: it takes a while
             except (Unanswerable, ComityError) as error:
                 return responses.JSONResponse({"error": str(error)}, 422)
 
@@ -129,7 +133,10 @@ def build(
         ]
     root = Path(str(files(__package__))) / "static"
     routes = [
-        *(routing.Route(f"/api/{name}", answering(each), methods=["POST"]) for name, each in QUESTIONS.items()),
+        *(
+            routing.Route(f"/api/{name}", answering(each, readers.read), methods=["POST"])
+            for name, each in QUESTIONS.items()
+        ),
         routing.Route("/api/fetch", fetch, methods=["POST"]),
         routing.Route("/api/agents", known),
         routing.Route("/api/openapi.json", described),

@@ -5,7 +5,7 @@ It reads what came, asks for nothing and writes nothing: what came of the page i
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,13 +38,20 @@ _TAG: Final = re.compile("<[^<>]*>")
 HUGE: Final = 512 * 1024  # bytes of a page that is read in another thread: some milliseconds
 
 
+def is_page(response: Response) -> bool:
+    """Whether a response may be HTML."""
+    return response.content_type in HTML or (not response.content_type and b"<" in response.body[:512])
+
+
+def as_page(response: Response) -> tuple[bytes, str, str | None, Sequence[str], str | None]:
+    """What `read_page` takes of a response."""
+    links, refresh = response.header_values("Link"), response.headers.get("Refresh")
+    return response.body, response.url, response.headers.get("Content-Type"), links, refresh
+
+
 def read_response(response: Response) -> Page | None:
     """What an HTML page says; None where the response is something else."""
-    if response.content_type not in HTML and (response.content_type or b"<" not in response.body[:512]):
-        return None
-    links = response.header_values("Link")
-    refresh = response.headers.get("Refresh")
-    return read_page(response.body, response.url, response.headers.get("Content-Type"), links, refresh)
+    return read_page(*as_page(response)) if is_page(response) else None
 
 
 def read_meta(response: Response, read: Page | None, *, agent: str) -> RobotsMeta:

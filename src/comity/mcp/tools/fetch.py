@@ -1,6 +1,5 @@
 """The tool fetch: a page as Markdown, or the next part of it, within a number of tokens."""
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -118,16 +117,17 @@ async def _fetch(service: Service, given: _Arguments) -> dict[str, Any]:
                 "The cursor is not from this server, or the page is no longer kept.",
                 "Fetch the URL again, without a cursor.",
             )
-        return await asyncio.to_thread(part_of, page, match[1], int(match[2]), given.max_tokens, given.pieces)
+        return await service.readers.read(part_of, page, match[1], int(match[2]), given.max_tokens, given.pieces)
     if given.url is None:
         raise invalid("Neither a url nor a cursor is given.", "Give one of them.")
     url = Url(given.url)
-    retrieved = await retrieve(service.client, url, strategy=given.strategy, content=given.content)
+    read = service.readers.read
+    retrieved = await retrieve(service.client, url, strategy=given.strategy, content=given.content, read=read)
     service.remember_robots(retrieved.url)
-    page = await asyncio.to_thread(page_of, retrieved)
+    page = await read(page_of, retrieved)
     key = hash_of(page.markdown)
     service.store.pages.put(key, page, len(page.markdown.encode("utf-8", "replace")))
-    return await asyncio.to_thread(part_of, page, key, 0, given.max_tokens, given.pieces)
+    return await read(part_of, page, key, 0, given.max_tokens, given.pieces)
 
 
 def page_of(retrieved: Retrieved) -> PageText:

@@ -1,6 +1,5 @@
 """The tool map: which URLs a site has, by its sitemaps and by the links of one page, without fetching them."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
@@ -98,6 +97,12 @@ async def _map_site(service: Service, given: _Arguments) -> dict[str, Any]:
     return _page(found, kept_as_json(found, service.store.maps.put), 0, limit, mapped)
 
 
+def _entries(url: str, body: bytes) -> tuple[list[sitemaps.SitemapUrl | sitemaps.SitemapRef], str | None]:
+    """What a sitemap lists, and why it was not read to its end."""
+    reader = sitemaps.SitemapReader(url)
+    return list(reader.read(body)), reader.problem
+
+
 class _Map:
     """The making of one map."""
 
@@ -141,12 +146,8 @@ class _Map:
         response = await self._answer(self.url, "page")
         if response is None:
             return
-        await asyncio.to_thread(self._read_links, response)
-
-    def _read_links(self, response: Response) -> None:
-        read = read_page(
-            response.body, response.url, response.headers.get("Content-Type"), response.header_values("Link")
-        )
+        stated, named = response.headers.get("Content-Type"), response.header_values("Link")
+        read = await self.service.readers.read(read_page, response.body, response.url, stated, named)
         for link in read.links:
             if not link.nofollow:
                 self._add(link.url, "link", None)
@@ -157,12 +158,11 @@ class _Map:
             self.sources.append({"source": "sitemap", "status": None, "problem": "out of scope", "url": short(url)})
             return []
         response = await self._answer(url, "sitemap")
-        return [] if response is None else await asyncio.to_thread(self._read_sitemap, response)
-
-    def _read_sitemap(self, response: Response) -> list[str]:
-        reader = sitemaps.SitemapReader(response.url)
+        if response is None:
+            return []
+        entries, problem = await self.service.readers.read(_entries, response.url, response.body)
         others: list[str] = []
-        for entry in reader.read(response.body):
+        for entry in entries:
             target = urls.join(response.url, entry.loc)
             if target is None or not sitemaps.in_scope(target, response.url, named_by=self._named_by):
                 continue
@@ -170,7 +170,7 @@ class _Map:
                 others.append(target)
             elif not self._add(target, "sitemap", entry.lastmod.date().isoformat() if entry.lastmod else None):
                 break
-        self.sources[-1] |= {"entries": reader.entries, "problem": reader.problem}
+        self.sources[-1] |= {"entries": len(entries), "problem": problem}
         return others
 
     async def _answer(self, url: str, source: str) -> Response | None:

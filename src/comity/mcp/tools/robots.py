@@ -1,6 +1,5 @@
 """The tool robots: why a URL may be fetched or not, what is wrong in a robots.txt, where two agents are told apart."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
@@ -9,7 +8,7 @@ from comity.mcp.answers import MOST, answer, short
 from comity.mcp.service import Service
 from comity.mcp.tool import Agent, RobotsAsked, Tool, UrlGiven, invalid
 from comity.mcp.tools.check import asked_of
-from comity.robots import Robots, Rule, diff, parse
+from comity.robots import Dialect, Robots, Rule, diff, parse
 from comity.urls import Url
 
 Question = Literal["explain", "lint", "compare"]
@@ -98,8 +97,16 @@ async def _robots(service: Service, given: _Arguments) -> dict[str, Any]:
     head = (url, given.question, agent, asked_of(service, decision))
     if file is None:
         return answer(_Answer(*head, _Said(short(decision.why))))
-    from_site, told = await asyncio.to_thread(_ASKED[given.question], file, url, agent, given.other_agent or "")
+    other = given.other_agent or ""
+    from_site, told = await service.readers.read(_asked, given.question, file.body, file.dialect, url, agent, other)
     return answer(_Answer(*head, from_site, **told))
+
+
+def _asked(
+    question: Question, body: bytes, dialect: Dialect, url: str, agent: str, other: str
+) -> tuple[_Said, dict[str, Any]]:
+    """What a robots.txt says to a question; the file is parsed anew, for this is called in another process."""
+    return _ASKED[question](parse(body, dialect), url, agent, other)
 
 
 def _explained(file: Robots, url: str, agent: str, _: str) -> tuple[_Said, dict[str, Any]]:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from comity import ComityError, Response
-from comity.crawler.run.page_reader import read_response
+from comity.crawler.run.page_reader import as_page, is_page
 from comity.mcp.answers import MOST, answer, short
 from comity.mcp.service import Service
 from comity.mcp.tool import OneUrl, Preferences, Tool
+from comity.signals.links import read_page
 from comity.signals.tdmrep import PATH as TDMREP
 from comity.signals.tdmrep import parse as parse_tdmrep
 from comity.signals.usage import PURPOSES, Usage, from_headers, from_links, from_page, from_tdmrep, merge
@@ -80,7 +81,8 @@ async def _stated_by_page(service: Service, url: Url, read: list[_Read]) -> Usag
     read.append(_Read("page and its headers", response.status))
     agent = service.policy.asked_as
     stated = [response.decision.usage, from_headers(response.all_headers, agent=agent, url=response.url)]
-    if (page := await asyncio.to_thread(read_response, response)) is not None:
+    if is_page(response):
+        page = await service.readers.read(read_page, *as_page(response))
         stated += [from_page(page, agent=agent), Usage(licences=from_links(page.license_links, response.url))]
     return merge(*stated)
 
@@ -94,7 +96,7 @@ async def _stated_by_tdmrep(service: Service, url: Url, read: list[_Read]) -> Us
     if not response.ok:
         read.append(_Read("tdmrep.json", response.status))
         return Usage()
-    found = await asyncio.to_thread(parse_tdmrep, response.body)
+    found = await service.readers.read(parse_tdmrep, response.body)
     read.append(_Read("tdmrep.json", response.status, short(" ".join(found.problems[:MOST]), 200) or None))
     return from_tdmrep(found, url)
 
