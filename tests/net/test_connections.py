@@ -6,6 +6,7 @@ import os
 import ssl
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -142,6 +143,46 @@ def test_long_header_lines_are_read() -> None:
                 client.get(site.url("/no"))
             with pytest.raises(comity.FetchError):
                 client.get(site.url("/endless"))
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
+FLOODS = {  # what an answer begins with, and what is then sent for as long as somebody listens
+    "long headers": (b"HTTP/1.1 200 OK\r\n", b"".join(b"X-%d: %s\r\n" % (each, b"a" * 60_000) for each in range(20))),
+    "short headers": (b"HTTP/1.1 200 OK\r\n", b"a: b\r\n" * 20_000),
+    "interim answers": (b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 5_000),
+    "trailers": (CHUNKED + b"1\r\na\r\n0\r\n", b"X: " + b"a" * 60_000 + b"\r\n"),
+    "a chunk's extension": (CHUNKED + b"1;", b"a" * 1_000_000),
+    "chunks of one octet": (CHUNKED, b"1\r\na\r\n" * 10_000),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_an_answer_without_end_is_given_up_and_little_of_it_is_kept(run: Run, flood: str) -> None:
+    first, part = FLOODS[flood]
+    alive = True
+
+    async def talk(site: RawSite, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await site.request(reader)
+        writer.write(first)
+        while alive:
+            writer.write(part)
+            await writer.drain()
+
+    async def ask(url: str) -> None:
+        async with AsyncClient(QUICK.with_changes(mode="ignore"), own) as client:
+            with pytest.raises(comity.FetchError):
+                await client.get(url)
+
+    own = ClientSettings(max_retries=0, timeout=1.0, max_body=100_000)
+    with RawSite(talk=talk) as site:
+        tracemalloc.start()
+        try:
+            run(ask(site.url("/x")))
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+            alive = False
+    assert most < 32 * 1024 * 1024
 
 
 SHORT = """

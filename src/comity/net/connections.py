@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import aiohttp
 from aiohttp.abc import AbstractResolver
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_exceptions import HttpProcessingError
 
 from comity.errors import SHORTAGES, FetchError, Postponed
 from comity.net.address import AddressGuard
@@ -38,6 +39,7 @@ KEPT_IDLE: Final = 30.0  # seconds that a connection is kept for the next reques
 LONGEST_IDLE: Final = 75.0  # at most, where the policy's interval is long: most servers close it by then
 OTHER_FILES: Final = 256  # descriptors left to everything else: files, databases, lookups, a browser
 BEGUN_AT_ONCE: Final = 8  # connections in one turn of the loop
+MAX_HEADS_WAITING: Final = 64  # of answers, interim ones too, that were not read yet: one request is under way
 LONGEST_PAUSE: Final = 1.0  # seconds until a connection is tried again after a shortage
 
 
@@ -254,6 +256,14 @@ class _Protocol(ResponseHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._secure = transport.get_extra_info("ssl_object")
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if len(self) > MAX_HEADS_WAITING:  # uvloop goes on receiving before whoever waits for the answer has a turn
+            self._buffer.clear()
+            self.set_exception(HttpProcessingError(code=400, message="it has too many interim answers"))
+            if self.transport is not None:
+                self.transport.abort()
 
     def eof_received(self) -> None:  # uvloop calls it after close_notify only, asyncio after a cut too
         if self._secure is not None:
