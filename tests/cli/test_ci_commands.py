@@ -31,7 +31,7 @@ def test_lint_prints_a_line_for_each_finding_errors_first_and_counts_them(faulty
         "robots.txt:2: path-without-slash 'private' matches nothing; write Disallow: /private (changes what is read)\n"
         "robots.txt:4: crawl-delay-unreadable '10s' is not a number of seconds; "
         "write Crawl-delay: 10 (changes what is read)\n"
-        "robots.txt:5: noindex-in-robots Noindex has no effect here; "
+        "robots.txt:5: noindex-in-robots Google stopped reading Noindex here in 2019; "
         'put <meta name="robots" content="noindex"> into the page\n'
         "robots.txt:3: trailing-wildcard '*' at the end matches nothing more; "
         "write Disallow: /x (changes what is read)\n"
@@ -45,7 +45,7 @@ def test_lint_prints_a_line_for_each_finding_errors_first_and_counts_them(faulty
     ("words", "shown"),
     [
         (("lint", "robots.txt"), "\x1b[31mrobots.txt:2: path-without-slash\x1b[0m 'private' matches nothing"),
-        (("lint", "robots.txt"), "\x1b[33mrobots.txt:5: noindex-in-robots\x1b[0m Noindex has no effect"),
+        (("lint", "robots.txt"), "\x1b[33mrobots.txt:5: noindex-in-robots\x1b[0m Google stopped reading Noindex"),
         (("diff", "robots.txt", "empty.txt"), "\x1b[32m* may now fetch /x*\x1b[0m  (OLD, line 3: "),
         (("test", "expected.txt"), "\x1b[31mexpected.txt:1\x1b[0m: GPTBot may not fetch /x: "),
     ],

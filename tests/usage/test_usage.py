@@ -178,8 +178,7 @@ def test_the_most_that_may_be_done_is_read_alike_in_robots_txt_and_in_a_header(v
 def test_a_word_that_use_does_not_know_is_told() -> None:
     found = usage.from_headers([("Content-Signal", "use=most")])
     assert found.explain("use") == (
-        "use: unknown: header Content-Signal says 'use=most', which is not understood: "
-        "none of immediate, reference, full"
+        "use: unknown: header Content-Signal says 'use=most', which does not count: none of immediate, reference, full"
     )
 
 
@@ -513,12 +512,23 @@ def test_the_answer_names_who_gives_it() -> None:
     assert found.explain("ai-input") == "ai-input: the site says nothing about it"
 
 
+def test_a_statement_for_others_is_named_where_there_is_none_for_the_agent() -> None:
+    star = "User-agent: *\nContent-Signal: ai-train=no\nAllow: /\n\nUser-agent: GPTBot\nAllow: /\n"
+    robots = comity.robots.parse(star)
+    assert robots.usage("/", "GPTBot").explain("train-ai") == (
+        "train-ai: unknown: robots.txt line 2 says 'ai-train=no', which does not count: it is meant for * alone"
+    )
+    assert robots.usage("/", "other").allows("train-ai") == "disallowed"
+    own = comity.robots.parse(f"{star}Content-Signal: search=yes\n").usage("/", "GPTBot")
+    assert own.explain("train-ai") == "train-ai: the site says nothing about it"
+
+
 def test_an_unknown_answer_names_what_stands_in_its_way() -> None:
     robots = comity.robots.parse(
         "User-agent: *\nContent-Usage: train-ai=no\nContent-Signal: ai-input=nope, search\nDisallow: /x\n"
     )
     found = robots.usage("/y", "a")
-    line = "train-ai: unknown: robots.txt line 2 says 'train-ai=no', which is not understood: "
+    line = "train-ai: unknown: robots.txt line 2 says 'train-ai=no', which does not count: "
     assert found.explain("train-ai") == f"{line}the value is neither the token y nor the token n"
     assert "line 3" in found.explain("ai-input")
     assert "neither yes nor no" in found.explain("search")
@@ -696,7 +706,8 @@ def test_the_drafts_robots_txt_read_whole(agent: str, path: str, answer: str, so
 
 def test_a_statement_outside_of_any_group_is_shown_and_addresses_nobody() -> None:
     outside = asked("/test", "quiet").statements
-    assert [(each.source, each.value) for each in outside] == [("robots.txt line 2", "unknown")]
+    lines = [f"robots.txt line {line}" for line in (2, 7, 8, 12)]  # the others are meant for others
+    assert [(each.source, each.value) for each in outside] == [(line, "unknown") for line in lines]
     assert "User-agent" in outside[0].note
 
 

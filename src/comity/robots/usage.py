@@ -27,6 +27,8 @@ MAX_GROUP: Final = 200
 """Characters kept of a group's user agents."""
 MAX_GROUPLESS: Final = 256
 """Statements kept that stand under no User-agent line."""
+MAX_OTHERS: Final = 3
+"""Statements kept that are meant for others, where none is meant for an agent."""
 STATING: Final[dict[int, Vocabulary]] = {
     each.number: imported(f"comity.usage.{each.vocabulary}").VOCABULARY
     for each in directives.DIRECTIVES
@@ -111,6 +113,7 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
     above = (0, spans[0][0] if spans else len(index))  # lines above any `User-agent` line
     found: dict[int, list[UsageLine]] = {kind: [] for kind in directives.USAGE}
     groupless: list[Statement] = []
+    others: list[Statement] = []
     for span in (above, *spans):
         agents = shown(", ".join(robots._agents(span)), MAX_GROUP) if span[0] in groups else None
         for number in range(*span):
@@ -121,7 +124,12 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
             if kind == directives.LICENSE or agents is not None:
                 found[kind].append((line, value, agents))
             elif span is above:
-                groupless.append(_groupless(kind, line, value))
+                groupless.append(_uncounted(kind, line, value, "it stands under no User-agent line"))
+            elif len(others) < MAX_OTHERS:
+                meant_for = shown(", ".join(robots._agents(span)), MAX_GROUP)
+                others.append(_uncounted(kind, line, value, f"it is meant for {meant_for} alone"))
+    if not any(found[kind] for kind in STATING):
+        groupless += others
     return _prepare(found, groupless, robots.dialect)
 
 
@@ -176,9 +184,9 @@ def _longest(path: bytes, found: Iterable[_Rules]) -> tuple[Statement, ...]:
     ).statements
 
 
-def _groupless(kind: int, line: int, value: str) -> Statement:
+def _uncounted(kind: int, line: int, value: str, note: str) -> Statement:
+    """A statement that is not meant for the agent asked about, and why."""
     name, label, *_ = STATING[kind]
-    note = "stands under no User-agent line, so it addresses nobody"
     return Statement("", "unknown", name, "robots.txt", label, shown(value), line=line, note=note)
 
 

@@ -180,9 +180,7 @@ class Usage:
         unread = [each for each in self.statements if each.note and each.purpose in (purpose, "")]
         if not unread:
             return unsaid
-        said = "; ".join(
-            f"{each.source} says {each.text!r}, which is not understood: {each.note}" for each in unread[:3]
-        )
+        said = "; ".join(f"{each.source} says {each.text!r}, which does not count: {each.note}" for each in unread[:3])
         return f"unknown: {said}{'; and more' if len(unread) > 3 else ''}"
 
     def brief(self, purposes: Iterable[str]) -> dict[str, Any]:

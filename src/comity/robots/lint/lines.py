@@ -81,7 +81,7 @@ CODES.update(
         "misspelt-record": ("error", "a label that is nearly a known one: most parsers ignore the line"),
         "licence-not-absolute": ("error", "a License must be a whole URL"),
         "not-robots-txt": ("error", "another format, or a server's message: no line is a record"),
-        "noindex-in-robots": ("warning", "Noindex has no effect in robots.txt: use a robots meta or X-Robots-Tag"),
+        "noindex-in-robots": ("warning", "Noindex in robots.txt: use a robots meta or X-Robots-Tag"),
         "not-utf-8": ("warning", "bytes that are not UTF-8"),
         "nul-octet": ("warning", "a NUL byte, at which some parsers end the line"),
         "rate-unreadable": ("error", "a Request-rate or Visit-time that cannot be read"),
@@ -91,7 +91,7 @@ CODES.update(
         "two-on-a-line": ("error", "two records on one line are read as one"),
         "unknown-record": ("info", "a label that is not known"),
         "url-without-label": ("error", "a URL without a label in front of it"),
-        "yandex-only": ("info", "a record that only Yandex reads or used to read"),
+        "yandex-only": ("info", "a record that Yandex made: it reads Clean-param and used to read Host"),
     }
 )
 
@@ -326,7 +326,7 @@ def _about_record(line: Line) -> Iterator[Finding]:
             yield Finding(
                 number,
                 "noindex-in-robots",
-                "Noindex has no effect here",
+                "Google stopped reading Noindex here in 2019",
                 'put <meta name="robots" content="noindex"> into the page',
             )
         case "host" | "clean-param":

@@ -52,10 +52,10 @@ _AT_FRONT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._!' -]*")
 CODES.update(
     {
         "agent-list": ("error", "several names in one User-agent line: crawlers read one name"),
-        "agent-unknown": ("warning", "a User-agent value that no crawler goes by"),
+        "agent-unknown": ("warning", "a User-agent value that is no crawler's documented name"),
         "agent-with-space": ("warning", "a User-agent value with white space: Google reads its first word"),
         "agent-with-version": ("info", "a User-agent value with a version: crawlers compare the name only"),
-        "agent-with-wildcard": ("warning", "`*` within a User-agent value: names have no wildcards"),
+        "agent-with-wildcard": ("warning", "`*` within a User-agent value: names have no wildcards (RFC 9309, 2.2.1)"),
         "empty-agent": ("error", "a User-agent line without a value"),
     }
 )
@@ -82,7 +82,7 @@ def _about_name(number: int, value: str) -> Finding | None:
     own = identified(value)
     if own != value or folded(value.partition("/")[0].strip()) == PLACEHOLDER:
         if not own or folded(own) == PLACEHOLDER or folded(own.partition("/")[0]) == PLACEHOLDER:
-            message = f"{value!r} names nobody: every browser calls itself Mozilla"
+            message = f"{value!r} names no crawler: browsers and many crawlers call themselves Mozilla"
             return Finding(number, "agent-unknown", message, "write the crawler's own name", changes=True)
         return _written(number, "agent-with-version", f"{value!r} is a whole User-Agent header", own)
     if "*" in value:
@@ -119,7 +119,7 @@ def _unknown(number: int, value: str) -> Finding | None:
     if name in _NAMED or len(name) > 40:
         return None
     if name in _MEANT:
-        message = f"no crawler goes by {value!r}"
+        message = f"{value!r} is not the name that a crawler documents"
         if " " in _MEANT[name]:
             return Finding(number, "agent-unknown", message, f"write {_MEANT[name]}", changes=True)
         return _written(number, "agent-unknown", message, _MEANT[name])
@@ -172,7 +172,7 @@ def _google(value: str) -> str:
 
 def _list(number: int, value: str, names: list[str]) -> Finding:
     lines = [f"User-agent: {name}" for name in dict.fromkeys(names)]
-    message = f"{value!r} is read as one name, which nobody has"
+    message = f"{value!r} is one name to most crawlers; Google reads {_google(value)!r}"
     return Finding(
         number, "agent-list", message, f"write one name per line: {'; '.join(lines)}", "\n".join(lines), changes=True
     )
