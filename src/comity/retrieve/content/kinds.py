@@ -5,7 +5,7 @@ page that was sent with status 200. Named, with what it was told by; only where 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -32,6 +32,7 @@ _PARTS: Final = re.compile(r"\s[-|·–—»]\s|[|·»]")
 # What a part of a title or a heading says and nothing more; "What is a DDoS attack?" says more.
 _CHALLENGE: Final = re.compile(
     r"\W*(?:just a moment|attention required|checking your browser(?: before accessing \S+)?|pardon our interruption"
+    r"|making sure you(?:['’]re| are) not a (?:ro)?bot"
     r"|are you (?:a )?(?:human|robot)|access (?:to this page )?(?:has been |is |was )?(?:denied|blocked)|one more step"
     r"|security (?:check|verification)|ddos[- ](?:guard|protection)|bot (?:verification|detection|manager)|robot check"
     r"|verify(?:ing)? (?:that )?you(?:r browser|'re| are)?(?: (?:not )?(?:a )?(?:human|robot))?|human verification"
@@ -54,6 +55,12 @@ _CHALLENGE_MARK: Final = re.compile(
     r"_cf_chl|/cdn-cgi/challenge-platform/h/\w/orchestrate/|captcha-delivery\.com|px-captcha"
     r"|_Incapsula_Resource\?[CS]WUDNSAI"
 )
+_CHALLENGE_PLACES: Final = (
+    "/.within.website/x/cmd/anubis/",
+    "/.well-known/vercel/security/static/challenge",
+    "/git/go-away/cmd/go-away/",
+)
+"""What the URLs of scripts have that only a check of the visitor serves, which may explain itself at some length."""
 _LOGIN: Final = re.compile(
     r"\b(?:log|sign)[ -]?(?:in|on)\b|\bauthenticat|\bplease (?:log|sign)\b|(?:members?|subscribers?) only"
     r"|\banmeld|\beinlogg|\bse connecter|\bconnexion\b|\biniciar sesi|\bacced(?:i|er)\b|\bentrar\b|\binloggen"
@@ -124,6 +131,8 @@ def judge(tree: Tree, blocks: Sequence[Block], html: str) -> Judgement:
     named = next(filter(None, map(_CHALLENGE.fullmatch, said)), None)
     asks = _CHALLENGE_TEXT.search(text)
     mark = _CHALLENGE_MARK.search(html) if scripts else None
+    if (place := next(_places(tree), None)) is not None:
+        return Judgement("challenge", f"It runs a check of the visitor ({place}) and shows next to nothing else.")
     signs = [sign for sign in (named, asks, mark) if sign is not None]
     if len(signs) + (content < _FEWER_WORDS) > 1 and (mark is not None or content < _FEW_WORDS):
         if signs[0] is mark:
@@ -157,6 +166,20 @@ def judge(tree: Tree, blocks: Sequence[Block], html: str) -> Judgement:
     if not words and not any(tree.named.get(name) for name in ("img", "video", "audio", "picture", "svg", "canvas")):
         return Judgement("empty", "There is no text on it.")
     return PAGE
+
+
+def _places(tree: Tree) -> Iterator[str]:
+    """What scripts of a page, or what it is sent on to, say that only a check of the visitor has."""
+    sent_on = (node for node in tree.named.get("meta", ()) if "http-equiv" in node.attributes)
+    for node in (*tree.named.get("script", ()), *sent_on):
+        source = node.attributes.get("src", "") + node.attributes.get("content", "")
+        yield from (place for place in _CHALLENGE_PLACES if place in source)
+
+
+def may_be_challenge(title: str, body: bytes) -> bool:
+    """Whether a page that is small, and has few links, may be a check of the visitor: whether it is, `judge` says."""
+    said = (part.strip() for part in _PARTS.split(title[:200]))
+    return any(map(_CHALLENGE.fullmatch, said)) or any(place.encode() in body for place in _CHALLENGE_PLACES)
 
 
 def _is_gone(said: str) -> bool:
