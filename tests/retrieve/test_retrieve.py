@@ -8,8 +8,10 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from aiohttp import web
 from jsonschema import Draft202012Validator
@@ -706,3 +708,105 @@ def test_the_sync_form_does_the_same(site: Site) -> None:
 def test_what_cannot_be_asked_for_is_refused_by_name(url: str, options: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         got(url, **options)
+
+
+SENT_ON = '<meta http-equiv=refresh content="{}; url={}"><title>Moved</title>'
+
+
+@pytest.mark.parametrize("how", ["client", "fetcher"])
+def test_a_page_that_sends_its_reader_on_at_once_is_followed_as_a_redirect(site: Site, how: str) -> None:
+    site.set("/", SENT_ON.format(0, "/en/"))
+    site.set("/en/", "", headers={"Refresh": "0; url=/en/room"})
+    site.set("/en/room", "", status=302, headers={"Location": "/room.html"})
+    site.set("/room.html", PAGE)
+
+    def fetcher(url: str, _: Mapping[str, str]) -> Answered:
+        answer = httpx.get(url)
+        return Answered(url, answer.status_code, dict(answer.headers), answer.content)
+
+    options: dict[str, Any] = {"fetcher": fetcher} if how == "fetcher" else {}
+    result = got(site.url("/"), strategy="disabled", **options)
+    assert (result.url, result.title) == (site.url("/room.html"), "The reading room")
+    assert result.evidence.redirects == tuple(site.url(path) for path in ("/", "/en/", "/en/room"))
+    assert result.warnings == ()
+
+
+def codes(result: Retrieved) -> list[str]:
+    return [warning.code for warning in result.warnings]
+
+
+def test_where_a_page_sends_its_reader_on_is_named_when_it_is_not_followed(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /closed\n")
+    site.set("/later", SENT_ON.format(5, "/room.html") + "<p>The page has moved.")
+    site.set("/refused", SENT_ON.format(0, "/closed"))
+    site.set("/gone", SENT_ON.format(0, "/lost"))
+    site.set("/nofollow", SENT_ON.format(0, "/room.html") + "<meta name=robots content=nofollow>")
+    site.set("/round", SENT_ON.format(0, "/about"))
+    site.set("/about", SENT_ON.format(0, "/round"))
+    for number in range(9):
+        site.set(f"/{number}", SENT_ON.format(0, f"/{number + 1}"))
+    site.set("/same", SENT_ON.format(0, "/same") + "<p>It is loaded anew.")
+    found = {
+        path: got(site.url(path), strategy="disabled")
+        for path in ("/later", "/refused", "/gone", "/nofollow", "/round", "/0", "/same")
+    }
+    assert {path: codes(result) for path, result in found.items()} == {
+        "/later": ["refresh"],
+        "/refused": ["refresh", "refresh_not_followed"],
+        "/gone": ["refresh", "refresh_not_followed"],
+        "/nofollow": ["nofollow", "refresh"],
+        "/round": ["refresh"],
+        "/0": ["refresh", "refresh_not_followed"],
+        "/same": [],
+    }
+    said = [warning.message for warning in found["/later"].warnings + found["/gone"].warnings]
+    assert said[0] == f"The page sends its reader on to {site.url('/room.html')} after 5 s."
+    assert said[2].startswith("That was not followed: ")
+    assert "404" in said[2]
+    assert found["/0"].url == site.url("/5")
+    assert "/closed" not in site.paths()
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<frameset cols="1,2"><frame src=menu><frame src="/room.html"></frameset>',
+        '<body><iframe src="/menu"></iframe><iframe src="/room.html"></iframe><iframe src="/menu"></iframe>',
+    ],
+)
+def test_the_frames_of_a_page_that_shows_nothing_else_are_named(site: Site, html: str) -> None:
+    site.set("/", f"<title>T</title>{html}")
+    (warning,) = got(site.url("/")).warnings
+    named = f"{site.url('/menu')}, {site.url('/room.html')}"
+    assert (warning.code, warning.message.partition(": ")[2]) == ("frames", f"{named}.")
+    site.set("/", f"<title>T</title>{PAGE}<p>{'It burns all night. ' * 20}{html}")
+    assert got(site.url("/")).warnings == ()
+
+
+def test_a_crawl_records_of_a_page_what_fetch_warns_of(site: Site, tmp_path: Path) -> None:
+    pages = {
+        "/": '<link rel=canonical href="/one"><meta name=robots content="noarchive, unavailable_after: 2001-01-01">'
+        '<link rel=license type="application/rsl+xml" href="/terms"><a href="/file.txt">f</a><a href="/sent">s</a>',
+        "/sent": SENT_ON.format(7, "/"),
+    }
+    site.set("/robots.txt", "User-agent: *\nContent-Usage: train-ai=n\n")
+    for path, html in pages.items():
+        site.set(path, html)
+    site.set("/file.txt", "Plain text.", headers={"X-Robots-Tag": "noindex, wonder"})
+    policy = QUICK.with_changes(purposes=("train-ai",))
+    crawler = comity.Crawler([site.url("/")], tmp_path, policy=policy)
+    asyncio.run(crawler.run())
+    recorded = {
+        record["url"]: record["warnings"]
+        for record in map(json.loads, (tmp_path / "pages.jsonl").open(encoding="utf-8"))
+    }
+    for path in (*pages, "/file.txt"):
+        result = got(site.url(path), policy, strategy="disabled")
+        assert recorded[site.url(path)] == [{"code": each.code, "message": each.message} for each in result.warnings]
+    assert {each["code"] for each in recorded[site.url("/")]} >= {"canonical", "noarchive", "expired", "licence"}
+    assert [each["code"] for each in recorded[site.url("/file.txt")]][-2:] == ["noindex", "unknown_directive"]
+
+
+def test_a_page_with_more_links_than_are_read_says_so(site: Site) -> None:
+    site.set("/", "<title>T</title>" + "".join(f"<a href={number}>x</a>" for number in range(20_001)))
+    assert codes(got(site.url("/"))) == ["links_cut"]

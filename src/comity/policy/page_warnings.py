@@ -1,29 +1,35 @@
-"""What to know before a retrieved page is used or cited: warnings, which never keep a page from being fetched."""
+"""What to know before a page that was fetched is used or cited: warnings, which never keep one from being fetched."""
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator
 
-from comity.policy import Decision, Policy
-from comity.signals import robots_meta
+from comity.policy.decision import Decision
+from comity.policy.policy import Policy
 from comity.signals.links import Page
-from comity.signals.robots_meta import PageWarning
+from comity.signals.robots_meta import PageWarning, RobotsMeta
 from comity.usage import Usage
 from comity.usage.statements import less_than_intended
 
+MOST_FRAMES = 10  # that are named
+FEW_LETTERS = 200  # of a page's text, beside which what it shows in frames is what it has to say
 
-def about(
-    decision: Decision, usage: Usage, page: Page, tags: Sequence[str], policy: Policy, now: datetime
-) -> tuple[PageWarning, ...]:
+
+def about(decision: Decision, usage: Usage, page: Page, said: RobotsMeta, policy: Policy) -> tuple[PageWarning, ...]:
     """The warnings about a page.
 
     Args:
         usage: what the site states about the content's use, all sources together.
         page: its links and metas.
-        tags: the values of `X-Robots-Tag`.
-        now: the time by which a date that the page states is judged.
+        said: its directives for robots, headers and metas together.
     """
-    said = robots_meta.read(tags, page.metas, agent=policy.asked_as, now=now)
-    return (*_of_robots(decision), *_of_usage(usage, policy), *said.warnings, *_of_citation(page))
+    return (*_of_robots(decision), *_of_usage(usage, policy), *said.warnings, *_of_citation(page), *_of_links(page))
+
+
+def of_frames(page: Page, text: str) -> Iterator[PageWarning]:
+    """Where the content of a page lies that shows next to nothing itself."""
+    if page.frames and len(text.strip()) < FEW_LETTERS:
+        more = f" and {len(page.frames) - MOST_FRAMES} more" if len(page.frames) > MOST_FRAMES else ""
+        named = ", ".join(page.frames[:MOST_FRAMES])
+        yield PageWarning("frames", f"The page shows others in frames, which are not part of this: {named}{more}.")
 
 
 def _of_robots(decision: Decision) -> Iterator[PageWarning]:
@@ -45,3 +51,12 @@ def _of_usage(usage: Usage, policy: Policy) -> Iterator[PageWarning]:
 def _of_citation(page: Page) -> Iterator[PageWarning]:
     if page.canonical is not None and page.canonical != page.url:
         yield PageWarning("canonical", f"The page names {page.canonical} as the address to cite.")
+
+
+def _of_links(page: Page) -> Iterator[PageWarning]:
+    if page.refresh is not None and page.refresh.url != page.url:
+        seconds = page.refresh.seconds
+        when = "at once" if seconds == 0 else f"after {seconds:,} s"
+        yield PageWarning("refresh", f"The page sends its reader on to {page.refresh.url} {when}.")
+    if page.truncated:
+        yield PageWarning("links_cut", f"The page has more links than are read; the first {len(page.links):,} are.")

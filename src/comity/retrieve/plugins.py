@@ -107,7 +107,7 @@ async def fetched(client: Asker, fetcher: Fetcher | None, url: str, headers: Map
         if target is None:
             raise TooManyRedirects(f"{url} {why}: not followed", url=url)
         passed.append(url)
-        url = target
+        url = str(target)  # compiled code takes no subclass
 
 
 async def _require(client: Asker, url: str) -> None:

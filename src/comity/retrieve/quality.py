@@ -6,7 +6,10 @@ retrieve.md states the formula.
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from comity.retrieve.extraction import ExtractedPage
 
 Name = Literal[
     "text_length",
@@ -149,6 +152,22 @@ def signs_of(
         if len(plain) <= _SHORT_LINE and _BOILERPLATE.search(plain):
             waste += size
     return Signs(text, min(links, text), waste, source, title, truncated, javascript_shell, agreement, page)
+
+
+def quality_of(read: "ExtractedPage", source: int, *, has_title: bool) -> Quality:
+    """The score of a page as it was read. `source`: bytes of HTML that it was, 0 for anything else; `has_title`: or
+    needs none."""
+    kind = read.judgement.kind
+    signs = signs_of(
+        read.markdown,
+        source=source,
+        title=has_title,
+        truncated=read.truncated,
+        javascript_shell=read.javascript_shell,
+        agreement=read.agreement,
+        page=kind in ("page", "javascript_shell"),
+    )
+    return assess(signs)
 
 
 def _size(text: str) -> int:

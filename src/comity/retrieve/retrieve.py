@@ -26,12 +26,12 @@ from comity.errors import (
     UnsupportedContent,
 )
 from comity.policy import Decision
+from comity.policy.page_warnings import about, of_frames
 from comity.retrieve.documents import FORMS, TO_READ_PDF, Form, form_of, read_body
 from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved, sha256
 from comity.retrieve.extraction import Content, ExtractedPage
 from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.page.bounds import bounded
-from comity.retrieve.page_warnings import about
 from comity.retrieve.plugins import (
     DEFAULT_HEADERS,
     Asker,
@@ -44,12 +44,14 @@ from comity.retrieve.plugins import (
     fetched,
     require,
 )
-from comity.retrieve.quality import assess, signs_of
-from comity.signals import encodings, links, llms, usage
+from comity.retrieve.quality import quality_of
+from comity.signals import encodings, links, llms, robots_meta, usage
 from comity.signals.llms import CandidateReason, Strategy
 from comity.signals.payment import bad_status
+from comity.signals.robots_meta import PageWarning, RobotsMeta
 
 Why = CandidateReason | Literal["chooser"]
+MAX_REFRESHES: Final = 5  # pages followed that send their reader on at once, one after the other
 
 _TITLE: Final = re.compile(r"^ {0,3}#[ \t]+([^\n]*)", re.MULTILINE)
 # A guessed URL that answers with a page of HTML is most often a site's "not found" with status 200.
@@ -116,6 +118,7 @@ class _Retrieval:
     considered: list[Considered] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=DEFAULT_HEADERS.copy)
     refused_headers: tuple[str, ...] = ()
+    not_followed: str = ""  # why it was not gone on where the page sends its reader, in words
     started_at: float = field(default_factory=time.time)
     started: float = field(default_factory=time.monotonic)
 
@@ -123,7 +126,51 @@ class _Retrieval:
         decision = await self.decide(self.url)
         require(decision)
         answer, kind = await self.first_usable(await self.candidates())
-        return await self.result(decision, answer, kind)
+        return await self.result(decision, *await self.sent_on(answer, kind))
+
+    async def sent_on(self, answer: Fetched, kind: Form) -> tuple[Fetched, Form, links.Page]:
+        """What answers where a page sends its reader on at once, which is as good as a redirect (as a crawl takes it);
+        else the page. With it what its tags say."""
+        passed = {answer.url}
+        said = await self.said(answer, kind)
+        while kind == "html" and (target := self.leads_to(said, answer)) is not None and target not in passed:
+            if len(passed) > MAX_REFRESHES:
+                self.not_followed = f"More than {MAX_REFRESHES} pages send their reader on one after the other."
+                break
+            try:
+                require(await self.decide(target))
+                there = await fetched(self.client, self.fetcher, target, self.headers)
+                kind = _usable(there, "original")
+            except PartFailed:
+                raise
+            except ComityError as error:
+                self.not_followed = f"That was not followed: {error.args[0]}"
+                break
+            answer = replace(there, redirects=(*answer.redirects, answer.url, *there.redirects))
+            passed |= {target, there.url}
+            said = await self.said(answer, kind)
+        return answer, kind, said
+
+    async def said(self, answer: Fetched, kind: Form) -> links.Page:
+        """What the tags and headers of an answer say."""
+        stated = answer.header("content-type") if kind == "html" else "text/plain"
+        refresh = answer.header("refresh") or None
+        page: links.Page = await self.read(
+            links.read_page, answer.body, answer.url, stated, answer.values("link"), refresh
+        )
+        return page
+
+    def leads_to(self, said: links.Page, answer: Fetched) -> str | None:
+        """Where a page sends its reader on at once, unless it asks that its links are not followed."""
+        if said.refresh is None or said.refresh.seconds > 0 or self.directives(said, answer).nofollow:
+            return None
+        return said.refresh.url
+
+    def directives(self, said: links.Page, answer: Fetched) -> RobotsMeta:
+        """What a page says to robots, in headers and metas."""
+        now = datetime.fromtimestamp(answer.fetched_at, UTC)
+        tags = answer.values("x-robots-tag")
+        return robots_meta.read(tags, said.metas, agent=self.client.policy.asked_as, now=now)
 
     async def decide(self, url: str) -> Decision:
         """What robots.txt of the URL's own origin says, asked once and noted in the evidence."""
@@ -199,19 +246,12 @@ class _Retrieval:
         status, media_type = (answer.status, answer.content_type or None) if answer is not None else (None, None)
         self.considered.append(Considered(url, why, verdict, outcome, words, status, media_type))
 
-    async def result(self, requested: Decision, answer: Fetched, kind: Form) -> Retrieved:
+    async def result(self, requested: Decision, answer: Fetched, kind: Form, said: links.Page) -> Retrieved:
         """Convert, judge and put together."""
         policy = self.client.policy
         for hop in answer.redirects:
             await self.decide(hop)
         decision = await self.decide(answer.url)
-        said: links.Page = await self.read(
-            links.read_page,
-            answer.body,
-            answer.url,
-            answer.header("content-type") if kind == "html" else "text/plain",
-            answer.values("link"),
-        )
         began = time.monotonic()
         read, conversion = await self.converted(answer, kind)
         conversion_seconds = time.monotonic() - began
@@ -224,16 +264,8 @@ class _Retrieval:
             usage.from_page(said, agent=policy.asked_as),
             usage.Usage(licences=usage.from_links(read.licences)),
         )
-        signs = await self.read(
-            signs_of,
-            read.markdown,
-            source=len(answer.body) if kind == "html" else 0,
-            title=title is not None or kind == "text",
-            truncated=read.truncated,
-            javascript_shell=read.javascript_shell,
-            agreement=read.agreement,
-            page=read.judgement.kind in ("page", "javascript_shell"),
-        )
+        source, has_title = len(answer.body) if kind == "html" else 0, title is not None or kind == "text"
+        quality = await self.read(quality_of, read, source, has_title=has_title)
         return Retrieved(
             url=answer.url,
             requested_url=self.url,
@@ -242,14 +274,11 @@ class _Retrieval:
             media_type=answer.content_type,
             decision=decision,
             usage=stated,
-            quality=assess(signs),
-            warnings=about(
-                decision,
-                stated,
-                said,
-                answer.values("x-robots-tag"),
-                policy,
-                datetime.fromtimestamp(answer.fetched_at, UTC),
+            quality=quality,
+            warnings=(
+                *about(decision, stated, said, self.directives(said, answer), policy),
+                *((PageWarning("refresh_not_followed", self.not_followed),) if self.not_followed else ()),
+                *of_frames(said, read.markdown),
             ),
             hidden=read.hidden,
             evidence=Evidence(

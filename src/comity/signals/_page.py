@@ -74,6 +74,7 @@ class Page:
         truncated: True where a limit cut the links short.
         rsl: RSL licences written in the page (`<script type="application/rsl+xml">`), as they are.
         withheld: how many parts of the page have `data-nosnippet`.
+        frames: URLs of what it shows in frames (`frame`, `iframe`), each once, the first hundred.
         headings: the page from its first h1 and from its first h2 on, as it is written, 300 octets each; empty where
             there is none.
     """
@@ -93,3 +94,4 @@ class Page:
     rsl: tuple[str, ...] = ()
     withheld: int = 0
     headings: str = ""
+    frames: tuple[str, ...] = ()

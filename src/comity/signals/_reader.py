@@ -28,6 +28,7 @@ else:
 
 MAX_URL_LENGTH = 8192  # RFC 9110, 4.1 asks for 8,000 at least
 MAX_LINKS = 20_000
+MAX_FRAMES = 100
 _AT_A_STRETCH = cython.declare(cython.Py_ssize_t, 512)  # tags taken up before other threads may run
 MAX_TOTAL_LENGTH = 16_000_000  # of all URLs of a page: a long base makes each of many short references long
 _FOLLOWED = frozenset(("next", "prev", "previous"))
@@ -53,6 +54,7 @@ class Reader:
     refresh: Refresh | None
     rsl: list[str]
     headings: str
+    frames: list[str]
     withheld: cython.Py_ssize_t
     truncated: bool
     room: cython.Py_ssize_t
@@ -73,6 +75,7 @@ class Reader:
         self.refresh = None
         self.rsl = []
         self.headings = ""
+        self.frames = []
         self.withheld = 0
         self.truncated = False
         self.room = MAX_TOTAL_LENGTH
@@ -112,6 +115,7 @@ class Reader:
             elif name == "iframe" or name == "frame":
                 if "src" in attributes:
                     self._link(attributes["src"], None)
+                    self._frame(attributes["src"])
             elif name == "meta":
                 if self.refresh is None and attributes.get("http-equiv", "").lower() == "refresh":
                     self._refresh(attributes.get("content", ""))
@@ -160,6 +164,7 @@ class Reader:
             tuple(self.rsl),
             self.withheld,
             self.headings,
+            tuple(self.frames),
         )
 
     @cython.ccall
@@ -220,6 +225,13 @@ class Reader:
         elif known and not UNFOLLOWED.isdisjoint(known) and UNFOLLOWED.isdisjoint(tokens):
             # One link that vouches for the URL is enough.
             self.links[url] = tokens
+
+    @cython.cfunc
+    def _frame(self, reference: str) -> None:
+        url: str | None = self._resolve(reference) if len(self.frames) < MAX_FRAMES else None
+        if url is not None and url not in self.frames:
+            self.frames.append(url)
+            self.room -= len(url)
 
     @cython.cfunc
     def _license(self, url: str, tokens: tuple[str, ...], media_type: str) -> None:
