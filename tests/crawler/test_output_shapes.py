@@ -33,6 +33,9 @@ OF_MARKDOWN = {
     "page_starts",
     "markdown",
     "problem",
+    "kind",
+    "reason",
+    "quality",
     "file_sha256",
 }
 

@@ -1,6 +1,9 @@
 # ruff: noqa: E501, ISC004 (pages as they are)
 """What is no page is named as what it is and never handed over as content; what is one, is never taken for less."""
 
+import json
+from pathlib import Path
+
 import pytest
 from commands import ALLOW, comity
 from sites import Site
@@ -175,3 +178,57 @@ def test_a_short_policy_about_cookies_is_a_page_beside_the_banner_that_asks() ->
 )  # fmt: skip
 def test_walls_are_known_by_two_signs_that_agree(kind: str, html: str) -> None:
     assert read(html, URL).judgement.kind == kind
+
+
+ANUBIS = (
+    "<!doctype html><title>Making sure you&#39;re not a bot!</title><h1>Making sure you&#39;re not a bot!</h1>"
+    "<p>Loading...</p><details><summary>Why am I seeing this?</summary><p>" + SENTENCE * 7 + "</p></details>"
+    '<script async type="module" src="/.within.website/x/cmd/anubis/static/js/main.mjs"></script>'
+)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        ANUBIS,
+        ANUBIS.replace("Making sure you&#39;re not a bot!", "Stelle sicher, dass du kein Bot bist!"),
+        "<title>Bitte warten</title><p>Gleich.</p><meta http-equiv=refresh content='1; url="
+        "/.within.website/x/cmd/anubis/api/pass-challenge?id=1'>",
+        "<title>Vercel Security Checkpoint</title><p>We're verifying your browser</p>"
+        '<script src="/.well-known/vercel/security/static/challenge.v2.min.js"></script>',
+    ],
+)
+def test_a_check_that_explains_itself_is_known_by_its_own_script(html: str) -> None:
+    page = read(html, URL)
+    assert page.judgement.kind == "challenge"
+    assert page.markdown == ""
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<title>Anubis</title><p>It serves /.within.website/x/cmd/anubis/ and asks for work.<script src=/a.js></script>",
+        "<title>Making sure you are not a bottleneck</title><p>" + SENTENCE * 4,
+        ANUBIS.replace("</details>", "</details>" + STORY + STORY),
+    ],
+)
+def test_what_is_written_about_a_check_is_a_page(html: str) -> None:
+    assert read(html, URL).judgement.kind == "page"
+
+
+@pytest.mark.parametrize("status", [200, 202])
+def test_a_bot_wall_is_noted_by_fetch_and_in_the_record_of_a_crawl(site: Site, tmp_path: Path, status: int) -> None:
+    site.link("/", "/walled", "/page")
+    site.set("/walled", ANUBIS, status=status)
+    site.set("/page", f"<title>The lamp</title>{STORY}")
+    answer = comity("fetch", site.url("/walled"), *ALLOW)
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert "no page, but a challenge: It runs a check of the visitor (/.within.website/x/cmd/anubis/)" in answer.stderr
+    for form, name in (("jsonl", "challenge"), ("markdown", "challenge"), ("markdown", "reason")):
+        folder = tmp_path / f"{form}-{name}"
+        told = comity("crawl", site.url("/"), "-o", str(folder), "--delay", "0", "--format", form, *ALLOW)
+        assert "challenges                     1  answers that check the visitor" in told.stdout
+        pages = [json.loads(line) for line in (folder / "pages.jsonl").read_text().splitlines()]
+        said = {page["url"].removeprefix(site.url("")): page[name] for page in pages}
+        assert said["/walled"].startswith("It runs a check of the visitor")
+        assert (said["/"], said["/page"]) == (None, None)

@@ -23,7 +23,8 @@ from comity.policy import Policy
 _MOST_FAILED: Final = 5  # that are named
 _IF_ANY: Final = (
     "skipped by type", "payment required", "waiting", "left in queue", "known, not fetched", "out of scope", "nofollow",
-    "damaged sitemaps", "without rules", "soft 404", "misfit",
+    "damaged sitemaps", "without rules", "soft 404", "challenges",
+    "misfit",
 )  # fmt: skip
 
 
@@ -67,6 +68,7 @@ def sum_up(
             ("damaged sitemaps", stats.sitemaps_cut, f"not read to their end; {_where(crawler, 'sitemaps')}"),
             ("without rules", stats.without_rules, f"hosts: robots.txt is 403, HTML, ...; {_where(crawler, 'robots')}"),
             ("soft 404", stats.soft_404, "pages that say they are not there"),
+            ("challenges", stats.challenges, "answers that check the visitor, not the page: a bot wall"),
             ("misfit", stats.misfit, "pages that do not fit the schema"),
         )
         ended = ("stopped", "before the queue was empty") if crawler.stopped else ("finished", _ended(crawler))

@@ -47,6 +47,7 @@ class Stats:
         unwanted: URLs left out by their content type; their bodies were not read.
         duplicates: pages kept that are marked as duplicates of others.
         soft_404: pages kept that say that they are not there, though their status says that they are.
+        challenges: pages kept that check their visitor (a bot wall), and are not what was asked for.
         misfit: pages kept that do not fit the schema that records are made by.
         failed: URLs failed.
         unpaid: of those the ones whose site asks for payment or a licence; nothing is ever paid.
@@ -69,6 +70,7 @@ class Stats:
     unwanted: int = _count(("unwanted", "URLs left out by their content type."))
     duplicates: int = _count(("duplicates", "Pages kept that repeat others."), page="duplicate")
     soft_404: int = _count(page="soft_404")
+    challenges: int = _count(page="challenge")
     misfit: int = _count(page="misfit")
     failed: int = _count(("failures", "URLs failed."))
     unpaid: int = 0

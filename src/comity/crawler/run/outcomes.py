@@ -7,7 +7,7 @@ made for each page, and a field takes ten times as long then.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from comity import times
 from comity.crawler.finding import recrawl
@@ -23,8 +23,11 @@ from comity.http_rules import GONE
 from comity.net import Response
 from comity.policy import Decision, RobotsResult
 from comity.signals.links import Page
-from comity.signals.robots_meta import RobotsMeta
+from comity.signals.robots_meta import PageWarning, RobotsMeta
 from comity.usage.statements import Usage
+
+if TYPE_CHECKING:
+    from comity.retrieve.content.kinds import Judgement, PageKind
 
 Written = tuple[Channel, dict[str, Any], Response | RobotsResult | None]
 """A record for a channel of the output, and the answer that it is about."""
@@ -146,7 +149,8 @@ class Kept(BodyRead):
         made: records that an expander made of it.
         stated: what is stated about its use.
         fingerprint: of its text, where near duplicates are looked for.
-        soft_404: by what it says that it is not there.
+        judgement: what it is where that was looked into: a page, one that says that it is not there, a check.
+        warnings: what is to be known before it is used or cited.
         misfit: why it does not fit the schema that records are made by.
         ahead: what the sink read of it before.
         rendered: fields of its record that speak of its scripts, where they ran.
@@ -159,7 +163,8 @@ class Kept(BodyRead):
     made: Sequence[Any]
     stated: Usage | None
     fingerprint: int | None = None
-    soft_404: str | None = None
+    judgement: "Judgement | None" = None
+    warnings: Sequence[PageWarning] = ()
     misfit: str | None = None
     ahead: dict[str, Any] | None = None
     rendered: dict[str, Any] | None = None
@@ -186,8 +191,10 @@ class Kept(BodyRead):
             "noindex": self.meta.noindex,
             "duplicate": duplicate.kind if duplicate else None,
             "duplicate_of": duplicate.of if duplicate else None,
-            "soft_404": self.soft_404,
+            "soft_404": self._instead("not_found"),
+            "challenge": self._instead("challenge"),
             "misfit": self.misfit,
+            "warnings": [{"code": each.code, "message": each.message} for each in self.warnings] or None,
             "refresh": 0,
             "decision": answer.decision.brief(),
             "usage": self.usage,
@@ -202,6 +209,10 @@ class Kept(BodyRead):
         if self.ahead is not None:
             record["ahead"] = self.ahead
         return record if self.rendered is None else record | self.rendered
+
+    def _instead(self, kind: "PageKind") -> str | None:
+        """By what it was known that it is this and no page."""
+        return self.judgement.reason if self.judgement is not None and self.judgement.kind == kind else None
 
     def beside(self, refresh: int) -> "Iterable[Outcome | Written]":
         for made in self.made:

@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from html import unescape
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -26,14 +27,20 @@ from comity.errors import ExtractionFailed
 from comity.frontier.values import Entry, Visit
 from comity.net import Response
 from comity.net.loop_slices import LoopSlices
-from comity.signals import encodings
+from comity.policy.page_warnings import about
+from comity.signals import encodings, usage
 from comity.signals.links import Link, Page, read_page
-from comity.signals.robots_meta import RobotsMeta
+from comity.signals.robots_meta import PageWarning, RobotsMeta
 from comity.signals.robots_meta import read as read_robots_meta
 from comity.signals.soft_404 import gone
+from comity.usage.statements import Usage
+
+if TYPE_CHECKING:
+    from comity.retrieve.content.kinds import Judgement
 
 SMALL: Final = 8 * 1024  # bytes that take as long to read as a page takes however small it is
 LARGE: Final = 64 * 1024  # bytes of a page that takes some tenths of a millisecond to read
+MOST_LINKS: Final = 16  # of an answer that may check its visitor: the checks have next to none
 _TAG: Final = re.compile("<[^<>]*>")
 HUGE: Final = 512 * 1024  # bytes of a page that is read in another thread: some milliseconds
 
@@ -58,7 +65,9 @@ def read_meta(response: Response, read: Page | None, *, agent: str) -> RobotsMet
     """The directives for robots in a response's headers and metas."""
     tags = response.header_values("X-Robots-Tag")
     metas = read.metas if read is not None else ()
-    return read_robots_meta(tags, metas, agent=agent) if tags or metas else NO_META
+    if not tags and not metas:
+        return NO_META
+    return read_robots_meta(tags, metas, agent=agent, now=datetime.fromtimestamp(response.fetched_at, UTC))
 
 
 def _text_of(markup: str) -> str:
@@ -66,15 +75,25 @@ def _text_of(markup: str) -> str:
     return unescape(_TAG.sub(" ", markup)) if "<" in markup else ""
 
 
-def says_not_found(response: Response, read: Page) -> str | None:
-    """By what an HTML page says that it is not there; None where it does not. Takes milliseconds."""
+def may_be_no_page(response: Response, read: Page) -> bool:
+    """Whether an HTML answer may say that the page is not there, or check its visitor: `judged` looks."""
+    if gone(" ".join(f"{read.title or ''} {_text_of(read.headings)}".split())) is not None:
+        return True
+    if len(read.links) > MOST_LINKS or len(response.body) > LARGE:
+        return False
+    from comity.retrieve.content.kinds import may_be_challenge  # late: of most pages it is not asked
+
+    return may_be_challenge(read.title or "", response.body)
+
+
+def judged(response: Response, read: Page) -> "Judgement | None":
+    """What an HTML answer is; None where it cannot be read. Takes milliseconds."""
     from comity.retrieve.documents import judgement_of
 
     try:
-        judgement = judgement_of(response.body, response.url, "text/html", encoding=read.encoding)
+        return judgement_of(response.body, response.url, "text/html", encoding=read.encoding)
     except ExtractionFailed:
         return None
-    return judgement.reason if judgement is not None and judgement.kind == "not_found" else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,9 +161,20 @@ class Reader:
         self._plugins = given.plugins
         use = policy.use if policy.mode == "respect" else None  # the most that is done with what is fetched
         self._uses = Uses(policy.purposes, self.settings.only_if, policy.asked_as, use)
+        self._policy = policy
         self._executor = executor
         self._read_ahead = read_ahead
         self._slices = LoopSlices(LARGE)
+
+    def _warnings(
+        self, response: Response, read: Page | None, meta: RobotsMeta, stated: Usage | None
+    ) -> Sequence[PageWarning]:
+        """What is to be known before a page is used or cited."""
+        if stated is None:  # no purpose is asked about, and what is left to know are the terms
+            stated = response.decision.usage
+        if read is not None and read.license_links:
+            stated = usage.merge(stated, Usage(licences=usage.from_links(read.license_links, response.url)))
+        return about(response.decision, stated, read or Page(response.url), meta, self._policy)
 
     async def read(
         self, entry: Entry, response: Response, before: Visit | None = None, rendered: Rendered | None = None
@@ -161,10 +191,10 @@ class Reader:
         expanded = self._plugins.expand(shown)
         named = plugins.following(read, expanded, response.url)
         stated = self._uses.stated(response, read)
-        usage = self._uses.record(stated)
+        preferences = self._uses.record(stated)
         if (why := self._uses.refusal(stated)) is not None:
             return RefusedByUsage(
-                entry=entry, answer=response, before=before, named=named, meta=meta, why=why, usage=usage
+                entry=entry, answer=response, before=before, named=named, meta=meta, why=why, usage=preferences
             )
         if before is not None and before.digest == response.sha256:
             return Unchanged(entry=entry, answer=response, before=before, named=named, meta=meta, by="content")
@@ -173,9 +203,9 @@ class Reader:
             # Tens of thousands of words take their time, and the interpreter lets others go on meanwhile.
             make = partial(fingerprint_of, shown.body, read.encoding)
             fingerprint = await loop.run_in_executor(self._executor, make)
-        soft_404 = None
-        if read is not None and gone(" ".join(f"{read.title or ''} {_text_of(read.headings)}".split())) is not None:
-            soft_404 = await loop.run_in_executor(self._executor, says_not_found, shown, read)
+        judgement = None
+        if read is not None and may_be_no_page(shown, read):
+            judgement = await loop.run_in_executor(self._executor, judged, shown, read)
         ahead = None
         if self._read_ahead is not None and (reading := self._read_ahead(shown)) is not None:
             ahead = await asyncio.wrap_future(reading)
@@ -189,9 +219,10 @@ class Reader:
             read=read,
             made=expanded.records,
             stated=stated,
-            usage=usage,
+            usage=preferences,
             fingerprint=fingerprint,
-            soft_404=soft_404,
+            judgement=judgement,
+            warnings=self._warnings(shown, read, meta, stated),
             misfit=expanded.misfit,
             ahead=ahead,
             rendered=None if rendered is None else rendered.record(response),

@@ -15,6 +15,7 @@ from comity.crawler.sinks.files import FOLDER, Files, name_of, read_files
 from comity.errors import ExtractionFailed
 from comity.retrieve.documents import TO_READ_PDF, form_of, read_body
 from comity.retrieve.extraction import ExtractedPage
+from comity.retrieve.quality import quality_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -30,6 +31,7 @@ FRONT: Final = (
     "language",
     "licences",
     "usage",
+    "reason",
     "hidden_text",
     "fetched_at",
     "sha256",
@@ -96,8 +98,16 @@ def as_markdown(record: Mapping[str, Any], body: bytes | None = None) -> tuple[d
         "heading_ids": read.heading_ids if read is not None else (),
         "folded": read.folded if read is not None else (),
         "page_starts": read.page_starts if read is not None else (),
+        "kind": read.judgement.kind if read is not None else None,
+        "reason": read.judgement.reason or None if read is not None else None,
+        "quality": None,
         "problem": problem,
     }
+    if read is not None:
+        form = form_of(body, record.get("content_type") or "")
+        source, has_title = len(body) if form == "html" else 0, values["title"] is not None or form == "text"
+        quality = quality_of(read, source, has_title=has_title)
+        values["quality"] = {"score": quality.score, "reasons": [reason.message for reason in quality.reasons]}
     return values, read
 
 
