@@ -19,9 +19,9 @@ crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.
 unexport PYTHONDONTWRITEBYTECODE
 # Three times as many at a time as there are processors: much of a test is waiting for servers and processes. As many as
 # there are where most of it is computing; both at once, so that what computes runs while the others wait.
-PROCESSORS = $$($(BIN)/python -c 'import os; print(os.cpu_count())')
-PYTEST = $(BIN)/pytest -n $$(($(PROCESSORS) * 3)) --dist worksteal
-INTERPRETED = exec env COMITY_NO_EXTENSIONS=1 $(BIN)/pytest -n $(PROCESSORS) --dist worksteal
+PROCESSORS = $$(getconf _NPROCESSORS_ONLN)
+PYTEST = $(BIN)/pytest -p no:xdist --processes $$(($(PROCESSORS) * 3))
+INTERPRETED = exec env COMITY_NO_EXTENSIONS=1 $(BIN)/pytest -p no:xdist --processes $(PROCESSORS)
 # $(call beside,A,B): the target A, and beside it B, whose output comes after that of A. Ctrl-C ends both: what a shell
 # has in the background is deaf to it.
 beside = @trap 'kill $$other' INT; $(MAKE) --no-print-directory $(2) >$(VENV)/beside 2>&1 & other=$$!; first=0; second=0; \
@@ -72,7 +72,7 @@ sanitize: $(VENV)/tested ## the tests of what is compiled, under address and und
 		$(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system \
-		PYTHONPATH=$(SANITIZED)/src $(BIN)/pytest -n $(PROCESSORS) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
+		PYTHONPATH=$(SANITIZED)/src $(BIN)/pytest --processes $(PROCESSORS) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
 
 lint: $(VENV)/linted ## formatting, lint and types
 	$(BIN)/ruff format --check .

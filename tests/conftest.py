@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pages import Page
     from postgres import Server
 
+pytest_plugins = ["side_by_side"]
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 
 # How fast the machine is decides nothing: no deadline for an example, and none for making them up.
@@ -31,25 +32,6 @@ settings.load_profile("comity")
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Gzip data has the time in it: as a test's name it would differ between the processes that share the tests."""
     return argname if isinstance(val, bytes) and val.startswith(b"\x1f\x8b") else None
-
-
-@pytest.hookimpl(trylast=True)  # once it is settled which tests run
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What lasts long begins first, so that the rest runs beside it. pytest-xdist gives each process one stretch of the
-    list to begin with: each stretch has its share of what lasts long.
-    """
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    long = [item for item in items if item.get_closest_marker("long") or item.get_closest_marker("waits")]
-    long.sort(key=lambda item: not item.get_closest_marker("waits"))  # what computes runs beside what waits
-    rest = [item for item in items if not (item.get_closest_marker("long") or item.get_closest_marker("waits"))]
-    dealt: list[pytest.Item] = []
-    for worker in range(workers):
-        stretch = (len(items) - len(dealt)) // (workers - worker)
-        first = long[worker::workers]
-        more = max(0, stretch - len(first))
-        dealt += first + rest[:more]
-        del rest[:more]
-    items[:] = dealt
 
 
 def missing(what: str, how: str) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import side_by_side
 
 ROOT = Path(__file__).parents[1]
 PASSED_ON = ("PATH", "HOME", "LANG", "PIP_CERT", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SSL_CERT_FILE")
@@ -29,7 +30,7 @@ def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], obje
     import fcntl  # which Windows has not
 
     root = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
+    if {"PYTEST_XDIST_WORKER", side_by_side.VARIABLE} & os.environ.keys():
         root = root.parent
     folder, made = root / name, root / f"{name}.made"
     with (root / f"{name}.lock").open("w") as lock:

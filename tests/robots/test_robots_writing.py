@@ -27,8 +27,6 @@ from comity.robots import (
 )
 from comity.robots.values import Rule
 
-pytestmark = pytest.mark.both_forms
-
 FILE = (
     "# ours\r\nUser-agent: a\r\nUser-agent: b # two\r\nDisallow: /x\r\nAllow: /x/y\r\n\r\nUser-agent: *\r\nDisallow: /z"
 )
