@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sites import HANGS, Site
 
 from comity import Policy
-from comity.cli.metrics import place
+from comity.cli.metrics import place, serving
 from comity.crawler import Crawler, CrawlSettings, HostState
 from comity.crawler.progress import stats
 from comity.crawler.progress.metrics import collector
@@ -245,6 +246,19 @@ def test_a_crawl_is_scraped_over_http_while_it_runs(workers: int, tmp_path: Path
         assert values["process_resident_memory_bytes"] > 1e6
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(found[1], timeout=HANGS)
+
+
+def test_a_page_whose_name_leads_to_this_machine_reads_no_metrics(tmp_path: Path) -> None:
+    """DNS rebinding: it names itself."""
+    with serving(Crawler([], tmp_path / "out", policy=QUICK), "0") as url:
+        assert scraped(url)
+        for host, status in (("evil.example", 421), ("localhost:x.evil.example", 421), ("localhost:9464", 200)):
+            request = urllib.request.Request(url, headers={"Host": host})
+            try:
+                answered = urllib.request.urlopen(request, timeout=HANGS).status
+            except urllib.error.HTTPError as error:
+                answered = error.code
+            assert answered == status, host
 
 
 def test_a_port_in_use_is_said_and_nothing_is_begun(tmp_path: Path, site: Site) -> None:

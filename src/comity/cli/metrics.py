@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
+from typing import Any
 
-from comity._listening import LOOPBACK, place_of
+from comity._listening import LOOPBACK, host_of, is_loopback, place_of
 from comity.crawler.progress.metrics import collector, library
 from comity.crawler.workers.sharded import AnyCrawl
 from comity.errors import InvalidSetting
@@ -41,6 +42,8 @@ def serving(crawler: AnyCrawl, where: str) -> Iterator[str]:
         raise InvalidSetting(
             f"metrics: {where} cannot be listened on: {error.strerror}", hint="choose another port"
         ) from error
+    if is_loopback(address):
+        server.set_app(_named(server.get_app()))
     host = f"[{address}]" if ":" in address else address
     try:
         yield f"http://{host}:{server.server_port}/metrics"
@@ -48,3 +51,16 @@ def serving(crawler: AnyCrawl, where: str) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def _named(app: Any) -> Any:
+    """The application for requests that name this machine: a page of a site whose name was made to lead here (DNS
+    rebinding) names that site."""
+
+    def checked(environ: dict[str, Any], start: Any) -> Any:
+        if is_loopback(host_of(environ.get("HTTP_HOST", ""))):
+            return app(environ, start)
+        start("421 Misdirected Request", [("Content-Type", "text/plain")])
+        return [b"the request names another host\n"]
+
+    return checked
