@@ -332,7 +332,7 @@ def _about_preferences(robots: Parsed, named: _Names) -> Iterator[Finding]:
         line, kind = everybodys[0]
         missed = [name for name in named.groups if name and name not in stating and not named.blocked(name)]
         if missed:
-            message = f"this {kind} does not hold for {_named(missed)}, which have groups of their own"
+            message = f"this {kind} does not hold for {_named(missed)}: a group of its own stands in the place of '*'"
             yield Finding(line, "preference-not-for-named", message, "repeat it in their groups", changes=True)
 
 
