@@ -7,17 +7,24 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader, BufferedWriter, FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, Literal, overload
 
 _UNFOLLOWED: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 NOT_REGULAR: Final = "it is not a regular file"
 
 
-def open_regular(path: Path, mode: str = "rb", **how: Any) -> BinaryIO:
-    """Open a file as `open` does, if it is a regular one or, to be written, is made now; else an OSError says what it
-    is. Links are not followed."""
-    return cast(BinaryIO, open(path, mode, opener=_opened, **how))
+@overload
+def open_regular(path: Path, mode: Literal["rb"] = "rb") -> BufferedReader: ...
+@overload
+def open_regular(path: Path, mode: Literal["xb"]) -> BufferedWriter: ...
+@overload
+def open_regular(path: Path, mode: Literal["rb", "ab", "a+b"] = "rb", *, buffering: Literal[0]) -> FileIO: ...
+def open_regular(path: Path, mode: str = "rb", *, buffering: int = -1) -> Any:
+    """Open a file as `open` does, if it is a regular one or, to be written, is made now; else an OSError says that it
+    is none. Links are not followed."""
+    return open(path, mode, buffering, opener=_opened)
 
 
 def check_regular(path: Path) -> None:
@@ -28,6 +35,12 @@ def check_regular(path: Path) -> None:
         return
     if not stat.S_ISREG(found):
         raise OSError(errno.EINVAL, NOT_REGULAR, str(path))
+
+
+def check_within(path: Path, folder: Path) -> None:
+    """See that a path does not leave a folder by a link on its way; else an OSError."""
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise OSError(errno.EINVAL, "a link leads out of the folder", str(path))
 
 
 def _opened(path: str, flags: int) -> int:
@@ -47,35 +60,44 @@ def _opened(path: str, flags: int) -> int:
     return descriptor
 
 
-def read_regular(path: Path) -> bytes:
-    """What a regular file holds; an OSError as of `open_regular`."""
+def read_regular(path: Path, most: int = -1) -> bytes:
+    """What a regular file holds; an OSError as of `open_regular`, or that it has more bytes than `most`."""
     with open_regular(path) as file:
-        return file.read()
+        data = file.read(most + 1 if most >= 0 else -1)
+    if 0 <= most < len(data):
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+    return data
+
+
+def made_anew(path: Path) -> BufferedWriter:
+    """A new file, opened for writing in the place of whatever has its name."""
+    path.unlink(missing_ok=True)  # of a run that was killed; or a link, through which nothing is written
+    return open_regular(path, "xb")
 
 
 @contextmanager
-def written_anew(path: Path) -> Iterator[BinaryIO]:
-    """A file of a folder that takes the place of another at the end of the block, once the disk has all of it. Where
-    that fails, what was there stays. A link in its place is replaced, and not followed."""
-    temporary = path.with_name(f"{path.name}.new")
-    with suppress(FileNotFoundError):
-        temporary.unlink()  # of a run that was killed
+def written_anew(path: Path, temporary: Path | None = None, *, synced: bool = True) -> Iterator[BinaryIO]:
+    """A file of a folder that takes the place of another at the end of the block, once the disk has all of it (where it
+    is `synced`). Where that fails, what was there stays. A link in its place is replaced, and not followed."""
+    temporary = temporary or path.with_name(f"{path.name}.new")
     try:
-        with open_regular(temporary, "xb") as file:
+        with made_anew(temporary) as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if synced:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
-    sync_folder(path.parent)
+    if synced:
+        sync_folder(path.parent)
 
 
-def write_anew(path: Path, data: bytes) -> None:
+def write_anew(path: Path, data: bytes, *, synced: bool = True) -> None:
     """As `written_anew`, of data that is there already."""
-    with written_anew(path) as file:
+    with written_anew(path, synced=synced) as file:
         file.write(data)
 
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import os
+import re
 import socket
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -209,3 +211,94 @@ def test_what_a_crawl_remembers_that_is_no_such_thing_is_said(theirs: Path) -> N
             assert "Traceback" not in told.stderr
             db.execute("REPLACE INTO fact VALUES (?, ?)", (fact, before))
             db.commit()
+
+
+def _view(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "frontier.sqlite")) as db:
+        db.executescript(
+            "ALTER TABLE fact RENAME TO kept; CREATE VIEW fact AS WITH RECURSIVE r(n) AS "
+            "(SELECT 1 UNION ALL SELECT n + 1 FROM r) "
+            "SELECT key, value FROM kept UNION ALL SELECT 'x', n FROM r WHERE n < 0"
+        )
+
+
+def _trigger(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "frontier.sqlite")) as db:
+        db.executescript("CREATE TRIGGER t AFTER INSERT ON fact BEGIN DELETE FROM host; END")
+
+
+def _generated(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "frontier.sqlite")) as db:
+        db.executescript("ALTER TABLE source ADD COLUMN x TEXT GENERATED ALWAYS AS (printf('%*c', 1000000000, 'x'))")
+
+
+def _pipe(name: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        os.mkfifo(folder / name)
+
+    return change
+
+
+def _link(name: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        (folder / name).rename(folder.parent / "elsewhere")
+        (folder / name).symlink_to(folder.parent / "elsewhere")
+
+    return change
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such files elsewhere")
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_view, ("why", "out", "https://a.example/")),
+        (_view, ("frontier", "out")),
+        (_trigger, ("frontier", "stop", "out", "127.0.0.1")),
+        (_generated, ("frontier", "out")),
+        (_trigger, ("crawl", "-o", "out", "--resume", "--delay", "0", *ALLOW)),
+        (_pipe("frontier.sqlite"), ("frontier", "out")),
+        (_pipe("frontier.lock"), ("prove", "out")),
+        (_pipe("frontier.sqlite-wal"), ("prove", "out")),
+        (_pipe("pages.jsonl"), ("pages", "out")),
+        (_pipe("ledger.jsonl"), ("report", "out")),
+        (_pipe("crawl.json"), ("prove", "out")),
+        (_pipe("store.json"), ("prove", "out")),
+        (_pipe("orders.jsonl"), ("frontier", "stop", "out", "127.0.0.1")),
+        (_pipe("seal.json"), ("prove", "out")),
+        (_link("pages.jsonl"), ("pages", "out")),
+        (_link("ledger.jsonl"), ("crawl", "-o", "out", "--resume", "--delay", "0", *ALLOW)),
+        (_link("frontier.sqlite"), ("frontier", "out")),
+    ],
+    ids=lambda value: value[0] + str(len(value)) if isinstance(value, tuple) else value.__qualname__,
+)
+def test_what_no_crawl_wrote_is_neither_waited_for_nor_followed(
+    theirs: Path, change: Callable[[Path], None], words: tuple[str, ...]
+) -> None:
+    change(theirs / "out")
+    told = process(*words, cwd=theirs)
+    assert told.returncode != 0
+    assert "Traceback" not in told.stderr, told
+    said = f"{told.stdout}{told.stderr}"
+    assert re.search("not a regular file|was not written by a crawl|cannot be read, or is damaged", said), told
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such links elsewhere")
+@pytest.mark.parametrize("name", ["seal.json", "orders.jsonl", "frontier.waits", "failures.jsonl", "seal.json.new"])
+def test_nothing_is_written_through_a_link(theirs: Path, name: str) -> None:
+    precious = theirs / "precious"
+    precious.write_text("precious")
+    (theirs / "out" / name).unlink(missing_ok=True)
+    (theirs / "out" / name).symlink_to(precious)
+    about = ("--name", "B", "--page", "https://b.example/", "--contact", "a@b.example", "--purpose", "search")
+    assert comity("identity", "new", "bot", *about, cwd=theirs).returncode == 0
+    told = [
+        comity("frontier", "stop", "out", "127.0.0.1", cwd=theirs),
+        comity("seal", "out", "--identity", "bot", cwd=theirs),
+        comity("crawl", "-o", "out", "--resume", "--delay", "0", *ALLOW, cwd=theirs),
+    ]
+    assert precious.read_text() == "precious"
+    assert not any("Traceback" in each.stderr for each in told), told
+    if "seal" in name:
+        assert told[1].returncode == 0, told
+        assert not (theirs / "out" / "seal.json").is_symlink()

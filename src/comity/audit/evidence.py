@@ -15,6 +15,7 @@ from pathlib import Path
 from comity.audit.paces import TOLERANCE
 from comity.crawler.output.reader import JsonLine, JsonObject, load
 from comity.errors import ComityError, InputError
+from comity.files import open_regular
 from comity.http_rules import REDIRECTS
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.policy.presets import DAY
@@ -54,7 +55,7 @@ class Bodies:
             return b""
         path, offset = self._places[sha256]
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 file.seek(offset)
                 return _served_body(load(file.readline())[0]) or b""
         except OSError as error:

@@ -17,6 +17,7 @@ from comity.crawler.output.reader import load
 from comity.crawler.places.crawl_at import ReadCrawl, crawl_at
 from comity.crawler.places.written_crawl import Part, WrittenCrawl
 from comity.errors import InputError
+from comity.files import open_regular
 from comity.frontier.committed import FrontierView
 from comity.frontier.values import QueuedURL
 from comity.urls import Url
@@ -180,7 +181,7 @@ def _from_file(
     until = None if part.kept is None else committed or 0
     quoted = json.dumps(needle)[1:-1].encode()
     try:
-        with path.open("rb") as file, crawl.view(step.shard) or nullcontext() as view:
+        with open_regular(path) as file, crawl.view(step.shard) or nullcontext() as view:
             last = view if view is not None and view.load_state("refresh") else None
             file.seek(position)
             while data := file.readline(_LONGEST):

@@ -3,6 +3,7 @@ stamped with the time (RFC 3161). It lies in `seal.json`; without the key nobody
 """
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
@@ -14,6 +15,8 @@ from comity._extras import need
 from comity.audit.chain import Proof
 from comity.errors import FetchError, InputError, InvalidURL
 from comity.fields import WrongType, typed
+from comity.files import read_regular, write_anew
+from comity.frontier.durable import explained_files
 from comity.signatures.folder import Identity
 from comity.signatures.keys import PublicKey, SigningKey, decoded, encoded
 from comity.urls import Url
@@ -22,6 +25,7 @@ if TYPE_CHECKING:  # what checks a seal needs no network
     from comity.net import ClientSettings
     from comity.policy import Policy
 
+MAX_SEAL_BYTES: Final = 1024 * 1024  # with a time stamp and its certificates it has some thousands
 FILE: Final = "seal.json"
 _LARGEST: Final = 64 * 1024
 _TO_INSTALL: Final = ("identity", "a time stamp")
@@ -71,7 +75,8 @@ def seal(
 
     Raises:
         AddressBlocked, Timeout, FetchError: the authority gave none.
-        MissingExtra, InvalidURL, OSError
+        MissingExtra, InvalidURL
+        StorageError: it cannot be written; an earlier one stays.
     """
     unsigned = CrawlSeal(hash=last, at=int(now), agent=identity.origin, x=encoded(key.public.x))
     signature = key.sign(unsigned.statement)
@@ -81,7 +86,8 @@ def seal(
 
         stamp = asyncio.run(_stamped(Url(authority), signature, policy, replace(settings, identity=None)))
         made = replace(made, timestamp=encoded(stamp))
-    (folder / FILE).write_text(json.dumps(asdict(made), indent=2) + "\n", encoding="utf-8")
+    with explained_files(folder / FILE):
+        write_anew(folder / FILE, f"{json.dumps(asdict(made), indent=2)}\n".encode())
     return made
 
 
@@ -117,15 +123,15 @@ def check(folder: Path, proof: Proof, *, sealed_by: str | None = None, authority
             InputError says that it cannot be read.
     """
     path = folder / FILE
-    if not path.exists():
+    if not os.path.lexists(path):
         return False
     try:
-        found: CrawlSeal = typed(json.loads(path.read_bytes()), CrawlSeal)
+        found: CrawlSeal = typed(json.loads(read_regular(path, MAX_SEAL_BYTES)), CrawlSeal)
         key = PublicKey.from_jwk({"kty": "OKP", "crv": "Ed25519", "x": found.x})
         signature = decoded(found.signature)
         origin = Url(found.agent).origin
         stamp = None if found.timestamp is None else decoded(found.timestamp)
-    except (OSError, WrongType, InvalidURL, ValueError):
+    except (OSError, WrongType, InvalidURL, ValueError, RecursionError):
         proof.add(FILE, None, "it cannot be read, or is damaged")
         return True
     if not key.verifies(signature, found.statement):

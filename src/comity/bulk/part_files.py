@@ -6,6 +6,7 @@ A part that is there is not made again, so that a run that was stopped goes on. 
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import Any, Final
 from comity.bulk.rulings import Rulings
 from comity.cells import cell
 from comity.errors import InputError
+from comity.files import made_anew, write_anew
 from comity.frontier.durable import writing_to
 from comity.policy import Policy
 
@@ -111,7 +113,7 @@ def joined(parts: list[Path], output: Path, *, column: str = "url", wide: bool =
             for table in tables:
                 writer.write_table(table)
     else:
-        with whole.open("w", encoding="utf-8", newline="") as file:
+        with io.TextIOWrapper(made_anew(whole), encoding="utf-8", newline="") as file:
             if output.suffix == ".csv":
                 rows = csv.writer(file, lineterminator="\n")
                 rows.writerow(schema.names)
@@ -144,7 +146,7 @@ def parts_for(
         note = folder / "audit.json"
         if any(folder.glob("part-*")) and _noted(note) != made_from:
             raise InputError(f"{folder} holds parts of another audit", hint="remove it, or choose another name by -o")
-        note.write_text(json.dumps(made_from), "utf-8")
+        write_anew(note, json.dumps(made_from).encode("utf-8"))
         yield folder
         if keep:
             note.unlink()

@@ -1,36 +1,16 @@
-"""Files that survive a crash: names that the disk keeps, the disk's errors in words.
-
-A new file survives the loss of power only once its folder has been synced too.
-"""
+"""The disk's errors in words, and folders that stay."""
 
 import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from comity.errors import StorageError
+from comity.files import sync_folder
 
 LACKING = (errno.EMFILE, errno.ENFILE)  # no file descriptor is left
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-def sync_folder(folder: Path) -> None:
-    """Ask the disk to keep the names in a folder, where system and permissions have a way to ask."""
-    if os.name == "nt":
-        return
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # a folder that may be written to but not read
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # a file system without such a thing
-            raise
-    finally:
-        os.close(descriptor)
 
 
 def make_folder(folder: Path, *, parents: bool = True) -> None:
@@ -68,17 +48,6 @@ class Anchor:
                 f"{self._path.parent} was moved, removed or replaced while this crawl wrote to it, so it ends here",
                 hint="continue where the folder is now, with --resume",
             )
-
-
-@contextmanager
-def written_anew(path: Path, temporary: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of another at the end of the block, once the disk has all of it."""
-    with temporary.open("wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    sync_folder(path.parent)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
+from comity.files import write_anew
 from comity.robots.agents import product_token
 from comity.signatures.folder import SAID, Identity, load, make_key, save
 from comity.signatures.verifying import WELL_KNOWN
@@ -75,7 +76,7 @@ def publish(folder: Path, identity: Identity, now: float) -> list[Path]:
     for path, text in documents(identity, now).items():
         file = public / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        write_anew(file, text.encode("utf-8"))
         written.append(file)
     return written
 

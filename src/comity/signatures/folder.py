@@ -1,7 +1,6 @@
 """An identity in a folder: what the bot says of itself, its keys, and which of them signs now."""
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -11,6 +10,7 @@ from typing import Any, Final
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
 from comity.fields import WrongType, typed
+from comity.files import write_anew
 from comity.signatures.base import TAG, structured
 from comity.signatures.keys import PublicKey, SigningKey, decoded, encoded
 from comity.signatures.signing import Form, Signer
@@ -106,9 +106,7 @@ def load(folder: Path) -> Identity:
 def save(folder: Path, identity: Identity) -> None:
     """Raises OSError."""
     path = folder / SAID
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(identity.to_dict(), indent=2) + "\n", encoding="utf-8")
-    os.replace(new, path)  # noqa: PTH105 (as atomic, and shorter to read)
+    write_anew(path, f"{json.dumps(identity.to_dict(), indent=2)}\n".encode())
 
 
 def make_key(folder: Path, *, signs_from: float) -> KeyEntry:

@@ -23,6 +23,7 @@ from comity.crawler.progress.stats import Stats, sitemap_in_words, summed
 from comity.crawler.sharding.shards import combined
 from comity.crawler.sinks.columns import damaged_field
 from comity.errors import ComityError, InputError, StorageError
+from comity.files import open_regular
 
 MOST_REASONS = 2_000  # told apart; further ones are counted together
 OTHER = "(other reasons)"
@@ -191,7 +192,7 @@ class _Read:
 
     def is_in(self, ledger: Path) -> bool:
         """Whether the file has what was read of it: going on after a kill cuts off what was not committed."""
-        with suppress(OSError), ledger.open("rb") as file:
+        with suppress(OSError), open_regular(ledger) as file:
             file.seek(self.offset - len(self.last))
             return file.read(len(self.last)) == self.last and self.last[-1:] in (b"", b"\n")
         return False

@@ -10,6 +10,7 @@ from minijinja import Environment
 from comity.audit.report import plots
 from comity.audit.report.figures import BINS, CLASSES, RATIOS, RUNNING, Figures, gather
 from comity.crawler.progress.stats import size
+from comity.files import write_where_named
 from comity.frontier.durable import writing_to
 
 MOST_ROWS = 25
@@ -50,7 +51,7 @@ def write(folders: Path | Sequence[Path], target: Path, *, store: str | None = N
     figures = gather(folders, store=store)
     text = html(figures)
     with writing_to(target):
-        target.write_text(text, encoding="utf-8", errors="replace")
+        write_where_named(target, text.encode("utf-8", "replace"))
     return [*figures.absent, *filter(None, (damage(figures),))]
 
 

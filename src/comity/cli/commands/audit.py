@@ -31,6 +31,7 @@ from comity.cli.options import (
 )
 from comity.cli.terminal import counted, say, tell
 from comity.errors import InvalidSetting
+from comity.files import write_where_named
 from comity.frontier.durable import writing_to
 
 ROWS: Final = 1_000_000
@@ -193,5 +194,5 @@ def _time(text: str) -> float:
 
 def _write(path: Path, text: str) -> None:
     with writing_to(path):
-        path.write_text(text, "utf-8")
+        write_where_named(path, text.encode("utf-8"))
     tell(f"report in {path}")

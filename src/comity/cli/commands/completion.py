@@ -8,6 +8,7 @@ import click
 from comity.cli.exits import Exit
 from comity.cli.options import argument, command, option
 from comity.cli.terminal import say, tell
+from comity.files import write_where_named
 from comity.frontier.durable import writing_to
 
 _FILES: Final = {
@@ -37,7 +38,7 @@ def completion(shell: str, install: bool) -> Exit:
     file = Path(_FILES[shell]).expanduser()
     with writing_to(file):
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(script, encoding="utf-8")
+        write_where_named(file, script.encode("utf-8"))
     say(f"written to {file}")
     tell(f"open a new shell{_MORE.get(shell, '')}")
     return Exit.DONE

@@ -26,6 +26,7 @@ from comity.cli.options import (
 )
 from comity.cli.terminal import complain, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
+from comity.files import write_where_named
 from comity.frontier.durable import writing_to
 from comity.http_rules import GONE, is_temporary
 
@@ -110,7 +111,7 @@ def fetch(
     text = json.dumps(result.to_dict(pieces, max_tokens), indent=2) + "\n" if as_json else result.markdown
     if output is not None:
         with writing_to(output):
-            output.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
+            write_where_named(output, text.encode("utf-8", "surrogatepass"))
     elif as_json:
         click.echo(text, nl=False)
     elif selecting is not None:

@@ -12,6 +12,8 @@ from comity.cli.options import JSON, READING, argument, command, loaded, option
 from comity.cli.robots_files import Source, annotation, read_all
 from comity.cli.terminal import complain, counted, say, show_json, tell
 from comity.errors import ComityError, InputError, InvalidSetting, InvalidURL, RobotsUnreachable
+from comity.files import write_where_named
+from comity.frontier.durable import writing_to
 from comity.robots import Robots, parse
 from comity.robots.lint import CODES, SEVERITIES, Finding, fixed, folded
 
@@ -113,7 +115,8 @@ def _mended(source: Source, wanted: set[str], *, unsafe: bool) -> tuple[Source, 
         count += len({finding.line for finding in findings if _fixable(finding, unsafe)})
         robots = parse(body, robots.dialect)
     if robots.body != source.robots.body:
-        source.path.write_bytes(robots.body)
+        with writing_to(source.path):
+            write_where_named(source.path, robots.body)
     return Source(source.name, robots, source.path), count
 
 

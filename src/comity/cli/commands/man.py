@@ -9,6 +9,7 @@ import click
 from comity.cli.exits import Exit
 from comity.cli.options import PATH, argument, command, option
 from comity.cli.terminal import say
+from comity.files import write_anew
 from comity.frontier.durable import writing_to
 
 
@@ -33,7 +34,7 @@ def man(name: tuple[str, ...], write: Path | None) -> Exit:
         folder.mkdir(parents=True, exist_ok=True)
         for names, each in _commands(root):
             page = "\n".join((*_page(each, names), ""))
-            (folder / f"{'-'.join(names)}.1").write_text(page, encoding="utf-8")
+            write_anew(folder / f"{'-'.join(names)}.1", page.encode("utf-8"))
     say(f"written to {folder}; read one with: man -M {write} comity-crawl")
     return Exit.DONE
 

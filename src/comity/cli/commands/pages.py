@@ -15,6 +15,7 @@ from comity.cli.options import FOLDERS, PATH, STORE, command, option
 from comity.cli.terminal import complain, partly
 from comity.crawler.places.crawl_at import written_crawl
 from comity.crawler.sinks.files import name_of
+from comity.files import check_within, write_anew
 
 
 @command("Read a crawl")
@@ -82,5 +83,6 @@ def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) 
         return
     file = name_of(record["url"], "text/markdown")
     (folder / file).parent.mkdir(parents=True, exist_ok=True)
-    (folder / file).write_text(as_file(record), encoding="utf-8", errors="surrogatepass", newline="")
+    check_within((folder / file).parent, folder)
+    write_anew(folder / file, as_file(record).encode("utf-8", "surrogatepass"))
     yield {**said, "file": str(Path(file))}

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Final, NoReturn, cast
 from comity._extras import need
 from comity.crawler.sinks import Channel
 from comity.errors import InputError
+from comity.files import open_regular
 
 LONGEST = 256 * 1024 * 1024  # bytes of one line
 _PACKED = 4 * 1024  # bytes unpacked at a time: they may become ten thousand times as many
@@ -69,7 +70,7 @@ def read_lines(
 
 def open_until(path: Path, until: int | None, *, after: int = 0) -> BinaryIO:
     """A file opened for reading after so many bytes, as if it had `until` bytes and no more; None: as it is."""
-    file = path.open("rb", buffering=0)
+    file = open_regular(path, buffering=0)
     file.seek(after)
     return cast(BinaryIO, io.BufferedReader(file if until is None else _Until(file, until - after)))
 

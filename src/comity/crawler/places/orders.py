@@ -17,7 +17,8 @@ from typing import Any, Final, Literal
 
 from comity import urls
 from comity.errors import InvalidSetting, InvalidURL, StorageError
-from comity.frontier.durable import explained_files, sync_folder
+from comity.files import open_regular, read_regular, sync_folder
+from comity.frontier.durable import explained_files
 
 FILE: Final = "orders.jsonl"
 EVERY: Final = 0.25  # seconds between two looks at the file
@@ -94,7 +95,7 @@ def give(folder: Path, host: str, order: OrderKind, seconds: float | None = None
 def _append(folder: Path, line: dict[str, Any]) -> None:
     path = folder / FILE
     with explained_files(path):
-        with path.open("a+b", buffering=0) as file:
+        with open_regular(path, "a+b", buffering=0) as file:
             file.seek(max(file.tell() - 1, 0))
             cut_short = file.read(1) not in (b"", b"\n")  # by a full disk
             file.write(b"\n" * cut_short + json.dumps(line).encode("ascii") + b"\n")
@@ -105,7 +106,7 @@ def _append(folder: Path, line: dict[str, Any]) -> None:
 def is_confirmed(folder: Path, order: Order) -> bool:
     """Whether who carries an order out has said so."""
     with explained_files(folder / FILE):
-        lines = (folder / FILE).read_bytes().splitlines()
+        lines = read_regular(folder / FILE).splitlines()
     return json.dumps({CONFIRMED: asdict(order)}).encode("ascii") in lines
 
 
@@ -145,7 +146,7 @@ class Orders:
         """What was ordered since the last call, the oldest first; lines that are no order of this run are left out."""
         if self._size() <= self._read:
             return
-        with explained_files(self._path), self._path.open("rb") as file:
+        with explained_files(self._path), open_regular(self._path) as file:
             file.seek(self._read)
             lines = file.read().split(b"\n")[:-1]  # what has no end yet is being written
         for line in lines:

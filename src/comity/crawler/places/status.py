@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from comity.crawler.progress.stats import WAITS
 from comity.errors import StorageError
+from comity.files import read_regular, write_anew
 from comity.frontier.sqlite import database
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
@@ -36,9 +37,8 @@ def write_status(folder: Path, shards: "Iterable[ShardNow]") -> None:
     ]
     path = folder / _FILE
     with suppress(OSError):
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps({"at": time.time(), "pid": os.getpid(), "shards": rows}), encoding="ascii")
-        new.replace(path)
+        told = json.dumps({"at": time.time(), "pid": os.getpid(), "shards": rows})
+        write_anew(path, told.encode("ascii"), synced=False)
 
 
 def remove_status(folder: Path, databases: Iterable[Path]) -> None:
@@ -53,12 +53,12 @@ def remove_status(folder: Path, databases: Iterable[Path]) -> None:
 def told_of_shards(folder: Path) -> list[dict[str, Any]]:
     """What the process that runs a crawl, or ran it until it was killed, left word of: a row for each shard."""
     try:
-        rows = json.loads((folder / _FILE).read_text(encoding="ascii"))["shards"]
+        rows = json.loads(read_regular(folder / _FILE).decode("ascii"))["shards"]
         told = [
             {"number": int(row["number"]), "words": str(row["words"]), "records": int(row["records"])} for row in rows
         ]
         return sorted(told, key=itemgetter("number"))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return []
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from comity.files import open_regular, read_regular
 from comity.frontier.durable import explained_files
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class WaitJournalFile:
         self._path = path
         self._trouble: OSError | None = None
         with explained_files(path):
-            self._file = path.open("ab", buffering=0)
+            self._file = open_regular(path, "ab", buffering=0)
 
     def add(self, line: bytes) -> None:
         try:
@@ -62,7 +63,7 @@ class WaitJournalFile:
 
     def lines(self) -> list[bytes]:
         with explained_files(self._path):
-            return self._path.read_bytes().split(b"\n")[:-1]  # what has no end was cut short by a crash
+            return read_regular(self._path).split(b"\n")[:-1]  # what has no end was cut short by a crash
 
     def close(self) -> None:
         self._file.close()

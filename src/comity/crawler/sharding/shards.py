@@ -14,7 +14,8 @@ from typing import Any, Final, cast, get_args
 
 from comity.crawler.sharding.placement import PlacedBy, ShardPlace
 from comity.errors import InputError, InvalidSetting, StorageError
-from comity.frontier.durable import explained_files, written_anew
+from comity.files import read_regular, write_anew
+from comity.frontier.durable import explained_files
 from comity.frontier.sqlite import database
 from comity.frontier.values import Run
 
@@ -105,22 +106,22 @@ def stored_in(folder: Path) -> StoreMark | None:
 
 
 def _write(path: Path, values: dict[str, Any]) -> None:
-    with explained_files(path), written_anew(path, path.with_suffix(".new")) as file:
-        file.write(f"{json.dumps(values, indent=1)}\n".encode("ascii"))
+    with explained_files(path):
+        write_anew(path, f"{json.dumps(values, indent=1)}\n".encode("ascii"))
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     """What a file of ours holds, without its format; None where it is not there. A StorageError says that it cannot be
     read, or is another version's."""
     try:
-        kept: dict[str, Any] = json.loads(path.read_text(encoding="ascii"))
+        kept: dict[str, Any] = json.loads(read_regular(path).decode("ascii"))
         if kept.pop("format") != _FORMAT:
             raise StorageError(f"{path} was created by another version of comity", hint="continue with that one")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise _damaged(path) from error
     return kept
 

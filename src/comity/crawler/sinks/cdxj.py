@@ -14,7 +14,8 @@ from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 from comity.crawler.sinks.lines import AppendedFile
-from comity.frontier.durable import explained_files, written_anew
+from comity.files import open_regular, written_anew
+from comity.frontier.durable import explained_files
 
 _SORTED_AT_ONCE: Final = 8 * 1024 * 1024  # bytes of lines held in memory
 _KEPT: Final = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -107,7 +108,7 @@ def remove(warc: Path, *, index: bool) -> None:
 def _sorted(journal: Path) -> Iterator[bytes]:
     """The lines of a file in the order of their octets; few are in memory at a time."""
     with ExitStack() as stack:
-        lines = stack.enter_context(journal.open("rb"))
+        lines = stack.enter_context(open_regular(journal))
         runs: list[Iterable[bytes]] = []
         while run := lines.readlines(_SORTED_AT_ONCE):
             run.sort()

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from comity.crawler.output.reader import StoredRecord, body_of
 from comity.crawler.sinks import Channel, Received
 from comity.crawler.sinks.lines import JsonLines, read_jsonl
-from comity.frontier.durable import sync_folder
+from comity.files import check_within, made_anew, open_regular, read_regular, sync_folder
 
 if TYPE_CHECKING:
     from mimetypes import MimeTypes
@@ -143,7 +143,7 @@ class Files:
         self._index.close()
 
     def _write(self, name: str, body: bytes) -> None:
-        with (self._root / name).open("wb") as file:
+        with made_anew(self._root / name) as file:
             file.write(body)
             file.flush()
             os.fsync(file.fileno())
@@ -162,7 +162,8 @@ def read_files(
         try:
             if not _is_ours(name.removeprefix(f"{FOLDER}/")):
                 raise ValueError(name)
-            body = (folder / name).read_bytes()
+            check_within(folder / name, folder)
+            body = read_regular(folder / name)
         except (OSError, ValueError):
             yield replace(stored, problem=f"its file is not there: {name[:300]!r}")
         else:
@@ -180,6 +181,7 @@ def _make_folders(folder: Path, top: Path) -> set[Path]:
         touched.add(missing.parent)
         missing = missing.parent
     folder.mkdir(parents=True, exist_ok=True)
+    check_within(folder, top)
     return touched
 
 
@@ -187,7 +189,7 @@ def _uncommitted(index: Path, committed: int) -> Iterator[str]:
     """The files named beyond the committed length. Names from elsewhere than `name_of` are left alone."""
     if not index.exists():
         return
-    with index.open("rb") as lines:
+    with open_regular(index) as lines:
         lines.seek(committed)
         for line in lines:
             try:

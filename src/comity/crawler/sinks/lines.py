@@ -15,7 +15,8 @@ from comity._utf8 import json_string
 from comity.crawler.output.reader import CHECKED, StoredRecord, from_lines
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.errors import StorageError
-from comity.frontier.durable import disk_error, explained_files, sync_folder
+from comity.files import open_regular, sync_folder
+from comity.frontier.durable import disk_error, explained_files
 
 try:
     import orjson
@@ -38,7 +39,7 @@ class AppendedFile:
         self.path = path
         self.pending = 0
         with explained_files(path.parent):
-            self._unbuffered = path.open("ab", buffering=0)
+            self._unbuffered = open_regular(path, "ab", buffering=0)
             self._file = BufferedWriter(self._unbuffered, MOST_HELD)
             try:
                 self.length = self._file.tell()

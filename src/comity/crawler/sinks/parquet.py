@@ -23,7 +23,8 @@ from comity.crawler.output.reader import CHECKED, StoredRecord, from_lines, is_i
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.crawler.sinks.lines import AppendedFile, line
-from comity.frontier.durable import make_folder, sync_folder, written_anew
+from comity.files import check_regular, made_anew, open_regular, sync_folder, written_anew
+from comity.frontier.durable import make_folder
 
 ROLL = 256 * 1024 * 1024  # bytes of journal that make a part
 GROUP = 8 * 1024 * 1024  # bytes of journal that make a row group: what is held in memory, and written at a stretch
@@ -152,6 +153,7 @@ class Parquet:
         """Give all parts of the expander's records the columns that there are now."""
         schema = self._schema("records")
         for part in sorted((self._folder / "records").glob("*.parquet")):
+            check_regular(part)
             if self._parquet.read_schema(part).equals(schema):
                 continue
             with self._written("records", int(part.stem)) as new, self._parquet.ParquetFile(part) as old:
@@ -164,7 +166,7 @@ class Parquet:
         if channel == "records":
             self._widen(state)
         if state.file is None:
-            state.file = self._temporary(channel, state.part).open("wb")
+            state.file = made_anew(self._temporary(channel, state.part))
             state.writer = self._parquet.ParquetWriter(state.file, self._schema(channel), compression="zstd")
         for found, size in _groups(state.journal.path, state.read, self._group, rest=rest):
             state.writer.write_batch(self._batch(channel, found))
@@ -216,7 +218,7 @@ def _groups(journal: Path, start: int, least: int, *, rest: bool) -> Iterator[tu
     """A journal's records from `start` on, at `least` so many bytes at a time, with their size in bytes."""
     found: list[dict[str, Any]] = []
     size = 0
-    with journal.open("rb") as lines:
+    with open_regular(journal) as lines:
         lines.seek(start)
         for text in lines:
             found.append(json.loads(text))
@@ -250,7 +252,7 @@ def _rows(parquet: Any, channel: Channel, part: Path) -> Iterator[StoredRecord]:
     number = 0
     moments = [name for name, kind in COLUMNS[channel].items() if kind == "time"]
     try:
-        with parquet.ParquetFile(part) as file:
+        with open_regular(part) as opened, parquet.ParquetFile(opened) as file:
             for batch in file.iter_batches(batch_size=1000):
                 for row in batch.to_pylist():
                     number += 1

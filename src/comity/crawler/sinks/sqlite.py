@@ -13,7 +13,7 @@ from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.errors import StorageError
 from comity.frontier.durable import no_room
-from comity.frontier.sqlite.database import open_finished, transaction
+from comity.frontier.sqlite.database import check_files, check_tables, open_finished, transaction
 
 NAME = "crawl.sqlite"
 _TYPES: dict[ColumnType, str] = {
@@ -45,8 +45,10 @@ class Sqlite:
         self._path = folder / NAME
         self._last = {channel: (committed or {}).get(channel, 0) for channel in CHANNELS}
         self._fields = (committed or {}).get("fields", self.fields)
+        check_files(self._path)
         with self._explained():
             self._db = db = sqlite3.connect(self._path, isolation_level=None, timeout=10.0, check_same_thread=False)
+            check_tables(db, self._path)
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=FULL")
             with transaction(db):
@@ -143,5 +145,5 @@ def read_back(folder: Path, committed: Mapping[str, Any] | None = None) -> Itera
                     record = record_of(channel, dict(row))
                     number = record.pop("id")
                     yield StoredRecord(channel, f"{NAME}, {channel}", number, record, is_intact(record))
-    except (sqlite3.Error, KeyError, OverflowError, UnicodeError) as error:
+    except (sqlite3.Error, StorageError, KeyError, OverflowError, UnicodeError) as error:
         yield StoredRecord(None, f"{NAME}, {channel}", number + 1, problem=f"it cannot be read: {error}")

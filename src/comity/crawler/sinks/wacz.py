@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from comity.crawler.sinks import Channel, Received, cdxj
 from comity.crawler.sinks.packed import gzipped
 from comity.crawler.sinks.warc import Warc, read_back, software
-from comity.frontier.durable import written_anew
+from comity.files import open_regular, written_anew
 
 FILE: Final = "crawl.wacz"
 EVIDENCE: Final = ("ledger.jsonl", "seal.json")
@@ -98,7 +98,7 @@ class _Package:
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while piece := file.read(_PIECE):
             yield piece
 
@@ -106,7 +106,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 def _index(warcs: list[Path], blocks: list[str]) -> Iterator[bytes]:
     """The index of all files, sorted, in members of gzip; where each begins goes to `blocks`."""
     with ExitStack() as stack:
-        lines = heapq.merge(*(stack.enter_context(cdxj.index_of(path).open("rb")) for path in warcs))
+        lines = heapq.merge(*(stack.enter_context(open_regular(cdxj.index_of(path))) for path in warcs))
         offset = 0
         while block := list(islice(lines, _BLOCK)):
             member = gzipped(b"".join(block))

@@ -1,17 +1,21 @@
 """The frontier's SQLite file: its tables, how it is opened, who may write, what its errors mean in words."""
 
 import os
+import re
 import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Final
 
 from comity.errors import StorageError
+from comity.files import NOT_REGULAR, check_regular
 from comity.frontier.durable import no_descriptor, no_room
 from comity.frontier.values import SEEDS
 
+_INDEX: Final = re.compile(r'(?i)CREATE (UNIQUE )?INDEX "?\w+"? ON "?\w+"? ?\([\w, "]+\)')  # of columns
 # PRAGMA user_version; fingerprints lie in the machine's byte order
 FORMAT = 6 if sys.byteorder == "little" else 7
 
@@ -77,6 +81,7 @@ def lock(path: Path) -> sqlite3.Connection:
 
     The lock is SQLite's own, on an empty file beside the database, so that others may read the database meanwhile.
     """
+    check_files(path.with_suffix(".lock"))
     db = sqlite3.connect(path.with_suffix(".lock"), isolation_level=None, timeout=1.0)
     try:
         db.execute("BEGIN EXCLUSIVE")
@@ -101,6 +106,7 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
     """Open, or make, the database. The lock is held already."""
+    check_files(path)
     db = sqlite3.connect(path, isolation_level=None, timeout=10.0, check_same_thread=False)  # commits have their own
     try:
         _check_format(db, path)
@@ -117,6 +123,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
     """Open the database beside the crawl that writes it."""
+    check_files(path)
     words = "?mode=ro"
     if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
         words += "&immutable=1"  # a finished crawl of somebody else: SQLite may not make its index of the journal
@@ -130,10 +137,41 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 
 def open_finished(path: Path) -> sqlite3.Connection:
-    """Open any database that nobody should be writing any more, so that no file is left beside it."""
+    """Open any database that nobody should be writing any more, so that no file is left beside it. A StorageError: it
+    has more than tables and indexes."""
+    check_files(path)
     journal = path.with_name(f"{path.name}-wal")
     mode = "mode=ro" if journal.exists() and journal.stat().st_size else "mode=ro&immutable=1"
-    return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=1.0)
+    db = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=1.0)
+    try:
+        check_tables(db, path)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def check_files(path: Path) -> None:
+    """See that a database, and what lies beside it, are regular files where they are there: SQLite waits for a pipe and
+    follows links. Else a StorageError."""
+    for end in ("", "-wal", "-shm", "-journal"):
+        try:
+            check_regular(path.with_name(f"{path.name}{end}"))
+        except OSError as error:
+            raise StorageError(f"{path}{end}: {NOT_REGULAR}", hint="a crawl writes no such thing") from error
+
+
+def check_tables(db: sqlite3.Connection, path: Path) -> None:
+    """See that a database holds tables and indexes alone, of columns that are stored: a view or a trigger may go on for
+    ever, and what is generated may be of any size. Else a StorageError."""
+    for kind, name, root, sql in db.execute("SELECT type, name, rootpage, sql FROM sqlite_schema").fetchall():
+        stored = bool(root)  # neither a view nor a virtual table
+        if kind == "table" and stored:
+            stored = not db.execute("SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden", (name,)).fetchone()
+        elif kind != "index" or not (sql is None or _INDEX.fullmatch(sql)):
+            stored = False
+        if not stored:
+            raise StorageError(f"{path}: the {kind} {name!r:.80} in it was not written by a crawl")
 
 
 def is_running(folder: Path, name: str = "frontier.lock") -> bool:
@@ -141,6 +179,7 @@ def is_running(folder: Path, name: str = "frontier.lock") -> bool:
     path = folder / name
     if not path.exists():
         return False
+    check_files(path)
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=0.0)) as db:
             db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -150,6 +189,7 @@ def is_running(folder: Path, name: str = "frontier.lock") -> bool:
 
 
 def _check_format(db: sqlite3.Connection, path: Path) -> None:
+    check_tables(db, path)
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version == FORMAT:
         return

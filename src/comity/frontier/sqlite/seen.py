@@ -19,7 +19,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from comity.errors import StorageError
-from comity.frontier.durable import explained_files, sync_folder
+from comity.files import made_anew, open_regular, sync_folder
+from comity.frontier.durable import explained_files
 from comity.frontier.sqlite import _words
 from comity.frontier.sqlite.database import transaction
 
@@ -38,7 +39,7 @@ class SortedRun:
         self._size = size
         self._block = array("Q", bytes(BLOCK * WIDTH))
         blocks = -(-size // BLOCK)
-        self._file = path.open("rb", buffering=0)
+        self._file = open_regular(path, buffering=0)
         try:
             # The words that open the blocks follow the fingerprints, so that opening reads little.
             if os.fstat(self._file.fileno()).st_size != (size + blocks) * WIDTH:
@@ -90,7 +91,7 @@ def write_run(path: Path, pieces: Iterable[array[int]]) -> Generator[int, None, 
     opening = array("Q")
     size = synced = 0
     try:
-        with path.open("wb") as file:
+        with made_anew(path) as file:
             for piece in pieces:
                 opening.extend(piece[-size % BLOCK :: BLOCK])
                 size += len(piece)
