@@ -406,3 +406,19 @@ def test_the_summary_shows_no_password_and_counts_a_host_once_however_it_is_writ
     assert answer.returncode == 0
     assert "s3cret" not in answer.stdout + answer.stderr
     assert "           2  http://a.example\n" in answer.stdout
+
+
+def test_no_cell_of_a_csv_is_a_formula_to_a_spreadsheet_its_head_included(tmp_path: Path) -> None:
+    (tmp_path / "urls.csv").write_text("url,=note\nhttps://a.example/,=1+1\nhttps://a.example/x,@SUM(1)\n")
+    (tmp_path / "robots").mkdir()
+    (tmp_path / "robots" / "a.example.txt").write_text("User-agent: *\nDisallow: /x\n")
+    for more in ((), ("--wide",)):
+        told = comity(
+            "audit", "urls.csv", "--robots", "robots", "--agents", "=1+1,-2", "-o", "out.csv", *more, cwd=tmp_path
+        )
+        assert told.returncode == 0, told
+        with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+            cells = [each for row in csv.reader(file) for each in row]
+        assert "'=note" in cells
+        assert [each for each in cells if each.startswith(("=", "+", "-", "@"))] == []
+        (tmp_path / "out.csv").unlink()

@@ -21,7 +21,7 @@ from outputs import answered
 from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, Policy, urls
-from comity.crawler.sinks import cdxj
+from comity.crawler.sinks import cdxj, warc
 from comity.errors import InvalidURL
 from comity.policy import RobotsResult
 
@@ -313,6 +313,17 @@ def test_a_robots_txt_that_is_not_there_whole_is_no_whole_record(
         kept = the(read(folder), "response", site.url("/robots.txt"))
         assert kept.fields.get("WARC-Truncated") == truncated
         assert len(kept.body) == (min(length, 512_000) if status == 200 else 0)
+
+
+def test_a_record_that_unpacks_to_more_than_any_page_is_given_up(
+    archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = [stored for stored in warc.read_back(archive) if stored.channel == "pages"]
+    assert whole
+    largest = max(len(stored.record["body_bytes"]) for stored in whole)
+    monkeypatch.setattr(warc, "MAX_RECORD_BYTES", largest - 1)
+    *_, last = warc.read_back(archive)
+    assert "it cannot be read: ValueError: a record has more than" in (last.problem or "")
 
 
 def test_no_credentials_are_archived(site: Site, tmp_path: Path) -> None:

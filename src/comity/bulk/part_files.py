@@ -116,7 +116,7 @@ def joined(parts: list[Path], output: Path, *, column: str = "url", wide: bool =
         with io.TextIOWrapper(made_anew(whole), encoding="utf-8", newline="") as file:
             if output.suffix == ".csv":
                 rows = csv.writer(file, lineterminator="\n")
-                rows.writerow(schema.names)
+                rows.writerow(map(cell, schema.names))
                 for row in _rows(tables):
                     rows.writerow(map(cell, row.values()))
             else:

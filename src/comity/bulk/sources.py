@@ -24,6 +24,7 @@ from comity.urls import Url
 
 KINDS: Final = (".parquet", ".csv", ".jsonl", ".json", ".txt", ".urls")
 EXTRA: Final = "bulk"
+MAX_BODY_BYTES: Final = 16 * 1024 * 1024  # of a robots.txt in an archive, unpacked
 
 
 def files(given: str, kinds: tuple[str, ...] = KINDS) -> list[Path]:
@@ -259,5 +260,9 @@ def _archived(path: Path) -> list[dict[str, Any]]:
                 continue
             if not is_robots_txt(url):
                 continue
-            found.append(_row(url.origin, record.http_headers.status_code, record.reader.read(), record.record_date))
+            found.append(
+                _row(
+                    url.origin, record.http_headers.status_code, record.reader.read(MAX_BODY_BYTES), record.record_date
+                )
+            )
     return found

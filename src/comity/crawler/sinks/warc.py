@@ -29,6 +29,8 @@ from comity.crawler.sinks.packed import gzipped
 from comity.net.client_settings import secret
 from comity.policy import RobotsResult
 
+MAX_RECORD_BYTES = 512 * 1024 * 1024  # that are read back of a record, unpacked
+_PIECE = 1024 * 1024
 ROLL = 1_000_000_000  # bytes: the size of file that the WARC guidelines ask for
 _BELIED = frozenset(("content-encoding", "content-length", "transfer-encoding"))
 _ABOUT_CONTENT = frozenset(("body", "body_base64"))
@@ -208,7 +210,7 @@ def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Itera
                     number += 1
                     if record.rec_type == "response":
                         response = record.rec_headers.get_header("WARC-Record-ID") or ""
-                        body = record.content_stream().read()
+                        body = _content(record)
                     elif record.rec_type == "metadata":
                         named = record.rec_headers.get_header("WARC-Concurrent-To")
                         yield _stored(path.name, number, record, body if named and named == response else None)
@@ -218,13 +220,23 @@ def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Itera
             )
 
 
+def _content(record: Any) -> bytes:
+    """What a record holds, unpacked: bounded, for a few bytes of an archive may become very many."""
+    data, stream = bytearray(), record.content_stream()
+    while piece := stream.read(_PIECE):
+        data += piece
+        if len(data) > MAX_RECORD_BYTES:
+            raise ValueError(f"a record has more than {MAX_RECORD_BYTES:,} bytes")
+    return bytes(data)
+
+
 def _name(number: int) -> str:
     return f"crawl-{number:05}.warc.gz"
 
 
 def _stored(file: str, number: int, metadata: Any, body: bytes | None) -> StoredRecord:
     """A metadata record; `body` is what it tells of, None where it names none."""
-    fields = dict(one.partition(b": ")[::2] for one in metadata.content_stream().read().splitlines())
+    fields = dict(one.partition(b": ")[::2] for one in _content(metadata).splitlines())
     kind = fields.get(b"comity-kind", b"").decode("utf-8", "replace")
     channel = next((channel for channel in CHECKED if _KINDS[channel] == kind), None)
     if channel is None and kind in _KINDS.values():
