@@ -115,11 +115,10 @@ class Rules:
     def _opposite(self) -> dict[bool, Ranked]:
         """The rules that allow, and those that do not; each by what it begins with."""
         found: dict[bool, dict[bytes, int]] = {True: {}, False: {}}
-        for rule, claims in zip(self.rules, self.claims, strict=True):
-            for claim in claims:
-                pattern = claim.pattern
-                if rule.allow and (slash := pattern.rfind(b"/index.htm")) >= 0:
-                    pattern = pattern[: slash + 1]  # Google's parser allows the folder too
+        body, index, lenient = self.robots.body, self.robots._index, DIALECTS["google"]
+        for rule, number, claims in zip(self.rules, self.numbers, self.claims, strict=True):
+            also = ranked(body, [(number, index[number])], lenient)  # it allows the folder of an index.html too
+            for pattern in (*(claim.pattern for claim in claims), *also):
                 found[rule.allow or not pattern][pattern] = 1
         return {allow: Ranked(patterns, self.dialect.wildcards) for allow, patterns in found.items()}
 
