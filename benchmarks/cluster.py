@@ -39,6 +39,7 @@ WORKERS = int(os.environ.get("CLUSTER_WORKERS", "4"))
 INTERVAL = 0.5  # seconds
 STALLED = 8.0  # seconds of silence after which a worker is killed
 PAUSE = (0.5, 3.0)  # seconds between two blows
+POLICY = Policy(min_interval=INTERVAL, allow_addresses=("127.0.0.0/8",))
 
 
 def name_of(number: int) -> str:
@@ -134,7 +135,7 @@ async def crawled(folder: Path, port: int, rng: random.Random) -> tuple[ShardedC
         [f"http://{name_of(number)}:{port}/p/0" for number in range(0, HOSTS, 3)],
         folder,
         workers=WORKERS,
-        policy=Policy(min_interval=INTERVAL, allow_addresses=("127.0.0.0/8",)),
+        policy=POLICY,
         settings={"scope": "any", "sitemaps": False, "concurrency": 64, "traps": False},
         stalled=STALLED,
     )
@@ -165,7 +166,7 @@ def main() -> int:
         _, blows, ordered = asyncio.run(crawled(folder, port, rng))
         took = time.monotonic() - begun
         orders.give(folder, name_of(0), "go")
-        asyncio.run(ShardedCrawl([], folder, workers=2, policy=None).run())
+        asyncio.run(ShardedCrawl([], folder, workers=2, policy=POLICY).run())
         found: Counter[str] = Counter()
         for part in parts_of(folder):
             with (part / "pages.jsonl").open("rb") as file:
