@@ -19,7 +19,9 @@ from postgres import Server, free_port
 from sites import HANGS, Site
 from stores import drop
 
+from comity.cli.exits import Exit, code_of
 from comity.crawler.workers.store import CrawlStore, StoredCrawl
+from comity.errors import StorageError
 from comity.frontier.postgresql import database
 from comity.frontier.values import Unreachable
 
@@ -205,3 +207,11 @@ def test_who_is_not_let_in_does_not_wait(url: str, tmp_path: Path) -> None:
         if changed != url:
             refused = comity("crawl", "--join", "-q", "-o", str(tmp_path / "other"), "--store", changed)
             assert refused.returncode in (66, 73), refused
+
+
+def test_a_full_disk_of_the_database_has_the_exit_code_of_a_full_disk() -> None:
+    where = database.address("postgresql://comity@db.example/crawls")
+    with pytest.raises(StorageError, match="no room left in postgresql") as caught:
+        with database.explained(where):
+            raise psycopg.errors.DiskFull("could not extend file")
+    assert code_of(caught.value) is Exit.NO_ROOM
