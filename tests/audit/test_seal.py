@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from commands import ALLOW, comity
+from commands import ALLOW, comity, no_room_beyond
 from sites import Site
 
 from comity.identity import Identity, create, rotate
@@ -193,3 +193,26 @@ def test_an_authority_that_gives_no_stamp_leaves_no_seal(crawled: Path, site: Si
     done = comity("seal", "out", "--identity", "id", "--authority", site.url("/stamp"), *ALLOW, cwd=crawled)
     assert done.returncode == 3, done.stderr
     assert not (crawled / "out" / "seal.json").exists()
+
+
+def test_a_full_disk_leaves_the_earlier_seal_and_names_the_file(crawled: Path) -> None:
+    sealed(crawled)
+    before = (crawled / "out" / "seal.json").read_bytes()
+    with no_room_beyond(10):
+        refused = comity("seal", "out", "--identity", "id", cwd=crawled)
+    assert refused.returncode == 74, refused
+    assert f"no room left for {Path('out', 'seal.json')}" in refused.stderr
+    assert (crawled / "out" / "seal.json").read_bytes() == before
+    assert not (crawled / "out" / "seal.json.new").exists()
+    assert comity("prove", "out", cwd=crawled).returncode == 0
+
+
+def test_a_seal_that_is_cut_short_is_a_finding_wherever_it_ends(crawled: Path) -> None:
+    sealed(crawled)
+    path = crawled / "out" / "seal.json"
+    whole = path.read_bytes()
+    for length in range(0, len(whole) - 2, 40):
+        path.write_bytes(whole[:length])
+        told = comity("prove", "out", cwd=crawled)
+        assert told.returncode == 1, length
+        assert "seal.json: it cannot be read, or is damaged" in told.stdout
