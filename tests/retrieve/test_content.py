@@ -474,3 +474,32 @@ def test_a_site_s_name_in_a_heading_that_leads_home_is_no_heading_of_the_page() 
 def test_the_words_of_a_short_form_are_kept_whatever_stands_in_its_paragraphs() -> None:
     page = read("<form><p>Lamps to let</p><p><b>Bring your own oil</b></p><label>Name</label><input></form>", URL)
     assert page.markdown == "Lamps to let\n\n**Bring your own oil**\n"
+
+
+SAID = "At most so many entries are given back, and the others come with the next page."
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        (
+            "<h2>List lamps</h2><h4>limit</h4><p>{0}</p><p>{1}</p>"
+            "<h2>List tools</h2><div class=opt><h4>limit</h4><p>{0}</p><p>{1} Two.</p></div>"
+        ),
+        "<h2>1. Sale</h2><p>{0}</p><p>{1}</p><h2>2. Hire</h2><div class=clause><p>{0}</p></div><p>{1} Twice.</p>",
+        "<div class='admonition warning'><p>{0}</p></div><p>{1}</p><blockquote class=warning><p>{0}</p></blockquote>",
+        "<dl><dt>limit<dd>{0}</dl><p>{1}</p><section class=more><ul><li>{0}</li></ul></section>",
+        "<h2>Oil</h2><div><p>{0}</p><p>{1}</p></div><h2>Gas</h2><article><p>{0}</p><p>Ask the keeper.</p></article>",
+    ],
+)
+def test_a_sentence_that_is_true_of_two_things_is_said_of_both(page: str) -> None:
+    around = "".join(f"<p>Part {n}. {SENTENCE * 3}</p>" for n in range(3))
+    html = f"<title>T</title><main><h1>Lamps</h1>{around}{page.format(SAID, SENTENCE)}{around}</main>"
+    assert read(html, URL).markdown.count(SAID) == 2
+
+
+def test_a_quote_of_a_post_stands_there_once() -> None:
+    quote = f"<blockquote class=quote><p>{SAID}</p></blockquote>"
+    posts = f"<div class=post><p>{SAID}</p></div><div class=post>{quote}<p>No.</div>"
+    page = read(f"<title>T</title><main><h1>Lamps</h1><p>{SENTENCE * 4}</p><div class=thread>{posts}</div></main>", URL)
+    assert page.markdown.count(SAID) == 1

@@ -84,6 +84,8 @@ _HEADLINE: Final = 4
 _NUMBER: Final = re.compile(r"[0-9]+|\b(?:odd|even|first|last|active)\b")
 LEAST_COPY: Final = 12
 """Words from which on a part that stood on the page already is left out."""
+_LEAST_APART: Final = 50
+"""Words of a part that is no sentence said of two things."""
 _MOST_BEGINNINGS: Final = 8
 _MOST_COMPARED: Final = 64
 """Blocks by which it is told where a copy began: a page of equal ones is read in linear time."""
@@ -371,7 +373,7 @@ def _drop_copies(blocks: Sequence[Block]) -> None:
         before = beginnings.setdefault(kept[at].text, [])
         original = max(before, key=lambda start: alike(start, _MOST_COMPARED), default=at)
         copy = kept[at : at + alike(original, _MOST_COMPARED)]
-        if sum(block.words for block in copy) >= LEAST_COPY and _is_shown_twice(kept[original], copy[0]):
+        if sum(block.words for block in copy) >= LEAST_COPY and _is_shown_twice(kept, original, at, len(copy)):
             copy = kept[at : at + alike(original, len(kept))]
             for block in copy:
                 block.kept = False
@@ -413,12 +415,21 @@ def _drop_teasers(blocks: Sequence[Block]) -> None:
             block.kept = False
 
 
-def _is_shown_twice(first: Block, copy: Block) -> bool:
+def _is_shown_twice(kept: Sequence[Block], original: int, at: int, size: int) -> bool:
     """Whether the page shows one thing twice (a wide and a narrow layout, a slide and its clone, a quote of a post).
-    Entries of one list and stanzas of one song that are worded alike are two things.
+    Entries of one list and stanzas of one song that are worded alike are two things, and so is a sentence that stands
+    somewhere else again, or under headings that differ: of two parameters, in two clauses, as a warning.
     """
-    if copy.landmarks & LANDMARK_BITS["blockquote"] or copy.names & NAME_BITS["slides"]:
+    first, copy = kept[original], kept[at]
+    quoted = copy.landmarks & LANDMARK_BITS["blockquote"] and copy.names & NAME_BITS["thread"]
+    if quoted or copy.names & NAME_BITS["slides"]:
         return True
+    if sum(block.words for block in kept[at : at + size]) < _LEAST_APART:
+        above, over = kept[original - 1], kept[at - 1]
+        if size == 1 and at > original + 1 and _is_prose(copy) and not copy.level:
+            return False
+        if original and above.level and over.level and above.text != over.text:
+            return False
     return _way_down(first.node, copy.node) != _way_down(copy.node, first.node)
 
 
