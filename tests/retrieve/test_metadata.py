@@ -302,6 +302,22 @@ def test_data_without_an_end_is_passed_over() -> None:
         ("1715900000", "2024-05-16"),
         ("Version 1.2.2024.5", ""),
         ("33.13.2024", ""),
+        ("17 أيار 2024", "2024-05-17"),
+        ("17 أيار/مايو 2024", "2024-05-17"),
+        ("17 كانون الثاني 2024", "2024-01-17"),
+        ("17 تشرين الأول 2024", "2024-10-17"),
+        ("17 جويلية 2024", "2024-07-17"),
+        ("17 غشت 2024", "2024-08-17"),
+        ("令和6年5月17日", "2024-05-17"),
+        ("平成元年1月8日", "1989-01-08"),
+        ("民國113年5月17日", "2024-05-17"),
+        ("17/05/2567", "2024-05-17"),
+        ("1975-05-17", "1975-05-17"),
+        ("April 16, 1912", "1912-04-16"),
+        ("3 mai 1789", "1789-05-03"),
+        ("2024-02-31", ""),
+        ("31 June 2024", ""),
+        ("29.02.2023", ""),
     ],
 )
 def test_days_are_read_as_many_languages_write_them(text: str, day: str) -> None:
@@ -652,3 +668,69 @@ def test_a_title_is_the_pages_and_neither_the_books_nor_a_label(head: str, body:
     found = metadata(f"<title>{head}</title>", body).title
     assert found is not None
     assert found.value == title
+
+
+STEP = {"@type": "HowToStep", "name": "Mix", "text": "Stir until it is smooth."}
+
+
+@pytest.mark.parametrize(
+    ("stated", "fields"),
+    [
+        ({"recipeInstructions": [STEP]}, {"instructions": "Stir until it is smooth."}),
+        (
+            {"recipeInstructions": [{"@type": "HowToSection", "name": "The dough", "itemListElement": [STEP, STEP]}]},
+            {"instructions": ("Stir until it is smooth.",) * 2},
+        ),
+        ({"recipeInstructions": [{"@type": ["HowToStep"], "name": "Bake"}]}, {"instructions": "Bake"}),
+        (
+            {
+                "recipeIngredient": [
+                    {"@type": "PropertyValue", "value": "3/4", "name": "sugar", "unitText": "cup"},
+                    "salt",
+                ]
+            },
+            {"ingredients": ("3/4 cup sugar", "salt")},
+        ),
+        ({"recipeIngredient": [{"@type": "PropertyValue", "value": 2, "name": "eggs"}]}, {"ingredients": "2 eggs"}),
+    ],
+)
+def test_what_is_done_and_how_much_is_read_and_not_only_its_name(stated: object, fields: dict[str, object]) -> None:
+    (found,) = metadata(data({"@type": "Recipe", **stated})).entities  # type: ignore[dict-item]
+    assert dict(found.fields) == fields
+
+
+PAID = {"@type": "UnitPriceSpecification", "price": "24.00", "priceCurrency": "EUR"}
+LISTED = {"@type": "UnitPriceSpecification", "price": "30.00", "priceType": "https://schema.org/ListPrice"}
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"@type": "Product", "offers": [{"@type": "Offer", "priceSpecification": [LISTED, PAID]}]},
+        {"@type": "Product", "offers": [{"@type": "Offer"}, {"priceSpecification": PAID, "priceCurrency": "USD"}]},
+        {
+            "@type": "ProductGroup",
+            "hasVariant": [{"@type": "Product", "offers": {"price": "24.00", "priceCurrency": "EUR"}}],
+        },
+    ],
+)
+def test_a_price_is_read_wherever_the_vocabulary_lets_it_stand(stated: object) -> None:
+    (found,) = metadata(data(stated)).entities
+    assert (found.fields["price"], found.fields["currency"]) == ("24.00", "EUR")
+
+
+def test_where_an_event_takes_place_has_an_address() -> None:
+    hall = {"name": "The hall", "address": {"streetAddress": "1 Lamp Street", "addressLocality": "Harbour"}}
+    for location, address in ((hall, "1 Lamp Street, Harbour"), (hall | {"address": "2 Oil Road"}, "2 Oil Road")):
+        (found,) = metadata(data({"@type": "Event", "location": location})).entities
+        assert dict(found.fields) == {"location": "The hall", "address": address}
+
+
+@pytest.mark.parametrize("kind", ["application/ld+json", "application&#x2F;ld&#x2B;json", "APPLICATION/LD+JSON"])
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [("", ""), ("//<![CDATA[\n", "\n//]]>"), ("/* <![CDATA[ */", "/* ]]> */"), ("<![CDATA[", "]]>"), ("<!--", "-->")],
+)
+def test_data_are_read_however_their_script_is_written(kind: str, before: str, behind: str) -> None:
+    script = f'<script type="{kind}">{before}{{"@type": "Recipe", "name": "Soup"}}{behind}</script>'
+    assert [each.fields["name"] for each in metadata(script).entities] == ["Soup"]

@@ -7,7 +7,7 @@ of the URL's own origin does not, and takes no text for an instruction.
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
@@ -31,6 +31,7 @@ from comity.retrieve.documents import FORMS, TO_READ_PDF, Form, form_of, read_bo
 from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved, sha256
 from comity.retrieve.extraction import Content, ExtractedPage
 from comity.retrieve.llms_txt import llms_txt
+from comity.retrieve.metadata.json_ld import Entity
 from comity.retrieve.page.bounds import bounded
 from comity.retrieve.plugins import (
     DEFAULT_HEADERS,
@@ -279,6 +280,7 @@ class _Retrieval:
                 *about(decision, stated, said, self.directives(said, answer), policy),
                 *((PageWarning("refresh_not_followed", self.not_followed),) if self.not_followed else ()),
                 *of_frames(said, read.markdown),
+                *_of_data(read.metadata.entities),
             ),
             hidden=read.hidden,
             evidence=Evidence(
@@ -354,6 +356,11 @@ def _usable(answer: Fetched, why: Why) -> Form:
     if kind == "html" and why in _GUESSED:
         raise UnsupportedContent(f"{url} is HTML, where Markdown was expected", url=url)
     return kind
+
+
+def _of_data(entities: Sequence[Entity]) -> Iterator[PageWarning]:
+    if any(each.fields.get("free") == "false" for each in entities):
+        yield PageWarning("paywall", "The page says that not all of it can be read for free (isAccessibleForFree).")
 
 
 def _heading(markdown: str) -> str | None:

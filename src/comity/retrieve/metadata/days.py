@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Final
 from urllib.parse import urlsplit
 
-_YEAR: Final = r"(19[89]\d|20\d\d)(?!\d)"
+_YEAR: Final = r"(1[5-9]\d\d|20\d\d)(?!\d)"
 # A month a line, January first: how its names begin in several languages.
 _NAMES: Final = """
 jan|janv|ene|gen|gennaio|enero|stycz|sty|led|ledna|янв|яну|јан|січ|oca|ocak|ian|tammi|ιαν|jaan|sau|siječ|ม.ค|ינואר|يناير|جنف|जन|มกรา
-feb|fév|fev|lut|úno|únor|фев|феб|лют|şub|helmi|φεβ|febru|veebr|vas|velj|ก.พ|פברואר|فبراير|फर|กุมภา
-mar|mär|mrz|maa|mac|märz|maart|mars|marz|març|břez|březn|мар|бер|μαρ|márc|kov|ožuj|มี.ค|מרץ|مارس|मार्च|มีนา
-apr|avr|abr|kwie|kwi|dub|апр|квіт|кві|nis|huhti|απρ|ápr|bal|trav|เม.ย|אפריל|أبريل|إبريل|अप्र|เมษา
-may|mai|май|мај|maj|mei|mag|maggio|mayo|maio|květ|kvě|мая|трав|тра|toukok|μαΐ|μαι|máj|geg|svib|maí|พ.ค|מאי|مايو|मई|พฤษภา
-jun|јун|юни|juin|giu|czerw|cze|červn|čer|июн|черв|чер|haz|iun|kesäk|ιουν|jún|jūn|juun|bir|lipnja|มิ.ย|יוני|يونيو|जून|มิถุนา
-jul|јул|юли|juil|lug|luglio|lip|červen|čvc|июл|лип|tem|iul|heinä|ιουλ|júl|jūl|juul|lie|srpnja|ก.ค|יולי|يوليو|जुल|กรกฎา
-aug|avg|ágú|ogo|aoû|ago|agu|agosto|sier|sie|srp|авг|серп|сер|ağu|elo|αυγ|rugp|kolov|ส.ค|אוגוסט|أغسطس|अग|สิงหา
-sep|set|wrz|zář|сен|сеп|вер|eyl|syys|σεπ|szept|rugs|ruj|ก.ย|ספטמבר|سبتمبر|सित|กันยา
-oct|okt|out|ott|ottobre|paźdz|paź|říj|окт|жовт|жов|eki|loka|οκτ|spal|ต.ค|אוקטובר|أكتوبر|अक्|ตุลา
-nov|nóv|ное|нов|listopad|лист|ноя|kas|marras|νοε|lapkr|stud|พ.ย|נובמבר|نوفمبر|नव|พฤศจิก
-dec|dez|дец|déc|dic|dicem|grud|gru|pros|дек|груд|гру|ara|joulu|δεκ|des|gruod|ธ.ค|דצמבר|ديسمبر|दिस|ธันวา
+feb|fév|fev|lut|úno|únor|фев|феб|лют|şub|helmi|φεβ|febru|veebr|vas|velj|ก.พ|פברואר|فبراير|फर|กุมภา|شباط|فيفري
+mar|mär|mrz|maa|mac|märz|maart|mars|marz|març|břez|březn|мар|бер|μαρ|márc|kov|ožuj|มี.ค|מרץ|مارس|मार्च|มีนา|آذار
+apr|avr|abr|kwie|kwi|dub|апр|квіт|кві|nis|huhti|απρ|ápr|bal|trav|เม.ย|אפריל|أبريل|إبريل|अप्र|เมษา|نيسان|أفريل
+may|mai|май|мај|maj|mei|mag|maggio|mayo|maio|květ|kvě|мая|трав|тра|toukok|μαΐ|μαι|máj|geg|svib|maí|พ.ค|מאי|مايو|मई|พฤษภา|أيار|ماي
+jun|јун|юни|juin|giu|czerw|cze|červn|čer|июн|черв|чер|haz|iun|kesäk|ιουν|jún|jūn|juun|bir|lipnja|มิ.ย|יוני|يونيو|जून|มิถุนา|حزيران|جوان
+jul|јул|юли|juil|lug|luglio|lip|červen|čvc|июл|лип|tem|iul|heinä|ιουλ|júl|jūl|juul|lie|srpnja|ก.ค|יולי|يوليو|जुल|กรกฎา|تموز|جويلية|يوليوز
+aug|avg|ágú|ogo|aoû|ago|agu|agosto|sier|sie|srp|авг|серп|сер|ağu|elo|αυγ|rugp|kolov|ส.ค|אוגוסט|أغسطس|अग|สิงหา|آب|أوت|غشت
+sep|set|wrz|zář|сен|сеп|вер|eyl|syys|σεπ|szept|rugs|ruj|ก.ย|ספטמבר|سبتمبر|सित|กันยา|أيلول|شتنبر
+oct|okt|out|ott|ottobre|paźdz|paź|říj|окт|жовт|жов|eki|loka|οκτ|spal|ต.ค|אוקטובר|أكتوبر|अक्|ตุลา|تشرين الأول
+nov|nóv|ное|нов|listopad|лист|ноя|kas|marras|νοε|lapkr|stud|พ.ย|נובמבר|نوفمبر|नव|พฤศจิก|تشرين الثاني|نونبر
+dec|dez|дец|déc|dic|dicem|grud|gru|pros|дек|груд|гру|ara|joulu|δεκ|des|gruod|ธ.ค|דצמבר|ديسمبر|दिस|ธันวา|كانون الأول|دجنبر
 """
 _MONTHS: Final = {
     **{name: at for at, line in enumerate(_NAMES.strip().splitlines(), start=1) for name in line.split("|")},
+    "كانون الثاني": 1,
+    "جانفي": 1,
     "lis": 11,
     "červenec": 7,
     "července": 7,
@@ -35,17 +37,18 @@ _MONTHS: Final = {
 }
 _ALL: Final = "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True))
 _MONTH: Final = rf"(?<![^\W\d_])ב?({_ALL})(?:[^\W\d_]|[\u0900-\u0963\u0e31-\u0e4e]){{0,9}}\.?"
+_LETTERS: Final = r"[^\W\d_]"
 _OF: Final = r"(?:\s*(?:of|de|del|di|da|d['’]|พ\.ศ\.)(?=\s))?[\s.\-/]*"
 _ISO: Final = re.compile(rf"(?<![\d.]){_YEAR}[-/.]\s?(0?[1-9]|1[0-2])[-/.]\s?(0?[1-9]|[12]\d|3[01])(?!\d)")
 _SIGNS: Final = re.compile(rf"{_YEAR}\s*[年년]\s*(\d{{1,2}})\s*[月월]\s*(\d{{1,2}})\s*[日일]?")
 _DAY_MONTH: Final = re.compile(
-    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|er|º|ª|\.)?{_OF}{_MONTH},?{_OF}(?:den\s)?(19[89]\d|20\d\d|25[3-9]\d)(?!\d)",
+    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|er|º|ª|\.)?{_OF}{_MONTH}(?:/{_LETTERS}{{2,10}})?,?{_OF}(?:den\s)?(1[5-9]\d\d|20\d\d|25[3-9]\d)(?!\d)",
 )
 _MONTH_DAY: Final = re.compile(rf"{_MONTH}\s*(\d{{1,2}})(?:st|nd|rd|th)?[,.]?\s+(?:de\s+)?{_YEAR}")
 _YEAR_MONTH: Final = re.compile(rf"(?<!\d){_YEAR}[\s,]\s*{_MONTH}\s*(\d{{1,2}})(?!\d|,?\s+{_YEAR})")
 _WITH_DOTS: Final = re.compile(rf"(?<!\d){_YEAR}(?:\.|\s*m\.)\s+{_MONTH}\s*(\d{{1,2}})(?:\.|\s*d\b)")
 _VIETNAMESE: Final = re.compile(rf"(?<!\d)(\d{{1,2}})\s+tháng\s+(\d{{1,2}})(?:,|,?\s+năm)?\s+{_YEAR}")
-_FIGURES: Final = re.compile(rf"(?<![\d./-])(\d{{1,2}})([./-])\s?(\d{{1,2}})\2\s?{_YEAR}(?!\.\d)")
+_FIGURES: Final = re.compile(r"(?<![\d./-])(\d{1,2})([./-])\s?(\d{1,2})\2\s?(1[5-9]\d\d|20\d\d|25[3-9]\d)(?!\d|\.\d)")
 _SHORT: Final = re.compile(r"(?<![\w./-])(\d{1,2})(\.)(\d{1,2})\.([0-4]\d)(?![\w./-])")
 _PATTERNS: Final = (
     (_ISO, 1, 2, 3),
@@ -56,6 +59,8 @@ _PATTERNS: Final = (
     (_WITH_DOTS, 1, 2, 3),
     (_VIETNAMESE, 3, 2, 1),
 )
+_ERA: Final = re.compile(r"(令和|平成|昭和|民[國国])\s?(\d{1,3}|元)(?=\s?年)")
+_BEFORE_ERA: Final = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "民国": 1911}
 _DIGITS: Final = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९๐๑๒๓๔๕๖๗๘๙", "0123456789" * 4)
 _LATER: Final = re.compile(
     r"\b(?:updated?|modified|revised|reviewed|edited|changed|last (?:post|reply|activity)|latest|joined|registered"
@@ -99,7 +104,7 @@ def day_of(text: str, *, day_first: bool | None = False) -> str:
     if not _DIGIT.search(text):
         return ""
     if not text.isascii():
-        text = text.translate(_DIGITS)
+        text = _ERA.sub(_of_era, text.translate(_DIGITS))
     if is_of_change(text) and (published := _FIRST.search(text)) is not None:
         later = day_of(text[published.start() :], day_first=day_first)
         if later:
@@ -143,4 +148,12 @@ def says_published(text: str) -> bool:
 def _as_day(year: str, month: str, number: str) -> str:
     """A day as `YYYY-MM-DD`; empty where there is none of that number."""
     year = str(int(year) - _BUDDHIST) if year >= "2500" else year
-    return f"{year}-{int(month):02d}-{int(number):02d}" if 1 <= int(month) <= 12 and 1 <= int(number) <= 31 else ""
+    try:
+        return date(int(year), int(month), int(number)).isoformat()
+    except ValueError:
+        return ""
+
+
+def _of_era(match: re.Match[str]) -> str:
+    """The year by the era of a Japanese emperor or of the Republic of China as a year."""
+    return str(_BEFORE_ERA[match[1]] + (1 if match[2] == "元" else int(match[2])))

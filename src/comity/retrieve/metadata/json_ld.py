@@ -42,6 +42,13 @@ _FIELDS: Final = {
     "Event": "name startDate=start endDate=end location organizer description",
     "FAQ": "",
 }
+_HOLDING: Final = ("hasPart", "hasVariant", "mainEntityOfPage", "mainEntity", "@graph")
+_CDATA: Final = "<![CDATA["
+_NEAR: Final = 20
+_SAID: Final = ("name", "text", "itemListElement", "@value", "@list")
+_DONE: Final = ("itemListElement", "text", "name")
+"""What a step, or a section of steps, says."""
+_ADDRESS: Final = ("streetAddress", "postalCode", "addressLocality", "addressRegion", "addressCountry")
 _TAG: Final = re.compile(r"<[^<>]*>")
 _NEEDLESS: Final = re.compile(r",(?=\s*[\]}])")  # a comma before an end, as those who write data by hand leave it
 _CONTROL: Final = re.compile("[\x00-\x1f]")
@@ -65,7 +72,10 @@ def objects(tree: Tree) -> list[Object]:
         text = node.text()
         if len(text) > MAX_SIZE:
             continue
-        stack = [_loaded(_CONTROL.sub(" ", text.strip().removeprefix("<!--").removesuffix("-->").rstrip(" ;")))]
+        text = _CONTROL.sub(" ", text.strip().removeprefix("<!--").removesuffix("-->").rstrip(" ;"))
+        if _CDATA in text[:_NEAR]:  # of XHTML, within a comment of the script
+            text = text.partition(_CDATA)[2].rpartition("]]>")[0].strip("/* ;")
+        stack = [_loaded(text)]
         while stack and len(found) < MAX_OBJECTS:
             value = stack.pop()
             if isinstance(value, list):
@@ -73,7 +83,7 @@ def objects(tree: Tree) -> list[Object]:
             elif isinstance(value, dict):
                 if "@type" in value:
                     found.append(value)
-                inner = (value.get(name) for name in ("hasPart", "mainEntityOfPage", "mainEntity", "@graph"))
+                inner = (value.get(name) for name in _HOLDING)
                 stack.extend(each for each in inner if isinstance(each, (list, dict)))
     return found
 
@@ -112,8 +122,12 @@ def entities(found: list[Object]) -> tuple[Entity, ...]:
             name, _, ours = stated.partition("=")
             if values := tuple(words(entry.get(name))):
                 fields[ours or name] = values[0] if len(values) == 1 else values
+        if str(entry.get("isAccessibleForFree", "")).lower().endswith("false"):
+            fields["free"] = "false"
         if kind == "Product":
             fields |= _offer(entry)
+        elif kind == "Event" and (address := _address(entry.get("location"))):
+            fields["address"] = address
         elif kind == "FAQ":
             fields = dict(_answers(entry))
         if fields:
@@ -122,7 +136,8 @@ def entities(found: list[Object]) -> tuple[Entity, ...]:
 
 
 def words(value: Any) -> Iterator[str]:
-    """The values of a property as plain text: of an object its name or text."""
+    """The values of a property as plain text: of an object its name or text, of steps what is done, of an amount with
+    its unit all of it."""
     stack = [value]
     count = 0
     while stack and count < MAX_VALUES:
@@ -130,10 +145,12 @@ def words(value: Any) -> Iterator[str]:
         if isinstance(value, list):
             stack.extend(reversed(value[:MAX_VALUES]))
         elif isinstance(value, dict):
-            inner = next(
-                (value[name] for name in ("name", "text", "itemListElement", "@value", "@list") if value.get(name)),
-                None,
-            )
+            kinds = types(value)
+            order = _DONE if any(each.startswith("HowTo") for each in kinds) else _SAID
+            inner = next((value[name] for name in order if value.get(name)), None)
+            if "PropertyValue" in kinds and value.get("value"):
+                parts = (value.get(name) for name in ("value", "unitText", "name"))
+                inner = " ".join(str(each) for each in parts if isinstance(each, (str, int, float)))
             if inner is not None:
                 stack.append(inner)
         elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
@@ -158,17 +175,41 @@ def _kind(name: str) -> str:
 
 
 def _offer(entry: Object) -> dict[str, str]:
-    offers = entry.get("offers")
-    offer = next((each for each in (offers if isinstance(offers, list) else [offers]) if isinstance(each, dict)), {})
+    offers = _dicts(entry.get("offers"))
+    offer = next((each for each in offers if _priced(each)), offers[0] if offers else {})
+    priced = _priced(offer)
     rating = entry.get("aggregateRating")
     stated = {
-        "price": offer.get("price", offer.get("lowPrice")),
-        "currency": offer.get("priceCurrency"),
+        "price": priced.get("price", priced.get("lowPrice")),
+        "currency": priced.get("priceCurrency", offer.get("priceCurrency")),
         "availability": str(offer.get("availability") or "").rpartition("/")[2],
         "rating": rating.get("ratingValue") if isinstance(rating, dict) else None,
         "reviews": rating.get("reviewCount", rating.get("ratingCount")) if isinstance(rating, dict) else None,
     }
     return {name: text for name, value in stated.items() if (text := next(words(value), ""))}
+
+
+def _dicts(value: Any) -> list[Object]:
+    return [each for each in (value if isinstance(value, list) else [value])[:MAX_VALUES] if isinstance(each, dict)]
+
+
+def _priced(offer: Object) -> Object:
+    """What of an offer states the price: itself, or the specification that is not of the price in the list."""
+    if "price" in offer or "lowPrice" in offer:
+        return offer
+    stated = [each for each in _dicts(offer.get("priceSpecification")) if "price" in each]
+    paid = (each for each in stated if not str(each.get("priceType", "")).endswith(("ListPrice", "StrikethroughPrice")))
+    return next(paid, stated[0] if stated else {})
+
+
+def _address(location: Any) -> str:
+    """Where something takes place, behind the name of the place."""
+    for place in _dicts(location):
+        address = place.get("address")
+        stated = [address.get(name) for name in _ADDRESS] if isinstance(address, dict) else [address]
+        if parts := [next(words(each), "") for each in stated]:
+            return ", ".join(filter(None, parts))[:MAX_VALUE]
+    return ""
 
 
 def _answers(entry: Object) -> Iterator[tuple[str, str]]:

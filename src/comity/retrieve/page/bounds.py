@@ -9,6 +9,7 @@ their text is taken out, but for JSON-LD.
 from __future__ import annotations
 
 import re
+from html import unescape
 
 try:
     import cython
@@ -223,7 +224,7 @@ def _is_data(text: str, attributes: str, at: cython.Py_ssize_t, close: cython.Py
     """Whether a script holds what is read: JSON-LD, or a formula."""
     return (
         close - at <= _LONGEST_DATA
-        and ("ld+json" in attributes or "math/tex" in attributes)
+        and any(kind in unescape(attributes).lower() for kind in ("ld+json", "math/tex"))
         and text.count("<", at, close) <= _MOST_IN_DATA
     )
 
