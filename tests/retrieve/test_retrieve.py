@@ -21,6 +21,7 @@ import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
 from comity.errors import AddressBlocked, BadStatus, NoCandidate, PartFailed, UnsupportedContent
 from comity.retrieve import Retrieved, json_schema, retrieve
+from comity.retrieve.documents import read_body
 from comity.signals.llms import Candidate
 
 LOOPBACK = ("127.0.0.0/8",)
@@ -438,6 +439,22 @@ def test_a_missing_page_is_an_error_with_its_status(site: Site) -> None:
     with pytest.raises(BadStatus, match="404") as caught:
         got(site.url("/nowhere"))
     assert caught.value.status == 404
+
+
+@pytest.mark.parametrize("free", ["false", '"False"', '"http://schema.org/False"'])
+def test_what_cannot_be_read_for_free_is_a_warning(site: Site, free: str) -> None:
+    page = '<!doctype html><script type="application/ld+json">{"@type": "NewsArticle", %s}</script><p>Text'
+    site.set("/paid", page % f'"isAccessibleForFree": {free}')
+    site.set("/free", page % '"headline": "Lamps", "isAccessibleForFree": true')
+    assert [warning.code for warning in got(site.url("/paid"), strategy="disabled").warnings] == ["paywall"]
+    assert got(site.url("/free"), strategy="disabled").warnings == ()
+
+
+def test_a_type_that_names_none_is_told_by_the_bytes() -> None:
+    page = read_body(b"<!doctype html><p>Text", "https://example.com/", "html; charset=utf-8")
+    assert page is not None
+    assert page.markdown == "Text\n"
+    assert read_body(b"\x00\x01", "https://example.com/", "html") is None
 
 
 # covers: W11

@@ -365,3 +365,14 @@ USUAL = st.tuples(
 @given(USUAL.map(b"".join))
 def test_the_usual_head_is_read_as_the_long_way_reads_it(head: bytes) -> None:
     assert encodings.prescan(head) == (encodings._from_metas(head) or encodings._from_xml(head))
+
+
+@pytest.mark.parametrize(
+    ("label", "text"), [("shift_jis", "ランプ"), ("windows-1251", "Лампа"), ("euc-kr", "등불"), ("windows-1252", "Öl")]
+)
+@pytest.mark.parametrize("meta", ["charset={}", 'http-equiv=Content-Type content="text/html; charset={}"'])
+def test_an_encoding_that_is_named_late_changes_what_was_taken_for_granted(label: str, text: str, meta: str) -> None:
+    late = "<!doctype html><head><!--" + "c" * 1_100 + f"--><meta {meta.format(label)}><p>"
+    assert encodings.detect(late.encode() + text.encode(encodings.python_codec(label))) == label
+    assert encodings.detect((late + text).encode()) == "utf-8"
+    assert encodings.detect(late.encode() + b"\xff", "text/html; charset=big5") == "big5"

@@ -32,7 +32,7 @@ _BOMS: Final = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 def form_of(body: bytes, content_type: str) -> Form | None:
     """What a body is, by its header too; None for what is no text to be read, also where it is said to be text."""
     media_type, _, parameters = content_type.lower().partition(";")
-    media_type = media_type.strip()
+    media_type = media_type.strip() if "/" in media_type else ""  # `html` names no type: as if there were none
     if not media_type and body[:1024].lstrip().lower().startswith((b"<!doctype html", b"<html")):
         return "html"
     if media_type == "application/pdf" or (media_type in _ANY and body[:5] == b"%PDF-"):

@@ -1,7 +1,8 @@
 """The character encoding of an HTML page, found as browsers find it (HTML standard, 13.2.3.2).
 
 It decides from the bytes and the Content-Type header only: byte-order mark, then header, then a `meta` in the first
-1,024 bytes, then an XML declaration, then what the bytes look like. It never guesses from language or place.
+1,024 bytes, then an XML declaration, then what the bytes look like; where they are no UTF-8, a
+`meta` that stands later. It never guesses from language or place.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from comity._utf8 import is_utf8
 from comity.signals.content_type import extract
 
 PRESCAN_BYTES = 1024
+LATER_BYTES = 65_536
+"""Of a page that names no encoding there, where one that stands later is looked for."""
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
 _MARKS = tuple(mark for mark, _ in _BOMS)
 _CODECS = {
@@ -86,7 +89,8 @@ def detect(body: bytes, content_type: str | None = None, *, markup: bool = True)
     try:
         codecs.getincrementaldecoder("utf-8")().decode(body)
     except UnicodeDecodeError:
-        return "windows-1252"
+        # a parser that meets it changes the encoding (HTML standard, 13.2.3.5)
+        return (prescan(body[:LATER_BYTES]) if markup else None) or "windows-1252"
     return "utf-8"
 
 
