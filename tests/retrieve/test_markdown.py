@@ -101,6 +101,13 @@ def test_code_keeps_its_lines_and_its_indentation(html: str, expected: str) -> N
         ("<tr><th>Size<td>2<tr><th>Weight<td>3", "|  |  |\n| --- | --- |\n| Size | 2 |\n| Weight | 3 |\n"),
         ("<caption>Sizes</caption><tr><th>a<th>b<tr><td>1<td>2", "Sizes\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n"),
         ("<tr><td><p>one<tr><td><p>two", "one\n\ntwo\n"),
+        ("<tr><th>a<th>b<tr><td rowspan=0>1<td>2<tr><td>3", "| a | b |\n| --- | --- |\n| 1 | 2 |\n|  | 3 |\n"),
+        (
+            "<thead><tr><th rowspan=2>a<th>b</thead><tbody><tr><td rowspan=9>1<td>2</tbody><tbody><tr><td>3<td>4</tbody>"
+            "<tfoot><tr><td>5<td>6</tfoot>",
+            "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n| 5 | 6 |\n",
+        ),
+        ("<tr><th>a<th>b<tr><td colspan=100>1<tr><td>2<td>3", "| a | b |\n| --- | --- |\n| 1 |  |\n| 2 | 3 |\n"),
         ("<tr><td><h2>Layout</h2><p>text<td>beside", "## Layout\n\ntext\n\nbeside\n"),
     ],
 )
@@ -128,7 +135,7 @@ def test_a_table_keeps_each_cell_in_its_column(rows: str, expected: str) -> None
             '<img src="data:image/gif;base64,R0" data-src="/late.png" alt="late">',
             "![late](https://example.com/late.png)\n",
         ),
-        ('<img srcset="/a.png 1x, /b.png 2x" alt="set">', "![set](https://example.com/a.png)\n"),
+        ('<img srcset="/a.png 1x, /b.png 2x" alt="set">', "![set](https://example.com/b.png)\n"),
         ('<a href="/x" title="unseen">seen</a>', "[seen](https://example.com/x)\n"),
         ('<img src="/i.png" alt="seen" title="unseen">', "![seen](https://example.com/i.png)\n"),
     ],
@@ -157,6 +164,17 @@ def test_what_is_linked_stays_linked_and_what_nobody_sees_stays_out(html: str, e
         ("<dl><dt>Term<dd>Meaning</dl>", "Term\n: Meaning\n"),
         ("<ul><li>one<ul><li>in it</ul><li>two</ul>", "- one\n  - in it\n- two\n"),
         ("<p>a<hr><p>b<hr>", "a\n\n---\n\nb\n"),
+        ("<ol><li>Fill</li><ol><li>oil</li></ol><li>Light</li></ol>", "1. Fill\n   1. oil\n2. Light\n"),
+        (
+            "<ol start=9><li>a</li><li>b</li><ul><li>c</li><li>d</li></ul><li>e</ol>",
+            "9. a\n10. b\n    - c\n    - d\n11. e\n",
+        ),
+        ("<ul><li>a</li><ul><li>b</li><ul><li>c</li></ul></ul><li>d</ul>", "- a\n  - b\n    - c\n- d\n"),
+        ("<h2>Ge&shy;samt&shy;kon&shy;zept</h2><p>Lam<b>pen&shy;öl</b>", "## Gesamtkonzept\n\nLam**penöl**\n"),
+        (
+            '<p>Hot <img class=emoji alt="🔥" src=/f.png><img class="wp-emoji x" alt=":oil:" src=/o.png>',
+            "Hot 🔥:oil:\n",
+        ),
     ],
 )
 def test_text_says_what_the_page_shows(html: str, expected: str) -> None:
@@ -262,3 +280,24 @@ def test_a_cell_says_what_it_said_whatever_marks_stand_in_it(text: str, name: st
     table = f"<table><tr><th>a<th>b<tr><td>x<{name}>{text}</{name}>y<td>z</table>"
     shown = html_of(markdown(table))
     assert re.sub("<[^>]+>", "", shown).split() == ["a", "b", f"x{text}y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "address"),
+    [
+        ('srcset="/s-150.jpg 150w, /s-1200.jpg 1200w, /s-600.jpg 600w"', "/s-1200.jpg"),
+        ('srcset="/a.jpg 1x,/b.jpg 2x"', "/b.jpg"),
+        ('srcset="/a,b.jpg, /c.jpg 1.5x"', "/c.jpg"),
+        ('srcset=" ,, /w_400,h_300/b.jpg 400w 300h , "', "/w_400,h_300/b.jpg"),
+        ('src="/good.jpg" data-srcset="/w_400,h_300/b.jpg 400w"', "/w_400,h_300/b.jpg"),
+        ('src="/good.jpg" data-url="/thumb.jpg"', "/good.jpg"),
+        ('src="data:," data-actualsrc="/r.jpg"', "/r.jpg"),
+        ('src="data:," data-hi-res-src="/r.jpg"', "/r.jpg"),
+        ('src="data:," data-ks-lazyload="/r"', "/r"),
+        ('src="/blank.gif" data-orig-file="/r.jpg?w=9"', "/r.jpg?w=9"),
+        ('src="/blank.gif" data-echo="/r.webp" data-id="7"', "/r.webp"),
+        ('data-large-file="/r.avif" data-original-title="A lamp. Lit."', "/r.avif"),
+    ],
+)
+def test_an_image_is_where_its_largest_candidate_is(attributes: str, address: str) -> None:
+    assert markdown(f"<p><img {attributes}>") == f"![](https://example.com{address})\n"

@@ -163,6 +163,44 @@ def test_the_language_of_code_is_told_in_ten_markups(code: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "code",
+    [
+        "<pre class='highlightjs highlight'><code>x</code></pre>",
+        "<pre class=highlights>x</pre>",
+        "<pre><code class=language>x</code></pre>",
+        "<div class=language-switcher><pre>x</pre></div>",
+        "<pre class='prettyprint highlight'>x</pre>",
+        "<div class='highlighter-rouge'><div class=highlighted><pre class=highlight><code>x</code></pre></div></div>",
+    ],
+)
+def test_what_only_begins_as_a_language_of_code_is_told_by_is_none(code: str) -> None:
+    assert markdown(code) == "```\nx\n```"
+    if "<code>" in code:
+        named = code.replace("<code>", "<code class='language-java hljs' data-lang=java>")
+        assert markdown(named) == "```java\nx\n```"
+
+
+@pytest.mark.parametrize("name", ["ltx_listing", "fragment", "mw-editsection", "bulleted-list", "ltx_td"])
+def test_what_a_class_tells_of_an_element_an_id_does_not(name: str) -> None:
+    assert markdown(f"<div id={name}>a</div><p>b <span id={name}>c</span>") == "a\n\nb c"
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        "<div class=fragment><div class=line><span class=lineno>    1</span>if (a) {</div>"
+        "<div class=line><span class=lineno>    2</span>  <span class=keyword>go</span>();</div></div>",
+        "<div class='cm-content' contenteditable><div class=cm-line>if (a) {</div>"
+        "<div class=cm-line>  <span>go</span>();</div></div>",
+        "<div class=CodeMirror-code><pre class=CodeMirror-line><span>if (a) {</span></pre>"
+        "<pre class=CodeMirror-line><span>  go();</span></pre></div>",
+    ],
+)
+def test_code_in_lines_of_their_own_is_one_piece(listing: str) -> None:
+    assert markdown(f"<p>Text</p>{listing}") == "Text\n\n```\nif (a) {\n  go();\n```"
+
+
+@pytest.mark.parametrize(
     ("html", "expected"),
     [
         ("<p>2<sup>k</sup> and a<sub>i+1</sub>", "2^k and a_{i+1}"),

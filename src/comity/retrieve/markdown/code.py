@@ -16,12 +16,16 @@ NUMBERS: Final = re.compile(
 )
 """Classes of elements that hold numbers of lines."""
 LINES: Final = re.compile(r"(?:^|[\s-])line(?=\s|$)")  # classes of elements that hold a line each
+_LISTINGS: Final = {"fragment": "line", "cm-content": "cm-line", "CodeMirror-code": "CodeMirror-line"}
+"""Classes of the elements in which Doxygen and CodeMirror write code, and of each line in them."""
 _LANGUAGE: Final = re.compile(r"[A-Za-z0-9+#]{1,20}")
 _STATED: Final = re.compile(
-    r"(?:language|lang|highlight-source|highlight-text|highlight|mw-highlight-lang|ltx_lst_language_|brush:)-?"
+    r"(?:(?:language|lang|highlight-source|highlight-text|highlight|mw-highlight-lang)-|ltx_lst_language_|brush:)"
     r"([A-Za-z0-9+#]{1,20})(?:-basic)?;?"
 )
 _BEFORE: Final = frozenset(("hljs", "brush:", "sourceCode", "prettyprint", "prism", "chroma"))
+_OF_TOOLS: Final = _BEFORE | frozenset("highlight prettyprinted switcher selector picker toggle toolbar menu".split())
+"""Words that stand where a language does and are none."""
 _NO_LANGUAGE: Final = frozenset(
     "default none notranslate plaintext plain text hljs lang-auto auto linenums nohighlight".split()
 )
@@ -47,11 +51,19 @@ _AROUND: Final = ("body", "main", "article", "section", "td", "li", "blockquote"
 def marked(tree: Tree) -> None:
     """Have each piece of code be one `pre`, without what is there to copy it or to tell its language."""
     for listing in tree.holding(("ltx_listing",), ("div",)):
-        if "ltx_lstlisting" in listing.attributes["class"].split():
+        if "ltx_lstlisting" in listing.attributes.get("class", "").split():
             listing.name = "pre"
             listing.children = [
                 each for each in listing.elements() if "ltx_listingline" in each.attributes.get("class", "")
             ]
+            tree.named.setdefault("pre", []).append(listing)
+    for listing in tree.holding(tuple(map(str.lower, _LISTINGS)), ("div",)):
+        wanted = next(
+            (_LISTINGS[each] for each in listing.attributes.get("class", "").split() if each in _LISTINGS), None
+        )
+        lines = listing.elements()
+        if wanted and lines and all(wanted in each.attributes.get("class", "").split() for each in lines):
+            listing.name = "pre"
             tree.named.setdefault("pre", []).append(listing)
     tables = [table for table in tree.named.get("table", ()) if _take_table(table) is not None]
     places: _Places = {}
@@ -206,7 +218,7 @@ def language(pre: Node) -> str:
                 language = classes[number + 1].rstrip(";")
             else:
                 continue
-            if _LANGUAGE.fullmatch(language) and not _STATED.fullmatch(language):
+            if _LANGUAGE.fullmatch(language) and language not in _OF_TOOLS and not _STATED.fullmatch(language):
                 return "" if language in _NO_LANGUAGE else language
     bare = pre.attributes.get("class", "").split()[:1]
     return bare[0] if bare and len(bare[0]) > 1 and bare[0] in _NAMED - _NO_LANGUAGE else ""

@@ -160,6 +160,8 @@ def heading_end(text: str) -> str:
 def words_of(text: str) -> str:
     """Text with its white space joined, in which nothing is markup. A gap wider than a space stays one no-break space:
     who looks for words in a browser does not find them across it."""
+    if "\xad" in text:  # where a word may be divided, shown nowhere else
+        text = text.replace("\xad", "")
     if "\xa0" in text:
         text = _NO_BREAK.sub(_gap, text)
     text = _spaced(text)

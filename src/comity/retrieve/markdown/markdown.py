@@ -57,6 +57,10 @@ _PERMALINKS: Final = frozenset(("¶", "#", "§", "\N{LINK SYMBOL}"))  # beside a
 _WRAPS: Final = {"b": "b", "strong": "b", "i": "i", "em": "i", "cite": "i", "del": "s", "s": "s", "strike": "s"}
 _CODE: Final = frozenset(("code", "kbd", "samp", "tt"))
 _LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-srcset", "data-lazy-srcset")
+_OFTEN_LAZY: Final = re.compile(r"src|original|lazy|echo")
+_OF_IMAGE: Final = re.compile(r"\.(?:jpe?g|png|webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
+"""How an attribute of another name says where an image is."""
+_MOST_CANDIDATES: Final = 200
 _PLACEHOLDER: Final = re.compile(
     r"^\s*data:|(?:\b|_)(?:blank|placeholder|spacer|pixel|transparent|loading|lazy(?:load)?|1x1)\.(?:gif|png|svg|jpe?g)",
     re.IGNORECASE,
@@ -301,6 +305,7 @@ class Writer:
         first = sum(child.name == "li" for child in node.elements()) if backwards else 1
         number = whole(node.attributes.get("start", ""), _MOST, first) if node.name == "ol" else 0
         items: list[str] = []
+        bullet = "  "
         notes: list[Block] = []
         deep = self._indent >= _DEEPEST_INDENT
         self._indent += 1
@@ -329,10 +334,11 @@ class Writer:
                 continue
             if isinstance(child, Node) and "value" in child.attributes:
                 number = whole(child.attributes["value"], _MOST, number)
-            bullet = f"{number}. " if node.name == "ol" else "- "
-            number = max(0, number - 1) if backwards else number + 1
-            if not isinstance(child, Text) and child.name in ("ul", "ol"):  # a list right inside of a list
-                bullet = "  "
+            if not isinstance(child, Text) and child.name in ("ul", "ol"):  # right inside of a list: of the item above
+                bullet = " " * len(bullet)
+            else:
+                bullet = f"{number}. " if node.name == "ol" else "- "
+                number = max(0, number - 1) if backwards else number + 1
             items.append(text if deep else bullet + indented(text, " " * len(bullet)))
         self._indent -= 1
         if items:
@@ -482,14 +488,20 @@ class Writer:
 
     def _image(self, node: Node) -> str:
         attributes = node.attributes
-        sources = [_first_of(attributes[name]) for name in _LAZY if name in attributes]
+        label = words_of(attributes.get("alt", "")).strip()
+        if label and "emoji" in attributes.get("class", "").lower():
+            return label
+        sources = [_largest(name, attributes[name]) for name in _LAZY if name in attributes]
         shown = attributes.get("src", "")
         if not shown or _is_placeholder(shown):
             around = node.parent.elements() if node.parent is not None and node.parent.name == "picture" else []
             choices = [each.attributes for each in (node, *around)]
-            sources += [_first_of(each["srcset"]) for each in choices if "srcset" in each]
-        target = self._first(node, [*sources, shown])
-        return f"![{words_of(attributes.get('alt', '')).strip()}]({target})" if target else ""
+            sources += [_largest("srcset", each["srcset"]) for each in choices if "srcset" in each]
+            for name, value in attributes.items():
+                if name[:5] == "data-" and (_OFTEN_LAZY.search(name) or _OF_IMAGE.search(value)):
+                    sources.append(_largest(name, value))
+        target = self._first(node, [*filter(_is_address, sources), shown])
+        return f"![{label}]({target})" if target else ""
 
     def _medium(self, node: Node) -> str:
         attributes = node.attributes
@@ -529,9 +541,28 @@ def _is_placeholder(source: str) -> bool:
     return any(word in lower for word in _PLACEHOLDING) and _PLACEHOLDER.search(source) is not None
 
 
-def _first_of(sources: str) -> str:
-    """The first address of a `srcset`."""
-    return next(iter(sources.split(",")[0].split()), "")
+def _is_address(source: str) -> bool:
+    return len(source.split()) == 1 and ("/" in source or "." in source) and source[:1] not in "{["
+
+
+def _largest(name: str, value: str) -> str:
+    """The address in an attribute; of a `srcset`, the one of the largest image (HTML, 4.8.4.3.9)."""
+    if "srcset" not in name:
+        return value.strip()
+    sizes: dict[str, int] = {}
+    address = ""
+    for word in value.split()[:_MOST_CANDIDATES]:
+        if address:
+            size, comma, following = word.partition(",")
+            sizes[address] = max(sizes[address], whole(size[:-1].partition(".")[0], _MOST, 0))
+            address = following.strip(",") if comma else address
+        else:
+            address = word.strip(",")
+        if address:
+            sizes.setdefault(address, 0)
+        if word[-1] == ",":  # without a size, or behind it
+            address = ""
+    return max(sizes, key=sizes.__getitem__, default="")
 
 
 def _begins_item(node: Node) -> bool:

@@ -31,7 +31,8 @@ def _part(node: Node) -> str:
 
 def write(writer: Writer, table: Node, out: list[tuple[str, str]]) -> None:
     """Add a table's blocks to `out`."""
-    head, rows, captions = _rows(table, writer)
+    head, groups, captions = _rows(table, writer)
+    rows = [*chain.from_iterable(groups)]
     layout = _is_layout(table, head + rows)
     if layout and table.name != "table":
         captions = [table]
@@ -42,10 +43,9 @@ def write(writer: Writer, table: Node, out: list[tuple[str, str]]) -> None:
             if not NUMBERS.search(cell.attributes.get("class", "")):
                 writer.container(cell, out)
         return
-    lines = _grid(writer, head + rows)
+    lines, width = _grid(writer, [head, *groups])
     if not any(any(line) for line in lines):
         return
-    width = max(map(len, lines))
     if not head and rows and all(_part(cell) == "th" for cell in rows[0]):
         head = rows[:1]
     first = lines[0] if head else [""] * width
@@ -55,11 +55,15 @@ def write(writer: Writer, table: Node, out: list[tuple[str, str]]) -> None:
     out.append(("table", "\n".join(text)))
 
 
-def _rows(table: Node, writer: Writer) -> tuple[list[list[Node]], list[list[Node]], list[Node]]:
-    """The rows of the head, all others with those of the foot last, and the captions."""
-    head: list[list[Node]] = []
-    body: list[list[Node]] = []
-    foot: list[list[Node]] = []
+_Rows = list[list[Node]]
+
+
+def _rows(table: Node, writer: Writer) -> tuple[_Rows, list[_Rows], list[Node]]:
+    """The rows of the head, all others by their groups with those of the foot last, and the captions."""
+    head: _Rows = []
+    bodies: list[_Rows] = []
+    foot: _Rows = []
+    bare: _Rows | None = None
     captions: list[Node] = []
     for part in table.elements():
         if writer.is_left_out(part):
@@ -67,13 +71,16 @@ def _rows(table: Node, writer: Writer) -> tuple[list[list[Node]], list[list[Node
         if part.name == "caption":
             captions.append(part)
             continue
-        into = head if part.name == "thead" else foot if part.name == "tfoot" else body
+        if _part(part) != "tr" or bare is None:
+            bodies.append([])
+            bare = bodies[-1] if _part(part) == "tr" else None
+        into = head if part.name == "thead" else foot if part.name == "tfoot" else bodies[-1]
         for row in [part] if _part(part) == "tr" else part.elements():
             if _part(row) == "tr" and not writer.is_left_out(row):
                 found = (cell for cell in row.elements() if _part(cell) in ("td", "th"))
                 if cells := [cell for cell in found if not writer.is_left_out(cell)]:
                     into.append(cells)
-    return head, body + foot, captions
+    return head, [*bodies, foot], captions
 
 
 def _is_layout(table: Node, rows: list[list[Node]]) -> bool:
@@ -97,11 +104,14 @@ def _is_too_much(cell: Node) -> bool:
     )
 
 
-def _grid(writer: Writer, rows: list[list[Node]]) -> list[list[str]]:
-    """The cells of all rows in their columns: what spans rows or columns leaves the others empty."""
+def _grid(writer: Writer, groups: list[_Rows]) -> tuple[list[list[str]], int]:
+    """The cells of all rows in their columns, and how many columns have cells of their own: what spans rows, no farther
+    than its group (HTML, 4.9.12), or columns leaves the others empty.
+    """
     lines: list[list[str]] = []
+    width = 0
     below: dict[int, int] = {}  # column to the rows that a cell above still takes of it
-    for row in rows:
+    for row, left in ((row, len(rows) - number) for rows in groups for number, row in enumerate(rows)):
         line: list[str] = []
         for cell in row:
             while below.get(len(line), 0) > 0 and len(line) < _MOST_COLUMNS:
@@ -110,9 +120,11 @@ def _grid(writer: Writer, rows: list[list[Node]]) -> list[list[str]]:
             if len(line) >= _MOST_COLUMNS:
                 if text := _cell(writer, cell):
                     line[-1] = f"{line[-1]} {text}".strip()
+                    width = len(line)
                 continue
             wide = _span(cell, "colspan", _WIDEST_SPAN)
-            high = _span(cell, "rowspan", len(rows))
+            high = _span(cell, "rowspan", left)
+            width = max(width, len(line) + 1)
             for number in range(wide):
                 if high > 1:
                     below[len(line)] = high - 1
@@ -121,7 +133,7 @@ def _grid(writer: Writer, rows: list[list[Node]]) -> list[list[str]]:
             below[len(line)] -= 1
             line.append("")
         lines.append(line)
-    return lines
+    return [line[:width] for line in lines], width
 
 
 def _cell(writer: Writer, cell: Node) -> str:
@@ -149,7 +161,8 @@ def _code(line: str) -> str:
 
 
 def _span(cell: Node, name: str, most: int) -> int:
-    return max(1, min(whole(cell.attributes.get(name, ""), 10**9, 1), most))
+    stated = whole(cell.attributes.get(name, ""), 10**9, 1)
+    return min(stated, most) or (most if name == "rowspan" else 1)  # 0: to the end of the group
 
 
 def _line(cells: list[str], width: int) -> str:

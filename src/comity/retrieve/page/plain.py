@@ -63,7 +63,9 @@ def plain(tree: Tree) -> None:
             _join_lists(around)
     for node in tree.holding(("checkbox-on", "checkbox-off"), ("div",)):
         node.name, node.apart = "input", False
-        node.attributes |= {"type": "checkbox"} | ({"checked": ""} if "checkbox-on" in node.attributes["class"] else {})
+        node.attributes |= {"type": "checkbox"} | (
+            {"checked": ""} if "checkbox-on" in node.attributes.get("class", "") else {}
+        )
     for node in tree.all("video", "audio"):  # what else stands in it is for who cannot play it
         node.children = [each for each in node.elements() if each.name == "source"]
         node.blocky = False
@@ -73,7 +75,7 @@ def plain(tree: Tree) -> None:
 
 
 def _become_tabular(tree: Tree, node: Node) -> None:
-    name = next((_TABULAR[each] for each in node.attributes["class"].split() if each in _TABULAR), "")
+    name = next((_TABULAR[each] for each in node.attributes.get("class", "").split() if each in _TABULAR), "")
     if name:
         node.name, node.apart = name, True
         tree.named.setdefault(name, []).append(node)
