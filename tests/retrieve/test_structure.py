@@ -388,7 +388,7 @@ TABLE = "<table><thead><tr><th>A</th><th>B</th></tr></thead><tbody><tr><td>1</td
             for image in (
                 "<img src='data:image/gif;base64,R0' data-src=/a.png alt=A>",
                 "<img src=/img/placeholder.gif data-src=/a.png alt=A>",
-                "<img src=blank.gif srcset='/a.png 1x, /b.png 2x' alt=A>",
+                "<img src=blank.gif srcset='/b.png 1x, /a.png 2x' alt=A>",
                 "<picture><source srcset='/a.png 2x'><img src='data:image/gif;base64,R0' alt=A></picture>",
             )
         ),
