@@ -55,6 +55,38 @@ def test_a_word_that_a_hyphen_divides_is_whole() -> None:
     assert pdf._written(lines, 1)[0] == "a considerable lamp\n"
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "whole"),
+    [
+        ("a lamp of Smith\x02", "Jones and sons", "a lamp of Smith-Jones and sons"),
+        ("in 2019\x02", "2020 it burnt", "in 2019-2020 it burnt"),
+        ("a well\x02", "known lamp", "a wellknown lamp"),
+        ("POLI\x02", "TIK", "POLITIK"),
+    ],
+)
+def test_a_hyphen_before_a_capital_or_a_figure_is_one_of_the_word(first: str, second: str, whole: str) -> None:
+    assert pdf._written([pdf._Line(first, 10.0, 50.0, 0), pdf._Line(second, 10.0, 62.0, 0)], 1)[0] == f"{whole}\n"
+
+
+def test_a_large_letter_that_begins_a_text_is_no_heading() -> None:
+    lines = [(30, 90, "T"), (16, 50, "A report"), (10, 90, "he harbour museum has"), (10, 102, "a lamp.")]
+    page = read_here(made(lines))
+    assert page.markdown == "# A report\n\nThe harbour museum has a lamp.\n"
+    assert read_here(made([(30, 50, "A"), (10, 90, "He came.")])).markdown == "# A\n\nHe came.\n"
+
+
+@pytest.mark.parametrize("head", ["{} Harbour Yearbook", "Harbour Yearbook", "Harbour Yearbook - {}", "{}"])
+@pytest.mark.parametrize("edge", [20, 780])
+def test_what_stands_at_the_edge_of_each_page_is_no_text(head: str, edge: int) -> None:
+    said = ["Its glass is", "the colour of", "honey, and its", "light goes far."]
+    pages = [[(10, 100, words), (10, edge, head.format(12 + at))] for at, words in enumerate(said)]
+    assert read_here(made(*(sorted(page, key=lambda line: line[1]) for page in pages))).markdown == (
+        "Its glass is the colour of honey, and its light goes far.\n"
+    )
+    twice = read_here(made(*(sorted(page, key=lambda line: line[1]) for page in pages[:2]))).markdown
+    assert head.format(13) in twice  # of two pages, nothing says so
+
+
 def test_text_that_would_be_markup_is_text() -> None:
     lines = ["# not a heading *x* and `y` and <b>", "1. of a_b_c [x]\\(y\\)"]
     page = read_here(made([(10, 50, lines[0]), (10, 100, lines[1]), (10, 150, "Oil."), (16, 200, "C #")]))

@@ -27,6 +27,11 @@ _NO_TEXT: Final = re.compile(f"[{_HYPHENS}\xad]")
 _BULLET: Final = re.compile(r"[-*•◦▪‣·●○■\uf0b7\uf0a7–—] (?=\S)")
 _NUMBER: Final = re.compile(r"(?:\w+ )?(\d{1,4}) ?(?:/|of|de|di|sur|van|von) ?(\d{1,4})")
 """A page's number as it stands at its edge."""
+_DIGITS: Final = re.compile(r"\d{1,6}")
+_RUNNING: Final = 3
+"""Pages at whose edge the same stands, but for a number that counts them: a running head."""
+_DROPPED: Final = 1.5
+"""How much larger a letter is that begins a text over several lines."""
 
 
 class PdfText(NamedTuple):
@@ -112,6 +117,7 @@ def _lines_of(text: Any, number: int) -> Iterator[_Line]:
 
 
 def _written(lines: list[_Line], pages: int) -> tuple[str, list[int], bool]:
+    lines = [*_with_first_letters([*_without_edges(lines, pages)])]
     sizes: Counter[float] = Counter()
     for line in lines:
         sizes[line.size] += len(line.text)
@@ -123,7 +129,7 @@ def _written(lines: list[_Line], pages: int) -> tuple[str, list[int], bool]:
     length = 0
     before: _Line | None = None
     in_list = False
-    for line in _without_numbers(lines, pages):
+    for line in lines:
         level = levels.get(line.size, 0) if len(line.text) <= _LONGEST_HEADING else 0
         goes_on = before is not None and before.size == line.size and 0 < before.top - line.top < 1.9 * line.size
         if before is not None and before.page != line.page and not level and before.size == line.size:
@@ -139,7 +145,7 @@ def _written(lines: list[_Line], pages: int) -> tuple[str, list[int], bool]:
         if bullet:
             piece = ("\n" if in_list and goes_on else "\n\n" * bool(parts)) + f"- {line_starts(text)}"
         elif goes_on:
-            piece = text if is_divided else f" {text}"
+            piece = f"{'-' * _keeps_hyphen(before, words)}{text}" if is_divided else f" {text}"
         else:
             mark = "#" * level + " " if level else ""
             piece = "\n\n" * bool(parts) + mark + (heading_end(text) if level else line_starts(text))
@@ -155,13 +161,47 @@ def _written(lines: list[_Line], pages: int) -> tuple[str, list[int], bool]:
     return "".join(parts) + "\n" * bool(parts), starts, False
 
 
-def _without_numbers(lines: list[_Line], pages: int) -> Iterator[_Line]:
-    """The lines but those that begin or end a page and say only its number, as in "Page 1 of 2"."""
+def _keeps_hyphen(before: _Line | None, words: str) -> bool:
+    """Whether the hyphen that ends a line is one of its word: before a capital or a figure (Smith-Jones)."""
+    last = _NO_TEXT.sub("", before.text)[-1:] if before is not None else ""
+    return (last.islower() and words[:1].isupper()) or (last.isdigit() and words[:1].isdigit())
+
+
+def _with_first_letters(lines: list[_Line]) -> Iterator[_Line]:
+    """The lines, a large first letter with the text that it begins, which may stand behind a heading."""
+    letters: dict[int, str] = {}  # number of a line to the letter before it; of the letter, nothing
     for at, line in enumerate(lines):
-        is_edge = any(not 0 <= beside < len(lines) or lines[beside].page != line.page for beside in (at - 1, at + 1))
-        number = _NUMBER.fullmatch(line.text) if is_edge and pages > 1 else None
-        if number is None or (int(number[1]), int(number[2])) != (line.page + 1, pages):
+        if len(line.text) == 1 and line.text.isupper():
+            for number in range(at + 1, min(at + 4, len(lines))):
+                text = lines[number]
+                if text.page == line.page and text.text[0].islower() and line.size >= _DROPPED * text.size:
+                    letters |= {at: "", number: line.text}
+                    break
+    for at, line in enumerate(lines):
+        if letters.get(at) != "":
+            yield line._replace(text=letters.get(at, "") + line.text)
+
+
+def _without_edges(lines: list[_Line], pages: int) -> Iterator[_Line]:
+    """The lines but those that begin or end a page and say only its number, as in "Page 1 of 2", or what begins or ends
+    others too."""
+    ends = {0, len(lines) - 1}.union(
+        *({at - 1, at} for at in range(1, len(lines)) if lines[at].page != lines[at - 1].page)
+    )
+    same = Counter(key for at in ends if lines for key in {*_running(lines[at])})
+    for at, line in enumerate(lines):
+        number = _NUMBER.fullmatch(line.text) if at in ends and pages > 1 else None
+        is_number = number is not None and (int(number[1]), int(number[2])) == (line.page + 1, pages)
+        if not is_number and (at not in ends or max(map(same.__getitem__, _running(line))) < _RUNNING):
             yield line
+
+
+def _running(line: _Line) -> Iterator[tuple[str, float, int]]:
+    """What a running head has in common with those of other pages: its words, or these and how far its number is from
+    that of the page."""
+    yield line.text, line.size, 0
+    if number := _DIGITS.search(line.text):
+        yield _DIGITS.sub("#", line.text), line.size, int(number[0]) - line.page
 
 
 def _answer(body: bytes) -> dict[str, Any]:
