@@ -489,3 +489,18 @@ def test_variables_of_a_style_that_double_one_another_do_not_grow_without_end() 
     stated = css.declarations(f"--a0: red; {doubled} color: var(--a60)")
     assert stated["color"].startswith("red red")
     assert len(stated["color"]) <= css.MAX_STYLE
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div role=tablist>Py JS</div><div id=a><pre>lamp.on()</pre></div><div id=b {}><pre>lamp.on();</pre></div>",
+        "<section><pre>lamp.on()</pre><pre {}>lamp.on();</pre></section>",
+        "<div><ul><li>sh</ul><figure><pre>lamp.on()</pre></figure><figure {}><pre>lamp.on();</pre></figure></div>",
+    ],
+)
+@pytest.mark.parametrize("how", ["hidden", 'style="display:none"'])
+def test_code_beside_code_that_is_shown_unfolds(page: str, how: str) -> None:
+    assert "lamp.on();" in read(page.format(how), "https://example.com/").markdown
+    alone = page.format(how).replace("<pre>lamp.on()</pre>", "<p>Lit.</p>")
+    assert "lamp.on();" not in read(alone, "https://example.com/").markdown

@@ -301,3 +301,17 @@ def test_a_cell_says_what_it_said_whatever_marks_stand_in_it(text: str, name: st
 )
 def test_an_image_is_where_its_largest_candidate_is(attributes: str, address: str) -> None:
     assert markdown(f"<p><img {attributes}>") == f"![](https://example.com{address})\n"
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<div style="white-space:pre-wrap">A: lit?\nB: no.</div>', "A: lit?  \nB: no.\n"),
+        ('<p style="white-space: break-spaces"><span>A: <b>lit?\nB</b>: no.</span></p>', "A: **lit?  \nB**: no.\n"),
+        ('<div style="white-space:pre-wrap">\n<p>one\ntwo</p>\n<p>three</p>\n</div>', "one  \ntwo\n\nthree\n"),
+        ('<div style="white-space:pre-wrap"><pre>a\n  b</pre></div>', "```\na\n  b\n```\n"),
+        ('<div style="white-space:normal">A: lit?\nB: no.</div>', "A: lit? B: no.\n"),
+    ],
+)
+def test_lines_that_a_style_keeps_are_lines(html: str, expected: str) -> None:
+    assert markdown(html) == expected

@@ -450,6 +450,27 @@ def test_what_cannot_be_read_for_free_is_a_warning(site: Site, free: str) -> Non
     assert got(site.url("/free"), strategy="disabled").warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("head", "body", "markdown"),
+    [
+        ('<title>L</title><script src="a.js"/>', "<p>Text</p>", "Text\n"),
+        ("<title/>", "<p>Text</p>", "Text\n"),
+        ("<style><![CDATA[p > a { color: red }]]></style>", "<p><![CDATA[a < b & c]]></p>", "a < b & c\n"),
+        (
+            "<title>L</title>",
+            "<p>one <i/>two</p><div class='a > b'/><p>three<br/>four</p>",
+            "one two\n\nthree  \nfour\n",
+        ),
+        ("<!-- <script/> --><title>L</title>", "<textarea/><p>Text</p><!-- <![CDATA[ -->", "Text\n"),
+    ],
+)
+def test_a_page_in_xhtml_is_read_by_its_rules(head: str, body: str, markdown: str) -> None:
+    html = f'<html xmlns="http://www.w3.org/1999/xhtml"><head>{head}</head><body>{body}</body></html>'
+    page = read_body(html.encode(), "https://example.com/", "application/xhtml+xml; charset=utf-8")
+    assert page is not None
+    assert (page.judgement.kind, page.markdown) == ("page", markdown)
+
+
 def test_a_type_that_names_none_is_told_by_the_bytes() -> None:
     page = read_body(b"<!doctype html><p>Text", "https://example.com/", "html; charset=utf-8")
     assert page is not None

@@ -176,6 +176,7 @@ def _but_visible(node: Node, styles: "_Styles", removed: set[Node]) -> str:
 _UNFOLDED: Final = frozenset(("hidden_attribute", "display_none", "visibility_hidden", "clipped"))
 _UNRENDERED: Final = _UNFOLDED - {"clipped"}
 _LEAST_PANEL: Final = 80
+_MOST_BESIDE: Final = 40
 _PANEL: Final = re.compile(
     r"\btab|-tab|panel|accordion|collaps|expand|toggle|faq|answer|read-?more|show-?more|spoiler|\bcontent\b|\bdetails?\b"
 )
@@ -205,7 +206,14 @@ def _unfolds(node: Node, controlled: set[str], size: int) -> bool:
         return True
     if attributes.get("id", "") in controlled - {""}:
         return size >= _LEAST_PANEL or not node.below("a", "button")  # else it is a menu
-    return size >= _LEAST_PANEL and bool(_PANEL.search(attributes.get("class", "").lower()))
+    if size >= _LEAST_PANEL and _PANEL.search(attributes.get("class", "").lower()):
+        return True
+    around = node.parent
+    if around is None or len(around.children) > _MOST_BESIDE or not (node.name == "pre" or node.below("pre")):
+        return False
+    # the same in another language
+    beside = (each for each in around.elements() if each is not node and HIDING.isdisjoint(each.attributes))
+    return any(each.name == "pre" or each.below("pre") for each in beside)
 
 
 class _Styles:

@@ -51,11 +51,12 @@ def plain(tree: Tree) -> None:
             if _ID.fullmatch(identity := node.attributes.get(attribute, "")):
                 node.attributes.setdefault("title", node.attributes.get("playlabel", ""))
                 _become(node, "video", place + identity)
+    spaced: set[Node] = set()
     for node in tree.styled:
         if "white-space" in (style := node.attributes.get("style", "")) and _KEEPS_SPACE.search(style):
-            for piece in node.children:
-                if isinstance(piece, Text) and "  " in piece.text:
-                    piece.text = piece.text.replace("  ", "\xa0 ")  # by which `words_of` knows such a gap
+            spaced.update((node, *node.below()) if node not in spaced and node.name not in ("pre", "code") else ())
+    for node in spaced:
+        _keep_space(node)
     for node in tree.holding(tuple(_TABULAR), ("span",)):
         _become_tabular(tree, node)
     for around in {node.parent for node in tree.holding(_LISTS, ("ul", "ol"))}:
@@ -72,6 +73,24 @@ def plain(tree: Tree) -> None:
     for node in tree.all("amp-img", "amp-anim"):
         _become(node, "img", node.attributes.get("src", ""))
     _show_images(tree)
+
+
+def _keep_space(node: Node) -> None:
+    """Have the lines and gaps of an element's text be those of the page."""
+    children: list[Node | Text] = []
+    for each in node.children:
+        if not isinstance(each, Text) or each.text.isspace():
+            children.append(each)
+            continue
+        for number, line in enumerate(each.text.strip("\r\n").replace("\r\n", "\n").split("\n")):
+            if number:
+                end = Node()
+                end.name, end.parent, end.number, end.words, end.kept_words = "br", node, node.number, 0, 0
+                end.attributes, end.children = {}, []
+                end.skipped = end.apart = end.blocky = False
+                children.append(end)
+            children.append(Text(line.replace("  ", "\xa0 ")))  # by which `words_of` knows such a gap
+    node.children = children
 
 
 def _become_tabular(tree: Tree, node: Node) -> None:
