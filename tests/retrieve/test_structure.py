@@ -948,7 +948,7 @@ def tree_of(html: str) -> list[object]:
         ),
         pytest.param(
             '<img class="lazyload" data-srcset="https://example.com/a-300.jpg 300w, https://example.com/a-600.jpg 600w" alt="A" src="data:image/gif;base64,R0lGOD">',
-            '<p><img src="https://example.com/a-300.jpg" alt="A"></p>',
+            '<p><img src="https://example.com/a-600.jpg" alt="A"></p>',
             id="img srcset only lazy noscript",
         ),
         pytest.param(

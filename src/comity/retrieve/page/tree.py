@@ -151,7 +151,8 @@ def is_block(node: Node) -> bool:
 def heading_level(node: Node) -> int:
     """The level of a heading, by its name or its role (WAI-ARIA 1.2, heading); 0 of other elements."""
     level = HEADINGS.get(node.name, 0)
-    if level or node.attributes.get("role", "").strip().lower() != "heading":
+    role = node.attributes.get("role")
+    if level or role is None or role.strip().lower() != "heading":
         return level
     stated = node.attributes.get("aria-level", "").strip()
     return int(stated) if stated in ("1", "2", "3", "4", "5", "6") else 2
