@@ -122,7 +122,8 @@ class Process:
         self.ended = True
         self.said.close()
         _, status = os.waitpid(self._id, 0)
-        if code := os.waitstatus_to_exitcode(status):
+        code = os.waitstatus_to_exitcode(status)
+        if code or self.test:
             name, location = self.test or ("between two tests", ("", None, ""))
             what = f"the process that ran it ended ({code}), and the rest of its file was not run"
             report = pytest.TestReport(name, location, {}, "failed", what, "call")

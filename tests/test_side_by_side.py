@@ -33,7 +33,7 @@ FILES = {
     "test_two.py": """
         import os
         def test_dies():
-            os._exit(3)
+            os._exit(0)
     """,
     "test_three.py": "import not_there",
     "below/deeper/test_four.py": """
@@ -60,7 +60,7 @@ def test_each_test_is_run_once_and_told_of_whatever_becomes_of_its_process(tmp_p
     assert " 2 failed, 5 passed, 1 skipped, 1 error in " in told.stdout, told.stdout
     for said in (
         "FAILED below/test_one.py::test_numbers[3] - ",
-        "FAILED test_two.py::test_dies - the process that ran it ended (3)",
+        "FAILED test_two.py::test_dies - the process that ran it ended (0)",
         "ERROR test_three.py - ",
         ": not here",
     ):
