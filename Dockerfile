@@ -5,7 +5,7 @@ WORKDIR /src
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 COPY . .
-RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[speed,postgresql,metrics,identity]'
+RUN pip wheel --no-cache-dir --wheel-dir /wheels ./packages/robots ./packages/pages '.[speed,postgresql,metrics,identity]'
 
 FROM python:3.13-slim
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \

@@ -6,8 +6,12 @@ URL ?=
 ARGS ?=
 
 # What the installed package depends on: metadata, and the modules that are compiled.
-BUILD_INPUTS := pyproject.toml setup.py src/comity/_compiled.py src/comity/retrieve/page/tree.py \
-	$(shell grep -rl --include='*.py' 'import cython' src) $(shell find src -name '*.pyx' -o -name '*.pxd')
+# In the order in which they need each other.
+PACKAGES := packages/robots packages/pages .
+SOURCES := $(PACKAGES:=/src)
+BUILD_INPUTS := $(wildcard pyproject.toml packages/*/pyproject.toml) packages/robots/src/comity_robots/_building.py \
+	$(wildcard $(SOURCES:=/*/_compiled.py)) packages/pages/src/comity_pages/html/tree.py \
+	$(shell grep -rl --include='*.py' 'import cython' $(SOURCES)) $(shell find $(SOURCES) -name '*.pyx' -o -name '*.pxd')
 
 .PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines sanitize dist lint format lock docs docs-serve man league peers bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering compare conformance fuzz clean
 
@@ -28,7 +32,7 @@ beside = @trap 'kill $$other' INT; $(MAKE) --no-print-directory $(2) >$(VENV)/be
 	$(MAKE) --no-print-directory $(1) || first=$$?; wait $$other || second=$$?; cat $(VENV)/beside; \
 	exit $$((first || second))
 
-BOTH_FORMS = $(shell grep -rl both_forms tests --include='test_*.py')
+BOTH_FORMS = $(shell grep -rl both_forms packages/*/tests tests --include='test_*.py')
 
 test: $(VENV)/tested ## the tests, on both forms of the hot modules
 	$(call beside,test-compiled,test-interpreted)
@@ -67,12 +71,12 @@ SANITIZED := $(abspath $(VENV))/sanitized
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 sanitize: $(VENV)/tested ## the tests of what is compiled, under address and undefined-behaviour sanitizers; needs GCC
 	@mkdir -p $(SANITIZED)
-	@tar cf - --exclude='*.so' --exclude='*.c' src setup.py pyproject.toml README.md LICENSE | tar xf - -C $(SANITIZED)
-	cd $(SANITIZED) && CC=gcc CFLAGS='$(SANITIZE)' LDFLAGS='$(SANITIZE)' COMITY_REQUIRE_EXTENSIONS=1 \
-		$(abspath $(BIN))/python setup.py --quiet build_ext --inplace
+	@tar cf - --exclude='*.so' --exclude='*.c' packages src setup.py pyproject.toml README.md LICENSE | tar xf - -C $(SANITIZED)
+	export CC=gcc CFLAGS='$(SANITIZE)' LDFLAGS='$(SANITIZE)' COMITY_REQUIRE_EXTENSIONS=1; for each in $(PACKAGES); do \
+		(cd $(SANITIZED)/$$each && $(abspath $(BIN))/python setup.py --quiet build_ext --inplace) || exit 1; done
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system \
-		PYTHONPATH=$(SANITIZED)/src $(BIN)/pytest --processes $(PROCESSORS) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
+		PYTHONPATH=$(SANITIZED)/packages/robots/src:$(SANITIZED)/packages/pages/src:$(SANITIZED)/src $(BIN)/pytest --processes $(PROCESSORS) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
 
 lint: $(VENV)/linted ## formatting, lint and types
 	$(BIN)/ruff format --check .
@@ -196,8 +200,8 @@ format: $(VENV)/linted
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info
-	find src \( -name '*.so' -o -name '*.c' \) -delete
+	rm -rf $(VENV) build packages/*/build dist $(SOURCES:=/*.egg-info)
+	find $(SOURCES) \( -name '*.so' -o -name '*.c' \) -delete
 
 # $(call install,WHAT): by uv, which takes a quarter of pip's time; by pip where uv does not run or finds no index.
 install = $(BIN)/uv pip install --system-certs --python $(BIN)/python $(1) || { \
@@ -220,10 +224,10 @@ $(VENV)/compiler: look | $(BIN)/python
 $(VENV)/installed: $(BIN)/python $(VENV)/compiler $(BUILD_INPUTS)
 	@echo 'Installing what compiles'
 	@$(call install,--quiet 'setuptools>=77' 'Cython>=3.1')
-	@$(BIN)/python setup.py --quiet build_ext --inplace
+	@for each in $(PACKAGES); do (cd $$each && $(abspath $(BIN))/python setup.py --quiet build_ext --inplace) || exit 1; done
 	@echo 'Installing comity and what it needs'
 	@unset COMITY_REQUIRE_EXTENSIONS; export COMITY_NO_EXTENSIONS=1; `# compiled they are, and would be anew` \
-		$(call install,--no-build-isolation --editable '.[speed]')
+		$(call install,--no-build-isolation --editable packages/robots --editable packages/pages --editable '.[speed]')
 	@$(BIN)/comity --version
 	@$(BIN)/comity --version | grep -q '(compiled' || \
 		echo 'Modules could not be compiled: they are interpreted, which is slower, until a C compiler is there.'

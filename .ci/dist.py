@@ -18,7 +18,8 @@ from zipfile import ZipFile
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
-OURS = {"comity"}
+PACKAGES = {"comity-robots": "packages/robots", "comity-pages": "packages/pages", "comity": "."}
+"""Their folders, in the order in which they need each other."""
 
 
 def run(*words: str | Path, cwd: Path = ROOT, **environment: str) -> str:
@@ -33,15 +34,30 @@ def run(*words: str | Path, cwd: Path = ROOT, **environment: str) -> str:
 
 
 def built(sources: Path, *, quick: bool) -> list[Path]:
-    """The files: the sdist, and from it the wheels."""
+    """The files: of each package the sdist, and from the sources the wheels."""
     shutil.rmtree(DIST, ignore_errors=True)
     build = (sys.executable, "-m", "build", "--outdir")
-    run(*build, DIST, "--sdist", sources)
-    (sdist,) = DIST.glob("*.tar.gz")
-    unpacked = sources.with_name("unpacked")
+    for name, folder in PACKAGES.items():
+        run(*build, DIST, "--sdist", sources / folder)
+        run(*build, DIST, "--wheel", sources / folder, COMITY_NO_EXTENSIONS="1")
+        if not quick:
+            plain = sources.with_name(f"plain-{name}")
+            run(*build, plain, "--wheel", sources / folder, COMITY_REQUIRE_EXTENSIONS="1")
+            (wheel,) = plain.glob("*.whl")
+            if sys.platform == "linux":
+                run(sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", DIST, wheel)
+            else:
+                shutil.copy(wheel, DIST)
+    whole(next(DIST.glob("comity-*.tar.gz")), sources.with_name("unpacked"))
+    run(sys.executable, "-m", "twine", "check", "--strict", *DIST.iterdir())
+    return sorted(DIST.iterdir(), key=lambda path: path.stat().st_size)
+
+
+def whole(sdist: Path, folder: Path) -> None:
+    """See that comity's own sdist holds what the repository holds, and no more."""
     with tarfile.open(sdist) as archive:
-        archive.extractall(unpacked, filter="data")
-    (tree,) = unpacked.iterdir()
+        archive.extractall(folder, filter="data")
+    (tree,) = folder.iterdir()
     committed = set(run("git", "ls-files").split("\n")) - {""}
     there = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file()}
     if missing := committed - there:
@@ -49,17 +65,6 @@ def built(sources: Path, *, quick: bool) -> list[Path]:
     made = {"PKG-INFO", "setup.cfg"}
     if more := {name for name in there - committed - made if not name.startswith("src/comity.egg-info/")}:
         sys.exit(f"{sdist.name} has {', '.join(sorted(more))}, which is not in the repository")
-    run(*build, DIST, "--wheel", tree, COMITY_NO_EXTENSIONS="1")
-    if not quick:
-        plain = sources.with_name("plain")
-        run(*build, plain, "--wheel", tree, COMITY_REQUIRE_EXTENSIONS="1")
-        (wheel,) = plain.glob("*.whl")
-        if sys.platform == "linux":
-            run(sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", DIST, wheel)
-        else:
-            shutil.copy(wheel, DIST)
-    run(sys.executable, "-m", "twine", "check", "--strict", *DIST.iterdir())
-    return sorted(DIST.iterdir(), key=lambda path: path.stat().st_size)
 
 
 def _is_of_tests(path: Path) -> bool:
@@ -75,8 +80,8 @@ def looked_through(wheel: Path) -> str:
     with ZipFile(wheel) as archive:
         names = archive.namelist()
         tops = {name.split("/")[0].partition("-")[0] for name in names}
-        if tops != OURS or any(_is_of_tests(Path(name)) for name in names):
-            sys.exit(f"{wheel.name} holds more than comity: {tops}")
+        if tops != {wheel.name.partition("-")[0]} or any(_is_of_tests(Path(name)) for name in names):
+            sys.exit(f"{wheel.name} holds more than its package: {tops}")
         notes = [name for name in names if "/sboms/" in name and not name.endswith("/")]
         if not notes:
             sys.exit(f"{wheel.name} does not say what it is made of")
@@ -97,11 +102,15 @@ def tried(file: Path, folder: Path) -> None:
     began = time.perf_counter()
     run(
         *(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check"),
-        file, PATH=path, CC="",
+        "--find-links", DIST, file, PATH=path, CC="",
     )  # fmt: skip
     print(f"  installed in {time.perf_counter() - began:.1f} s, all that it needs with it")
     listed = run(sys.executable, "-m", "pip", "--python", python, "list", "--format=freeze").split()
     print(f"  {len(listed)} packages, itself among them")
+    if not file.name.startswith("comity-"):
+        readme = ROOT / PACKAGES[file.name.partition("-")[0].replace("_", "-")] / "README.md"
+        run(python, "-m", "doctest", readme, cwd=folder, PATH=path)
+        return
     form = "compiled" if file.suffix == ".whl" and not file.stem.endswith("none-any") else "interpreted"
     print(run(python, ROOT / ".ci" / "installed.py", ROOT / "README.md", form, cwd=folder, PATH=path), end="")
 

@@ -17,13 +17,13 @@ from unittest.mock import patch
 
 from comity.crawler.finding import duplicates
 from comity.errors import ExtractionFailed
-from comity.retrieve import extraction
-from comity.retrieve.content import blocks, content
-from comity.retrieve.markdown import tables
-from comity.retrieve.metadata import json_ld
-from comity.retrieve.page import bounds, css, hidden, hiding_rules, tree
-from comity.signals import links, robots_meta
-from comity.signals._tags import MAX_TAGS, tags
+from comity_pages import extraction
+from comity_pages.content import blocks, content
+from comity_pages.html import bounds, css, hidden, hiding_rules, tree
+from comity_pages.markdown import tables
+from comity_pages.metadata import json_ld
+from comity_pages.signals import links, robots_meta
+from comity_pages.signals._tags import MAX_TAGS, tags
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "pages"
 BEFORE_THE_PARSER = (

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from protego import Protego
 
 from comity import bulk, parse
-from comity._compiled import engine
+from comity_robots._forms import engine
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "robots"
 AGENTS = "GPTBot CCBot ClaudeBot Google-Extended PerplexityBot Bytespider Amazonbot Applebot Googlebot bingbot".split()

@@ -19,8 +19,8 @@ from urllib.parse import unquote
 
 from playwright.sync_api import Page, sync_playwright
 
-from comity.retrieve.extraction import ExtractedPage, read
-from comity.retrieve.pieces import Chunk
+from comity_pages.extraction import ExtractedPage, read
+from comity_pages.pieces import Chunk
 
 _ARGUMENTS = ["--no-sandbox", "--blink-settings=imagesEnabled=false"]  # images that fail move what stands below them
 _ABOVE = 30_000  # pixels put above a page: who is led to a passage has scrolled past them

@@ -195,7 +195,7 @@ def raw(pages: int) -> float:
     import aiohttp
     import uvloop
 
-    from comity.signals.links import read_page
+    from comity_pages.signals.links import read_page
 
     async def run() -> float:
         seen, queue, done = {START}, [START], 0

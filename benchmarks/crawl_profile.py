@@ -22,7 +22,7 @@ from comity.crawler.run.book import Unsaved
 from comity.policy import Policy
 
 PARTS = (
-    ("reading the page: tags, links, encoding", ("comity.signals",)),
+    ("reading the page: tags, links, encoding", ("comity_pages.signals",)),
     (
         "discovery: scope, traps, robots.txt for each new link",
         (
@@ -30,7 +30,7 @@ PARTS = (
                 f"comity.crawler.finding.{name}"
                 for name in ("admission", "canonicalize", "discovery", "scope", "traps")
             ),
-            *("comity.policy", "comity.robots"),
+            *("comity.policy", "comity_robots"),
         ),
     ),
     (

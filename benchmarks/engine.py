@@ -19,7 +19,7 @@ from protego import Protego
 from robotstxt import RobotsMatcher  # Google's C++ parser, as the package fast-robotstxt
 
 import comity
-from comity._compiled import engine
+from comity_robots._forms import engine
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "robots"
 URL = "https://example.com/section42/part42/page.html?id=12345&lang=en"

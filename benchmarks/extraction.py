@@ -71,7 +71,7 @@ HOSTILE = {
 
 
 def ours(page: str, url: str = PLACE) -> str:
-    from comity.retrieve.extraction import read
+    from comity_pages.extraction import read
 
     return read(page, url).markdown
 
@@ -115,7 +115,7 @@ def resiliparse(page: str, url: str = PLACE) -> str:
 
 
 def title_of_ours(page: str, url: str) -> str:
-    from comity.retrieve.extraction import read
+    from comity_pages.extraction import read
 
     title = read(page, url, convert=False).metadata.title
     return title.value if title is not None else ""
@@ -284,7 +284,7 @@ def web(corpora: list[Path], limit: int, folds: Path | None, only: str) -> None:
 
 def unseen(rows: list[Row], folds: Path) -> Tally:
     """comity as it is, but each page read with trees that were fitted without any page of its domain."""
-    from comity.retrieve.content import content
+    from comity_pages.content import content
 
     tally, estimates = Tally("comity, pages unseen"), Estimates()
     shipped = content._forest
@@ -321,8 +321,8 @@ class Estimates:
 def read_one(row: Row, tally: Tally) -> tuple[Any, float, float]:
     """A page, its score, and its F1."""
     from comity.errors import ExtractionFailed
-    from comity.retrieve.extraction import ExtractedPage, read
-    from comity.retrieve.quality import assess, signs_of
+    from comity_pages.extraction import ExtractedPage, read
+    from comity_pages.quality import assess, signs_of
 
     source = html_of(row)
     html = source.decode("utf-8", "replace")

@@ -27,8 +27,8 @@ from sklearn.model_selection import GroupKFold
 
 import comity.retrieve
 from comity.errors import ExtractionFailed
-from comity.retrieve import extraction
-from comity.retrieve.content import facts, features
+from comity_pages import extraction
+from comity_pages.content import facts, features
 
 FOLDS = 4
 MOST_BLOCKS = 200
@@ -149,7 +149,7 @@ def asked(model: Any, pages: list[Example]) -> list[Any]:
 
 
 def agreement(page: Example, chances: Any) -> tuple[float, float]:
-    """The F1 of what would be kept, and the one that was expected; as comity.retrieve.content.content decides."""
+    """The F1 of what would be kept, and the one that was expected; as comity_pages.content.content decides."""
     sizes = np.array([len(each) for each in page.words])
     order = np.argsort(-chances, kind="stable")
     right, kept = np.cumsum((chances * sizes)[order]), np.cumsum(sizes[order])
@@ -164,7 +164,7 @@ def agreement(page: Example, chances: Any) -> tuple[float, float]:
 
 
 def table(model: Any) -> dict[str, Any]:
-    """The trees as columns (see comity.retrieve.content._forest), each node followed by the one for smaller values."""
+    """The trees as columns (see comity_pages.content._forest), each node followed by the one for smaller values."""
     columns: dict[str, list[Any]] = {"features": [], "values": [], "others": []}
 
     def add(node: dict[str, Any]) -> int:

@@ -13,11 +13,11 @@ from urllib.parse import urldefrag, urljoin
 import ada_url
 from selectolax.lexbor import LexborHTMLParser
 
-from comity import urls
-from comity._compiled import engine
-from comity.signals import encodings
-from comity.signals._tags import tags
-from comity.signals.links import read_page
+from comity_pages import urls
+from comity_pages.signals import encodings
+from comity_pages.signals._tags import tags
+from comity_pages.signals.links import read_page
+from comity_robots._forms import engine
 
 SEED = 20_260
 URL = "https://www.example.com/docs/guide/page.html"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from comity.signals.sitemaps import SitemapReader, SitemapRef, read
+from comity_pages.signals.sitemaps import SitemapReader, SitemapRef, read
 
 HEAD = (
     b'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

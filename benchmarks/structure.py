@@ -1,5 +1,6 @@
-"""Structure beside other converters from HTML to Markdown: how many of the cases of tests/retrieve/test_structure.py
-each of them keeps, and how many of a specification's examples. Prints the table of docs/figures.md.
+"""Structure beside other converters from HTML to Markdown: how many of the cases of
+packages/pages/tests/test_structure.py each of them keeps, and how many of a specification's examples. Prints the table
+of docs/figures.md.
 
     python benchmarks/structure.py [--spec spec.txt] [--node FOLDER] [--failures NAME]
 
@@ -20,10 +21,10 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-from comity.retrieve.extraction import read
+from comity_pages.extraction import read
 
 URL = "https://example.com/dir/page"
-TESTS = Path(__file__).parents[1] / "tests" / "retrieve" / "test_structure.py"
+TESTS = Path(__file__).parents[1] / "packages" / "pages" / "tests" / "test_structure.py"
 TURNDOWN = """const Turndown = require('turndown'), {gfm} = require('turndown-plugin-gfm');
 const pages = JSON.parse(require('fs').readFileSync(0, 'utf8'));
 const service = new Turndown({codeBlockStyle: 'fenced', headingStyle: 'atx'}); service.use(gfm);

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import comity
-from comity._compiled import engine
-from comity.retrieve import extraction
+from comity_pages import extraction
+from comity_robots._forms import engine
 
 RULES = "User-agent: *\n" + "\n".join(f"Disallow: /section{number}/part{number}/" for number in range(30))
 PARAGRAPHS = "".join(

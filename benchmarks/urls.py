@@ -12,8 +12,8 @@ from urllib.parse import urljoin
 
 import ada_url
 
-from comity import urls
-from comity._compiled import engine
+from comity_pages import urls
+from comity_robots._forms import engine
 
 SEED = 20_260
 BASES = (

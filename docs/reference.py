@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import comity
-from comity.fields import words_of
+from comity_robots.fields import words_of
 
 ORDER = (
     ("robots.txt", ("parse", "Robots", "Match", "Dialect")),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from comity.configuration import ALIASES, settings_classes, words_of_setting
-from comity.fields import SettingField, settings_of
+from comity_robots.fields import SettingField, settings_of
 
 DOCUMENT = Path(__file__).with_name("settings.md")
 AGENTS = Path(__file__).with_name("agents.md")

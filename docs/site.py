@@ -23,7 +23,14 @@ ROOT = DOCS.parent
 BUILD = ROOT / "build" / "docs"
 BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 """Pages that lie in the repository's root."""
-SHOWN = ("LICENSE", "examples", "tests/cases", "src/comity/_compiled.py", "Dockerfile", "compose.yaml")
+SHOWN = (
+    "LICENSE",
+    "examples",
+    "tests/cases",
+    "packages/robots/src/comity_robots/_compiled.py",
+    "Dockerfile",
+    "compose.yaml",
+)
 """Files that pages lead to, which the site holds as they are."""
 
 

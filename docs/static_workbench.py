@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 WEB = ROOT / "web"
 SOURCE = ROOT / "src" / "comity"
+SOURCES = (SOURCE.parent, ROOT / "packages" / "pages" / "src", ROOT / "packages" / "robots" / "src")
 STATIC = SOURCE / "web" / "static"
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip")
 NEEDED = """
@@ -21,7 +22,8 @@ from comity.web import workbench
 workbench.known_agents()
 for name, question in json.load(sys.stdin).items():
     workbench.QUESTIONS[name](**question)
-print(json.dumps([m.__file__ for n, m in sys.modules.items() if n.partition(".")[0] == "comity"]))
+ours = ("comity", "comity_pages", "comity_robots")
+print(json.dumps([m.__file__ for n, m in sys.modules.items() if n.partition(".")[0] in ours]))
 """
 TEXT = "User-agent: GPTBot\nDisallow: /blog/ *\nContent-Signal: use=full\nCrawl-delay: 5s\n\nUser-agent: Googelbot\n"
 ASKED = {
@@ -48,8 +50,8 @@ def build(folder: Path) -> bool:
     for name in PYODIDE:
         shutil.copy(WEB / "node_modules" / "pyodide" / name, folder / "pyodide")
     with zipfile.ZipFile(folder / "comity.zip", "w", zipfile.ZIP_DEFLATED) as packed:
-        for path in [*modules(), SOURCE / "_cython.py", SOURCE / "web" / "agents.json"]:
-            packed.write(path, path.relative_to(SOURCE.parent))
+        for path in [*modules(), SOURCES[1] / "comity_pages" / "_cython.py", SOURCE / "web" / "agents.json"]:
+            packed.write(path, path.relative_to(next(each for each in SOURCES if path.is_relative_to(each))))
     size = sum(len(gzip.compress(path.read_bytes())) for path in folder.rglob("*") if path.is_file())
     print(f"the workbench in it: {size / 1e6:.1f} MB compressed")
     return True

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from comity import bulk, urls
+from comity import bulk
 from comity.bulk import outcomes
 from comity.policy import OriginPolicy, Policy
-from comity.robots import DIALECTS, Dialect, directives, engine, parse
-from comity.robots.engine import reference
+from comity_pages import urls
+from comity_robots import DIALECTS, Dialect, directives, engine, parse
+from comity_robots.engine import reference
 
 AGENTS = (
     "MyBot",

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import atheris
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "packages" / "robots" / "tests"))
 
-with atheris.instrument_imports(include=["comity.robots"]):
+with atheris.instrument_imports(include=["comity_robots"]):
     from comity.errors import InvalidURL
-    from comity.robots import DIALECTS, parse
+    from comity_robots import DIALECTS, parse
 
 import oracle
 

@@ -11,8 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-SOURCE = Path(__file__).parents[1] / "src" / "comity"
-ROOMS = ("robots", "bulk", "policy", "usage", "signals", "compat")
+REPOSITORY = Path(__file__).parents[1]
+FOLDERS = {
+    "robots": REPOSITORY / "packages" / "robots" / "src" / "comity_robots",
+    "pages": REPOSITORY / "packages" / "pages" / "src" / "comity_pages",
+    **{room: REPOSITORY / "src" / "comity" / room for room in ("bulk", "policy", "compat")},
+}
 REFERENCE = "robots/engine/reference.py"
 RECORDS, PATHS, MATCHER = (f"robots/engine/{name}" for name in ("records.pyx", "paths.pyx", "matcher.pyx"))
 
@@ -47,7 +51,7 @@ PLACES = (
     Place(
         "the last bit of a rank: whether its rule allows",
         r"\brank & 1\b",
-        (MATCHER, "bulk/engine/rows.pyx", "bulk/engine/rules.pyx", REFERENCE),
+        (MATCHER, "robots/arrays/rows.pyx", "robots/arrays/rules.pyx", REFERENCE),
     ),
     Place(
         "robots.txt itself may be fetched",
@@ -62,11 +66,11 @@ PLACES = (
 
 
 def sources() -> Iterator[tuple[str, str]]:
-    """The files of the rooms, by their path in the package."""
-    for room in ROOMS:
-        for path in sorted((SOURCE / room).rglob("*.p*")):
+    """The files of the rooms, each after the name of its room."""
+    for room, folder in FOLDERS.items():
+        for path in sorted(folder.rglob("*.p*")):
             if path.suffix in (".py", ".pyx", ".pxd"):
-                yield path.relative_to(SOURCE).as_posix(), path.read_text("utf-8")
+                yield f"{room}/{path.relative_to(folder).as_posix()}", path.read_text("utf-8")
 
 
 def found(place: Place, files: list[tuple[str, str]]) -> list[str]:

@@ -21,8 +21,14 @@ from types import FrameType
 from typing import Any, Final
 
 import comity
+import comity_pages
+import comity_robots
 
-ROOT: Final = Path(comity.__file__).parent
+ROOTS: Final = {
+    "": Path(comity.__file__).parent,
+    "comity_pages/": Path(comity_pages.__file__).parent,
+    "comity_robots/": Path(comity_robots.__file__).parent,
+}
 USES: Final = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn")
 _IMPORTS: Final = re.compile("^ *(?:import re|from re import)\\b", re.MULTILINE)
 _ALSO: Final = "az\tAG09 _-./\n\xa0\u2003éÉ中¶!\0:,;\"'<>()[]{}\\#$*&%=@~|`+?\u200b"
@@ -54,7 +60,12 @@ class Unknown(Exception):
 
 def found(examples: dict[str, dict[str, Any]]) -> list[Pattern]:
     """Every pattern of the source. `examples` gives local names of those that a function puts together, by key."""
-    texts = {file.relative_to(ROOT).as_posix(): file.read_text() for file in sorted(ROOT.rglob("*.py"))}
+    texts = {
+        package + file.relative_to(root).as_posix(): file.read_text()
+        for package, root in ROOTS.items()
+        for file in sorted(root.rglob("*.py"))
+        if file.name != "_building.py"  # reads our own README
+    }
     return [each for file, text in texts.items() if _IMPORTS.search(text) for each in _of(file, texts, examples)]
 
 
@@ -130,7 +141,8 @@ class _Names(dict[str, Any]):
 
 @cache
 def _module(file: str) -> Any:
-    return import_module("comity." + file.removesuffix(".py").replace("/", ".").removesuffix(".__init__"))
+    file = file if file.startswith(("comity_pages/", "comity_robots/")) else f"comity/{file}"
+    return import_module(file.removesuffix(".py").replace("/", ".").removesuffix(".__init__"))
 
 
 def _value(node: ast.expr, names: _Names) -> Any:

@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,13 @@ from commands import comity
 import comity as comity_package
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "packages" / "robots" / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+SOURCES = (ROOT / "src", *ROOT.glob("packages/*/src"))
 MADE = {"reference.md", "decisions/index.md"}
 """Pages that are made when the site is built."""
 ROBOTS = b"""# Silence, please
@@ -77,9 +84,19 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
 def test_every_place_in_the_sources_that_a_page_names_is_there(name: str) -> None:
     places = re.findall(r"`((?:\w+/)+(?:\w+\.\w+)?)`", (ROOT / name).read_text(encoding="utf-8"))
-    roots = (ROOT, ROOT / "src", ROOT / "src" / "comity")
+    roots = [ROOT, *(each for source in SOURCES for each in (source, *source.glob("comity*")))]
     assert len(places) > 20
     assert [place for place in places if not any((root / place).exists() for root in roots)] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/tutorial.md"])
+def test_every_extra_is_listed_where_people_install(page: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    (table,) = re.findall(r"(?m)^\| extra \|.*\n\|[-|]+\n((?:\|.*\n)+)", (ROOT / page).read_text("utf-8"))
+    listed = {name for row in table.splitlines() for name in re.findall(r"`([\w-]+)`", row.split("|")[1])}
+    assert listed == project["optional-dependencies"].keys() - {"retrieve"}, "retrieve brings nothing"
+    whole = set(re.findall(r"[\w-]+", " ".join(project["optional-dependencies"]["all"]))) - {"comity"}
+    assert whole == listed - {"all"}
 
 
 def test_the_architecture_has_every_room() -> None:

@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 import comity
+import comity_pages
+import comity_robots
 from comity.files import open_regular, read_regular, write_anew, write_where_named, written_anew
 
 ROOT = Path(comity.__file__).parent
+ROOTS = (ROOT, Path(comity_pages.__file__).parent, Path(comity_robots.__file__).parent)
 WRITERS = {
+    "_building.py": "what a wheel is made of, in its own build",
     "files.py": "the ways to write that all others use",
     "signatures/keys.py": "a key is never overwritten: O_EXCL",
     "crawler/rendering/browser.py": "in a temporary folder of ours",
@@ -44,7 +48,8 @@ def writing(path: Path) -> Iterator[str]:
 
 
 def test_every_writer_is_known() -> None:
-    found = {str(path.relative_to(ROOT)): said for path in ROOT.rglob("*.py") if (said := [*writing(path)])}
+    files = [(root, path) for root in ROOTS for path in root.rglob("*.py")]
+    found = {str(path.relative_to(root)): said for root, path in files if (said := [*writing(path)])}
     assert set(found) == set(WRITERS), found
 
 

@@ -18,32 +18,42 @@ import pytest
 from comity.cli.crawling import INTERPRETED
 
 ROOT = Path(__file__).parents[1]
-ONE = ("_utf8",)  # a module that compiles in seconds
+ROBOTS = Path("packages", "robots")
+ONE = {
+    ROBOTS / "src" / "comity_robots": ("plain_urls",),
+    Path("src", "comity"): ("frontier.sqlite._words",),
+}  # compiled in seconds
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the sources with but one module that is compiled: all are when `.ci/newcomer` installs the package."""
+    """A copy of the sources with one module each that is compiled: all are when `.ci/newcomer` installs them."""
     copy = tmp_path_factory.mktemp("sources") / "tree"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
-    for name in ("setup.py", "pyproject.toml"):  # as they are now, committed or not
-        (copy / name).write_bytes((ROOT / name).read_bytes())
-    listed = copy / "src" / "comity" / "_compiled.py"
-    text, replaced = re.subn(r"(?s)(^MODULES[^=]*= )\(.*?\n\)", rf"\g<1>{ONE!r}", listed.read_text(), flags=re.M)
-    assert replaced == 1
-    listed.write_text(text)
+    for folder in (Path(), ROBOTS):
+        for name in ("setup.py", "pyproject.toml"):  # as they are now, committed or not
+            (copy / folder / name).write_bytes((ROOT / folder / name).read_bytes())
+    building = ROBOTS / "src" / "comity_robots" / "_building.py"
+    (copy / building).write_bytes((ROOT / building).read_bytes())
+    for package, modules in ONE.items():
+        listed = copy / package / "_compiled.py"
+        text, replaced = re.subn(
+            r"(?s)(^MODULES[^=]*= )\(.*?\n\)", rf"\g<1>{modules!r}", listed.read_text(), flags=re.M
+        )
+        assert replaced == 1
+        listed.write_text(text)
     return copy
 
 
 def build(tree: Path, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Build the package without installing it. Of another build in the same tree only the C code is taken."""
+    """Build comity-robots without installing it. Of another build in the same tree only the C code is taken."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("COMITY_")}
     return subprocess.run(
         [
             *(sys.executable, "setup.py", "--quiet", "build"),
             *("--build-lib", str(tmp_path / "built"), "--build-temp", str(tmp_path / "objects")),
         ],
-        cwd=tree,
+        cwd=tree / ROBOTS,
         env={**clean, **environment},
         capture_output=True,
         text=True,
@@ -56,13 +66,11 @@ PROBE = """
 import sys
 sys.modules["cython"] = None  # as where Cython is not installed
 sys.path.insert(0, sys.argv[1])
-import comity
-import comity.urls
-from comity._compiled import engine
-assert comity.__file__.startswith(sys.argv[1]), comity.__file__
-robots = comity.parse("User-agent: *\\nDisallow: /x*y$")
+import comity_robots
+from comity_robots._forms import engine
+assert comity_robots.__file__.startswith(sys.argv[1]), comity_robots.__file__
+robots = comity_robots.parse("User-agent: *\\nDisallow: /x*y$")
 assert [robots.allowed(path, "a") for path in ("/xy", "/xyz", "/xay", "/xay")] == [False, True, False, False]
-assert comity.urls.join("http://h/a/b", "../c?d") == "http://h/c?d"
 print(engine())
 """
 
@@ -104,16 +112,16 @@ def test_a_wheel_without_compiled_modules_has_a_name_of_its_own(
     build = ("build", "--build-lib", tmp_path / "built", "--build-temp", tmp_path / "objects")
     subprocess.run(
         [sys.executable, "setup.py", "--quiet", *build, *words],
-        cwd=tree, env=clean | compiler, capture_output=True, check=True, timeout=1200,
+        cwd=tree / ROBOTS, env=clean | compiler, capture_output=True, check=True, timeout=1200,
     )  # fmt: skip
-    (made,) = tmp_path.glob("comity-*.whl")
+    (made,) = tmp_path.glob("comity_robots-*.whl")
     with ZipFile(made) as archive:
         names = archive.namelist()
         (about,) = (archive.read(name).decode() for name in names if name.endswith("/WHEEL"))
     if not pure and not any(name.endswith(".so") for name in names):
         pytest.skip("no C compiler here: apt-get install gcc python3-dev")
     assert made.name.endswith("-py3-none-any.whl") == pure
-    assert (f"Root-Is-Purelib: {str(pure).lower()}" in about, "comity/__init__.py" in names) == (True, True)
+    assert (f"Root-Is-Purelib: {str(pure).lower()}" in about, "comity_robots/__init__.py" in names) == (True, True)
 
 
 @pytest.mark.long
@@ -143,9 +151,9 @@ def test_with_a_compiler_the_compiled_modules_are_installed(tree: Path, tmp_path
         pytest.skip("no C compiler here: apt-get install gcc python3-dev")
     assert built.returncode == 0, built.stderr
     assert version(tmp_path) == "compiled"
-    code = next(tree.glob("build/cython/**/*.c"))
+    code = next(tree.glob("packages/robots/build/cython/**/*.c"))
     assert "Py_MOD_GIL_NOT_USED" in code.read_text(encoding="utf-8"), "a free-threaded Python would lock for it"
-    (module,) = tmp_path.glob("built/comity/_utf8.*.so")
+    (module,) = tmp_path.glob("built/comity_robots/plain_urls.*.so")
     assert b".debug_info" not in module.read_bytes()  # a quarter of the build
 
 
@@ -155,10 +163,11 @@ def test_what_is_said_of_interpreted_modules_leads_to_compiled_ones_though_pip_h
 ) -> None:
     pytest.importorskip("pip", reason="pip is not here")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("COMITY_", "PIP_"))}
-    subprocess.run(
-        [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", str(tmp_path / "index" / "comity")],
-        cwd=tree, env=clean | {"COMITY_NO_EXTENSIONS": "1"}, capture_output=True, check=True, timeout=600,
-    )  # fmt: skip
+    for name, folder in (("comity", tree), ("comity-robots", tree / ROBOTS)):
+        subprocess.run(
+            [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", str(tmp_path / "index" / name)],
+            cwd=folder, env=clean | {"COMITY_NO_EXTENSIONS": "1"}, capture_output=True, check=True, timeout=600,
+        )  # fmt: skip
     handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "index"))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever).start()
@@ -177,18 +186,21 @@ def test_what_is_said_of_interpreted_modules_leads_to_compiled_ones_though_pip_h
                 [sys.executable, "-m", *words.split(), *given],
                 env=where | environment, capture_output=True, check=True, timeout=1200,
             )  # fmt: skip
-            return "compiled" if list(tmp_path.glob(f"{target}/comity/_utf8.*.so")) else "interpreted"
+            names = ("comity/frontier/sqlite/_words", "comity_robots/plain_urls")
+            there = {bool(list(tmp_path.glob(f"{target}/{name}.*.so"))) for name in names}
+            assert len(there) == 1, "both packages, or neither"
+            return "compiled" if there == {True} else "interpreted"
 
         try:
-            assert form("pip install comity", "before", CC="/bin/false") == "interpreted"
-            if form("pip install --no-cache-dir comity", "with") == "interpreted":
+            assert form("pip install comity comity-robots", "before", CC="/bin/false") == "interpreted"
+            if form("pip install --no-cache-dir comity comity-robots", "with") == "interpreted":
                 pytest.skip("no C compiler here: apt-get install gcc python3-dev")
-            assert form("pip install comity", "kept") == "interpreted", "pip takes what it has kept"
+            assert form("pip install comity comity-robots", "kept") == "interpreted", "pip takes what it has kept"
             said = re.search(r"with one: (.*?) && (.*?);", INTERPRETED)
             assert said is not None
             form(said[1], "way")
             assert form(said[2], "way") == "compiled"
-            assert form("pip install comity", "after") == "compiled", "so is what it keeps from now on"
+            assert form("pip install comity comity-robots", "after") == "compiled", "so is what it keeps from now on"
         finally:
             server.shutdown()
 

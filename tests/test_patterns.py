@@ -9,23 +9,23 @@ import signal
 import pytest
 from patterns import ATTACKS, Pattern, found, hangs, superlinear
 
-from comity.retrieve.content.blocks import WORDS_OF_NAMES
-from comity.signals import soft_404
+from comity_pages.content.blocks import WORDS_OF_NAMES
+from comity_pages.signals import soft_404
 
 # Local names of the patterns that a function puts together, as they are at their worst.
 EXAMPLES = {
     "audit/fate.py:_names()": {"origin": b"https://site\\.example", "bare": b"|(?<![\\w/.%~:<-])", "path": b"/page"},
     "crawler/sinks/cdxj.py:_SESSION_IN_QUERY": {"session": "cfid=[^&]+&cftoken=[^&]+"},
     "mcp/untrusted.py:found": {"words": ["a", "b", "a", "b", "c"]},
-    "retrieve/content/blocks.py:_NAMES": {"words": "|".join(WORDS_OF_NAMES.values())},
-    "retrieve/page/served.py:end": {"name": "script"},
-    "retrieve/page/served.py:closing": {"fence": "```"},
-    "signals/soft_404.py:_SAID": {"said": "|".join(soft_404._IN_OTHERS.values())},
+    "comity_pages/content/blocks.py:_NAMES": {"words": "|".join(WORDS_OF_NAMES.values())},
+    "comity_pages/html/served.py:end": {"name": "script"},
+    "comity_pages/html/served.py:closing": {"fence": "```"},
+    "comity_pages/signals/soft_404.py:_SAID": {"said": "|".join(soft_404._IN_OTHERS.values())},
 }
 # What they read is written by the operator or by us, and by no site.
 OURS = {
     "cli/app.py:_HEAD": "comity's own source",
-    "fields.py:form": "a setting",
+    "comity_robots/fields.py:form": "a setting",
     "net/client_settings.py:concealed()": "a proxy's URL in a setting",
 }
 # Their text is never longer than so many characters, because it is cut somewhere.

@@ -95,3 +95,9 @@ def test_help_shows_the_types_of_what_goes_in_and_comes_out(function: Any) -> No
     assert all(parameter.annotation is not parameter.empty for parameter in given)
     assert signature.return_annotation is not signature.empty
     assert inspect.getdoc(function)
+
+
+def test_another_type_than_a_policy_is_refused_in_words() -> None:
+    for call in (comity.Client, comity.AsyncClient, lambda policy: comity.crawl("https://h/", policy=policy)):
+        with pytest.raises(TypeError, match="policy: expected Policy, not dict"):
+            call({})  # type: ignore[arg-type]

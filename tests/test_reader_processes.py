@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 import holding
 import pytest
 
-from comity import reader_processes
 from comity.errors import ExtractionFailed
-from comity.reader_processes import ReaderProcesses, read_alone
-from comity.retrieve.documents import read_body
+from comity_pages import reader_processes
+from comity_pages.documents import read_body
+from comity_pages.reader_processes import ReaderProcesses, read_alone
 
 
 @pytest.fixture(autouse=True)

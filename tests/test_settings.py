@@ -18,9 +18,9 @@ import pytest
 from comity import CrawlSettings, InvalidSetting, Policy
 from comity.configuration import NAMING, PREFIX, every_setting, load, settings_classes
 from comity.crawler.run.checkpoint import settings_in_force
-from comity.fields import WrongType, settings_of, typed, words_of
 from comity.policy.presets import PRESETS
-from comity.robots import DIALECTS, Dialect
+from comity_robots import DIALECTS, Dialect
+from comity_robots.fields import WrongType, settings_of, typed, words_of
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "settings.md"
 

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import comity
-from comity.retrieve import extraction
-from comity.signals.links import read_page
+from comity_pages import extraction
+from comity_pages.signals.links import read_page
 
 THREADS = 8
 AGENTS = [f"Bot{number}/1.0" for number in range(20)]

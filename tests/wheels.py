@@ -44,14 +44,27 @@ def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], obje
 
 
 def build(folder: Path) -> Path:
-    """A wheel of the tree as git has it, with uncommitted changes; interpreted, for that takes seconds."""
+    """Wheels of the tree as git has it, with uncommitted changes: comity's. Interpreted, for that takes seconds."""
     copy = folder / "tree"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
     changed = subprocess.run(["git", "diff", "--binary", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
     if changed:
         subprocess.run(["git", "apply"], cwd=copy, input=changed, check=True)
     subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, copy],
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "--no-build-isolation",
+            "-w",
+            folder,
+            copy / "packages" / "robots",
+            copy / "packages" / "pages",
+            copy,
+        ],
         env=bare(COMITY_NO_EXTENSIONS="1"),
         check=True,
     )
@@ -100,7 +113,7 @@ class Ran:
 def install(wheel: Path, folder: Path) -> Installed:
     """A new environment with the wheel in it."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-    _install(folder, str(wheel))
+    _install(folder, str(wheel), str(wheel.parent))
     return Installed(folder)
 
 
@@ -110,7 +123,7 @@ def install_extra(wheel: Path, base: Installed, folder: Path, extra: str) -> Ins
     # Programs of other tests run in the first one and keep their bytecode there, under another name until it is whole.
     unfinished = shutil.ignore_patterns("*.pyc.[0-9]*")
     shutil.copytree(_packages(base.folder), _packages(folder), ignore=unfinished, dirs_exist_ok=True)
-    _install(folder, f"{wheel}[{extra}]")
+    _install(folder, f"{wheel}[{extra}]", str(wheel.parent))
     return Installed(folder)
 
 
@@ -118,7 +131,11 @@ def _packages(folder: Path) -> str:
     return sysconfig.get_path("purelib", "venv", {"base": str(folder), "platbase": str(folder)})
 
 
-def _install(folder: Path, wanted: str) -> None:
-    """By pip, without compiling all that is installed: what a test imports is a small part of it."""
-    words = ["install", "--quiet", "--disable-pip-version-check", "--no-compile", wanted]
+def _install(folder: Path, wanted: str, beside: str) -> None:
+    """By pip, without compiling all that is installed: what a test imports is a small part of it.
+
+    Args:
+        beside: where the wheels of our other packages lie.
+    """
+    words = ["install", "--quiet", "--disable-pip-version-check", "--no-compile", "--find-links", beside, wanted]
     subprocess.run([sys.executable, "-m", "pip", "--python", folder, *words], env=bare(), check=True)

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from comity import _compiled
-from comity._late import late
+from comity_robots import _forms
+from comity_robots._late import late
 
-_compiled.obey_environment()
+_forms.register(__name__, __path__[0], _compiled.MODULES)
 
 if TYPE_CHECKING:
     from comity.client import AsyncClient, Client
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     )
     from comity.net import ClientSettings, Response
     from comity.policy import Decision, Policy
-    from comity.robots import Dialect, Match, Robots, parse
+    from comity_robots import Dialect, Match, Robots, parse
 
 __all__ = [
     "AddressBlocked",
@@ -102,7 +103,7 @@ _late = late(
         "comity.errors": "AddressBlocked BadStatus CircuitOpen ComityError FetchError InvalidJSON InvalidRecord"
         " InvalidSetting InvalidURL PaymentRequired PluginError Postponed RenderingFailed RobotsDisallowed"
         " RobotsUnreachable StorageError Timeout TooLarge TooManyRedirects UnwantedType",
-        "comity.robots": "Dialect Match Robots parse",
+        "comity_robots": "Dialect Match Robots parse",
         "comity.policy": "Decision Policy",
         "comity.client": "AsyncClient Client",
         "comity.net": "ClientSettings Response",

@@ -9,8 +9,8 @@ import socket
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any, Final
 
-from comity._extras import need
 from comity.errors import InvalidSetting, StorageError
+from comity_pages._extras import need
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z_.-]+)(?::[0-9]{1,5})?")

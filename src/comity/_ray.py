@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any, Final
 
-from comity._extras import need
 from comity.errors import EngineFailed
+from comity_pages._extras import need
 
 MOST: Final = 300  # characters shown of what Ray says
 LONGEST: Final = 20.0  # seconds until an address must have answered

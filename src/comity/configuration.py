@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from comity.errors import InvalidSetting
-from comity.fields import SettingField, settings_of, words_of
 from comity.files import open_regular
 from comity.net.client_settings import ClientSettings
 from comity.policy import Policy
 from comity.policy.presets import PRESETS
+from comity_robots.fields import SettingField, settings_of, words_of
 
 if TYPE_CHECKING:
     from comity.crawler.crawl_settings import CrawlSettings

@@ -1,51 +1,14 @@
 """The one tree of errors. Every error says what happened, to which URL, and what to do about it."""
 
 import errno
-import re
 from typing import Any, Final
 
-# What may be a password: all before the @ of an authority, and where what follows a colon is no port, before any @. The
-# bound keeps the time linear. Who uses a store is no secret, nor is how its URL is written. As text: most runs conceal
-# nothing and need it not compiled.
-_USERINFO: Final = (
-    r"(?i)(?<=[a-z]:)(?!(?<=postgresql:)//(?:[\w.%~-]*|(?-i:USER:PASSWORD))@)([/\\]+)"
-    r"(?:[^\s/\\?#]*|[^\s/\\?#:]*:(?!\d*[/\\?#])\S{0,500})@"
-    r"|(?i:(?<=http:)|(?<=https:)|(?<=postgres:)|(?<=postgresql:))(?![/\\])[^\s/\\?#:@]{0,500}:\S{0,500}@"  # no slashes
-)
-
-
-class ComityError(Exception):
-    """Base of every error that comity raises on purpose.
-
-    Attributes:
-        url: the URL concerned, or None where there is none.
-        hint: what the caller can do about it, one sentence, or the empty string.
-    """
-
-    def __init__(self, message: str, *, url: str | None = None, hint: str = "") -> None:
-        super().__init__(message)
-        self.url = url
-        self.hint = hint
-
-    def __str__(self) -> str:
-        message = super().__str__()
-        return f"{message} ({self.hint})" if self.hint else message
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: an error with keyword arguments cannot be made again from `args` alone."""
-        return _remade, (type(self), self.args), self.__dict__
-
-
-def _remade(kind: type[ComityError], args: tuple[Any, ...]) -> ComityError:
-    return kind.__new__(kind, *args)
-
-
-class InvalidURL(ComityError, ValueError):
-    """The text is not an absolute http or https URL with a host."""
-
-
-class InvalidSetting(ComityError, ValueError):
-    """A setting has a value that is not allowed; the message names the field and the allowed values."""
+from comity_pages.errors import ExtractionFailed as ExtractionFailed
+from comity_pages.errors import MissingExtra as MissingExtra
+from comity_robots.errors import ComityError as ComityError
+from comity_robots.errors import InvalidSetting as InvalidSetting
+from comity_robots.errors import InvalidURL as InvalidURL
+from comity_robots.errors import without_userinfo as without_userinfo
 
 
 class InvalidRecord(ComityError, ValueError):
@@ -134,16 +97,8 @@ class NoCandidate(ComityError):
         self.considered = considered
 
 
-class ExtractionFailed(ComityError):
-    """The page cannot be turned into Markdown: it is built to exhaust a parser, or took too long."""
-
-
 class PartFailed(ComityError):
     """A fetcher, extractor or chooser of the caller raised an error or returned something that cannot be used."""
-
-
-class MissingExtra(ComityError, ImportError):
-    """A library that an optional part of comity needs is not installed; the message names the extra."""
 
 
 class TooLarge(FetchError):
@@ -241,11 +196,6 @@ def system_failed(error: BaseException) -> SystemFailed | None:
         hint="no site is at fault, and what was written is safe: mend that (limits of ulimit, memory, the installed "
         "package), then run again; a crawl goes on with --resume",
     )
-
-
-def without_userinfo(text: str) -> str:
-    """A text for people, with user names and passwords of the URLs in it concealed."""
-    return re.sub(_USERINFO, r"\1***@", text) if "@" in text else text
 
 
 _EXAMPLES: Final = {

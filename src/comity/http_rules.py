@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from datetime import UTC
 from typing import Final
 
-from comity import urls
-from comity.urls import Url
+from comity_pages import urls
+from comity_pages.urls import Url
 
 REDIRECTS: Final = (301, 302, 303, 307, 308)  # those that lead elsewhere (RFC 9110, 15.4)
 BUSY: Final = (429, 503)  # with these a Retry-After says how long to stay away

@@ -15,10 +15,10 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy import OriginPolicy, Policy, RobotsResult
-from comity.robots import dialects, engine
+from comity_pages import urls
+from comity_robots import dialects, engine
 
 pa = pytest.importorskip("pyarrow")
 np = pytest.importorskip("numpy")

@@ -25,7 +25,7 @@ from comity.bulk import part_files, sources, verdicts  # noqa: E402
 from comity.bulk.survey import refused  # noqa: E402
 from comity.errors import InputError  # noqa: E402
 from comity.policy import Policy  # noqa: E402
-from comity.robots import parse  # noqa: E402
+from comity_robots import parse  # noqa: E402
 
 URLS = ["https://a.example/x", "https://a.example/y", "https://b.example/", "no URL"]
 BODY = b"User-agent: *\nDisallow: /x\nUser-agent: GPTBot\nDisallow: /\n"

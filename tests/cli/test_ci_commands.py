@@ -12,8 +12,8 @@ import pytest
 from commands import ALLOW, HANGS, comity
 from sites import Site
 
-from comity.robots import parse
-from comity.robots.lint import fixed
+from comity_robots import parse
+from comity_robots.lint import fixed
 
 ROOT = Path(__file__).parents[2]
 FAULTY = "User-agent: *\nDisallow: private # ours\nDisallow: /x*\nCrawl-delay: 10s\nNoindex: /z\n"

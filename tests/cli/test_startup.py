@@ -14,8 +14,8 @@ from comity import Crawler, CrawlSettings, Policy
 HEAVY = {"aiohttp", "pydantic", "pydantic_settings", "ssl", "asyncio"}
 NOT_FOR_A_VERDICT = {
     "comity.crawler",
-    "comity.robots.explain",
-    "comity.robots.lines",
+    "comity_robots.explain",
+    "comity_robots.lines",
     "comity.audit",
     "comity.mcp",
     "csv",
@@ -88,11 +88,11 @@ def test_a_check_loads_nothing_of_crawls_and_nothing_that_explains(folder: Path,
     code, said = loaded(*asked, cwd=empty, of=NOT_FOR_A_VERDICT)
     assert (code, said[-1]) == (0, "[]"), said
     code, said = loaded("explain", *asked[1:], "--purpose", "search", cwd=empty, of=NOT_FOR_A_VERDICT)
-    assert (code, said[-1]) == (0, "['comity.robots.explain']"), said
+    assert (code, said[-1]) == (0, "['comity_robots.explain']"), said
 
 
 def test_the_list_of_commands_is_read_without_importing_them(folder: Path) -> None:
-    code, said = loaded("--help", cwd=folder, of={"comity.bulk", "comity.crawler", "comity.policy", "comity.robots"})
+    code, said = loaded("--help", cwd=folder, of={"comity.bulk", "comity.crawler", "comity.policy", "comity_robots"})
     assert (code, said[-1]) == (0, "[]"), said
 
 

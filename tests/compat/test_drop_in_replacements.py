@@ -28,9 +28,9 @@ from comity.compat.protego import Protego
 from comity.compat.reppy import AllowAll, AllowNone
 from comity.compat.reppy import Robots as Reppy
 from comity.compat.robotparser import RequestRate, RobotFileParser
-from comity.robots.engine import path_of
-from comity.robots.rates import RequestRate as Rate
-from comity.robots.rates import VisitTime, request_rates, visit_time
+from comity_robots.engine import path_of
+from comity_robots.rates import RequestRate as Rate
+from comity_robots.rates import VisitTime, request_rates, visit_time
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 HERE = comity.Policy(agent="MyBot/1.0", allow_addresses=LOOPBACK)

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from comity import InvalidURL, urls
+from comity import InvalidURL
 from comity.crawler.finding.canonicalize import MOST_RULES, Canonicalizer
+from comity_pages import urls
 
 SESSION = "q8f3nq09v4j2k5l6m7n8o9p0a1"
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sites import HANGS, Site
 
-from comity import Crawler, Policy, parse, urls
+from comity import Crawler, Policy, parse
 from comity.audit.fate import fate_of
 from comity.audit.prove import prove
 from comity.audit.report.figures import gather
@@ -23,8 +23,9 @@ from comity.audit.report.page import html
 from comity.cli.summary import sum_up
 from comity.crawler.finding import admission, discovery, sitemap_names
 from comity.crawler.workers.sharded import ShardedCrawl
-from comity.signals.links import read_page
-from comity.signals.robots_meta import RobotsMeta
+from comity_pages import urls
+from comity_pages.signals.links import read_page
+from comity_pages.signals.robots_meta import RobotsMeta
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 SITEMAP = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</urlset>'

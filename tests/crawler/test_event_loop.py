@@ -15,7 +15,7 @@ from sites import Site
 from comity.crawler import Crawler, CrawlSettings
 from comity.net import ClientSettings
 from comity.policy import Policy
-from comity.signals.links import read_page
+from comity_pages.signals.links import read_page
 
 GZIP = {"Content-Encoding": "gzip"}
 TRIES = 3

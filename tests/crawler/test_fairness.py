@@ -12,7 +12,6 @@ import pytest
 from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy, parse
-from comity._compiled import engine
 from comity.audit.prove import prove
 from comity.crawler.finding import discovery
 from comity.crawler.run import page_reader
@@ -21,6 +20,7 @@ from comity.frontier.sqlite.store import Frontier
 from comity.frontier.values import Batch
 from comity.net.loop_slices import LoopSlices
 from comity.policy import OriginPolicy, RobotsResult, origin_policy
+from comity_robots._forms import engine
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 SITEMAP = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</urlset>'

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from comity import urls
-from comity._utf8 import by_any_writer
 from comity.crawler.output.ledger import canonical
+from comity_pages import urls
+from comity_pages._utf8 import by_any_writer
 
 VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.floats(allow_nan=False, allow_infinity=False))
 

@@ -14,7 +14,7 @@ from sites import Site
 from comity import CrawledPage, Policy, crawl
 from comity.crawler import Crawler
 from comity.errors import ExtractionFailed
-from comity.retrieve import pdf
+from comity_pages import pdf
 
 PAGE = (
     '<!doctype html><html lang="en"><title>Lamps</title><base href="/terms/"><link rel="license" href="by">'

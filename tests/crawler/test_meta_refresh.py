@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sites import Site
 from test_crawl import crawl, paths, records
 
-from comity.signals.links import Refresh, read_page
-from comity.signals.refresh import declared
+from comity_pages.signals.links import Refresh, read_page
+from comity_pages.signals.refresh import declared
 
 
 @pytest.mark.parametrize(

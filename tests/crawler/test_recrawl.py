@@ -29,7 +29,7 @@ from comity.crawler.finding.discovery import latest_change
 from comity.crawler.finding.recrawl import LONGEST_TRUST, MARGIN, RefreshRun, visited
 from comity.crawler.sinks.runner import FORMATS
 from comity.frontier.values import Visit
-from comity.signals import sitemaps
+from comity_pages.signals import sitemaps
 
 QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))
 LOCAL = ("--delay", "0", "--allow-address", "127.0.0.0/8")

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sites import Site
 
-from comity import Crawler, CrawlSettings, InvalidSetting, InvalidURL, Policy, urls
+from comity import Crawler, CrawlSettings, InvalidSetting, InvalidURL, Policy
 from comity.crawler.finding.scope import BREADTHS, Scope
 from comity.crawler.run.limits import Budget, Quota, Spent
 from comity.domains import registrable
+from comity_pages import urls
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 WORDS = st.text(alphabet="ab/.*$?&=%é\ud800", max_size=12)

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity import InvalidURL, urls
+from comity import InvalidURL
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.traps import MOST_FORMS, Bitmap, Trap, Traps, dated, redirect_trap
 from comity.crawler.run.facts import Facts
+from comity_pages import urls
 
 TODAY = date(2026, 11, 21)
 HOST = "http://a.example"

@@ -20,10 +20,11 @@ from hypothesis import strategies as st
 from outputs import answered
 from sites import HANGS, Site
 
-from comity import ClientSettings, Crawler, Policy, urls
+from comity import ClientSettings, Crawler, Policy
 from comity.crawler.sinks import cdxj, warc
 from comity.errors import InvalidURL
 from comity.policy import RobotsResult
+from comity_pages import urls
 
 pytest.importorskip("warcio", reason="pip install 'comity[warc]'")
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from comity import urls
 from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait
 from comity.gate import robots_cache as robots_files
 from comity.gate.machine import diagram
 from comity.gate.throttle import Throttles
 from comity.http_rules import retry_after
 from comity.policy import Policy, RobotsResult
-from comity.urls import Url
+from comity_pages import urls
+from comity_pages.urls import Url
 
 URL = "http://a.example/page"
 

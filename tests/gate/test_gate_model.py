@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from comity import urls
 from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait
 from comity.policy import Policy, RobotsResult
+from comity_pages import urls
 
 DAY = 86_400.0
 EPSILON = 1e-6

@@ -24,11 +24,12 @@ from examples import first_of
 from pdfs import made
 from sites import HANGS, Site, closed
 
-from comity import _listening, reader_processes
+from comity import _listening
 from comity.mcp import first_answer, resources, serving
 from comity.mcp.answers import MAX_LIST_CHARACTERS
 from comity.mcp.crawls import CrawlLimits
-from comity.retrieve.tokens import tokens
+from comity_pages import reader_processes
+from comity_pages.tokens import tokens
 
 if TYPE_CHECKING:
     from mcp import Client

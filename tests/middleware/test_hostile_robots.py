@@ -16,7 +16,7 @@ import comity
 from comity.gate import FetchRobots
 from comity.middleware.sending import Sending
 from comity.net import robots_fetch
-from comity.urls import Url
+from comity_pages.urls import Url
 
 FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 RULES = b"User-agent: *\nDisallow: /no\n"

@@ -12,7 +12,7 @@ from raw import RawSite, answer
 from sites import Site
 
 import comity
-from comity import urls
+from comity_pages import urls
 
 AGENT = "MyBot/1.0 (+https://example.org/bot)"
 FAST = comity.Policy(agent=AGENT, min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from raw import RawSite, answer
 
 import comity
-from comity import AsyncClient, Client, ClientSettings, Policy, urls
+from comity import AsyncClient, Client, ClientSettings, Policy
 from comity.net.transport import exact
+from comity_pages import urls
 
 LOOPBACK = ("127.0.0.0/8",)
 QUICK = Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=LOOPBACK)

@@ -13,7 +13,7 @@ from comity import AsyncClient, Client, ClientSettings, Policy
 from comity.crawler.output.records import CrawledPage
 from comity.crawler.run.page_reader import read_meta, read_response
 from comity.net import Response
-from comity.signals import encodings
+from comity_pages.signals import encodings
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 

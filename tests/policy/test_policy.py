@@ -14,10 +14,10 @@ from comity import InvalidRecord, InvalidSetting
 from comity.http_caching import freshness
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult, decide, json_schema, stale_if_error
 from comity.policy.policy import Use
-from comity.signals.llms import candidates
-from comity.signals.llms import parse as parse_llms
-from comity.signals.sitemaps import SitemapUrl
-from comity.signals.sitemaps import read as read_sitemap
+from comity_pages.signals.llms import candidates
+from comity_pages.signals.llms import parse as parse_llms
+from comity_pages.signals.sitemaps import SitemapUrl
+from comity_pages.signals.sitemaps import read as read_sitemap
 
 ORIGIN = "https://example.com"
 URL = ORIGIN + "/private/page"

@@ -16,8 +16,8 @@ from sites import Site
 import comity as library
 from comity import Client, InvalidSetting, Policy, parse
 from comity.compat import protego, reppy, robotparser, robotstxt
-from comity.robots import DIALECTS
-from comity.signals import robots_meta
+from comity_pages.signals import robots_meta
+from comity_robots import DIALECTS
 
 LIKE_A_BROWSER = "Mozilla/5.0 (compatible; MyBot/1.0; +https://example.org/bot)"
 NAMELESS = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"

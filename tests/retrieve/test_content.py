@@ -18,8 +18,8 @@ from test_retrieve import got
 
 import comity as package
 from comity.retrieve import json_schema
-from comity.retrieve.content._forest import Forest
-from comity.retrieve.extraction import read
+from comity_pages.content._forest import Forest
+from comity_pages.extraction import read
 
 URL = "https://example.com/blog/how-lamps-burn"
 SENTENCE = "The lamp burns at night, and by day it is put out by the keeper of the house. "
@@ -130,8 +130,8 @@ def test_headlines_of_other_stories_below_an_article_are_not_part_of_it() -> Non
     ],
 )
 def test_words_are_counted_in_scripts_without_spaces_too(text: str, least: int, most: int) -> None:
-    from comity.retrieve.content import blocks
-    from comity.retrieve.page import tree
+    from comity_pages.content import blocks
+    from comity_pages.html import tree
 
     page = tree.parse(f"<p>{text}</p>", URL)
     (block,) = blocks.cut(page, set())
@@ -432,8 +432,8 @@ def test_what_asks_to_subscribe_within_a_quote_is_not_part_of_it() -> None:
 
 @pytest.mark.parametrize(("left_out", "kept"), [("Yes", True), ("Brass and glass", False)])
 def test_a_table_of_which_most_is_kept_is_kept_whole(left_out: str, kept: bool) -> None:
-    from comity.retrieve.content import blocks, content
-    from comity.retrieve.page import tree
+    from comity_pages.content import blocks, content
+    from comity_pages.html import tree
 
     row = "<tr><td>Yes<td>Brass and glass<td>Yes"
     page = tree.parse(f"<p>Yes<table>{row * 3}</table>", URL)

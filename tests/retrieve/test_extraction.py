@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sites import HANGS
 
 from comity.errors import ExtractionFailed
-from comity.retrieve.extraction import read
-from comity.retrieve.page.bounds import MAX_ATTRIBUTES, MAX_FORMATTING, MAX_HTML, MAX_OPEN, MAX_TAGS, bounded
-from comity.retrieve.page.tree import MAX_DEPTH, Node
+from comity_pages.extraction import read
+from comity_pages.html.bounds import MAX_ATTRIBUTES, MAX_FORMATTING, MAX_HTML, MAX_OPEN, MAX_TAGS, bounded
+from comity_pages.html.tree import MAX_DEPTH, Node
 
 URL = "https://example.com/dir/page"
 
@@ -228,7 +228,7 @@ def test_the_base_install_is_enough() -> None:
     program = (
         "import sys\n"
         "for name in ('bs4', 'lxml', 'markdownify'):\n    sys.modules[name] = None\n"
-        "from comity.retrieve.extraction import read\n"
+        "from comity_pages.extraction import read\n"
         "print(read('<p>text', 'https://example.com/').markdown)\n"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=HANGS)

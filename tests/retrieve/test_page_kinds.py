@@ -9,7 +9,7 @@ from commands import ALLOW, comity
 from sites import Site
 from test_retrieve import got
 
-from comity.retrieve.extraction import read
+from comity_pages.extraction import read
 
 URL = "https://example.com/dir/page"
 SENTENCE = "The lamp burns at night, and by day it is put out by the keeper of the house. "

@@ -10,11 +10,10 @@ from examples import first_of
 from pdfs import made
 from sites import Site
 
-from comity import reader_processes
 from comity.errors import ExtractionFailed
-from comity.retrieve import documents, pdf
-from comity.retrieve.documents import read_body
-from comity.retrieve.extraction import ExtractedPage
+from comity_pages import documents, pdf, reader_processes
+from comity_pages.documents import read_body
+from comity_pages.extraction import ExtractedPage
 
 pytest.importorskip("pypdfium2", reason="pip install 'comity[pdf]'")
 URL = "https://example.com/lamps.pdf"

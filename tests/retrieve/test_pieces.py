@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import comity
-from comity.retrieve.extraction import ExtractedPage, read
-from comity.retrieve.pieces import Chunk, Section
-from comity.retrieve.tokens import tokens
+from comity_pages.extraction import ExtractedPage, read
+from comity_pages.pieces import Chunk, Section
+from comity_pages.tokens import tokens
 
 URL = "https://example.com/lamps"
 

@@ -21,8 +21,8 @@ import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
 from comity.errors import AddressBlocked, BadStatus, NoCandidate, PartFailed, UnsupportedContent
 from comity.retrieve import Retrieved, json_schema, retrieve
-from comity.retrieve.documents import read_body
-from comity.signals.llms import Candidate
+from comity_pages.documents import read_body
+from comity_pages.signals.llms import Candidate
 
 LOOPBACK = ("127.0.0.0/8",)
 QUICK = Policy(agent="MyBot/1.0", min_interval=0, allow_addresses=LOOPBACK)

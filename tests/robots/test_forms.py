@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from comity.robots import engine
+from comity_robots import engine
 
 SCRIPT = Path(__file__).parents[2] / "fuzz" / "compare_forms.py"
 

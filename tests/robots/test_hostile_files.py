@@ -13,7 +13,7 @@ import comity
 from comity.policy import Policy
 from comity.policy.origin_policy import OriginPolicy
 from comity.policy.robots_result import RobotsResult
-from comity.robots import Robots, compare, diff, parse
+from comity_robots import Robots, compare, diff, parse
 
 URL = "https://example.com/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/7?q"
 AGENT = "MyBot/1.0"

@@ -12,7 +12,7 @@ from sites import Site
 
 from comity import Client, Crawler, InvalidSetting, Policy, load_settings, parse
 from comity.audit.prove import prove
-from comity.robots import DIALECTS, Dialect
+from comity_robots import DIALECTS, Dialect
 
 LOOPBACK = ("127.0.0.0/8",)
 BODY = "User-agent: *\nDisallow: /shop/secret\nAllow: /shop\n"  # every reading but `allow_first` forbids /shop/secret

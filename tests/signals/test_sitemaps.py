@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sites import HANGS
 
-from comity.signals.sitemaps import (
+from comity_pages.signals.sitemaps import (
     Image,
     Limits,
     News,
@@ -30,9 +30,9 @@ from comity.signals.sitemaps import (
     in_scope,
     read,
 )
-from comity.signals.sitemaps.dates import parse_feed, parse_w3c
-from comity.signals.sitemaps.unpack import Stop
-from comity.signals.sitemaps.xml import XmlEntries
+from comity_pages.signals.sitemaps.dates import parse_feed, parse_w3c
+from comity_pages.signals.sitemaps.unpack import Stop
+from comity_pages.signals.sitemaps.xml import XmlEntries
 
 SPACE = (
     'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'

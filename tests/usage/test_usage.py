@@ -14,12 +14,12 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-import comity.robots
+import comity_robots
 from comity.errors import InvalidSetting
-from comity.robots import paths
-from comity.signals import rsl, rsl_licence, tdmrep, usage
-from comity.signals.links import read_page
-from comity.usage import Statement, Usage, aipref, content_signal, vocabulary
+from comity_pages.signals import rsl, rsl_licence, tdmrep, usage
+from comity_pages.signals.links import read_page
+from comity_robots import paths
+from comity_robots.usage import Statement, Usage, aipref, content_signal, vocabulary
 
 AIPREF = json.loads((Path(__file__).parents[1] / "data" / "aipref.json").read_text(encoding="utf-8"))
 URL = "https://example.com/a/page.html"
@@ -117,7 +117,7 @@ RUN_TOGETHER = (
 def test_content_usage_ends_a_group_for_uses_and_not_for_allow_and_disallow() -> None:
     # The AIPREF draft makes it a rule, which ends a run of User-agent lines. RFC 9309, 2.2.4 lets no other record do
     # so, and every crawler that does not know the draft reads one group: nobody is to get more than that allows.
-    robots = comity.robots.parse(RUN_TOGETHER)
+    robots = comity_robots.parse(RUN_TOGETHER)
     assert [robots.allowed("/x", agent) for agent in ("one", "two")] == [False, False]
     assert [robots.usage("/y", agent).allows("train-ai") for agent in ("one", "two")] == ["disallowed", "allowed"]
     assert [finding.code for finding in robots.lint() if finding.line == 1][:2] == [
@@ -514,17 +514,17 @@ def test_the_answer_names_who_gives_it() -> None:
 
 def test_a_statement_for_others_is_named_where_there_is_none_for_the_agent() -> None:
     star = "User-agent: *\nContent-Signal: ai-train=no\nAllow: /\n\nUser-agent: GPTBot\nAllow: /\n"
-    robots = comity.robots.parse(star)
+    robots = comity_robots.parse(star)
     assert robots.usage("/", "GPTBot").explain("train-ai") == (
         "train-ai: unknown: robots.txt line 2 says 'ai-train=no', which does not count: it is meant for * alone"
     )
     assert robots.usage("/", "other").allows("train-ai") == "disallowed"
-    own = comity.robots.parse(f"{star}Content-Signal: search=yes\n").usage("/", "GPTBot")
+    own = comity_robots.parse(f"{star}Content-Signal: search=yes\n").usage("/", "GPTBot")
     assert own.explain("train-ai") == "train-ai: the site says nothing about it"
 
 
 def test_an_unknown_answer_names_what_stands_in_its_way() -> None:
-    robots = comity.robots.parse(
+    robots = comity_robots.parse(
         "User-agent: *\nContent-Usage: train-ai=no\nContent-Signal: ai-input=nope, search\nDisallow: /x\n"
     )
     found = robots.usage("/y", "a")
@@ -533,7 +533,7 @@ def test_an_unknown_answer_names_what_stands_in_its_way() -> None:
     assert "line 3" in found.explain("ai-input")
     assert "neither yes nor no" in found.explain("search")
     broken = (
-        comity.robots.parse("User-agent: *\nContent-Usage: train-ai=n,\nDisallow:").usage("/", "a").explain("train-ai")
+        comity_robots.parse("User-agent: *\nContent-Usage: train-ai=n,\nDisallow:").usage("/", "a").explain("train-ai")
     )
     assert "line 2 says 'train-ai=n,'" in broken
     assert "not a Structured Field dictionary" in broken
@@ -682,7 +682,7 @@ Disallow: /y
 
 
 def asked(url: str, agent: str) -> Usage:
-    robots = comity.robots.parse(ROBOTS)
+    robots = comity_robots.parse(ROBOTS)
     return usage.for_agent(robots, agent).for_url(url, crawlable=robots.allowed(url, agent))
 
 
@@ -726,7 +726,7 @@ def test_the_statement_names_its_group() -> None:
 )
 def test_no_robots_txt_raises(body: bytes) -> None:
     for dialect in ("rfc9309", "google", "draft1996"):
-        found = usage.for_agent(comity.robots.parse(body, dialect), "One/1.0").for_url("/ai-ok/?x", crawlable=True)
+        found = usage.for_agent(comity_robots.parse(body, dialect), "One/1.0").for_url("/ai-ok/?x", crawlable=True)
         json.dumps(found.to_dict())
 
 
@@ -736,14 +736,14 @@ def test_a_robots_txt_full_of_preferences_is_answered_in_bounded_time() -> None:
         + b"Content-Usage: /*a*a*a*a*b train-ai=n\n" * 6_000
         + b"Content-Usage: train-ai=n, x=1\n" * 8_000
     )
-    asked_often = usage.for_agent(comity.robots.parse(body), "MyBot")
+    asked_often = usage.for_agent(comity_robots.parse(body), "MyBot")
     found = asked_often.for_url("/" + "a" * 2_000, crawlable=True)
     assert found.allows("train-ai") == "disallowed"
     assert len({each.line for each in found.statements}) == 256
 
 
 def size_per_url(body: bytes, url: str = URL) -> int:
-    found = usage.for_agent(comity.robots.parse(body), "MyBot").for_url(url, crawlable=True)
+    found = usage.for_agent(comity_robots.parse(body), "MyBot").for_url(url, crawlable=True)
     return len(json.dumps(found.to_dict()))
 
 
@@ -758,7 +758,7 @@ def test_what_one_url_carries_is_bounded_whatever_the_robots_txt_repeats() -> No
 
 def test_the_user_agents_of_a_long_group_are_cut() -> None:
     body = b"".join(b"User-agent: agent%d\n" % n for n in range(99)) + b"User-agent: *\nContent-Usage: train-ai=n\n"
-    found = usage.for_agent(comity.robots.parse(body), "MyBot").for_url(URL, crawlable=True)
+    found = usage.for_agent(comity_robots.parse(body), "MyBot").for_url(URL, crawlable=True)
     group = found.statements[0].group
     assert group is not None
     assert (len(group), group[:16], group[-1]) == (201, "agent0, agent1, ", "…")
@@ -786,7 +786,7 @@ def test_half_a_megabyte_of_preferences_is_read_once_and_not_for_each_url() -> N
     keys = b", ".join(b"k%d=1" % n for n in range(33))
     body = b"User-agent: *\n" + b"Content-Usage: %s\n" % keys * 2_200
     start = time.process_time()
-    asked_often = usage.for_agent(comity.robots.parse(body), "MyBot")
+    asked_often = usage.for_agent(comity_robots.parse(body), "MyBot")
     prepared = time.process_time()
     for number in range(1_000):
         asked_often.for_url(f"https://example.com/{number}", crawlable=True)

@@ -18,9 +18,10 @@ from pages import Page
 from sites import HANGS, Site, closed
 
 import comity
-from comity import _listening, reader_processes
+from comity import _listening
 from comity.web import workbench
 from comity.web.app import QUESTIONS, guarded
+from comity_pages import reader_processes
 
 TEXT = "User-agent: *\nDisallow: /shop\nAllow: /shop/public\nCrawl-delay: 3\n\nUser-agent: GPTBot\nDisallow: /\n"
 

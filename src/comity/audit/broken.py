@@ -13,7 +13,7 @@ from comity.crawler.output.reader import body_of, read_lines
 from comity.crawler.places.crawl_at import written_crawl
 from comity.crawler.places.written_crawl import Part
 from comity.crawler.sinks import Channel
-from comity.urls import Url
+from comity_pages.urls import Url
 
 MOST_PAGES: Final = 20  # named for each broken link
 MOST_LINKS: Final = 10_000  # that are told apart

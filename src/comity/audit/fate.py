@@ -28,8 +28,8 @@ from comity.frontier.values import QueuedURL, State
 from comity.http_rules import is_temporary
 from comity.policy import Decision, Policy
 from comity.policy.origin_policy import decide
-from comity.signals.robots_meta import read as read_robots_meta
-from comity.urls import Url
+from comity_pages.signals.robots_meta import read as read_robots_meta
+from comity_pages.urls import Url
 
 _ORDER: Final = {channel: number for number, channel in enumerate(CHECKED)}
 _ASIDE: Final = {

@@ -20,7 +20,7 @@ from comity.errors import InputError
 from comity.files import open_regular
 from comity.frontier.committed import FrontierView
 from comity.frontier.values import QueuedURL
-from comity.urls import Url
+from comity_pages.urls import Url
 
 URLState = Literal["fetched", "failed", "refused", "skipped", "waiting"]
 STATES: Final[tuple[URLState, ...]] = get_args(URLState)

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final, Self
 
-from comity import times, urls
+from comity import times
 from comity.audit.chain import Proof
 from comity.crawler.output.reader import CHECKED, JsonObject, StoredRecord
 from comity.crawler.sinks import OURS
@@ -17,6 +17,7 @@ from comity.crawler.sinks.columns import damaged_field
 from comity.crawler.sinks.formats import FORMATS
 from comity.crawler.sinks.runner import read_back
 from comity.errors import ComityError, InvalidSetting, MissingExtra
+from comity_pages import urls
 
 _KNOWN: Final = frozenset(CHECKED) - {"traps"}  # channels whose records the ledger has too
 _EVIDENCE = ("verdict", "line", "rule", "robots_sha256")

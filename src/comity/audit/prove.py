@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from comity import urls
 from comity.audit import chain, evidence, seal
 from comity.audit.chain import Proof, ProofFinding
 from comity.audit.outputs import LedgerRequests
@@ -23,8 +22,9 @@ from comity.crawler.sharding.shards import part as name_of_part
 from comity.crawler.sinks.runner import LEDGER as FILE
 from comity.domains import registrable
 from comity.errors import ComityError, StorageError
-from comity.fields import settings_of
 from comity.policy import Policy
+from comity_pages import urls
+from comity_robots.fields import settings_of
 
 __all__ = ["Proof", "ProofFinding", "StillRunning", "prove"]
 

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from comity import times
-from comity._extras import need
 from comity.audit.chain import Proof
 from comity.errors import FetchError, InputError, InvalidURL
-from comity.fields import WrongType, typed
 from comity.files import read_regular, write_anew
 from comity.frontier.durable import explained_files
 from comity.signatures.folder import Identity
 from comity.signatures.keys import PublicKey, SigningKey, decoded, encoded
-from comity.urls import Url
+from comity_pages._extras import need
+from comity_pages.urls import Url
+from comity_robots.fields import WrongType, typed
 
 if TYPE_CHECKING:  # what checks a seal needs no network
     from comity.net import ClientSettings

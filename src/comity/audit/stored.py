@@ -9,8 +9,8 @@ from comity.crawler.sinks.columns import damaged_field
 from comity.crawler.sinks.formats import FORMATS
 from comity.crawler.sinks.runner import DEFAULT, read_back
 from comity.errors import InvalidSetting
-from comity.signals.links import Page, read_page
-from comity.urls import Url
+from comity_pages.signals.links import Page, read_page
+from comity_pages.urls import Url
 
 
 def stored_in(parts: Iterable[Part], *, naming: Iterable[str] = ()) -> Iterator[StoredRecord]:

@@ -1,6 +1,6 @@
 """Verdicts over columns: many URLs against many robots.txt files, Arrow in and Arrow out (docs/bulk.md).
 
-Rules are read by `comity.robots`, HTTP outcomes by `comity.policy`. It fetches
+Rules are read by `comity_robots`, HTTP outcomes by `comity.policy`. It fetches
 nothing. Needs pyarrow and numpy: `pip install 'comity[bulk]'`.
 """
 

@@ -10,14 +10,14 @@ import re
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from comity import urls
-from comity._extras import need
 from comity.errors import InvalidSetting, InvalidURL
+from comity_pages import urls
+from comity_pages._extras import need
+from comity_robots.arrays.located import TOO_EARLY, UNKNOWN
 
 EARLIEST: Final = -(2**63)
 # What stands for a row in the place of its capture: the URL is null; its origin has no capture; it is to be normalised
 # first; its origin has none by then; it is no URL.
-NULL, UNKNOWN, ODD, TOO_EARLY, BAD = -1, -2, -3, -4, -5
 NO_STATUS: Final = -1
 _RULES: Final = re.compile(r"\n|^\s*(?:user-agent|allow|disallow|sitemap)\s*:", re.IGNORECASE)  # no path is like this
 NO_BODY: Final = -1

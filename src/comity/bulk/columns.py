@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from comity._extras import need
 from comity.bulk.outcomes import Outcomes
 from comity.errors import InvalidSetting
-from comity.usage.statements import PURPOSES, USE, USES
+from comity_pages._extras import need
+from comity_robots.usage.statements import PURPOSES, USE, USES
 
 USAGE: Final = {purpose: f"usage_{purpose.replace('-', '_')}" for purpose in (*PURPOSES, USE)}
 """The purposes of the vocabulary and `use`, and the column that has what is stated of each."""
@@ -124,7 +124,7 @@ def _write(
 
     numbers = judged.numbers
     try:
-        from comity.bulk.engine.writing import write
+        from comity_robots.arrays.writing import write
     except ModuleNotFoundError:
         pass
     else:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from comity._extras import need
 from comity.bulk.rulings import Rulings, verdicts
 from comity.errors import InvalidSetting
 from comity.policy import Policy
+from comity_pages._extras import need
 
 EXTRA: Final = "bulk"
 

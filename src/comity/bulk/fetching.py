@@ -8,11 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from comity import client, urls
+from comity import client
 from comity.bulk import sources
 from comity.errors import ComityError
 from comity.net import ClientSettings
 from comity.policy import Policy
+from comity_pages import urls
 
 _AT_ONCE: Final = 32  # origins
 

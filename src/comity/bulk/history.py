@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from comity.bulk.captures import Captures
-from comity.robots import Change, diff, parse
+from comity_robots import Change, diff, parse
 
 
 class AccessChange(NamedTuple):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from comity.bulk.captures import NULL, Captures, offsets_of
-from comity.bulk.engine.origins import Origins
+from comity_robots.arrays.origins import Origins
+
+from comity.bulk.captures import Captures, offsets_of
 from comity.bulk.pieces import MapFunction, Pieces
+from comity_robots.arrays.located import NULL
 
 
 class Locator:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity.policy.decision import RECOMMENDATION
-from comity.robots import Robots, parse
-from comity.robots.paths import is_robots_txt
-from comity.robots.values import Rule
-from comity.usage.statements import USE
+from comity_robots import Robots, parse
+from comity_robots.paths import is_robots_txt
+from comity_robots.usage.statements import USE
+from comity_robots.values import Rule
 
 FETCHED_AT = 0.0
 HERE = "https://comity.invalid"

@@ -1,6 +1,6 @@
 """Stated preferences of rows: what the file in force states about the use of what the agent gets.
 
-Few files state any, and most of these for all paths alike; what they state is asked of `comity.robots` once a file.
+Few files state any, and most of these for all paths alike; what they state is asked of `comity_robots` once a file.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, Final
 from comity.bulk.capture_rules import CaptureRules
 from comity.bulk.columns import PREFERENCES, USAGE
 from comity.policy import Policy
-from comity.robots import parse
-from comity.robots.usage import for_agent
+from comity_robots import parse
+from comity_robots.robots_usage import for_agent
 
 _NOT_ASKED: Final = -1
 _BY_PATH: Final = -2

@@ -8,19 +8,20 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
+from comity_robots.arrays.citing import cite
+from comity_robots.arrays.programs import HAS_USAGE, UNREADABLE_DELAY, Builder
+from comity_robots.arrays.rows import RowJudge
+
 from comity.bulk import outcomes
 from comity.bulk.capture_rules import CaptureRules
 from comity.bulk.captures import Captures, offsets_of
 from comity.bulk.columns import JudgedRows, rule_texts
-from comity.bulk.engine.citing import cite
-from comity.bulk.engine.programs import HAS_USAGE, UNREADABLE_DELAY, Builder
-from comity.bulk.engine.rows import RowJudge
 from comity.bulk.location import Locator
 from comity.bulk.pieces import A_THREAD, MapFunction, Pieces
 from comity.policy import Policy
-from comity.robots import parse
-from comity.robots.agents import called_as
-from comity.robots.dialects import Dialect
+from comity_robots import parse
+from comity_robots.agents import called_as
+from comity_robots.dialects import Dialect
 
 A_FILE: Final = 100  # what making a program costs, in rows
 _NEVER: Final = 2**32 - 1

@@ -10,7 +10,7 @@ from comity.bulk import outcomes
 from comity.bulk.capture_rules import CaptureRules, outcome_of
 from comity.bulk.columns import JudgedRows, shown
 from comity.policy import OriginPolicy, Policy
-from comity.robots.paths import is_robots_txt
+from comity_robots.paths import is_robots_txt
 
 
 def judge(

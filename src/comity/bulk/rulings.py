@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from comity.bulk import columns, outcomes, row_by_row
 from comity.bulk.capture_rules import CaptureRules
-from comity.bulk.captures import BAD, NULL, ODD, TOO_EARLY, UNKNOWN, Captures, microseconds, times_of
+from comity.bulk.captures import Captures, microseconds, times_of
 from comity.bulk.pieces import A_THREAD, MapFunction, pieces_of
 from comity.bulk.preferences import StatedPreferences
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy import Policy
-from comity.robots.dialects import dialect as dialect_of
-from comity.robots.engine.reference import is_merged
-from comity.urls import normalise, origin
+from comity_pages.urls import normalise, origin
+from comity_robots.arrays.located import BAD, NULL, ODD, TOO_EARLY, UNKNOWN
+from comity_robots.dialects import dialect as dialect_of
+from comity_robots.engine.reference import is_merged
 
 if TYPE_CHECKING:
     from comity.bulk.programs import Programs

@@ -16,11 +16,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from comity._extras import need
 from comity.errors import InputError, InvalidURL
 from comity.frontier.sqlite.database import open_finished
-from comity.robots.paths import is_robots_txt
-from comity.urls import Url
+from comity_pages._extras import need
+from comity_pages.urls import Url
+from comity_robots.paths import is_robots_txt
 
 KINDS: Final = (".parquet", ".csv", ".jsonl", ".json", ".txt", ".urls")
 EXTRA: Final = "bulk"

@@ -13,7 +13,7 @@ from comity.bulk.outcomes import TOO_EARLY, UNKNOWN
 from comity.bulk.part_files import DIALECTS
 from comity.bulk.report import bars
 from comity.errors import InvalidURL, without_userinfo
-from comity.urls import Url
+from comity_pages.urls import Url
 
 Counts = Counter[tuple[str, ...]]
 """("urls",), ("verdict", agent, verdict), ("reason", agent, reason), ("host", agent, host) for refused URLs,

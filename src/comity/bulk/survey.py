@@ -1,6 +1,6 @@
 """What many robots.txt files say, counted: which agents are refused, by how many hosts, and by which standard.
 
-Each file counts once, by its last capture. It judges by `comity.robots` alone.
+Each file counts once, by its last capture. It judges by `comity_robots` alone.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, get_args
 
 from comity.bulk.captures import Captures
 from comity.bulk.report import bars
-from comity.robots import Robots, directives, parse
-from comity.robots.engine.reference import directive_of, value_of
+from comity_robots import Robots, directives, parse
+from comity_robots.engine.reference import directive_of, value_of
 
 AGENTS: Final = (
     *(

@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from comity import client, urls
+from comity import client
 from comity.cli.exits import Exit
 from comity.cli.input_files import named, read
 from comity.cli.options import loaded
 from comity.errors import InvalidURL
 from comity.net.client_settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult, decide
+from comity_pages import urls
 
 Answer = tuple[Decision, RobotsResult | None, Policy] | InvalidURL
 _ANY: Final = "https://example.com"  # stands for the site of a file, whose name no rule has

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from comity._compiled import engine, imported
 from comity.cli import commands
 from comity.cli.exits import Exit, code_of
 from comity.cli.terminal import STDOUT, complain, take_streams, warned
 from comity.errors import ComityError, system_failed
+from comity_robots._forms import engine, imported
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

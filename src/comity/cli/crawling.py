@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.console import Console
 
-from comity._compiled import lacks_compiled
 from comity._ray import joined
 from comity.cli import process
 from comity.cli.exits import Exit
@@ -37,20 +36,22 @@ from comity.crawler.workers.in_store import LEASE
 from comity.crawler.workers.sharded import AnyCrawl, ShardedCrawl
 from comity.crawler.workers.worker_process import COMMAND
 from comity.errors import ComityError, InvalidSetting, StorageError
-from comity.fields import SettingField, settings_of
 from comity.frontier.durable import writing_to
 from comity.net import ClientSettings
 from comity.policy import Policy
-from comity.urls import host as host_of
-from comity.urls import normalise
+from comity_pages.urls import host as host_of
+from comity_pages.urls import normalise
+from comity_robots._forms import lacks_compiled
+from comity_robots.fields import SettingField, settings_of
 
 if TYPE_CHECKING:
     from comity.crawler.workers.worker_process import Start
 
 INTERPRETED: Final = (
     "modules are interpreted, which costs several times the CPU: comity was installed without a C compiler, or from "
-    "the wheel that pip kept of such a time (with one: pip cache remove comity && "
-    "pip install --force-reinstall --no-deps comity; COMITY_NO_EXTENSIONS=1 hides this line)"
+    "the wheel that pip kept of such a time (with one: pip cache remove comity* && "
+    "pip install --force-reinstall --no-deps comity comity-pages comity-robots; "
+    "COMITY_NO_EXTENSIONS=1 hides this line)"
 )
 DEMO_DELAY: Final = 0.2  # seconds; the demo site is ours
 _TOLD: Final = frozenset(("agent", "min_interval", "mode"))  # first of what a crawl goes on with

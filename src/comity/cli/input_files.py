@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from comity import urls
 from comity.errors import InputError, InvalidSetting, InvalidURL
+from comity_pages import urls
 
 MOST_NAMED: Final = 3  # wrong lines of a list
 _URL: Final = re.compile(r"https?:/", re.IGNORECASE)

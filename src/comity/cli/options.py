@@ -12,7 +12,7 @@ import click
 
 from comity.cli.terminal import complain
 from comity.errors import InvalidSetting
-from comity.fields import docstring
+from comity_robots.fields import docstring
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -117,7 +117,7 @@ class _SettingOption(click.Option):
         from click.shell_completion import CompletionItem
 
         from comity.configuration import every_setting
-        from comity.robots.dialects import DIALECTS
+        from comity_robots.dialects import DIALECTS
 
         hint = every_setting()[str(self.name)].hint
         inner = get_args(hint)[0] if get_origin(hint) is tuple else hint

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from comity import client, urls
+from comity import client
 from comity.cli import input_files
 from comity.errors import RobotsUnreachable
-from comity.robots import Robots, parse
+from comity_pages import urls
+from comity_robots import Robots, parse
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import urlencode
 
-from comity import urls
 from comity.errors import ComityError, InvalidURL, TooManyRedirects, check_type
 from comity.http_rules import next_hop
 from comity.net.client_settings import SHARED, ClientSettings, checked_headers, checked_params
@@ -22,11 +21,12 @@ from comity.net.session import ClientClosed, Session
 from comity.net.transport import StreamedResponse
 from comity.net.turns import NO_HEADERS
 from comity.policy import Decision, Policy, RobotsResult
-from comity.urls import Url
+from comity_pages import urls
+from comity_pages.urls import Url
 
 if TYPE_CHECKING:
     from comity.retrieve import Chooser, Extractor, Fetcher, Retrieved
-    from comity.signals.llms import Strategy
+    from comity_pages.signals.llms import Strategy
 
 Progress = Callable[[int, int], None]
 """Told how many URLs are done, and how many there are."""

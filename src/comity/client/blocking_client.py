@@ -20,11 +20,11 @@ from comity.net.session import ClientClosed
 from comity.net.transport import StreamedResponse
 from comity.net.turns import NO_HEADERS
 from comity.policy import Decision, Policy, RobotsResult
-from comity.urls import normalise
+from comity_pages.urls import normalise
 
 if TYPE_CHECKING:
     from comity.retrieve import Chooser, Extractor, Fetcher, Retrieved
-    from comity.signals.llms import Strategy
+    from comity_pages.signals.llms import Strategy
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """Drop-in replacements for other packages that read a robots.txt."""
 
 from comity.errors import InvalidURL
-from comity.robots import Robots
+from comity_robots import Robots
 
 
 def allowed(robots: Robots, text: str, agent: str) -> bool:

@@ -8,7 +8,7 @@ from datetime import time
 from typing import NamedTuple, Self
 
 from comity.compat import allowed
-from comity.robots import Dialect, Robots, parse
+from comity_robots import Dialect, Robots, parse
 
 DIALECT = Dialect(name="protego", typos=True)  # RFC 9309, 2.2.4: misspelt records may be accepted
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import comity
 from comity.compat import allowed
-from comity.robots import Dialect
+from comity_robots import Dialect
 
 if TYPE_CHECKING:
     from comity import Policy

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from urllib.robotparser import RequestRate
 
 from comity.compat import allowed
-from comity.robots import Dialect, Group, Robots, parse
+from comity_robots import Dialect, Group, Robots, parse
 
 if TYPE_CHECKING:
     from comity import Policy

@@ -15,14 +15,14 @@ from urllib.parse import quote
 import webencodings
 
 import comity
-from comity import urls
 from comity.compat import allowed
 from comity.gate import FetchRobots
 from comity.net.blocking_driver import Driver, Get
 from comity.net.robots_body import asked_with, no_answer, read_answer
 from comity.net.robots_fetch import RobotsAnswer
 from comity.policy import RobotsResult
-from comity.urls import Url
+from comity_pages import urls
+from comity_pages.urls import Url
 
 Sender = Callable[[str, dict[str, str], float], RobotsAnswer]
 """Sends a GET of a URL with headers; reads until a time of the monotonic clock."""

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from comity._late import late
+from comity_robots._late import late
 
 if TYPE_CHECKING:
     from comity.crawler.crawl_settings import CrawlSettings

@@ -8,8 +8,8 @@ from comity.crawler.finding import scope as scopes
 from comity.crawler.run.limits import COUNTED, Budget
 from comity.crawler.run.uses import terms
 from comity.errors import InvalidSetting
-from comity.fields import check, seconds, setting, size
 from comity.http_rules import is_field_name
+from comity_robots.fields import check, seconds, setting, size
 
 
 def _header_names(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from comity import urls
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.recrawl import not_begun
 from comity.crawler.output.ledger import Ledger
@@ -28,6 +27,7 @@ from comity.frontier.durable import make_folder
 from comity.net import ClientSettings, Clock
 from comity.net.names import dns_library
 from comity.policy import Decision, Policy, RobotsResult, decide
+from comity_pages import urls
 
 if TYPE_CHECKING:
     from comity.client import AsyncClient

@@ -18,13 +18,13 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 from uuid import UUID
 
-from comity import urls
 from comity.crawler.output.records import HTML
 from comity.crawler.sinks import Sink
 from comity.crawler.sinks.columns import ColumnType
 from comity.errors import ComityError, InvalidSetting, PluginError, is_of_the_system
-from comity.signals import encodings
-from comity.signals.links import Link, Page
+from comity_pages import urls
+from comity_pages.signals import encodings
+from comity_pages.signals.links import Link, Page
 
 if TYPE_CHECKING:  # who reads a finished crawl needs no HTTP
     from comity.net import Response
@@ -290,11 +290,11 @@ _COLUMNS: Final[dict[str, ColumnType]] = {
 
 
 class SchemaExpander:
-    """Records by a schema of CSS selectors (comity.retrieve.schemas), of HTML pages. `columns`: of what type the column
+    """Records by a schema of CSS selectors (comity_pages.schemas), of HTML pages. `columns`: of what type the column
     of each field is. An InvalidSetting says what is wrong with the schema."""
 
     def __init__(self, schema: "Mapping[str, Any] | str") -> None:
-        from comity.retrieve.schemas import Schema  # late: few crawls have one
+        from comity_pages.schemas import Schema  # late: few crawls have one
 
         self._schema = Schema(schema)
         self.name = f"{BY_SCHEMA}{self._schema.text}"

@@ -16,7 +16,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, Self
 
-from comity import urls as addresses
 from comity.client import AsyncClient
 from comity.client.background import Background
 from comity.crawler.crawl_settings import CrawlSettings
@@ -30,6 +29,7 @@ from comity.crawler.run.uses import Uses
 from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type
 from comity.net import ClientSettings, Response
 from comity.policy import Decision, Policy, RobotsResult
+from comity_pages import urls as addresses
 
 TIMEOUT: Final = 30.0  # seconds
 MOST_AHEAD: Final = 256  # pages that a crawl may be ahead of the program that reads them

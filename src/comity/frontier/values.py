@@ -47,7 +47,7 @@ class Entry:
 
 
 class Found(NamedTuple):  # made for each link that is new: a frozen dataclass takes three times as long to make
-    """A URL just discovered, in normal form (`comity.urls.normalise`).
+    """A URL just discovered, in normal form (`comity_pages.urls.normalise`).
 
     `refusal`: the record to write if the URL is new and robots.txt forbids it. `priority`: lower numbers have their
     turn first among the URLs of a host, from -2**31 to 2**31; then sitemaps; then what was found first. `by_policy`:

@@ -27,13 +27,13 @@ from dataclasses import replace
 from math import inf
 from typing import Final, Literal, NamedTuple
 
-from comity import urls
 from comity.gate.robots_cache import Known, RobotsCache
 from comity.gate.steps import Body, CircuitOpen, Closed, FetchRobots, Go, Refuse, Resolve, Step, Wait
 from comity.gate.throttle import Pause, Throttle, Throttles
 from comity.http_rules import is_temporary, stay_away
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
-from comity.urls import Url
+from comity_pages import urls
+from comity_pages.urls import Url
 
 SWEEP: Final = 10_000  # throttles kept before idle ones are looked for
 

@@ -11,7 +11,7 @@ from comity import errors
 from comity.gate.throttle import Throttle
 from comity.policy import Decision, OriginPolicy, RobotsResult
 from comity.times import lasting
-from comity.urls import Url
+from comity_pages.urls import Url
 
 Body = Literal["read", "streamed"]
 

@@ -12,13 +12,13 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final
 
-from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
 from comity.files import write_anew
-from comity.robots.agents import product_token
 from comity.signatures.folder import SAID, Identity, load, make_key, save
 from comity.signatures.verifying import WELL_KNOWN
-from comity.urls import Url
+from comity_pages import urls
+from comity_pages.urls import Url
+from comity_robots.agents import product_token
 
 DAY: Final = 86_400
 CARD: Final = "agent-card.json"

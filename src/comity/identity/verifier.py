@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
-from comity import client, urls
+from comity import client
 from comity.domains import registrable
 from comity.errors import ComityError, InvalidURL
 from comity.http_caching import freshness
@@ -21,6 +21,7 @@ from comity.policy import Policy
 from comity.signatures import PublicKey, Refused, Signed, signatures_of
 from comity.signatures.base import joined
 from comity.signatures.verifying import Kind
+from comity_pages import urls
 
 MOST_KEYS: Final = 32
 MOST_DIRECTORIES: Final = 10_000

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from comity import BadStatus, ComityError, Decision, Postponed, RobotsDisallowed, RobotsUnreachable
-from comity.as_json import jsonable
 from comity.mcp.untrusted import NOTICE, clean_all
+from comity_robots.as_json import jsonable
 
 MOST: Final = 100  # findings, rules, statements in an answer
 MAX_LIST_CHARACTERS: Final = 256 * 1024  # of the entries of one list, which a cursor goes on with

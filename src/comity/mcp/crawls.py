@@ -14,11 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from comity import AsyncClient, ClientSettings, ComityError, CrawledPage, Crawler, CrawlSettings, urls
+from comity import AsyncClient, ClientSettings, ComityError, CrawledPage, Crawler, CrawlSettings
 from comity.domains import registrable
 from comity.mcp.answers import Unanswerable, short
 from comity.mcp.content_store import Store, hash_of
 from comity.mcp.tool import Include, Pattern, Scope, UrlGiven
+from comity_pages import urls
 
 MIB: Final = 1024 * 1024
 MOST_PAGES: Final = 10_000  # of a crawl, that its status lists

@@ -11,7 +11,7 @@ from comity.mcp.answers import as_text, short
 from comity.mcp.service import Service
 from comity.mcp.tools.fetch import page_of, part_of
 from comity.retrieve import retrieve
-from comity.urls import Url
+from comity_pages.urls import Url
 
 _URL: Final = {"name": "url", "title": "URL", "description": "An absolute http or https URL.", "required": True}
 BY_HAND_TOKENS: Final = 8_000

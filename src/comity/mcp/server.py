@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
-from comity import _extras
 from comity.errors import ComityError
 from comity.mcp import prompts, resources
 from comity.mcp.answers import Unanswerable, as_text, failure
@@ -19,6 +18,7 @@ from comity.mcp.service import Service
 from comity.mcp.tasks import Tasks, UnknownTask
 from comity.mcp.tools import tools
 from comity.mcp.tools.crawl import status_of
+from comity_pages import _extras
 
 try:
     import mcp_types as types

@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
 
-from comity import AsyncClient, ClientSettings, Policy, urls
+from comity import AsyncClient, ClientSettings, Policy
 from comity.errors import StorageError
 from comity.mcp.content_store import RobotsFile, Store
 from comity.mcp.crawls import CrawlLimits, Crawls
-from comity.reader_processes import ReaderProcesses
+from comity_pages import urls
+from comity_pages.reader_processes import ReaderProcesses
 
 LONGEST_WAIT: Final = 60.0  # seconds that an answer waits for its turn
 

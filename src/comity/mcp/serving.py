@@ -14,10 +14,10 @@ from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from comity import _extras
 from comity._listening import bearer, named, server_of
 from comity.errors import InputError
 from comity.mcp import first_answer
+from comity_pages import _extras
 
 if TYPE_CHECKING:
     from comity.mcp.service import Service

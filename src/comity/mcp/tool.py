@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final, Literal
 
-from comity.as_json import Schema, schema_of
 from comity.mcp.answers import Unanswerable
 from comity.mcp.untrusted import NOTICE
-from comity.usage.statements import StatedValue
+from comity_robots.as_json import Schema, schema_of
+from comity_robots.usage.statements import StatedValue
 
 UrlGiven = Annotated[str, ("description", "An absolute http or https URL."), ("maxLength", 2048), ("minLength", 8)]
 Cursor = Annotated[str, ("description", "The cursor that the previous part returned."), ("maxLength", 100)]

@@ -9,7 +9,7 @@ import aiohttp
 from comity.middleware.sending import Arriving, AsyncSending
 from comity.net.connections import LONGEST_LINE
 from comity.net.transport import exact
-from comity.urls import Url
+from comity_pages.urls import Url
 
 
 class ComityMiddleware(AsyncSending):

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from comity._extras import missing
+from comity_pages._extras import missing
 
 if find_spec("httpx2") is None and find_spec("httpx") is None:
     raise missing(ModuleNotFoundError(name="httpx"), "httpx", __name__)
@@ -21,7 +21,7 @@ from comity.errors import FetchError
 from comity.middleware.sending import Arriving, AsyncSending, Sending, Sign, as_sent
 from comity.net.client_settings import MAX_WAIT
 from comity.net.robots_fetch import TIMEOUT
-from comity.urls import Url
+from comity_pages.urls import Url
 
 if TYPE_CHECKING:
     import httpx

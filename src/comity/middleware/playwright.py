@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Final
 
-from comity._extras import missing
+from comity_pages._extras import missing
 
 try:
     from greenlet import greenlet  # the sync API's own

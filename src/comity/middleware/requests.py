@@ -8,7 +8,7 @@ session.mount("http://", adapter)
 from collections.abc import Iterator
 from typing import Any
 
-from comity._extras import missing
+from comity_pages._extras import missing
 
 try:
     import requests
@@ -22,7 +22,7 @@ from comity import Policy
 from comity.middleware.sending import Arriving, Sending, Sign, as_sent
 from comity.net.client_settings import MAX_WAIT
 from comity.net.robots_fetch import TIMEOUT
-from comity.urls import Url
+from comity_pages.urls import Url
 
 
 class ComityAdapter(HTTPAdapter):

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
-from comity._extras import missing
+from comity_pages._extras import missing
 
 try:
     from scrapy import Request, signals
@@ -30,13 +30,13 @@ except ModuleNotFoundError as error:
 
 from comity import InvalidSetting, Policy, Postponed, RobotsDisallowed, parse
 from comity.errors import FetchError, InvalidURL
-from comity.fields import settings_of
 from comity.gate import FetchRobots, Go
 from comity.middleware.sending import AsyncSending, as_sent, without_empty_query
 from comity.net.client_settings import MAX_WAIT, ClientSettings
 from comity.net.robots_body import LONGEST, RobotsBody, no_answer
 from comity.net.robots_fetch import TIMEOUT, RobotsAnswer
-from comity.signals import robots_meta
+from comity_pages.signals import robots_meta
+from comity_robots.fields import settings_of
 
 __all__ = ["ComityAddon", "ComityMiddleware", "ComityRobotParser"]
 

@@ -22,7 +22,7 @@ from comity.net.robots_body import asked_with, no_answer, read_answer, read_answ
 from comity.net.robots_fetch import RobotsAnswer
 from comity.net.turns import AsyncDriver
 from comity.policy import Decision, Policy
-from comity.urls import Url
+from comity_pages.urls import Url
 
 ROUNDS = 4
 FIELDS = ("Signature", "Signature-Input", "Signature-Agent")

@@ -16,7 +16,7 @@ from comity.net.needs import Ask, Find, Need, News, Sleep, T, Way
 from comity.net.robots_fetch import RobotsAnswer
 from comity.net.turns import NO_ANSWER, NO_HEADERS, Turns
 from comity.policy import Decision
-from comity.urls import Url
+from comity_pages.urls import Url
 
 Get = Callable[[FetchRobots, dict[str, str], float], RobotsAnswer]
 """Sends one request for a robots.txt, with conditions as headers, and follows no redirect. It may read until a time on

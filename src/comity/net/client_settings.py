@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from comity.errors import InvalidSetting, InvalidURL
-from comity.fields import check, seconds, setting, size
 from comity.http_rules import is_field_name
-from comity.urls import Url
+from comity_pages.urls import Url
+from comity_robots.fields import check, seconds, setting, size
 
 MIB = 1024 * 1024
 MAX_WAIT: Final = 600.0  # seconds

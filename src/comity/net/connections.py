@@ -27,7 +27,7 @@ from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
 from comity.net.deadlines import deadlines_paused
 from comity.net.loop_slices import LoopSlices
-from comity.urls import Url
+from comity_pages.urls import Url
 
 if TYPE_CHECKING:
     from aiohttp.client_reqrep import ConnectionKey

@@ -19,11 +19,11 @@ from typing import Any, Final, TypeVar
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity import http_caching
-from comity.as_json import jsonable
 from comity.http_caching import combined
 from comity.net.client_settings import APPLICATION_ID, ClientSettings, not_ours
 from comity.net.response import Response
 from comity.policy import Policy, RobotsResult
+from comity_robots.as_json import jsonable
 
 VERSION: Final = 2
 BUSY_TIMEOUT: Final = 0.25  # seconds that another process may hold the file

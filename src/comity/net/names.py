@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from comity._extras import need
 from comity.errors import SHORTAGES
 from comity.net.deadlines import deadlines_paused
+from comity_pages._extras import need
 
 if TYPE_CHECKING:
     from aiodns import DNSResolver

@@ -15,7 +15,7 @@ from comity.errors import InvalidJSON
 from comity.gate import Go
 from comity.http_rules import REDIRECTS
 from comity.policy import Decision
-from comity.shown import Shown, short
+from comity_robots.shown import Shown, short
 
 _MULTIPLE: Final = ("headers", "request_headers")
 MARKUP: Final = ("", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
@@ -84,7 +84,7 @@ class Head(Shown):
             BadStatus: the status is 400 or more; PaymentRequired where the site asks for payment.
         """
         if self.status >= 400:
-            from comity.signals.payment import bad_status
+            from comity.payment import bad_status
 
             raise bad_status(self.url, self.status, self.all_headers, reason=self.reason)
         return self
@@ -185,7 +185,7 @@ class Response(Head):
         headers say, if it can be read so. Of all else a byte-order mark or the Content-Type says it. Else:
         UTF-8 if the body is valid UTF-8, else windows-1252.
         """
-        from comity.signals import encodings  # which most programs that ask a question or two do not need
+        from comity_pages.signals import encodings  # which most programs that ask a question or two do not need
 
         kind, stated = self.content_type, self.headers.get("Content-Type")
         if kind.endswith(("/json", "+json")) and encodings.detect(self.body, markup=False) != "windows-1252":
@@ -196,7 +196,7 @@ class Response(Head):
     @property
     def text(self) -> str:
         """The body as text; octets that mean nothing in its encoding become U+FFFD."""
-        from comity.signals import encodings
+        from comity_pages.signals import encodings
 
         return encodings.to_utf8(self.body, self.encoding).decode("utf-8", "replace")
 

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from comity import urls
 from comity.errors import FetchError
 from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.robots_fetch import RobotsAnswer
 from comity.policy import Policy
-from comity.urls import Url
+from comity_pages import urls
+from comity_pages.urls import Url
 
 LONGEST: Final = 1024 * 1024  # bytes of robots.txt that are read (RFC 9309, 2.5: at least 500 KiB)
 REUSABLE: Final = ("basic ", "bearer ", "license ")

@@ -14,7 +14,7 @@ from comity.net.deadlines import timed_out
 from comity.net.needs import Ask, Relay, Way
 from comity.net.transport import MOST_GONE, ConnectionGone
 from comity.policy import Policy, RobotsResult
-from comity.urls import Url
+from comity_pages.urls import Url
 
 TIMEOUT = 30.0  # seconds for a robots.txt, and for each of its redirects, where no settings say otherwise
 

@@ -29,7 +29,7 @@ from comity.net.robots_fetch import DriverHooks, RobotsAnswer
 from comity.net.transport import MOST_GONE, ConnectionGone, Room, StreamedResponse, Transport
 from comity.net.turns import AsyncDriver
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
-from comity.urls import Url, normalise
+from comity_pages.urls import Url, normalise
 
 if TYPE_CHECKING:
     from comity.net.http_cache import HttpCache

@@ -16,7 +16,6 @@ import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
-from comity import urls
 from comity.errors import (
     SHORTAGES,
     AddressBlocked,
@@ -36,7 +35,8 @@ from comity.net.loop_slices import LoopSlices
 from comity.net.names import Names
 from comity.net.response import Head, Response
 from comity.policy import Policy
-from comity.urls import Url
+from comity_pages import urls
+from comity_pages.urls import Url
 
 if TYPE_CHECKING:
     from comity.net.request_record import RequestRecord

@@ -20,7 +20,6 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, Self
 
 from comity.errors import AddressBlocked, FetchError, Postponed, check_type, system_failed
-from comity.fields import settings_of
 from comity.gate import FetchRobots, Gate, Go, Resolve, Step, Wait
 from comity.gate.machine import End
 from comity.gate.steps import Body, granted, no_turn, postponed, refusal
@@ -34,7 +33,8 @@ from comity.net.names import in_thread
 from comity.net.needs import Ask, Find, Need, News, Relay, Sleep, T, Way
 from comity.net.robots_fetch import DriverHooks, RobotsAnswer, RobotsFetching
 from comity.policy import Decision, Policy
-from comity.urls import Url
+from comity_pages.urls import Url
+from comity_robots.fields import settings_of
 
 LONGEST_SLEEP: Final = 86_400.0  # seconds: clocks of the operating system take no number of any size
 NO_HEADERS: Final[Mapping[str, str]] = {}

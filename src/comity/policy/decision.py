@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 from comity import times
-from comity.as_json import Sha256, document_of, jsonable
 from comity.errors import InvalidRecord
-from comity.fields import WrongType, typed
 from comity.policy.policy import Mode, Purpose
-from comity.shown import Shown, short
-from comity.usage.statements import PURPOSES, USE, Preference, Usage
+from comity_robots.as_json import Sha256, document_of, jsonable
+from comity_robots.fields import WrongType, typed
+from comity_robots.shown import Shown, short
+from comity_robots.usage.statements import PURPOSES, USE, Preference, Usage
 
 NOT_PUBLIC: Final = "is not a public address"
 """In the words of every AddressBlocked; no URL has spaces, so no site can say it."""

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Final
 
 from comity import times
 from comity.errors import InvalidSetting
-from comity.fields import made
 from comity.policy.decision import NOT_PUBLIC, RECOMMENDATION, Decision, RuleCited, Source, Verdict
 from comity.policy.policy import Policy
 from comity.policy.presets import DAY
 from comity.policy.robots_result import RobotsResult
-from comity.robots.paths import is_robots_txt
-from comity.robots.reasons import brief, cut
+from comity_robots.fields import made
+from comity_robots.paths import is_robots_txt
+from comity_robots.reasons import brief, cut
 
 if TYPE_CHECKING:
-    from comity.robots import Robots
-    from comity.robots.rates import RequestRate, VisitTime
-    from comity.robots.usage import RobotsUsage
-    from comity.robots.values import Rule
-    from comity.usage import Usage
+    from comity_robots import Robots
+    from comity_robots.rates import RequestRate, VisitTime
+    from comity_robots.robots_usage import RobotsUsage
+    from comity_robots.usage import Usage
+    from comity_robots.values import Rule
 
 
 SLOW: Final = 4_000_000
@@ -209,7 +209,7 @@ class OriginPolicy:
         if "visit-time" in policy.honour:
             self.hours = robots.visit_time(policy.asked_as)
         if robots.states_usage:
-            from comity.robots.usage import for_agent
+            from comity_robots.robots_usage import for_agent
 
             self._usage = for_agent(robots, policy.asked_as)
             self._grants_use = policy.use is not None
@@ -219,13 +219,13 @@ class OriginPolicy:
 
     def _too_little(self, usage: "Usage") -> str:
         """Why a URL is left out: the site grants less use of it than we intend; empty where it does not."""
-        from comity.usage.statements import less_than_intended
+        from comity_robots.usage.statements import less_than_intended
 
         return less_than_intended(usage, self._policy.use)
 
     def _nothing_stated(self) -> "Usage":
         if self._no_usage is None:
-            from comity.usage.statements import Usage
+            from comity_robots.usage.statements import Usage
 
             self._no_usage = Usage()
         return self._no_usage

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from comity.policy.decision import Decision
 from comity.policy.policy import Policy
-from comity.signals.links import Page
-from comity.signals.robots_meta import PageWarning, RobotsMeta
-from comity.usage import Usage
-from comity.usage.statements import less_than_intended
+from comity_pages.signals.links import Page
+from comity_pages.signals.robots_meta import PageWarning, RobotsMeta
+from comity_robots.usage import Usage
+from comity_robots.usage.statements import less_than_intended
 
 MOST_FRAMES = 10  # that are named
 FEW_LETTERS = 200  # of a page's text, beside which what it shows in frames is what it has to say

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
-from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
-from comity.fields import check, seconds, setting, settings_of
 from comity.policy.presets import DAY, PRESETS
-from comity.robots.agents import TOKEN, product_token
-from comity.robots.dialects import Dialect, dialect
+from comity_pages import urls
+from comity_robots.agents import TOKEN, product_token
+from comity_robots.dialects import Dialect, dialect
+from comity_robots.fields import check, seconds, setting, settings_of
 
 Mode = Literal["respect", "report_only", "ignore"]
 OnUnreachable = Literal["disallow", "allow"]
@@ -43,7 +43,7 @@ def _purposes(names: tuple[str, ...]) -> tuple[str, ...]:
     """Each purpose once, by the name that the vocabulary has for it."""
     if not names:
         return ()
-    from comity.usage.statements import PURPOSES, purpose_named
+    from comity_robots.usage.statements import PURPOSES, purpose_named
 
     named = {purpose_named(name) for name in names}
     return tuple(name for name in PURPOSES if name in named)

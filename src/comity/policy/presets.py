@@ -2,7 +2,7 @@
 policy's (a time-out) counts where settings are loaded.
 
 A preset for each system that comity replaces keeps that system's behaviour; the dialect of the same name says how it
-reads a robots.txt (comity.robots.dialects). Code asks for settings and never for a preset's name.
+reads a robots.txt (comity_robots.dialects). Code asks for settings and never for a preset's name.
 """
 
 import math

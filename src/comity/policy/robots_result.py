@@ -14,9 +14,9 @@ from typing import Literal
 from comity import http_caching
 from comity.http_rules import GONE, is_temporary
 from comity.policy.policy import Policy
-from comity.robots import Robots, parse
-from comity.shown import Shown, short
-from comity.signals import content_type
+from comity_pages.signals import content_type
+from comity_robots import Robots, parse
+from comity_robots.shown import Shown, short
 
 Availability = Literal["read", "unavailable", "unreachable", "unparsable"]
 

@@ -5,18 +5,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from comity.as_json import Sha256, document_of, jsonable, schema_of
 from comity.policy import Decision
-from comity.retrieve.content.content import LeftOut
-from comity.retrieve.content.kinds import PageKind
-from comity.retrieve.metadata.metadata import NOTHING, Metadata
-from comity.retrieve.page.hidden import HiddenText
-from comity.retrieve.pieces import MAX_TOKENS, Chunk, Image, Link, PieceKind, Pieces, Table
-from comity.retrieve.quality import Quality
-from comity.shown import Shown, short
-from comity.signals.llms import CandidateReason, Strategy
-from comity.signals.robots_meta import PageWarning
-from comity.usage import PURPOSES, Usage
+from comity_pages.content.content import LeftOut
+from comity_pages.content.kinds import PageKind
+from comity_pages.html.hidden import HiddenText
+from comity_pages.metadata.metadata import NOTHING, Metadata
+from comity_pages.pieces import MAX_TOKENS, Chunk, Image, Link, PieceKind, Pieces, Table
+from comity_pages.quality import Quality
+from comity_pages.signals.llms import CandidateReason, Strategy
+from comity_pages.signals.robots_meta import PageWarning
+from comity_robots.as_json import Sha256, document_of, jsonable, schema_of
+from comity_robots.shown import Shown, short
+from comity_robots.usage import PURPOSES, Usage
 
 CandidateOutcome = Literal[
     "chosen",

@@ -15,8 +15,8 @@ from comity.http_caching import combined, freshness
 from comity.http_rules import GONE, is_temporary
 from comity.retrieve.evidence import Manifest, sha256
 from comity.retrieve.plugins import Asker, Fetched, Fetcher, fetched
-from comity.signals import llms
-from comity.signals.llms import LlmsTxt
+from comity_pages.signals import llms
+from comity_pages.signals.llms import LlmsTxt
 
 FAILURE_LIFE: Final = 300.0
 """Seconds an llms.txt that could not be fetched is not asked for again."""

@@ -11,15 +11,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from comity import urls
 from comity.errors import AddressBlocked, ComityError, PartFailed, TooLarge, TooManyRedirects
 from comity.gate.steps import refusal
 from comity.http_rules import REDIRECTS, next_hop
 from comity.net import ClientSettings, Response
 from comity.net.address import AddressGuard
 from comity.policy import Decision, Policy
-from comity.shown import short
-from comity.signals.llms import Candidate
+from comity_pages import urls
+from comity_pages.signals.llms import Candidate
+from comity_robots.shown import short
 
 
 class Asker(Protocol):

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from comity import urls
 from comity.errors import (
     AddressBlocked,
     BadStatus,
@@ -25,14 +24,11 @@ from comity.errors import (
     RobotsUnreachable,
     UnsupportedContent,
 )
+from comity.payment import bad_status
 from comity.policy import Decision
 from comity.policy.page_warnings import about, of_frames
-from comity.retrieve.documents import FORMS, TO_READ_PDF, Form, form_of, read_body
 from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved, sha256
-from comity.retrieve.extraction import Content, ExtractedPage
 from comity.retrieve.llms_txt import llms_txt
-from comity.retrieve.metadata.json_ld import Entity
-from comity.retrieve.page.bounds import bounded
 from comity.retrieve.plugins import (
     DEFAULT_HEADERS,
     Asker,
@@ -45,11 +41,15 @@ from comity.retrieve.plugins import (
     fetched,
     require,
 )
-from comity.retrieve.quality import quality_of
-from comity.signals import encodings, links, llms, robots_meta, usage
-from comity.signals.llms import CandidateReason, Strategy
-from comity.signals.payment import bad_status
-from comity.signals.robots_meta import PageWarning, RobotsMeta
+from comity_pages import urls
+from comity_pages.documents import FORMS, TO_READ_PDF, Form, form_of, read_body
+from comity_pages.extraction import Content, ExtractedPage
+from comity_pages.html.bounds import bounded
+from comity_pages.metadata.json_ld import Entity
+from comity_pages.quality import quality_of
+from comity_pages.signals import encodings, links, llms, robots_meta, usage
+from comity_pages.signals.llms import CandidateReason, Strategy
+from comity_pages.signals.robots_meta import PageWarning, RobotsMeta
 
 Why = CandidateReason | Literal["chooser"]
 MAX_REFRESHES: Final = 5  # pages followed that send their reader on at once, one after the other

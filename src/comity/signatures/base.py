@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from comity import urls
+from comity_pages import urls
 
 TAG: Final = "web-bot-auth"
 Parameters = Mapping[str, Any]

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from comity import urls
 from comity.errors import InvalidSetting, InvalidURL
-from comity.fields import WrongType, typed
 from comity.files import write_anew
 from comity.signatures.base import TAG, structured
 from comity.signatures.keys import PublicKey, SigningKey, decoded, encoded
 from comity.signatures.signing import Form, Signer
+from comity_pages import urls
+from comity_robots.fields import WrongType, typed
 
 SAID: Final = "identity.json"
 KEYS: Final = "keys"

@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from comity._extras import need
 from comity.errors import InvalidSetting
+from comity_pages._extras import need
 
 KEY_BYTES: Final = 32
 TEST_KEYS: Final = frozenset(("poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U",))

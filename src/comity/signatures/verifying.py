@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from comity.errors import InvalidURL
 from comity.signatures.base import TAG, Covered, Uncovered, base, joined, requested, structured
 from comity.signatures.keys import TEST_KEYS, PublicKey
-from comity.urls import Url
+from comity_pages.urls import Url
 
 LONGEST: Final = 86_400
 """Seconds between `created` and `expires` that are accepted (draft, 3.2)."""

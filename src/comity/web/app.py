@@ -9,15 +9,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
-from comity._extras import need
 from comity._listening import App, AsgiMessage, Receive, Send, host_of, is_loopback
 from comity.client import AsyncClient
 from comity.errors import ComityError
 from comity.net import ClientSettings
 from comity.policy import Policy
-from comity.reader_processes import ReaderProcesses
 from comity.web import workbench
 from comity.web.workbench import QUESTIONS, Unanswerable
+from comity_pages._extras import need
+from comity_pages.reader_processes import ReaderProcesses
 
 LARGEST_QUESTION: Final = 4 * 1024 * 1024
 """Bytes of a request's body."""

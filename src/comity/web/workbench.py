@@ -1,6 +1,6 @@
 """What the workbench shows about one robots.txt: verdicts with their reasons, findings, uses, changes, as plain values.
 
-Every answer is a question to `comity.robots`; nothing is decided here. Texts come from a page, so they are bounded.
+Every answer is a question to `comity_robots`; nothing is decided here. Texts come from a page, so they are bounded.
 """
 
 import json
@@ -14,12 +14,12 @@ from typing import Any, Final, get_args
 
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy.policy import Purpose
-from comity.robots import Robots, diff, expectations, parse
-from comity.robots.expectations import Expectation, NoExpectation
-from comity.robots.explain import Match
-from comity.robots.lint import Finding
-from comity.robots.values import Rule
-from comity.urls import normalise
+from comity_pages.urls import normalise
+from comity_robots import Robots, diff, expectations, parse
+from comity_robots.expectations import Expectation, NoExpectation
+from comity_robots.explain import Match
+from comity_robots.lint import Finding
+from comity_robots.values import Rule
 
 LARGEST: Final = 1024 * 1024
 """Characters of a robots.txt."""

@@ -14,7 +14,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from comity import urls
 from comity.audit.broken import BrokenLink, failed_in, failures
 from comity.crawler.output.reader import JsonLine, read_lines
 from comity.crawler.places.crawl_at import written_crawl
@@ -24,6 +23,7 @@ from comity.crawler.sharding.shards import combined
 from comity.crawler.sinks.columns import damaged_field
 from comity.errors import ComityError, InputError, StorageError
 from comity.files import open_regular
+from comity_pages import urls
 
 MOST_REASONS = 2_000  # told apart; further ones are counted together
 OTHER = "(other reasons)"

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from comity._extras import need
 from comity._ray import joined
 from comity.bulk import fetching, history, part_files, runners, sources, summary
 from comity.bulk.report import page
@@ -33,6 +32,7 @@ from comity.cli.terminal import counted, say, tell
 from comity.errors import InvalidSetting
 from comity.files import write_where_named
 from comity.frontier.durable import writing_to
+from comity_pages._extras import need
 
 ROWS: Final = 1_000_000
 

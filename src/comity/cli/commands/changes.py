@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from comity.as_json import jsonable
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, JSON, STORE, command
 from comity.cli.terminal import partly, say
 from comity.crawler.places.crawl_at import written_crawl
+from comity_robots.as_json import jsonable
 
 
 @command("Read a crawl")

@@ -7,7 +7,7 @@ from comity.cli.exits import Exit
 from comity.cli.options import JSON, READING, argument, command, loaded
 from comity.cli.robots_files import read_all
 from comity.cli.terminal import say, show_json
-from comity.robots import diff as difference
+from comity_robots import diff as difference
 
 
 @command("Write a robots.txt")

@@ -11,7 +11,7 @@ from comity.errors import InvalidURL
 from comity.policy import Decision, Policy, RobotsResult
 
 if TYPE_CHECKING:
-    from comity.robots import Match
+    from comity_robots import Match
 
 
 @command("Check URLs")

@@ -32,7 +32,7 @@ from comity.http_rules import GONE, is_temporary
 
 if TYPE_CHECKING:
     from comity.retrieve import Retrieved
-    from comity.retrieve.schemas import Schema, Selected
+    from comity_pages.schemas import Schema, Selected
 
 
 @command("Fetch and crawl")
@@ -79,7 +79,7 @@ def fetch(
     import asyncio
 
     from comity.retrieve import retrieve
-    from comity.retrieve.schemas import Schema
+    from comity_pages.schemas import Schema
 
     if pieces and not as_json:
         raise click.UsageError("--with adds to --json")

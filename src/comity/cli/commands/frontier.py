@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
-from comity import urls
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, Group, argument, command, option, together
 from comity.cli.terminal import complain, say, show_json
 from comity.crawler.places.crawl_at import ReadCrawl, crawl_at, end
 from comity.crawler.places.orders import ORDERS, OrderForm, OrderKind, host_named, url_of
 from comity.errors import InvalidSetting
-from comity.fields import SettingField
 from comity.frontier.values import Entry, HostCounts, State
+from comity_pages import urls
+from comity_robots.fields import SettingField
 
 _INTERVAL = SettingField(name="TIME", hint=float, unit="seconds")
 _LEAST = click.IntRange(min=1)

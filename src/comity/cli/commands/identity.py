@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import comity.identity
-from comity import urls
 from comity.cli.exits import Exit
 from comity.cli.input_files import read
 from comity.cli.options import ASKING, FILE, JSON, PATH, Group, argument, command, loaded, option
@@ -15,6 +14,7 @@ from comity.identity.published import BEGINS_AFTER, create, user_agent
 from comity.identity.published import rotate as rotated
 from comity.signatures.base import joined
 from comity.signatures.folder import Identity
+from comity_pages import urls
 
 _FOLDER = argument("folder", "DIR", type=PATH)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from comity import client, urls
+from comity import client
 from comity.cli.exits import Exit
 from comity.cli.input_files import is_folder
 from comity.cli.options import (
@@ -27,8 +27,9 @@ from comity.cli.options import (
 )
 from comity.cli.terminal import partly, say, show_json
 from comity.identity.practices import practices
-from comity.robots import parse
-from comity.usage.statements import PURPOSES, USE
+from comity_pages import urls
+from comity_robots import parse
+from comity_robots.usage.statements import PURPOSES, USE
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration

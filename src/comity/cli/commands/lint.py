@@ -14,8 +14,8 @@ from comity.cli.terminal import complain, counted, say, show_json, tell
 from comity.errors import ComityError, InputError, InvalidSetting, InvalidURL, RobotsUnreachable
 from comity.files import write_where_named
 from comity.frontier.durable import writing_to
-from comity.robots import Robots, parse
-from comity.robots.lint import CODES, SEVERITIES, Finding, fixed, folded
+from comity_robots import Robots, parse
+from comity_robots.lint import CODES, SEVERITIES, Finding, fixed, folded
 
 _MOST_ROUNDS: Final = 10  # a fix may show what another one hid
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}  # SARIF's

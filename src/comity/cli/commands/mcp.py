@@ -12,8 +12,8 @@ from comity.cli.input_files import token_in
 from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG_ALONE, PATH, PRESET, TOKEN_FILE, command, loaded, option
 from comity.cli.terminal import complain
 from comity.errors import InvalidSetting
-from comity.fields import SettingField
 from comity.mcp import serving
+from comity_robots.fields import SettingField
 
 _CRAWL_SECONDS = SettingField(name="--crawl-seconds", hint=float, unit="seconds")
 _PAGES = click.IntRange(min=1)

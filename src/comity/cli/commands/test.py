@@ -11,9 +11,9 @@ from comity.cli.options import FILE, JSON, READING, argument, command, loaded, o
 from comity.cli.robots_files import annotation, read_all
 from comity.cli.terminal import say, show_json, tell
 from comity.errors import InputError, InvalidURL
-from comity.robots import Robots
-from comity.robots import expectations as reader
-from comity.robots.expectations import Expectation, NoExpectation
+from comity_robots import Robots
+from comity_robots import expectations as reader
+from comity_robots.expectations import Expectation, NoExpectation
 
 
 @command("Write a robots.txt")

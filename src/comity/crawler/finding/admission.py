@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeVar
 
-from comity import urls
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.finding.recently_seen import RecentlySeen
 from comity.crawler.finding.scope import Scope
@@ -21,7 +20,8 @@ from comity.crawler.run.outcomes import NoURL
 from comity.errors import InvalidURL
 from comity.frontier.values import Entry, EntryKind, Found, Message, State, Visit
 from comity.policy import OriginPolicy, RobotsResult
-from comity.robots import Robots
+from comity_pages import urls
+from comity_robots import Robots
 
 WELL_KNOWN: Final = ("/sitemap.xml", "/sitemap_index.xml")  # tried one after the other where robots.txt names none
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Self
 
-from comity import urls
-from comity.robots.engine import matches, normalised, path_of
-from comity.robots.engine.reference import FORMS
+from comity_pages import urls
+from comity_robots.engine import matches, normalised, path_of
+from comity_robots.engine.reference import FORMS
 
 MOST_RULES: Final = 64  # different paths of Clean-param that are obeyed; a robots.txt can hold thousands
 MOST_NAMES: Final = 256  # parameters obeyed for one such path

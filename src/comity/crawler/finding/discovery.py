@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Any, Final, Literal
 
-from comity import urls
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.admission import URLFilter
 from comity.crawler.finding.recrawl import RefreshRun
@@ -27,10 +26,11 @@ from comity.crawler.run.outcomes import (
 )
 from comity.frontier.values import Entry, EntryKind
 from comity.policy import RobotsResult
-from comity.signals import sitemaps
-from comity.signals.links import UNFOLLOWED, Page, Refresh
-from comity.signals.robots_meta import RobotsMeta
-from comity.signals.sitemaps import may_be_sitemap
+from comity_pages import urls
+from comity_pages.signals import sitemaps
+from comity_pages.signals.links import UNFOLLOWED, Page, Refresh
+from comity_pages.signals.robots_meta import RobotsMeta
+from comity_pages.signals.sitemaps import may_be_sitemap
 
 LONGEST: Final = 0.01  # seconds that work goes on before others have their turn
 FEW: Final = 8  # links taken up between two looks at the time

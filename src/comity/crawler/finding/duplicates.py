@@ -19,7 +19,7 @@ from typing import Final
 
 from comity.crawler.output.records import Duplicate
 from comity.crawler.run.facts import Facts
-from comity.signals import _tags, encodings
+from comity_pages.signals import _tags, encodings
 
 NEAR: Final = 3  # bits that may differ
 FEWEST_SHINGLES: Final = 32  # shorter texts have no fingerprint: a menu alone would make them alike

@@ -12,11 +12,11 @@ from typing import Any, Final
 from comity import times
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.errors import StorageError
-from comity.fields import made
 from comity.frontier.committed import Visits
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import Entry, EntryKind, Visit
 from comity.net import Response
+from comity_robots.fields import made
 
 MARGIN: Final = 86_400.0
 """Seconds that a stated change must lie before the last fetch: for a clock that is wrong, a zone that is not named, and

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
-from comity import urls
 from comity.domains import registrable
 from comity.errors import InvalidSetting
-from comity.robots.engine import Matcher, matcher, normalised, path_of
-from comity.robots.engine.reference import FORMS
-from comity.robots.paths import RFC9309
-from comity.urls import Url
+from comity_pages import urls
+from comity_pages.urls import Url
+from comity_robots.engine import Matcher, matcher, normalised, path_of
+from comity_robots.engine.reference import FORMS
+from comity_robots.paths import RFC9309
 
 Breadth = Literal["host", "domain", "prefix", "any"]
 BREADTHS: tuple[Breadth, ...] = ("host", "domain", "prefix", "any")

@@ -4,9 +4,9 @@ leads to it, wherever it lies (sitemaps.org, "Sitemaps & Cross Submits"). It ask
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from comity import urls
 from comity.crawler.finding.scope import Scope
 from comity.crawler.run.facts import Facts
+from comity_pages import urls
 
 NAMED: Final = "sitemap "
 """How the names of facts begin that have, by a sitemap's URL, the other origins whose robots.txt leads to it."""

@@ -16,8 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
-from comity import times, urls
-from comity._utf8 import by_any_writer
+from comity import times
 from comity.crawler.output.records import evidence
 from comity.crawler.places.orders import Order
 from comity.crawler.sinks.lines import AppendedFile
@@ -28,6 +27,8 @@ from comity.net.request_record import RequestRecord
 from comity.net.robots_fetch import RobotsAnswer
 from comity.policy import Policy, RobotsResult
 from comity.policy.policy import policy_to_dict
+from comity_pages import urls
+from comity_pages._utf8 import by_any_writer
 
 START = "0" * 64  # what stands for the hash of the record before the first
 # Channels whose records are counted; a refusal has a record here anyway.

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from comity import urls
 from comity.errors import ComityError
 from comity.net import Response
-from comity.signals import encodings
-from comity.signals.links import Page
+from comity_pages import urls
+from comity_pages.signals import encodings
+from comity_pages.signals.links import Page
 
 MOST_TEXT: Final = 500  # characters kept of a link's text
 
@@ -22,7 +22,7 @@ def edges(response: Response, read: Page) -> Iterator[dict[str, Any]]:
 
 def _texts(response: Response, read: Page) -> dict[str, str]:
     """The words that lead to each URL, of the first link that has any."""
-    from comity.retrieve.page import tree  # late: only who wants the link graph pays for a tree
+    from comity_pages.html import tree  # late: only who wants the link graph pays for a tree
 
     text = encodings.to_utf8(response.body, encodings.python_codec(read.encoding)).decode("utf-8", "replace")
     found: dict[str, str] = {}

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn, cast
 
-from comity._extras import need
 from comity.crawler.sinks import Channel
 from comity.errors import InputError
 from comity.files import open_regular
+from comity_pages._extras import need
 
 LONGEST = 256 * 1024 * 1024  # bytes of one line
 _PACKED = 4 * 1024  # bytes unpacked at a time: they may become ten thousand times as many

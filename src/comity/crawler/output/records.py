@@ -9,15 +9,15 @@ from comity import times
 from comity.crawler.finding.traps import Trap
 from comity.errors import ExtractionFailed
 from comity.policy import Decision, RobotsResult
-from comity.shown import Shown, short
-from comity.signals import encodings
-from comity.signals.links import Page
-from comity.signals.robots_meta import RobotsMeta
-from comity.usage.statements import Usage
+from comity_pages.signals import encodings
+from comity_pages.signals.links import Page
+from comity_pages.signals.robots_meta import RobotsMeta
+from comity_robots.shown import Shown, short
+from comity_robots.usage.statements import Usage
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.net import Response
-    from comity.retrieve.extraction import ExtractedPage
+    from comity_pages.extraction import ExtractedPage
 
 HTML: Final = ("text/html", "application/xhtml+xml")
 NO_META: Final = RobotsMeta()
@@ -97,7 +97,7 @@ class CrawledPage(Shown):
         Raises:
             ExtractionFailed: it is built to exhaust a parser.
         """
-        from comity.retrieve.documents import read_body  # late: most crawls want no Markdown
+        from comity_pages.documents import read_body  # late: most crawls want no Markdown
 
         return read_body(self.body, self.url, self.content_type, encoding=self.encoding)
 

@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from comity import urls
 from comity.errors import InvalidSetting, InvalidURL, StorageError
 from comity.files import open_regular, read_regular, sync_folder
 from comity.frontier.durable import explained_files
+from comity_pages import urls
 
 FILE: Final = "orders.jsonl"
 EVERY: Final = 0.25  # seconds between two looks at the file

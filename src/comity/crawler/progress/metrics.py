@@ -9,11 +9,11 @@ from dataclasses import fields
 from itertools import accumulate
 from typing import Any
 
-from comity._extras import need
 from comity.crawler.progress.snapshot import HostState, Snapshot
 from comity.crawler.progress.stats import COMMIT_BOUNDS, Stats
 from comity.crawler.workers.sharded import AnyCrawl
 from comity.frontier.values import State
+from comity_pages._extras import need
 
 _COUNTERS = [(*each.metadata["metric"], each.name) for each in fields(Stats) if each.metadata.get("metric")]
 _DEPTHS = (0, 1, 2, 3, 5, 10)  # links from a seed: bounds of the histogram

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from comity import urls
 from comity.http_rules import is_temporary
+from comity_pages import urls
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.frontier.rules import DurableFrontier

@@ -9,8 +9,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from comity._extras import need
 from comity.gate import FetchRobots
+from comity_pages._extras import need
 
 if TYPE_CHECKING:
     from comity.net.request_record import RequestRecord

@@ -26,7 +26,7 @@ from comity.crawler.progress.stats import Stats
 from comity.errors import ComityError, InvalidSetting
 from comity.net.address import AddressGuard
 from comity.policy import Policy
-from comity.urls import Url
+from comity_pages.urls import Url
 
 SECRET: Final = "COMITY_WEBHOOK_SECRET"
 """The environment variable with the secret; as Standard Webhooks write it (`whsec_` and base64), or any text."""

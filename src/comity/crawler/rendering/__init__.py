@@ -11,7 +11,6 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from comity import urls
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.output.records import HTML
 from comity.crawler.rendering.browser import Browser
@@ -23,7 +22,8 @@ from comity.errors import ComityError, ExtractionFailed, RenderingFailed
 from comity.frontier.values import Entry
 from comity.net import Response, Session
 from comity.policy import Decision
-from comity.retrieve.documents import judgement_of
+from comity_pages import urls
+from comity_pages.documents import judgement_of
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from comity._extras import need
 from comity.errors import InvalidSetting, RenderingFailed
+from comity_pages._extras import need
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as Chromium

@@ -11,14 +11,14 @@ from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from comity import urls
 from comity.crawler.rendering.cors import agreed, is_shared, question, to_be_asked_about
 from comity.errors import ComityError, FetchError, Postponed, RobotsDisallowed, TooManyRedirects
 from comity.http_rules import next_hop
 from comity.net import Response, Session
 from comity.net.client_settings import OURS, SHARED
 from comity.policy import Decision
-from comity.urls import Url
+from comity_pages import urls
+from comity_pages.urls import Url
 
 if TYPE_CHECKING:
     from playwright.async_api import Request, Route

@@ -20,7 +20,6 @@ from comity.crawler.plugins import is_code
 from comity.crawler.progress.stats import UNREACHABLE
 from comity.crawler.sharding.shards import CrawlManifest, manifest_of, run_in
 from comity.errors import InvalidSetting, StorageError
-from comity.fields import settings_of
 from comity.frontier.committed import FrontierView
 from comity.frontier.refilter import Judged
 from comity.frontier.rules import DurableFrontier
@@ -28,6 +27,7 @@ from comity.frontier.sqlite.view import View
 from comity.frontier.values import EntryKind, Run, Superseded
 from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
+from comity_robots.fields import settings_of
 
 POLICY: Final = "policy"
 WHO: Final = frozenset(("agent", "product_token"))  # of a policy: they say who asks, and allow nothing

@@ -11,7 +11,6 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from comity import urls
 from comity.crawler.finding.admission import URLFilter
 from comity.crawler.finding.discovery import Discovery, is_sitemap
 from comity.crawler.finding.recrawl import RefreshRun
@@ -57,9 +56,10 @@ from comity.errors import (
 from comity.frontier.values import Entry, EntryKind, Visit
 from comity.http_rules import GONE, PAYMENT_REQUIRED, is_temporary
 from comity.net import Response, Session
+from comity.payment import bad_status
 from comity.policy import Decision
-from comity.signals.payment import bad_status
-from comity.signals.sitemaps import may_be_sitemap
+from comity_pages import urls
+from comity_pages.signals.sitemaps import may_be_sitemap
 
 if TYPE_CHECKING:
     from comity.crawler.rendering import Renderer

@@ -22,12 +22,12 @@ from comity.frontier.values import Batch, Entry, EntryKind, State, Visit
 from comity.http_rules import GONE
 from comity.net import Response
 from comity.policy import Decision, RobotsResult
-from comity.signals.links import Page
-from comity.signals.robots_meta import PageWarning, RobotsMeta
-from comity.usage.statements import Usage
+from comity_pages.signals.links import Page
+from comity_pages.signals.robots_meta import PageWarning, RobotsMeta
+from comity_robots.usage.statements import Usage
 
 if TYPE_CHECKING:
-    from comity.retrieve.content.kinds import Judgement, PageKind
+    from comity_pages.content.kinds import Judgement, PageKind
 
 Written = tuple[Channel, dict[str, Any], Response | RobotsResult | None]
 """A record for a channel of the output, and the answer that it is about."""

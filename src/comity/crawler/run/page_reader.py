@@ -28,15 +28,15 @@ from comity.frontier.values import Entry, Visit
 from comity.net import Response
 from comity.net.loop_slices import LoopSlices
 from comity.policy.page_warnings import about
-from comity.signals import encodings, usage
-from comity.signals.links import Link, Page, read_page
-from comity.signals.robots_meta import PageWarning, RobotsMeta
-from comity.signals.robots_meta import read as read_robots_meta
-from comity.signals.soft_404 import gone
-from comity.usage.statements import Usage
+from comity_pages.signals import encodings, usage
+from comity_pages.signals.links import Link, Page, read_page
+from comity_pages.signals.robots_meta import PageWarning, RobotsMeta
+from comity_pages.signals.robots_meta import read as read_robots_meta
+from comity_pages.signals.soft_404 import gone
+from comity_robots.usage.statements import Usage
 
 if TYPE_CHECKING:
-    from comity.retrieve.content.kinds import Judgement
+    from comity_pages.content.kinds import Judgement
 
 SMALL: Final = 8 * 1024  # bytes that take as long to read as a page takes however small it is
 LARGE: Final = 64 * 1024  # bytes of a page that takes some tenths of a millisecond to read
@@ -81,14 +81,14 @@ def may_be_no_page(response: Response, read: Page) -> bool:
         return True
     if len(read.links) > MOST_LINKS or len(response.body) > LARGE:
         return False
-    from comity.retrieve.content.kinds import may_be_challenge  # late: of most pages it is not asked
+    from comity_pages.content.kinds import may_be_challenge  # late: of most pages it is not asked
 
     return may_be_challenge(read.title or "", response.body)
 
 
 def judged(response: Response, read: Page) -> "Judgement | None":
     """What an HTML answer is; None where it cannot be read. Takes milliseconds."""
-    from comity.retrieve.documents import judgement_of
+    from comity_pages.documents import judgement_of
 
     try:
         return judgement_of(response.body, response.url, "text/html", encoding=read.encoding)

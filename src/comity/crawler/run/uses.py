@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from comity.errors import InvalidSetting
-from comity.signals import usage
-from comity.usage.statements import USE, Usage, Use, less_than_intended, purpose_named
+from comity_pages.signals import usage
+from comity_robots.usage.statements import USE, Usage, Use, less_than_intended, purpose_named
 
 if TYPE_CHECKING:  # who reads settings needs no HTTP
     from comity.net import Response
-    from comity.signals.links import Page
+    from comity_pages.signals.links import Page
 
 _WANTED: Final = {"allowed": ("allowed",), "not-disallowed": ("allowed", "unknown")}
 

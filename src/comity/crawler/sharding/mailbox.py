@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from comity import urls
 from comity.crawler.finding.admission import URLFilter
 from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
@@ -16,6 +15,7 @@ from comity.crawler.sharding.placement import ShardPlace
 from comity.crawler.sharding.relay import RobotsRelay
 from comity.frontier.messages import TAKEN_CHAIN, Parcel, Post, chained, numbers
 from comity.net.turns import AsyncDriver
+from comity_pages import urls
 
 MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is taken in
 

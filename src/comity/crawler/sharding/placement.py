@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from comity import urls
 from comity.domains import registrable
 from comity.frontier.committed import FrontierView
 from comity.frontier.values import Run
+from comity_pages import urls
 
 _PLACED: Final = "placed {}"  # facts, by number: hosts that a commit settled, and what each shares its pace by
 

@@ -12,7 +12,6 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any, Final
 
-from comity import urls
 from comity.crawler.output.ledger import Ledger
 from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
@@ -26,6 +25,7 @@ from comity.gate.steps import postponed
 from comity.net import Session
 from comity.net.needs import Relay
 from comity.net.robots_fetch import RobotsAnswer
+from comity_pages import urls
 
 QUESTION: Final = "relay "  # facts, by origin: in which run who asked for what
 ORDERS_REST: Final = 1.0  # seconds until both shards know of the same orders

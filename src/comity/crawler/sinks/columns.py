@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, cast
 
 from comity import times
 from comity.crawler.sinks import Channel
-from comity.urls import is_http
+from comity_pages.urls import is_http
 
 ColumnType = Literal["text", "integer", "real", "boolean", "bytes", "time", "date", "json"]
 

@@ -11,12 +11,12 @@ from io import BufferedWriter
 from pathlib import Path
 from typing import Any, Final
 
-from comity._utf8 import json_string
 from comity.crawler.output.reader import CHECKED, StoredRecord, from_lines
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.errors import StorageError
 from comity.files import open_regular, sync_folder
 from comity.frontier.durable import disk_error, explained_files
+from comity_pages._utf8 import json_string
 
 try:
     import orjson

@@ -13,9 +13,9 @@ from comity.crawler.output.reader import body_of
 from comity.crawler.sinks import Channel, Received
 from comity.crawler.sinks.files import FOLDER, Files, name_of, read_files
 from comity.errors import ExtractionFailed
-from comity.retrieve.documents import TO_READ_PDF, form_of, read_body
-from comity.retrieve.extraction import ExtractedPage
-from comity.retrieve.quality import quality_of
+from comity_pages.documents import TO_READ_PDF, form_of, read_body
+from comity_pages.extraction import ExtractedPage
+from comity_pages.quality import quality_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from comity._extras import need
 from comity.crawler.sinks.lines import AppendedFile, JsonLines, read_jsonl
+from comity_pages._extras import need
 
 _deflating: Any
 try:

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from comity import times
-from comity._extras import need
 from comity.crawler.output.reader import CHECKED, StoredRecord, from_lines, is_intact
 from comity.crawler.sinks import CHANNELS, Channel, Received
 from comity.crawler.sinks.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.crawler.sinks.lines import AppendedFile, line
 from comity.files import check_regular, made_anew, open_regular, sync_folder, written_anew
 from comity.frontier.durable import make_folder
+from comity_pages._extras import need
 
 ROLL = 256 * 1024 * 1024  # bytes of journal that make a part
 GROUP = 8 * 1024 * 1024  # bytes of journal that make a row group: what is held in memory, and written at a stretch

@@ -21,13 +21,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from comity import times
-from comity._extras import need
 from comity.crawler.output.reader import CHECKED, StoredRecord, open_until
 from comity.crawler.sinks import CHANNELS, Channel, Received, cdxj
 from comity.crawler.sinks.lines import AppendedFile, line
 from comity.crawler.sinks.packed import gzipped
 from comity.net.client_settings import secret
 from comity.policy import RobotsResult
+from comity_pages._extras import need
 
 MAX_RECORD_BYTES = 512 * 1024 * 1024  # that are read back of a record, unpacked
 _PIECE = 1024 * 1024

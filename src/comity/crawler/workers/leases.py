@@ -17,11 +17,11 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from comity._extras import need
 from comity.crawler.workers.tables import SERVER
 from comity.errors import StorageError
 from comity.frontier.postgresql.database import USE, Address, connect, cutting_off, explained
 from comity.frontier.values import Run, Superseded
+from comity_pages._extras import need
 
 MARGIN: Final = 0.85  # of a lease, for which its holder acts on it: clocks run fast or slow, and sending takes time
 RENEWALS: Final = 5  # in the time of a lease

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from comity import urls
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
 from comity.crawler.plugins import Plugins
@@ -36,6 +35,7 @@ from comity.frontier.sqlite.database import explained, lock
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
+from comity_pages import urls
 
 
 class Place(Protocol):

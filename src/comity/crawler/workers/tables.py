@@ -6,10 +6,10 @@ import json
 import os
 from typing import Any, Final
 
-from comity._extras import need
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
 from comity.frontier.postgresql.database import USE, Address, explained
+from comity_pages._extras import need
 
 OLDEST: Final = 12  # version of PostgreSQL
 SERVER: Final = "extract(epoch FROM pg_postmaster_start_time())::float8"

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
-from comity._extras import need
 from comity.errors import InputError, InvalidSetting, StorageError
 from comity.frontier.values import Unreachable
+from comity_pages._extras import need
 
 _RIGHTS: Final = "who begins a crawl needs CREATE on the database, and who takes part is the same user"
 FORMAT: Final = 7  # of these tables, and of all others in the crawl's schema

@@ -12,7 +12,7 @@ from typing import Any
 try:
     import cython
 except ModuleNotFoundError:
-    from comity import _cython as cython
+    from comity_pages import _cython as cython
 
 
 @cython.boundscheck(False)

@@ -13,12 +13,12 @@ from comity.mcp.service import Service
 from comity.mcp.tool import Cursor, Preferences, Tool, UrlGiven, invalid
 from comity.mcp.untrusted import clean, clean_all, clean_markdown
 from comity.retrieve import Retrieved, retrieve
-from comity.retrieve.extraction import ExtractedPage
-from comity.retrieve.pieces import PieceKind
-from comity.retrieve.tokens import cut, tokens
-from comity.signals.usage import PURPOSES
-from comity.urls import Url
-from comity.usage.statements import USE
+from comity_pages.extraction import ExtractedPage
+from comity_pages.pieces import PieceKind
+from comity_pages.signals.usage import PURPOSES
+from comity_pages.tokens import cut, tokens
+from comity_pages.urls import Url
+from comity_robots.usage.statements import USE
 
 _CURSOR: Final = re.compile(r"([0-9a-f]{64}):([0-9]{1,12})")
 _DENSEST: Final = 8  # characters that a token stands for at most, by the count of budget.py

@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from comity import ComityError, CrawlSettings, Response, urls
+from comity import ComityError, CrawlSettings, Response
 from comity.mcp.answers import Unanswerable, answer, fitting, short
 from comity.mcp.content_store import kept_as_json
 from comity.mcp.service import Service
 from comity.mcp.tool import Cursor, Include, Scope, Tool, UrlGiven, invalid
 from comity.policy.robots_result import RobotsResult
-from comity.signals import sitemaps
-from comity.signals.links import read_page
-from comity.urls import Url
+from comity_pages import urls
+from comity_pages.signals import sitemaps
+from comity_pages.signals.links import read_page
+from comity_pages.urls import Url
 
 FILES: Final = 10  # sitemaps asked for, for one map
 ENTRIES: Final = 20_000  # URLs of one map

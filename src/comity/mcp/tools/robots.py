@@ -8,8 +8,8 @@ from comity.mcp.answers import MOST, answer, short
 from comity.mcp.service import Service
 from comity.mcp.tool import Agent, RobotsAsked, Tool, UrlGiven, invalid
 from comity.mcp.tools.check import asked_of
-from comity.robots import Dialect, Robots, Rule, diff, parse
-from comity.urls import Url
+from comity_pages.urls import Url
+from comity_robots import Dialect, Robots, Rule, diff, parse
 
 Question = Literal["explain", "lint", "compare"]
 _ANYBODY: Final = "comity-compared"

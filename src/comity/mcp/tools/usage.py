@@ -10,12 +10,12 @@ from comity.crawler.run.page_reader import as_page, is_page
 from comity.mcp.answers import MOST, answer, short
 from comity.mcp.service import Service
 from comity.mcp.tool import OneUrl, Preferences, Tool
-from comity.signals.links import read_page
-from comity.signals.tdmrep import PATH as TDMREP
-from comity.signals.tdmrep import parse as parse_tdmrep
-from comity.signals.usage import PURPOSES, Usage, from_headers, from_links, from_page, from_tdmrep, merge
-from comity.urls import Url
-from comity.usage.statements import USE
+from comity_pages.signals.links import read_page
+from comity_pages.signals.tdmrep import PATH as TDMREP
+from comity_pages.signals.tdmrep import parse as parse_tdmrep
+from comity_pages.signals.usage import PURPOSES, Usage, from_headers, from_links, from_page, from_tdmrep, merge
+from comity_pages.urls import Url
+from comity_robots.usage.statements import USE
 
 
 @dataclass(frozen=True, slots=True)

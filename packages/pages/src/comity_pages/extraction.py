@@ -1,0 +1,181 @@
+"""HTML becomes Markdown: what is content of a page, what is hidden in it, what was left out. Nothing is run, fetched or
+obeyed, and the work is bounded whatever stands there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from comity_pages import urls
+from comity_pages.content import blocks
+from comity_pages.content.blocks import Block
+from comity_pages.content.content import LeftOut, choose, left_out
+from comity_pages.content.kinds import PAGE, Judgement, judge
+from comity_pages.errors import ExtractionFailed
+from comity_pages.html import hidden
+from comity_pages.html.hidden import HiddenText
+from comity_pages.html.plain import plain
+from comity_pages.html.tree import Node, Tree, parse
+from comity_pages.markdown import code, footnotes, formulas, markdown
+from comity_pages.metadata import metadata
+from comity_pages.metadata.metadata import NOTHING, Metadata
+from comity_pages.pieces import Pieces, ids_of_headings
+from comity_pages.signals.link_header import relation_types
+
+Content = Literal["main", "all"]
+
+SECONDS: Final = 10.0
+"""Processor time after which a page is given up."""
+_ALIKE: Final = 12
+"""Characters from which on texts are taken to begin alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedPage(Pieces):
+    """What was taken from an HTML page.
+
+    Attributes:
+        markdown: of its content; empty where there is no page (`judgement`) or no conversion was asked for.
+        hidden: text that a person would not see.
+        truncated: whether a limit cut the page.
+        judgement: whether it is a page, and if not, what and why.
+        licences: relation types, media type and URL of its links to licences (`rel=license`).
+        metadata: what the page says it is.
+        left_out: what is no content, by place; where all was asked for, only what is no text to be read.
+        agreement: how far what is kept is expected to agree with the content (F1, 0 to 1); None where landmarks alone
+            decided.
+        url: where it was served.
+        heading_ids: letters and digits of each heading that can be linked to, and the id to do so.
+        page_starts: of a PDF, the characters of the Markdown that its pages begin with.
+        folded: texts where a browser looks for a passage in vain: of the content, what a script unfolds and
+            what has a wide gap in it; of what was left out, what begins as something below it does.
+    """
+
+    markdown: str
+    hidden: tuple[HiddenText, ...]
+    truncated: bool
+    judgement: Judgement = PAGE
+    licences: tuple[tuple[str, str, str], ...] = ()
+    metadata: Metadata = NOTHING
+    left_out: tuple[LeftOut, ...] = ()
+    agreement: float | None = None
+    url: str = ""
+    heading_ids: tuple[tuple[str, str], ...] = ()
+    page_starts: tuple[int, ...] = ()
+    folded: tuple[str, ...] = ()
+
+    @property
+    def javascript_shell(self) -> bool:
+        """Whether it shows next to nothing without running its scripts."""
+        return self.judgement.kind == "javascript_shell"
+
+
+def read(
+    html: str, url: str, *, content: Content = "main", convert: bool = True, seconds: float = SECONDS
+) -> ExtractedPage:
+    """Take Markdown and the rest from a page.
+
+    Args:
+        html: the page as text.
+        url: where it was served; relative links start here or at its `<base>`.
+        content: `main` leaves out what is not the page's content; `all` keeps whatever a person would see, also of
+            what is no page.
+        convert: False leaves the Markdown empty, for callers that have their own converter.
+        seconds: processor time after which it gives up.
+
+    Raises:
+        ExtractionFailed: the page is built to exhaust a parser.
+    """
+    deadline = time.thread_time() + seconds
+    with _seen(html, url) as (tree, base, (found, removed, folded), cut, judgement):
+        notes = footnotes.found(tree, url)
+        text = ""
+        agreement = choose(cut, tree, url, notes) if content == "main" else None
+        if convert and (judgement.kind == "page" or content == "all"):
+            text = markdown.written(tree, base, notes, without=removed, deadline=deadline, url=url)
+        return ExtractedPage(
+            text,
+            found,
+            tree.truncated,
+            judgement,
+            tuple(_licences(tree, base)),
+            metadata.read(tree, base, url, removed),
+            left_out(cut, tree, removed),
+            agreement,
+            url,
+            ids_of_headings(tree),
+            folded=tuple(_in_vain(cut, folded)),
+        )
+
+
+def judged(html: str, url: str) -> Judgement:
+    """What `read` says of the page as a whole, for a part of what reading it takes.
+
+    Raises:
+        ExtractionFailed: the page is built to exhaust a parser.
+    """
+    with _seen(html, url) as (*_, judgement):
+        return judgement
+
+
+@contextmanager
+def _seen(html: str, url: str) -> Iterator[tuple[Tree, urls.Base, hidden.Seen, list[blocks.Block], Judgement]]:
+    """A page as it is shown: its tree, what is hidden in it, its blocks and what it is."""
+    tree: Tree | None = None
+    try:
+        tree = parse(html, url)
+        plain(tree)
+        code.marked(tree)
+        formulas.marked(tree)
+        base = _base(tree, url)
+        seen = hidden.in_page(tree)
+        cut = blocks.cut(tree, seen[1])
+        yield tree, base, seen, cut, judge(tree, cut, html)
+    except RecursionError:
+        raise ExtractionFailed(f"{url} is nested too deep to be turned into Markdown", url=url) from None
+    finally:
+        if tree is not None:
+            tree.take_apart()
+
+
+def _licences(tree: Tree, base: urls.Base) -> Iterator[tuple[str, str, str]]:
+    for node in tree.named.get("link", [])[:1000]:
+        attributes = node.attributes
+        rel, href = attributes.get("rel", ""), attributes.get("href", "")
+        if "license" in relation_types(rel):
+            yield rel, attributes.get("type", ""), base.join(href) or href
+
+
+def _in_vain(cut: list[Block], folded: Set[Node]) -> Iterator[str]:
+    """Texts whose words a browser finds before those of the content that they begin as, or does not show, or not as
+    words one after the other.
+    """
+    below: set[str] = set()
+    for block in reversed(cut):
+        begins = block.text[:_ALIKE]
+        if not block.kept:
+            in_vain = begins in below
+        else:
+            below.add(begins)
+            in_vain = (
+                any("\xa0" in each.text and _has_wide_end(each.text) for each in block.texts)
+                or (block.level > 0 and bool(block.line.below("br")))  # one line of Markdown
+                or (bool(folded) and not folded.isdisjoint(block.node.around()))
+            )
+        if in_vain:
+            yield block.text
+
+
+def _has_wide_end(text: str) -> bool:
+    """Whether a piece of text begins or ends with space that stays wider than one space."""
+    ends = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return any(len(each) > 1 and "\xa0" in each for each in ends)
+
+
+def _base(tree: Tree, url: str) -> urls.Base:
+    stated = next((node.attributes["href"] for node in tree.all("base") if "href" in node.attributes), None)
+    return urls.Base((urls.join(url, stated) if stated is not None else None) or url)

@@ -1,0 +1,156 @@
+"""What pages write in a way of their own becomes the elements that later passes know: players of other sites become
+media, images of AMP and of pages without scripts images; what is there for editors only is skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from comity_pages.html.tree import Node, Text, Tree
+
+_PLAYERS: Final = re.compile(
+    r"(?:https?:)?//(?:[\w-]+\.)*"
+    r"(?:(?:youtube|youtube-nocookie|dailymotion|loom|wistia|ted|bilibili|streamable|facebook|peertube)\.(?:com|net)"
+    r"|(?P<audio>open\.spotify\.com|(?:w|api)\.soundcloud\.com|embed\.podcasts\.apple\.com|bandcamp\.com)"
+    r"|player\.vimeo\.com|player\.twitch\.tv|clips\.twitch\.tv)/"
+    r"(?:embed|e/|v/|video|player|tracks|playlist|talks|plugins/video|EmbeddedPlayer|\?|[\w-]+/podcast)",
+    re.IGNORECASE,
+)
+_SOURCES: Final = ("src", "data-src", "data-lazy-src", "data-litespeed-src")
+# Elements that stand for a player, the attribute with the id of what it plays, and where that is.
+_LITE: Final = {
+    "lite-youtube": ("videoid", "https://www.youtube.com/watch?v="),
+    "amp-youtube": ("data-videoid", "https://www.youtube.com/watch?v="),
+    "lite-vimeo": ("videoid", "https://vimeo.com/"),
+    "amp-vimeo": ("data-videoid", "https://vimeo.com/"),
+}
+_ID: Final = re.compile(r"[\w-]{1,40}")
+_FILE: Final = re.compile(r"\.(?:jpe?g|png|webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
+_TABULAR: Final = {"ltx_tabular": "table", "ltx_thead": "thead", "ltx_tbody": "tbody", "ltx_tr": "tr", "ltx_td": "td"}
+"""Classes by which LaTeXML writes a table in elements that may stand in a sentence."""
+_KEEPS_SPACE: Final = re.compile(r"(?i)white-space\s*:\s*(?:pre(?:-wrap)?|break-spaces)\s*(?:;|!|$)")
+_LISTS: Final = ("bulleted-list", "numbered-list", "to-do-list")
+"""Classes of the lists of Notion, in each of which one item stands."""
+_TOOLS: Final = re.compile(
+    r"(?:^|\s)(?:mw-editsection|material-(?:icons|symbols)(?:-\w+)?|twoslash-popup-container)(?:\s|$)"
+)
+"""Classes of links that edit the page, of icons whose text is the name of a glyph, of what explains code at a touch."""
+
+
+def plain(tree: Tree) -> None:
+    """Have a page's players, images and tools be what later passes know them as."""
+    for node in tree.holding(("mw-editsection", "material-", "twoslash-"), ("span", "div", "i")):
+        node.skipped |= _TOOLS.search(node.attributes.get("class", "")) is not None
+    for node in tree.all("iframe", "amp-iframe"):
+        source = next((node.attributes[name] for name in _SOURCES if "//" in node.attributes.get(name, "")), "")
+        if (match := _PLAYERS.match(source.strip())) is not None:
+            _become(node, "audio" if match["audio"] else "video", source)
+    for name, (attribute, place) in _LITE.items():
+        for node in tree.all(name):
+            if _ID.fullmatch(identity := node.attributes.get(attribute, "")):
+                node.attributes.setdefault("title", node.attributes.get("playlabel", ""))
+                _become(node, "video", place + identity)
+    spaced: set[Node] = set()
+    for node in tree.styled:
+        if "white-space" in (style := node.attributes.get("style", "")) and _KEEPS_SPACE.search(style):
+            spaced.update((node, *node.below()) if node not in spaced and node.name not in ("pre", "code") else ())
+    for node in spaced:
+        _keep_space(node)
+    for node in tree.holding(tuple(_TABULAR), ("span",)):
+        _become_tabular(tree, node)
+    for around in {node.parent for node in tree.holding(_LISTS, ("ul", "ol"))}:
+        if around is not None:
+            _join_lists(around)
+    for node in tree.holding(("checkbox-on", "checkbox-off"), ("div",)):
+        node.name, node.apart = "input", False
+        node.attributes |= {"type": "checkbox"} | (
+            {"checked": ""} if "checkbox-on" in node.attributes.get("class", "") else {}
+        )
+    for node in tree.all("video", "audio"):  # what else stands in it is for who cannot play it
+        node.children = [each for each in node.elements() if each.name == "source"]
+        node.blocky = False
+    for node in tree.all("amp-img", "amp-anim"):
+        _become(node, "img", node.attributes.get("src", ""))
+    _show_images(tree)
+
+
+def _keep_space(node: Node) -> None:
+    """Have the lines and gaps of an element's text be those of the page."""
+    children: list[Node | Text] = []
+    for each in node.children:
+        if not isinstance(each, Text) or each.text.isspace():
+            children.append(each)
+            continue
+        for number, line in enumerate(each.text.strip("\r\n").replace("\r\n", "\n").split("\n")):
+            if number:
+                end = Node()
+                end.name, end.parent, end.number, end.words, end.kept_words = "br", node, node.number, 0, 0
+                end.attributes, end.children = {}, []
+                end.skipped = end.apart = end.blocky = False
+                children.append(end)
+            children.append(Text(line.replace("  ", "\xa0 ")))  # by which `words_of` knows such a gap
+    node.children = children
+
+
+def _become_tabular(tree: Tree, node: Node) -> None:
+    name = next((_TABULAR[each] for each in node.attributes.get("class", "").split() if each in _TABULAR), "")
+    if name:
+        node.name, node.apart = name, True
+        tree.named.setdefault(name, []).append(node)
+        for each in node.around()[1:]:
+            each.blocky = True
+
+
+def _join_lists(around: Node) -> None:
+    """Have the items of lists of one kind that follow each other stand in the first one."""
+    children: list[Node | Text] = []
+    for each in around.children:
+        before = children[-1] if children else None
+        kinds = [node.attributes.get("class") for node in (before, each) if isinstance(node, Node)]
+        if isinstance(each, Node) and isinstance(before, Node) and kinds[0] == kinds[1] and kinds[0] in _LISTS:
+            before.children += each.children
+            for item in each.elements():
+                item.parent = before
+        else:
+            children.append(each)
+    around.children = children
+
+
+def _become(node: Node, name: str, source: str) -> None:
+    node.name = name
+    node.skipped = node.apart = node.blocky = False
+    node.attributes["src"] = source
+    node.children = []
+
+
+def _show_images(tree: Tree) -> None:
+    """The images of pages without scripts, where no other stands for them."""
+    outside: set[int] = set()  # where images stand that scripts show
+    known: set[str] = set()  # and their addresses
+    without: list[tuple[Node, Node]] = []
+    shown: set[Node] = set()
+    if not tree.named.get("noscript"):
+        return
+    for node in tree.all("img", "amp-img"):
+        around = next((each for each in node.around()[1:5] if each.name == "noscript" and each.skipped), None)
+        if around is not None:
+            without.append((node, around))
+            continue
+        stated = [each for name, each in node.attributes.items() if "src" in name and each.strip()[:5] != "data:"]
+        known.update(word for each in stated for word in each.replace(",", " ").split()[:20])
+        if any(stated):
+            outside.add(node.number)
+    for node, around in without:
+        attributes = node.attributes
+        source = attributes.get("src", "").strip()
+        beside = around.number - 1 in outside or node.number + 1 in outside
+        tiny = {attributes.get("width"), attributes.get("height")} & {"0", "1", "0px", "1px"}
+        if beside or tiny or source in known or not (attributes.get("alt") or _FILE.search(source)):
+            continue  # those of one pixel count visits
+        known.add(source)
+        shown.add(around)
+    for around in shown:
+        if not around.text().strip():
+            around.name = "span"
+            around.skipped = False

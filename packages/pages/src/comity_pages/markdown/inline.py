@@ -1,0 +1,230 @@
+"""Pieces of Markdown within a line: text in which nothing is markup, emphasis, code, exponents, breaks."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+try:
+    import cython
+except ModuleNotFoundError:
+    from comity_pages import _cython as cython
+
+BREAK: Final = "\x0c"  # a `br` within a run; text cannot hold it, for its white space is joined
+EMPHASIS: Final = {"b": "**", "i": "*", "s": "~~"}
+# Its marks within a run: neither is in a text, for both are white space.
+_EMPHASIS: Final = re.compile("\x1c([bis])([^\x1c\x1d]*)\x1d[bis]")
+_NO_END: Final = re.compile("\x1d([bis])\x1c\\1")
+_SIGNS_FIRST: Final = re.compile(r"(?:\\[^\w\s]|[^\w\s\\`*\[\]<&!~$])+")
+_SIGNS_LAST: Final = re.compile(  # from where they begin, neither within them nor after the backslash of one
+    r"(?<![^\w\s`*\[\]>~$])(?<!\\[^\w\s])(?:\\[^\w\s]|[^\w\s\\`*\[\]>~$])++$"
+)
+_LINE_ENDS: Final = re.compile("\n+")
+_SPACE: Final = re.compile(r"[^\S\xa0]+")
+_NO_BREAK: Final = re.compile(r"(?<!\s)\s*\xa0\s*")
+_MARKUP: Final = re.compile(
+    r"[\\`*\[\]]|(?<=\])\(|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?[A-Za-z0-9]{1,32};)|~(?=~)|(?<=~)~"
+)
+_LINE_START: Final = re.compile(
+    r"(?m)^(#{1,6}(?=\s|$)|>|[-+](?=\s|$)|\d{1,9}(?=[.)](?:\s|$))|[-=|:](?=[-=|: ])|(?<=\n)=(?=[ \t]*$))"
+)
+_CLOSING_MARKS: Final = re.compile(r"(?:^|(?<=\s))(#+)$")
+_RAISED: Final = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
+_LOWERED: Final = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
+_ENDINGS: Final = frozenset("st nd rd th er re e ère ème eme o a os as te de ste me nde tm sm mc md".split())
+"""Raised letters that are no exponent: 4th, 1er, Brand TM."""
+_EXPONENT: Final = re.compile(r"[0-9+\-−=()ni]{1,12}")
+_INDEX: Final = re.compile(r"[0-9+\-−=()]{1,12}")
+
+
+def escaped(text: str) -> str:
+    """Text in which nothing is markup; what begins a line is seen to when the line is there."""
+    return _MARKUP.sub(r"\\\g<0>", text)
+
+
+def line_breaks(text: str) -> str:
+    """A run of text with its white space joined and its breaks as lines of their own; empty lines make a paragraph."""
+    if BREAK not in text:
+        return _spaced(text).strip()
+    lines = "\n".join([_spaced(line).strip() for line in text.split(BREAK)])
+    return _LINE_ENDS.sub(lambda match: "  \n" if len(match[0]) == 1 else "\n\n", lines.strip("\n"))
+
+
+def _marked(match: re.Match[str]) -> str:
+    mark = match[1]
+    return f"{mark}\\" if mark[0].isdigit() else f"\\{mark}"
+
+
+def wrapped(text: str, mark: str) -> str:
+    """Text with emphasis, whose marks are written when what stands beside them is known (`settled`)."""
+    core = text.strip(" \x0c")
+    if not core or not any(map(str.isalnum, core)):
+        return text
+    lead = text[: text.index(core)]
+    return f"{lead}\x1c{mark}{core}\x1d{mark}{text[len(lead) + len(core) :]}"
+
+
+def settled(text: str) -> str:
+    """Text with its marks of emphasis. Between a sign and a letter they are none (CommonMark, 6.2): there the signs
+    stand outside, and where markup is in the way there is no emphasis."""
+    if "\x1c" not in text:
+        return text
+    return _EMPHASIS.sub(_emphasised, _NO_END.sub("", text))
+
+
+def _emphasised(match: re.Match[str]) -> str:
+    text, core = match.string, match[2]
+    first, last = match.span()
+    while first > 1 and text[first - 2] == "\x1d":
+        first -= 2
+    while text[last : last + 1] == "\x1c":
+        last += 2
+    lead = trail = ""
+    if first > 0 and _is_letter(text[first - 1]) and not _is_letter(core.lstrip("*~")[:1]):
+        signs = _SIGNS_FIRST.match(core)
+        lead = signs[0] if signs is not None else core
+        core = core[len(lead) :]
+    if _is_letter(text[last : last + 1]) and not _is_letter(core.rstrip("*~")[-1:]):
+        signs = _SIGNS_LAST.search(core)
+        trail = signs[0] if signs is not None and not (signs[0][0] == ")" and "](" in core) else core
+        core = core[: len(core) - len(trail)]
+    if not core or (lead and not _is_letter(core[0])) or (trail and not _is_letter(core[-1])):
+        return match[2]
+    return f"{lead}{EMPHASIS[match[1]]}{core}{EMPHASIS[match[1]]}{trail}"
+
+
+def _is_letter(char: str) -> bool:
+    """Whether it is neither white space nor punctuation, in the sense of CommonMark (2.1)."""
+    return char.isalnum() or (char != "" and not char.isspace() and unicodedata.category(char)[0] not in "PS")
+
+
+def shifted(name: str, text: str, before: str) -> str:
+    """An exponent or an index in characters of its own (`10<sup>6</sup>` is not 106), behind the character `before`."""
+    core = text.strip()
+    if not core or "](" in core or not before.strip():
+        return text
+    if name == "sup":
+        if _EXPONENT.fullmatch(core) and (_is_shifted(before) or core.isdigit()):
+            return core.translate(_RAISED)
+        if not _is_shifted(before) or core.lower() in _ENDINGS or not any(map(str.isalnum, core)):
+            return text
+        return f"^{_braced(core)}"
+    if not _is_shifted(before):
+        return text
+    if _INDEX.fullmatch(core):
+        return core.translate(_LOWERED)
+    return f"_{_braced(core)}" if any(map(str.isalnum, core)) else text
+
+
+def _is_shifted(before: str) -> bool:
+    """Whether what stands behind a character may be its exponent or index."""
+    return before.isalnum() or before in ")]}|"
+
+
+def _braced(text: str) -> str:
+    return text if len(text) == 1 else f"{{{text}}}"
+
+
+def code_span(code: str) -> str:
+    code = _SPACE.sub(" ", code)
+    core = code.strip()
+    if not core:
+        return code
+    fence = fence_of(core, 1)
+    pad = " " if core[0] == "`" or core[-1] == "`" else ""
+    lead = " " if code[0] == " " else ""
+    return f"{lead}{fence}{pad}{core}{pad}{fence}{' ' if code[-1] == ' ' else ''}"
+
+
+def fence_of(code: str, least: int = 3) -> str:
+    """Backticks, more than the code has in a row."""
+    return "`" * max(least, 1 + max(map(len, re.findall("`+", code)), default=0))
+
+
+def line_starts(text: str) -> str:
+    """Text of which no line begins with what would be markup there."""
+    if "\n" not in text:
+        if text[:1].isalpha():
+            return text
+        match = _LINE_START.match(text)
+        return text if match is None else _marked(match) + text[match.end() :]
+    return _LINE_START.sub(_marked, text)
+
+
+def heading_end(text: str) -> str:
+    """A heading's text, whose last marks would be taken for its end."""
+    return _CLOSING_MARKS.sub(r"\\\1", text) if text[-1:] == "#" else text
+
+
+def words_of(text: str) -> str:
+    """Text with its white space joined, in which nothing is markup. A gap wider than a space stays one no-break space:
+    who looks for words in a browser does not find them across it."""
+    if "\xad" in text:  # where a word may be divided, shown nowhere else
+        text = text.replace("\xad", "")
+    if "\xa0" in text:
+        text = _NO_BREAK.sub(_gap, text)
+    text = _spaced(text)
+    return text if _is_plain(text) else escaped(text)
+
+
+def _gap(match: re.Match[str]) -> str:
+    first, last = match.span()
+    return "\xa0" if last - first > 1 and first > 0 and last < len(match.string) else " "
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _spaced(text: str) -> str:
+    """A text with each run of its white space as one space; no-break spaces are no part of it."""
+    if not cython.compiled:
+        return _SPACE.sub(" ", text)
+    core: str = text.strip()
+    size: cython.Py_ssize_t = len(text)
+    if size == 0:
+        return text
+    if len(core) == 0:
+        return " "
+    before: cython.Py_UCS4 = "x"
+    char: cython.Py_UCS4
+    for char in core:
+        if char.isspace() and char != "\xa0" and (char != " " or before == " "):
+            core = _SPACE.sub(" ", core)
+            break
+        before = char
+    leading: cython.bint = text[0].isspace()
+    trailing: cython.bint = text[size - 1].isspace()
+    if leading:
+        return " " + core + " " if trailing else " " + core
+    return core + " " if trailing else core
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _is_plain(text: str) -> cython.bint:
+    """Whether nothing in a text could be markup; False says nothing."""
+    if not cython.compiled:
+        return False
+    char: cython.Py_UCS4
+    for char in text:
+        if char in "\\`*[]_<&~":
+            break
+    else:
+        return True
+    return False
+
+
+def indented(text: str, by: str) -> str:
+    """Lines of which all but the first begin with `by`."""
+    first, *others = text.split("\n")
+    return "\n".join((first, *(by + line if line else "" for line in others)))
+
+
+def whole(text: str, most: int, otherwise: int) -> int:
+    """A number that a page states, within reason."""
+    text = text.strip()
+    if text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= most:
+        return int(text)
+    return otherwise

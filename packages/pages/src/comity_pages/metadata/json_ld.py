@@ -1,0 +1,222 @@
+"""What a page states about itself as JSON-LD in the vocabulary of schema.org: objects by type, and a few of their
+fields as plain values. It is what the site says, seen by nobody who reads the page; data, never an instruction.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from html import unescape
+from typing import Any, Final
+
+from comity_pages.html.tree import Tree
+
+MAX_SCRIPTS: Final = 20  # `script` elements of a page that are read
+MAX_SIZE: Final = 512 * 1024  # characters of one that are read; a longer one is passed over, for its JSON has no end
+MAX_OBJECTS: Final = 500  # objects of a page that are looked at
+MAX_ENTITIES: Final = 20  # objects that are reported
+MAX_VALUE: Final = 2_000  # characters kept of one value
+MAX_VALUES: Final = 100  # values kept of one field
+
+ARTICLES: Final = frozenset(
+    "Article NewsArticle BlogPosting TechArticle ScholarlyArticle Report Blog LiveBlogPosting ReportageNewsArticle"
+    " OpinionNewsArticle ReviewNewsArticle AnalysisNewsArticle BackgroundNewsArticle"
+    " MedicalScholarlyArticle SocialMediaPosting APIReference".split()
+)
+POSTS: Final = frozenset(("DiscussionForumPosting", "Question", "QAPage"))
+# schema.org's type to the one that is reported, and its properties to the fields' names.
+_KINDS: Final = {
+    **dict.fromkeys(ARTICLES, "Article"),
+    **dict.fromkeys(("Product", "ProductGroup", "IndividualProduct"), "Product"),
+    "Recipe": "Recipe",
+    "FAQPage": "FAQ",
+}
+_FIELDS: Final = {
+    "Article": "headline author datePublished=published dateModified=modified publisher description"
+    " articleSection=section",
+    "Product": "name brand sku gtin13=gtin description",
+    "Recipe": "name author recipeYield=yield totalTime=total_time recipeIngredient=ingredients"
+    " recipeInstructions=instructions",
+    "Event": "name startDate=start endDate=end location organizer description",
+    "FAQ": "",
+}
+_HOLDING: Final = ("hasPart", "hasVariant", "mainEntityOfPage", "mainEntity", "@graph")
+_CDATA: Final = "<![CDATA["
+_NEAR: Final = 20
+_SAID: Final = ("name", "text", "itemListElement", "@value", "@list")
+_DONE: Final = ("itemListElement", "text", "name")
+"""What a step, or a section of steps, says."""
+_ADDRESS: Final = ("streetAddress", "postalCode", "addressLocality", "addressRegion", "addressCountry")
+_TAG: Final = re.compile(r"<[^<>]*>")
+_NEEDLESS: Final = re.compile(r",(?=\s*[\]}])")  # a comma before an end, as those who write data by hand leave it
+_CONTROL: Final = re.compile("[\x00-\x1f]")
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """`Article`, `Product`, `Recipe`, `Event` or `FAQ` (its questions are the fields); several values are a tuple."""
+
+    type: str
+    fields: Mapping[str, str | tuple[str, ...]]
+
+
+def objects(tree: Tree) -> list[Object]:
+    """All typed objects of a page's JSON-LD, in order."""
+    found: list[Object] = []
+    scripts = [node for node in tree.named.get("script", ()) if "ld+json" in node.attributes.get("type", "").lower()]
+    for node in scripts[:MAX_SCRIPTS]:
+        text = node.text()
+        if len(text) > MAX_SIZE:
+            continue
+        text = _CONTROL.sub(" ", text.strip().removeprefix("<!--").removesuffix("-->").rstrip(" ;"))
+        if _CDATA in text[:_NEAR]:  # of XHTML, within a comment of the script
+            text = text.partition(_CDATA)[2].rpartition("]]>")[0].strip("/* ;")
+        stack = [_loaded(text)]
+        while stack and len(found) < MAX_OBJECTS:
+            value = stack.pop()
+            if isinstance(value, list):
+                stack.extend(reversed(value[:MAX_OBJECTS]))
+            elif isinstance(value, dict):
+                if "@type" in value:
+                    found.append(value)
+                inner = (value.get(name) for name in _HOLDING)
+                stack.extend(each for each in inner if isinstance(each, (list, dict)))
+    return found
+
+
+def _loaded(text: str) -> Any:
+    """The value of JSON, with commas before ends if need be; None if it is none."""
+    for attempt in (text, _NEEDLESS.sub("", text)):
+        try:
+            return json.loads(attempt)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def types(entry: Object) -> list[str]:
+    """The types of an object, without schema.org's address."""
+    stated = entry.get("@type", "")
+    every = stated if isinstance(stated, list) else [stated]
+    return [str(each).rpartition("/")[2].rpartition(":")[2] for each in every]
+
+
+def of_types(found: Iterable[Object], wanted: Set[str]) -> list[Object]:
+    """The objects of one of these types."""
+    return [entry for entry in found if not wanted.isdisjoint(types(entry))]
+
+
+def entities(found: list[Object]) -> tuple[Entity, ...]:
+    """The objects that are about what the page is about."""
+    reported: list[Entity] = []
+    for entry in found:
+        kind = next((_kind(each) for each in types(entry) if _kind(each)), "")
+        if not kind or len(reported) >= MAX_ENTITIES:
+            continue
+        fields: dict[str, str | tuple[str, ...]] = {}
+        for stated in _FIELDS[kind].split():
+            name, _, ours = stated.partition("=")
+            if values := tuple(words(entry.get(name))):
+                fields[ours or name] = values[0] if len(values) == 1 else values
+        if str(entry.get("isAccessibleForFree", "")).lower().endswith("false"):
+            fields["free"] = "false"
+        if kind == "Product":
+            fields |= _offer(entry)
+        elif kind == "Event" and (address := _address(entry.get("location"))):
+            fields["address"] = address
+        elif kind == "FAQ":
+            fields = dict(_answers(entry))
+        if fields:
+            reported.append(Entity(kind, fields))
+    return tuple(reported)
+
+
+def words(value: Any) -> Iterator[str]:
+    """The values of a property as plain text: of an object its name or text, of steps what is done, of an amount with
+    its unit all of it."""
+    stack = [value]
+    count = 0
+    while stack and count < MAX_VALUES:
+        value = stack.pop()
+        if isinstance(value, list):
+            stack.extend(reversed(value[:MAX_VALUES]))
+        elif isinstance(value, dict):
+            kinds = types(value)
+            order = _DONE if any(each.startswith("HowTo") for each in kinds) else _SAID
+            inner = next((value[name] for name in order if value.get(name)), None)
+            if "PropertyValue" in kinds and value.get("value"):
+                parts = (value.get(name) for name in ("value", "unitText", "name"))
+                inner = " ".join(str(each) for each in parts if isinstance(each, (str, int, float)))
+            if inner is not None:
+                stack.append(inner)
+        elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
+            text = plain(str(value))
+            if text:
+                count += 1
+                yield text
+
+
+def plain(text: str) -> str:
+    """Text of a value: one line, without tags and character references."""
+    text = text[: 4 * MAX_VALUE]
+    if "&" in text:
+        text = unescape(unescape(text))
+    if "<" in text:
+        text = _TAG.sub(" ", text)
+    return " ".join(text.split())[:MAX_VALUE]
+
+
+def _kind(name: str) -> str:
+    return _KINDS.get(name, "Event" if name.endswith("Event") else "")
+
+
+def _offer(entry: Object) -> dict[str, str]:
+    offers = _dicts(entry.get("offers"))
+    offer = next((each for each in offers if _priced(each)), offers[0] if offers else {})
+    priced = _priced(offer)
+    rating = entry.get("aggregateRating")
+    stated = {
+        "price": priced.get("price", priced.get("lowPrice")),
+        "currency": priced.get("priceCurrency", offer.get("priceCurrency")),
+        "availability": str(offer.get("availability") or "").rpartition("/")[2],
+        "rating": rating.get("ratingValue") if isinstance(rating, dict) else None,
+        "reviews": rating.get("reviewCount", rating.get("ratingCount")) if isinstance(rating, dict) else None,
+    }
+    return {name: text for name, value in stated.items() if (text := next(words(value), ""))}
+
+
+def _dicts(value: Any) -> list[Object]:
+    return [each for each in (value if isinstance(value, list) else [value])[:MAX_VALUES] if isinstance(each, dict)]
+
+
+def _priced(offer: Object) -> Object:
+    """What of an offer states the price: itself, or the specification that is not of the price in the list."""
+    if "price" in offer or "lowPrice" in offer:
+        return offer
+    stated = [each for each in _dicts(offer.get("priceSpecification")) if "price" in each]
+    paid = (each for each in stated if not str(each.get("priceType", "")).endswith(("ListPrice", "StrikethroughPrice")))
+    return next(paid, stated[0] if stated else {})
+
+
+def _address(location: Any) -> str:
+    """Where something takes place, behind the name of the place."""
+    for place in _dicts(location):
+        address = place.get("address")
+        stated = [address.get(name) for name in _ADDRESS] if isinstance(address, dict) else [address]
+        if parts := [next(words(each), "") for each in stated]:
+            return ", ".join(filter(None, parts))[:MAX_VALUE]
+    return ""
+
+
+def _answers(entry: Object) -> Iterator[tuple[str, str]]:
+    questions = entry.get("mainEntity")
+    for each in (questions if isinstance(questions, list) else [questions])[:MAX_VALUES]:
+        if isinstance(each, dict):
+            question = next(words(each.get("name")), "")
+            answer = next(words(each.get("acceptedAnswer")), "")
+            if question and answer:
+                yield question, answer

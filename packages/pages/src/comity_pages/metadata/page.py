@@ -1,0 +1,104 @@
+"""A page as its metadata is read: what it states as data and metas, and what stands about its heading, where readers
+look for who wrote it and when.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple
+
+from comity_pages.html.tree import Node, Text, Tree
+from comity_pages.metadata.days import day_of
+from comity_pages.metadata.json_ld import Object, plain
+
+MAX_FIELD: Final = 500  # characters kept of a field
+_BEFORE: Final = 250
+_AFTER: Final = 500  # characters about a heading that are looked at
+_MOST_NODES: Final = 300
+_PASSED: Final = frozenset(("nav", "aside", "footer", "figure", "blockquote", "form"))
+
+_Placed = tuple[Node | Text, Node]
+"""What stands in an element, and that element."""
+Source = Literal["json-ld", "meta", "heading", "title", "markup", "text", "url", "link", "html"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A value, and where it was found."""
+
+    value: str
+    source: Source
+
+
+def field(value: str, source: Source) -> Field | None:
+    """A value as a field, if there is any."""
+    value = plain(value)[:MAX_FIELD]
+    return Field(value, source) if value else None
+
+
+class Piece(NamedTuple):
+    """A text, and the element it stands in."""
+
+    text: str
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What the readers of fields read.
+
+    Attributes:
+        url: where the page was served.
+        hidden: elements nobody sees.
+        metas: what the `meta` elements state, by their names in lower case; what is said again in lines.
+        linked: what it states as JSON-LD.
+        data: the same, then what it states as microdata.
+        site: what the site calls itself.
+        day_first: whether 3/4/2024 is a day of April; None where nothing says so.
+    """
+
+    tree: Tree
+    url: str
+    hidden: set[Node]
+    metas: dict[str, str]
+    linked: list[Object]
+    data: list[Object]
+    site: Field | None
+    day_first: bool | None
+
+    def day(self, text: str) -> str:
+        """The first date in a text, or the one of publication in it; empty where there is none."""
+        return day_of(text, day_first=self.day_first)
+
+    def about(self, heading: Node | None) -> list[Piece]:
+        """The texts before and after a heading but what stands beside a page; an empty one for the heading itself."""
+        if heading is None:
+            return []
+        before: list[_Placed] = []
+        after: list[_Placed] = []
+        for parent, node in pairwise(reversed(heading.around())):
+            at = parent.children.index(node)
+            before += [(each, parent) for each in parent.children[:at][-_MOST_NODES:]]
+            after += [(each, parent) for each in parent.children[at + 1 :][:_MOST_NODES][::-1]]
+        shown = self._texts(before, _BEFORE, backwards=True)
+        return [*reversed(shown), Piece("", heading), *self._texts(after, _AFTER)]
+
+    def within(self, node: Node, most: int = _AFTER) -> list[Piece]:
+        """The texts in an element, up to a number of characters in all."""
+        return self._texts([(each, node) for each in reversed(node.children)], most)
+
+    def _texts(self, stack: list[_Placed], most: int, *, backwards: bool = False) -> list[Piece]:
+        """The texts of elements, from the last, up to a number of characters in all."""
+        found: list[Piece] = []
+        left = max(_MOST_NODES, most)
+        while stack and most > 0 and left > 0:
+            each, parent = stack.pop()
+            left -= 1
+            if isinstance(each, Text):
+                if text := " ".join(each.text[:1000].split()):
+                    found.append(Piece(text, parent))
+                    most -= len(text)
+            elif not each.skipped and each.name not in _PASSED and each not in self.hidden:
+                stack += [(child, each) for child in (each.children if backwards else reversed(each.children))]
+        return found

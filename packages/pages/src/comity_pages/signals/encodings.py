@@ -1,0 +1,228 @@
+"""The character encoding of an HTML page, found as browsers find it (HTML standard, 13.2.3.2).
+
+It decides from the bytes and the Content-Type header only: byte-order mark, then header, then a `meta` in the first
+1,024 bytes, then an XML declaration, then what the bytes look like; where they are no UTF-8, a
+`meta` that stands later. It never guesses from language or place.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from urllib.parse import quote
+
+import webencodings
+
+from comity_pages._utf8 import is_utf8
+from comity_pages.signals.content_type import extract
+
+PRESCAN_BYTES = 1024
+LATER_BYTES = 65_536
+"""Of a page that names no encoding there, where one that stands later is looked for."""
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
+_MARKS = tuple(mark for mark, _ in _BOMS)
+_CODECS = {
+    "big5": "big5hkscs",
+    "euc-kr": "cp949",
+    "iso-8859-8-i": "iso-8859-8",
+    "replacement": "windows-1252",
+    "shift_jis": "cp932",
+    "windows-874": "cp874",
+    "x-mac-cyrillic": "mac-cyrillic",
+    "x-user-defined": "windows-1252",
+}
+_CONTENT_CHARSET = re.compile(
+    rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^;\t\n\f\r "'][^;\t\n\f\r ]*))""", re.IGNORECASE
+)
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+_KEPT = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # in a query, `"`, `#`, `'`, `<` and `>` are percent-encoded
+_UTF_16_XML = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
+_XML = re.compile(
+    rb"""<\?xml(?>[^>]*?encoding)[\x00-\x20]*+=[\x00-\x20]*+(?:"([^"\x00-\x20>]*)"|'([^'\x00-\x20>]*)')[^>]*+>"""
+)
+_USUAL = re.compile(  # how most pages begin; the long way says the same
+    rb"""[\t\n\f\r ]*<!doctype html>[\t\n\f\r ]*<html(?: lang=(?:"[a-z-]+"|[a-z-]+))?>[\t\n\f\r ]*<head>"""
+    rb"""[\t\n\f\r ]*<meta charset=(?:"utf-8"[\t\n\f\r ]*/?|utf-8)>""",
+    re.IGNORECASE,
+)
+_META = re.compile(rb"<meta(?=[\t\n\f\r /])", re.IGNORECASE)
+_TAG = re.compile(rb"</?[A-Za-z][^\t\n\f\r >]*")
+_BOGUS = re.compile(rb"<[!/?]")
+_ATTRIBUTE = re.compile(
+    rb"""[\t\n\f\r /]*+(?:([^\t\n\f\r />][^\t\n\f\r />=]*)"""
+    rb"""(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"([^"]*)(?:"|\Z)|'([^']*)(?:'|\Z)|([^\t\n\f\r >"'][^\t\n\f\r >]*))?)?)"""
+)
+_TAG_END = re.compile(rb"[\t\n\f\r /]*+>")
+
+_BINARY = re.compile(
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF....WEBP|PK\x03\x04|\x1f\x8b\x08|BZh[1-9]1AY&SY|\x7fELF|\0asm"
+    rb"|wOF[F2][\0\x01O]|ID3[\x02-\x04]\0|OggS\0",
+    re.DOTALL,
+)
+
+
+def is_binary(body: bytes) -> bool:
+    """Whether a body begins as a picture, an archive, a program, a font or a sound does, whatever it is served as
+    (WHATWG MIME Sniffing, 6).
+    """
+    return _BINARY.match(body) is not None
+
+
+def detect(body: bytes, content_type: str | None = None, *, markup: bool = True) -> str:
+    """The encoding's name as the Encoding standard writes it, lower case: `utf-8`, `windows-1252`, `shift_jis`.
+
+    Where none is named: `utf-8` for bytes that are valid UTF-8 (also when cut off inside a character), else
+    `windows-1252`, the standard's default for most places.
+
+    Args:
+        markup: whether the body is HTML or XML, which may name its encoding itself.
+    """
+    if body.startswith(_MARKS):
+        return next(name for mark, name in _BOMS if body.startswith(mark))
+    stated = _from_header(content_type) if content_type else None
+    if stated is None and markup:
+        stated = prescan(body[:PRESCAN_BYTES])
+    if stated is not None:
+        return stated
+    if is_utf8(body):
+        return "utf-8"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(body)
+    except UnicodeDecodeError:
+        # a parser that meets it changes the encoding (HTML standard, 13.2.3.5)
+        return (prescan(body[:LATER_BYTES]) if markup else None) or "windows-1252"
+    return "utf-8"
+
+
+def python_codec(encoding: str) -> str:
+    """The name of Python's codec for an encoding of the standard, for `bytes.decode`.
+
+    Most have the same name. Of the others it is the codec that reads what the standard means: its Shift_JIS is cp932.
+    Two have none and are read as windows-1252: `x-user-defined`, as HTML does where a `meta` names it, and
+    `replacement`, which stands for encodings of seven bits in which markup can hide.
+    """
+    return _CODECS.get(encoding, encoding)
+
+
+def to_utf8(body: bytes, encoding: str) -> bytes:
+    """The page in UTF-8 without a byte-order mark, U+FFFD for what is malformed.
+
+    Args:
+        encoding: by the standard's name or Python's.
+    """
+    if body.startswith(_MARKS):
+        mark = next((mark for mark, name in _BOMS if name == encoding and body.startswith(mark)), b"")
+        body = body[len(mark) :]
+    if encoding == "utf-8":
+        return body if is_utf8(body) else body.decode("utf-8", "replace").encode("utf-8")
+    known = webencodings.lookup(encoding)
+    if known is not None:
+        text, _ = known.codec_info.decode(body, "replace")  # x-user-defined is known to no other list of codecs
+        return str(text).encode("utf-8", "replace")
+    try:
+        return body.decode(encoding, "replace").encode("utf-8", "replace")
+    except (LookupError, ValueError):
+        return body.decode("utf-8", "replace").encode("utf-8")
+
+
+def query_encoded(query: str, encoding: str) -> str:
+    """A URL's query with its non-ASCII characters percent-encoded in the page's encoding (URL standard, 5.1).
+
+    A character that the encoding lacks becomes a character reference, as a form in a browser would send it.
+    """
+    known = webencodings.lookup(encoding)
+    if known is None or encoding.startswith("utf-16") or encoding == "replacement":
+        return query
+    return _NON_ASCII.sub(lambda match: "".join(_percent_encoded(char, known) for char in match[0]), query)
+
+
+def _percent_encoded(char: str, encoding: webencodings.Encoding) -> str:
+    try:
+        octets = encoding.codec_info.encode(char, "strict")[0]
+    except UnicodeEncodeError:
+        return f"%26%23{ord(char)}%3B"
+    return "".join(f"%{octet:02X}" if octet > 126 or octet < 33 else quote(chr(octet), safe=_KEPT) for octet in octets)
+
+
+def _named(label: str) -> str | None:
+    known = webencodings.lookup(label)
+    return known.name if known is not None else None
+
+
+def _from_header(content_type: str) -> str | None:
+    stated = extract(content_type)
+    return _named(stated.charset) if stated is not None and stated.charset else None
+
+
+def prescan(head: bytes) -> str | None:
+    """The encoding that a `meta` element, or else the XML declaration, names.
+
+    Source: HTML standard, "prescan a byte stream to determine its encoding" and "get an XML encoding".
+    """
+    for start, name in _UTF_16_XML:
+        if head.startswith(start):
+            return name
+    if _USUAL.match(head):
+        return "utf-8"
+    return _from_metas(head) or _from_xml(head)
+
+
+def _from_xml(head: bytes) -> str | None:
+    match = _XML.match(head)
+    name = _named((match[1] or match[2] or b"").decode("latin-1")) if match else None
+    # Whoever could read so far in ASCII is not reading UTF-16.
+    return "utf-8" if name in ("utf-16le", "utf-16be") else name
+
+
+def _from_metas(head: bytes) -> str | None:
+    position = 0
+    while (position := head.find(b"<", position)) >= 0:
+        if head.startswith(b"<!--", position):
+            # `<!-->` is a whole comment: the two dashes may be the opening ones.
+            end = head.find(b"-->", position + 2)
+            if end < 0:
+                return None
+            position = end + 3
+        elif _META.match(head, position):
+            attributes, position = _attributes(head, position + 5)
+            name = _from_meta(attributes)
+            if not _TAG_END.match(head, position):
+                return None
+            if name is not None:
+                return name
+        elif match := _TAG.match(head, position):
+            _, position = _attributes(head, match.end())
+            if not _TAG_END.match(head, position):
+                return None
+        elif _BOGUS.match(head, position):
+            end = head.find(b">", position)
+            if end < 0:
+                return None
+            position = end + 1
+        else:
+            position += 1
+    return None
+
+
+def _attributes(head: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
+    """The attributes of a tag from `position` on (the first of a name counts), and where the tag ends."""
+    found: dict[bytes, bytes] = {}
+    while match := _ATTRIBUTE.match(head, position):
+        found.setdefault(match[1].lower(), match[2] or match[3] or match[4] or b"")
+        position = match.end()
+    return found, position
+
+
+def _from_meta(attributes: dict[bytes, bytes]) -> str | None:
+    label = attributes.get(b"charset")
+    if label is None:
+        if attributes.get(b"http-equiv", b"").lower() != b"content-type":
+            return None
+        match = _CONTENT_CHARSET.search(attributes.get(b"content", b""))
+        if match is None:
+            return None
+        label = match[1] or match[2] or match[3] or b""
+    name = _named(label.decode("ascii", "replace"))
+    if name in ("utf-16le", "utf-16be"):
+        return "utf-8"
+    return "windows-1252" if name == "x-user-defined" else name

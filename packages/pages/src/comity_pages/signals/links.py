@@ -1,0 +1,54 @@
+"""What an HTML page says about itself and where it points: links, base, canonical, alternates, metas, licence.
+
+It reads bytes and header values that are handed in, resolves every reference by WHATWG rules, and never follows one.
+Whatever the bytes are, it answers, in time linear in their number; a hostile page gets no more memory than the limits
+of _reader.py.
+"""
+
+from collections.abc import Sequence
+
+from comity_pages.signals._page import UNFOLLOWED, Alternate, LicenseLink, Link, Page, Refresh
+from comity_pages.signals._reader import MAX_LINKS, MAX_TOTAL_LENGTH, MAX_URL_LENGTH, Reader
+from comity_pages.signals.content_type import extract
+from comity_pages.urls import normalise
+
+__all__ = [
+    "MAX_LINKS",
+    "MAX_TOTAL_LENGTH",
+    "MAX_URL_LENGTH",
+    "UNFOLLOWED",
+    "Alternate",
+    "LicenseLink",
+    "Link",
+    "Page",
+    "Refresh",
+    "read_page",
+]
+
+_HTML_TYPES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
+
+
+def read_page(
+    body: bytes,
+    url: str,
+    content_type: str | None = None,
+    link_headers: Sequence[str] = (),
+    refresh_header: str | None = None,
+) -> Page:
+    """Read a page's bytes, as far as `content_type` calls them HTML (or says nothing), and its headers `Link` and
+    `Refresh`.
+
+    Of a `Content-Type` that was sent twice, joined by a comma, the last media type counts (Fetch, "extract a MIME
+    type"); one that holds no media type says nothing.
+
+    Raises:
+        InvalidURL: `url`, not the page, is not an absolute http or https URL.
+    """
+    reader = Reader(normalise(url))
+    if refresh_header is not None:
+        reader.read_refresh(refresh_header)
+    stated = extract(content_type) if content_type else None
+    if stated is None or stated.essence in _HTML_TYPES:
+        reader.read_html(body, content_type)
+    reader.read_headers(link_headers)
+    return reader.page()

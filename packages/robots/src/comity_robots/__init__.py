@@ -1,0 +1,48 @@
+"""robots.txt text -> rules -> verdict. Pure: no I/O, no clock."""
+
+from typing import TYPE_CHECKING
+
+from comity_robots import _forms as _forms  # first: it says which form of the others is imported
+from comity_robots._late import late
+from comity_robots.dialects import DIALECTS, Dialect, dialect
+from comity_robots.robots import Robots, parse
+from comity_robots.values import Group, Record, Rule
+
+if TYPE_CHECKING:
+    from comity_robots.authoring import GroupText, add_rule, build, remove_rule
+    from comity_robots.differences import Change, Comparison, Diff, UseChange, compare, diff
+    from comity_robots.explain import Match
+    from comity_robots.lines import Line
+
+__all__ = [
+    "DIALECTS",
+    "Change",
+    "Comparison",
+    "Dialect",
+    "Diff",
+    "Group",
+    "GroupText",
+    "Line",
+    "Match",
+    "Record",
+    "Robots",
+    "Rule",
+    "UseChange",
+    "add_rule",
+    "build",
+    "compare",
+    "dialect",
+    "diff",
+    "parse",
+    "remove_rule",
+]
+
+__getattr__ = late(  # few programs write, compare or explain files
+    __name__,
+    {
+        "comity_robots.differences": "Change Comparison Diff UseChange compare diff",
+        "comity_robots.explain": "Match",
+        "comity_robots.lines": "Line",
+        "comity_robots.authoring": "GroupText add_rule build remove_rule",
+    },
+)

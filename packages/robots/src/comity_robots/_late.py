@@ -1,0 +1,26 @@
+"""Names of a package that are imported on first use, to keep imports fast."""
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from comity_robots._forms import imported
+
+
+def late(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """A module's `__getattr__`.
+
+    Args:
+        homes: module -> the names it defines, with spaces between them; `name=member` where it has another one there.
+    """
+    places = {each.partition("=")[0]: (home, each) for home, names in homes.items() for each in names.split()}
+
+    def attribute(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home, each = places[name]
+        value = getattr(imported(home), each.rpartition("=")[2])
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return attribute

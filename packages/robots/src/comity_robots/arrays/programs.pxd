@@ -1,0 +1,61 @@
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp
+
+from comity_robots.arrays.origins cimport Numbers, large_room, prefetch
+from comity_robots.arrays.rules cimport Plan, Program, ProgramAt, Rule, Rules, make_rules, octets_of, write_program
+from comity_robots.engine.matcher cimport (
+    Matcher, Patterns, blank_for, pack, rank_records, room_for,
+)
+from comity_robots.engine.records cimport (
+    Names, Reading, Records, choose_into, directive_of, names_of, reading_of, scan_into, size_of, start_of, switch,
+)
+
+ctypedef unsigned long long u64
+ctypedef ProgramAt* Programs
+ctypedef char** Blocks
+
+# A robots.txt; `body` is NULL where what came of asking says it all.
+cdef struct Capture:
+    const char* body
+    long long size
+ctypedef Capture* CaptureAt
+
+cdef struct Called:
+    Names names
+    Py_ssize_t rules
+    Py_ssize_t groups
+ctypedef Called* CalledAs
+
+cdef struct Work:
+    CaptureAt captures
+    Numbers entries
+    double* delays
+    unsigned char* flags
+    unsigned int* asked
+    unsigned int* limits
+    long long unparsable
+ctypedef Work* WorkAt
+
+cdef class Builder:
+    cdef list _names
+    cdef list _matchers
+    cdef Reading _reading
+    cdef Py_ssize_t _agents
+    cdef CalledAs _called
+    cdef Records _records
+    cdef unsigned int* _room
+    cdef Py_ssize_t _room_size
+    cdef Patterns _found
+    cdef Rules _rules
+    cdef u64* _entries
+    cdef u64* _keys
+    cdef Py_ssize_t _found_size
+    # Memory of programs: blocks, and what is left of the last.
+    cdef Blocks _blocks
+    cdef Py_ssize_t _block_count
+    cdef char* _free
+    cdef Py_ssize_t _left
+    cdef Programs _made
+    cdef Py_ssize_t _made_count
+    cdef Py_ssize_t _made_room
+    cdef u64 _octets

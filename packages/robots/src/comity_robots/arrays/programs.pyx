@@ -1,0 +1,327 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""From robots.txt files to programs: an agent's rules in the little memory that asking them of any row takes.
+
+Each file is read once, however many columns ask about it. Scan, choice of groups and ranks are the
+engine's, called without the interpreter's lock; here their outcome is laid out.
+"""
+
+from comity_robots import Robots, directives
+
+# Kinds of record, as bits.
+cdef unsigned int _RULES = directives.RULES
+cdef unsigned int _RECORDS = directives.RECORDS
+cdef unsigned int _DELAY = 1 << directives.CRAWL_DELAY
+cdef unsigned int _USAGE = directives.STATED
+cdef unsigned int _WILDCARDS = switch("wildcards")
+# Bits of what a file holds.
+HAS_USAGE, UNREADABLE_DELAY = 1, 2
+cdef Py_ssize_t _MANY = 48  # rules tried for a path, above which a matcher may pay
+cdef Py_ssize_t _PACKING = 150  # rules that are tried in the time in which a matcher packs one
+cdef Py_ssize_t _BLOCK = 1 << 21
+cdef unsigned int _NEVER = 0xFFFFFFFF
+cdef Py_ssize_t _LONGEST = 0xFFFFFF - 8  # octets of texts: eight more are the size of a rule, which has 24 bits
+
+
+cdef class Builder:
+    """One thread's part of making programs, which live as long as it does."""
+
+    def __init__(self, list names, dialect):
+        self._names = names
+        self._matchers = []
+        self._reading = reading_of(dialect)
+        self._agents = len(names)
+        self._called = <CalledAs>calloc(self._agents, sizeof(Called))
+        if self._called == NULL:
+            raise MemoryError
+        for i, called in enumerate(names):
+            self._called[i].names = names_of(called, self._reading.letters)
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        for i in range(self._block_count):
+            free(self._blocks[i])
+        free(self._blocks)
+        free(self._made)
+        free(self._called)
+        free(self._records.records)
+        free(self._room)
+        free(self._found)
+        free(self._rules)
+
+    @property
+    def octets(self):
+        """Octets of memory that its programs take."""
+        return self._octets
+
+    def make(self, captures, wanted, count, entries, delays, flags, asked, limits, unparsable):
+        """Make the programs of captures.
+
+        Args:
+            captures: address of an array of Capture.
+            wanted, count: address of the numbers of those to make, 64 bits each, and how many.
+            entries: address, by capture and agent, of what answers: a program's address (64 bits).
+            delays, flags: addresses of a float a capture and agent, and an octet a capture: bits of what it holds.
+            asked, limits: by capture, how many rows ask in all, and from how many on it is to be made anew.
+            unparsable: the entry of a file that is none.
+        """
+        cdef Py_ssize_t i
+        cdef Work work
+        cdef Py_ssize_t many = count
+        cdef Numbers numbers = <Numbers><size_t>wanted
+        work.captures = <CaptureAt><size_t>captures
+        work.entries = <Numbers><size_t>entries
+        work.delays = <double*><size_t>delays
+        work.flags = <unsigned char*><size_t>flags
+        work.asked = <unsigned int*><size_t>asked
+        work.limits = <unsigned int*><size_t>limits
+        work.unparsable = unparsable
+        with nogil:
+            for i in range(many):
+                if i + 2 < many:
+                    _ask_ahead(work.captures + numbers[i + 2])
+                _make(self, &work, numbers[i])
+
+    @property
+    def made(self):
+        """How many programs have been made since they were last numbered."""
+        return self._made_count
+
+    def numbered(self, base, addresses, firsts):
+        """Number the rules of the programs made since from `base` on; the number behind the last.
+
+        Args:
+            addresses, firsts: where to write each program's address, and the number of its first rule (64 bits).
+        """
+        cdef Py_ssize_t i
+        cdef unsigned int number = base
+        cdef Programs into = <Programs><size_t>addresses
+        cdef Numbers numbers = <Numbers><size_t>firsts
+        for i in range(self._made_count):
+            into[i] = self._made[i]
+            numbers[i] = self._made[i].number = number
+            number += self._made[i].count
+        self._made_count = 0
+        return number
+
+
+cdef int _no_room() except -1 nogil:
+    with gil:
+        raise MemoryError
+
+
+cdef inline void _ask_ahead(CaptureAt capture) noexcept nogil:
+    cdef Py_ssize_t at = 0
+    while at < capture.size and at < 512:
+        prefetch(capture.body + at)
+        at += 64
+
+
+cdef int _limits(Builder self, CaptureAt capture, Py_ssize_t* start, Py_ssize_t* stop) except -1 with gil:
+    """Where reading begins and ends in a file that has a byte order mark, or is too long: as `Parsed` says."""
+    robots = Robots(capture.body[: capture.size], self._reading.dialect)
+    start[0] = robots._start()
+    stop[0] = robots._stop()
+    return 0
+
+
+cdef int _is_parsable(Builder self, CaptureAt capture) except -1 with gil:
+    return 1 if Robots(capture.body[: capture.size], self._reading.dialect).parsable else 0
+
+
+cdef int _make(Builder self, WorkAt work, Py_ssize_t number) except -1 nogil:
+    """Read a file and lay out the rules of each agent; agents with the same groups share them."""
+    cdef u64* records
+    cdef Py_ssize_t total, agent, other, i, line, count, groups
+    cdef CalledAs own
+    cdef unsigned int *found
+    cdef unsigned int *most
+    cdef CaptureAt capture = work.captures + number
+    cdef unsigned char* text = <unsigned char*>capture.body
+    cdef Py_ssize_t start = 0, stop = capture.size
+    cdef Numbers entries = work.entries + number * self._agents
+    cdef unsigned int seen = 0
+    if stop > self._reading.max_bytes or (stop and text[0] == 0xEF):
+        _limits(self, capture, &start, &stop)
+    self._records.count = 0
+    if scan_into(text, start, stop, self._reading, &self._records):
+        return _no_room()
+    total = self._records.count
+    records = self._records.records
+    for i in range(total):
+        seen |= <unsigned int>1 << directive_of(records[i])
+    if seen & _USAGE:
+        work.flags[number] |= 1
+    work.limits[number] = _NEVER
+    if total == 0 and capture.size and not _is_parsable(self, capture):
+        for agent in range(self._agents):
+            entries[agent] = work.unparsable
+        return 0
+    line = 2 * total + 1  # numbers kept for an agent: its rules, and where its groups begin
+    if (self._agents + 1) * line > self._room_size:
+        free(self._room)
+        self._room_size = 2 * (self._agents + 1) * line
+        self._room = <unsigned int*>malloc(4 * self._room_size)
+        if self._room == NULL:
+            self._room_size = 0
+            return _no_room()
+    for agent in range(self._agents):
+        own = self._called + agent
+        found = self._room + agent * line
+        own.rules = choose_into(capture.body, records, total, &own.names, _RULES, _RULES, found, found + total,
+                                &own.groups)
+        if seen & _DELAY:
+            most = self._room + self._agents * line
+            count = choose_into(capture.body, records, total, &own.names, _RECORDS, _DELAY, most, most + total, &groups)
+            if _longest_delay(capture.body, records, most, count, work.delays + number * self._agents + agent):
+                work.flags[number] |= 2
+        other = 0
+        while other < agent and not (
+            self._called[other].groups == own.groups
+            and self._called[other].rules == own.rules
+            and memcmp(self._room + other * line + total, found + total, 4 * own.groups) == 0
+        ):
+            other += 1
+        if other < agent:
+            entries[agent] = entries[other]
+        else:
+            _lay_out(self, work, number, own, found, entries + agent)
+    return 0
+
+
+cdef int _lay_out(Builder self, WorkAt work, Py_ssize_t number, CalledAs own, unsigned int* records,
+                  Numbers entry) except -1 nogil:
+    """The program of an agent: its entry is set to the address."""
+    cdef ProgramAt program
+    cdef Programs grown
+    cdef Plan plan
+    cdef Py_ssize_t size, asked
+    cdef bint heavy
+    cdef unsigned int limit
+    cdef CaptureAt capture = work.captures + number
+    cdef ProgramAt before = <ProgramAt><size_t>entry[0]
+    cdef unsigned char* spare = NULL
+    cdef Py_ssize_t count = 0
+    if 2 * own.rules > self._found_size:
+        free(self._found)
+        free(self._rules)
+        self._found = NULL  # what follows may fail
+        self._rules = NULL
+        self._found_size = 0
+        self._found = room_for(4 * own.rules)
+        self._rules = <Rules>(malloc(4 * own.rules * (sizeof(Rule) + 16)))
+        if self._rules == NULL:
+            return _no_room()
+        self._found_size = 4 * own.rules
+        self._entries = <u64*>(self._rules + self._found_size)
+        self._keys = self._entries + self._found_size
+    try:
+        if own.rules:
+            count = rank_records(<unsigned char*>capture.body, self._records.records, records, own.rules,
+                                 self._reading, self._found, &spare)
+        make_rules(self._found, count, self._records.records, self._reading.switches & _WILDCARDS, self._keys, self._rules,
+              self._entries, &plan)
+        asked = work.asked[number]
+        heavy = plan.tried > _MANY and asked * plan.tried >= _PACKING * plan.count
+        if heavy or plan.octets > _LONGEST:
+            heavy = True
+            plan.bits = 0
+            plan.octets = 0  # the matcher has texts of its own, of any size
+        elif plan.tried > _MANY:
+            limit = <unsigned int>(1 + _PACKING * plan.count // plan.tried)
+            if limit < work.limits[number]:
+                work.limits[number] = limit
+        size = octets_of(&plan)
+        _have(self, size)
+        program = <ProgramAt>self._free
+        self._free += size
+        self._left -= size
+        write_program(program, self._found, self._keys, self._rules, self._entries, &plan)
+        program.capture = <unsigned int>number
+        program.named = 1 if own.groups else 0
+        if heavy:
+            _pack(self, program)
+    finally:
+        free(spare)
+    if entry[0]:
+        program.number = before.number
+    else:
+        if self._made_count == self._made_room:
+            grown = <Programs>(realloc(self._made, 8 * (2 * self._made_room + 1024)))
+            if grown == NULL:
+                return _no_room()
+            self._made = grown
+            self._made_room = 2 * self._made_room + 1024
+        self._made[self._made_count] = program
+        self._made_count += 1
+    entry[0] = <long long><size_t>program
+    return 0
+
+
+cdef int _have(Builder self, Py_ssize_t size) except -1 nogil:
+    """See that there is memory for a program, at the beginning of a line of the cache."""
+    cdef Blocks grown
+    cdef char* block
+    cdef Py_ssize_t room = max(_BLOCK, min(<Py_ssize_t>self._octets, 16 * _BLOCK), size)
+    if size <= self._left:
+        return 0
+    grown = <Blocks>(realloc(self._blocks, 8 * (self._block_count + 1)))
+    if grown == NULL:
+        return _no_room()
+    self._blocks = grown
+    block = <char*>large_room(room)
+    if block == NULL:
+        return _no_room()
+    self._blocks[self._block_count] = block
+    self._block_count += 1
+    self._octets += room
+    self._free = block
+    self._left = room
+    return 0
+
+
+cdef int _pack(Builder self, ProgramAt program) except -1 with gil:
+    """Have the engine's own matcher decide on the rules in hand."""
+    cdef Matcher matcher = blank_for(self._reading)
+    pack(matcher, self._found, program.count, self._reading.switches & _WILDCARDS)
+    self._matchers.append(matcher)
+    self._octets += matcher._size
+    program.matcher = <void*>matcher
+    return 0
+
+
+cdef bint _longest_delay(const char* body, const u64* records, const unsigned int* numbers,
+                        Py_ssize_t count, double* longest) noexcept nogil:
+    """Set the longest of the delays that can be read, in seconds, where it is longer; whether one could not be.
+
+    Args:
+        numbers, count: which of `records` are the agent's Crawl-delays.
+    """
+    cdef Py_ssize_t i
+    cdef double value
+    cdef bint unreadable = False
+    for i in range(count):
+        value = _seconds_of(body + start_of(records[numbers[i]]), size_of(records[numbers[i]]))
+        if value < 0:
+            unreadable = True
+        elif not longest[0] >= value:
+            longest[0] = value
+    return unreadable
+
+
+cdef double _seconds_of(const char* text, Py_ssize_t size) noexcept nogil:
+    """The value of digits with at most one point among them, -1 for anything else."""
+    cdef Py_ssize_t at
+    cdef long long whole = 0, scale = 1
+    cdef int digits = 0
+    cdef bint point = False
+    for at in range(size):
+        if 48 <= text[at] <= 57 and digits < 15:
+            whole = 10 * whole + (text[at] - 48)
+            digits += 1
+            if point:
+                scale *= 10
+        elif text[at] == 46 and not point:
+            point = True
+        else:
+            return -1
+    return <double>whole / <double>scale if digits else -1

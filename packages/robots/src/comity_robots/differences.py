@@ -1,0 +1,481 @@
+"""What differs: between two robots.txt files by meaning, and between the dialects about one URL.
+
+A change of a file is which agents gained or lost which paths, and what else is said to them now; text that means the
+same is no change. A verdict can only differ where a rule came, went or changed its place. For each such rule a path is
+looked for that it decides about, and about which the other file says otherwise: first among a few that its pattern
+shows, which for files without wildcards is enough, then wherever it meets other patterns (`witnesses`).
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
+
+from comity_robots import directives
+from comity_robots.agents import KEYS, folded, token
+from comity_robots.dialects import DIALECTS
+from comity_robots.engine import Matcher, matcher_of, path_of
+from comity_robots.engine.reference import FORMS, allows, directive_of, is_exempt, position_of, ranked
+from comity_robots.explain import Match
+from comity_robots.octets import LineNumbers
+from comity_robots.rates import RequestRate, VisitTime
+from comity_robots.robots import Robots, parse
+from comity_robots.values import Rule
+from comity_robots.witnesses import LIKED, Exhausted, Ranked, Steps, path_where
+
+MANY = 64  # rules of a group that several agents share, above which they are not copied for each
+MOST_BY_PART = 100  # agents asked about of those that any number of groups may apply to
+
+_PRINTED = "".join(map(chr, range(33, 127)))
+
+Pace = tuple[float | None, RequestRate | None, VisitTime | None]
+_PACE = (directives.CRAWL_DELAY, directives.REQUEST_RATE, directives.VISIT_TIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Paths that an agent gained or lost.
+
+    Attributes:
+        agent: product token; `*` stands for every agent that neither file names.
+        pattern: the pattern of whose paths some changed, or all.
+        path: one that changed.
+        partly: the pattern itself, read as a path, is none that did.
+        allowed: the verdict now; it was the other before.
+        before, after: the rules that decided about this path and decide; None where none does.
+    """
+
+    agent: str
+    pattern: str
+    path: str
+    partly: bool
+    allowed: bool
+    before: Rule | None
+    after: Rule | None
+
+    @property
+    def paths(self) -> str:
+        """What changed, in words."""
+        return f"some paths of {self.pattern}, such as {self.path}" if self.partly else self.pattern
+
+
+@dataclass(frozen=True, slots=True)
+class UseChange:
+    """A statement about a use that says another thing, is new or is gone.
+
+    Attributes:
+        purpose: the use, such as `train-ai`.
+        by: the record that states it, such as `Content-Signal`.
+        path: of what it holds, as it is compared; None: of all.
+        before, after: `allowed`, `disallowed`; `unknown` where nothing is stated.
+    """
+
+    purpose: str
+    by: str
+    path: str | None
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What changed in meaning.
+
+    Attributes:
+        changes: paths gained or lost, agent by agent.
+        delays: agent -> Crawl-delay before and now, where they differ.
+        sitemaps_added, sitemaps_removed: Sitemap records.
+        rates: agent -> Request-rate before and now.
+        hours: agent -> Visit-time before and now.
+        usage: agent -> the Content-Usage and Content-Signal lines before and now, where they mean another thing.
+        uses: agent -> the statements in `usage` that are not what they were.
+        licences_added, licences_removed: License records.
+        parameters_added, parameters_removed: Clean-param records.
+        undecided: patterns that meet so many others that it is not known whether paths of theirs changed.
+    """
+
+    changes: tuple[Change, ...]
+    delays: dict[str, tuple[float | None, float | None]]
+    sitemaps_added: tuple[str, ...]
+    sitemaps_removed: tuple[str, ...]
+    rates: dict[str, tuple[RequestRate | None, RequestRate | None]] = field(default_factory=dict)
+    hours: dict[str, tuple[VisitTime | None, VisitTime | None]] = field(default_factory=dict)
+    usage: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
+    uses: dict[str, tuple[UseChange, ...]] = field(default_factory=dict)
+    licences_added: tuple[str, ...] = ()
+    licences_removed: tuple[str, ...] = ()
+    parameters_added: tuple[str, ...] = ()
+    parameters_removed: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in self.__slots__)
+
+
+def diff(old: Robots, new: Robots) -> Diff:
+    """Compare two files by meaning, each in its own dialect.
+
+    Of agents that are compared with parts of names, it asks about the first 100 only.
+    """
+    before, after = _Meaning(old), _Meaning(new)
+    compared = _Compared(before, after)
+    names = {name.lower(): name for meaning in (before, after) for name in meaning.names if "*" not in name}
+    by_name = {key: name for key, name in names.items() if before.by_name and after.by_name and " " not in name}
+    by_part = islice((item for item in names.items() if item[0] not in by_name), MOST_BY_PART)
+    names = by_name | dict(by_part)
+    found = Diff((), {}, _added(old.sitemaps, new.sitemaps), _added(new.sitemaps, old.sitemaps))
+    changes: list[Change] = []
+    known: dict[tuple[tuple[int, ...], tuple[int, ...]], list[_Found]] = {}
+    asked = {"*": "\x01nobody", **{name: name for name in names.values()}}
+    for meaning in (before, after):
+        meaning.note_shared(meaning.groups(ask) for ask in asked.values())
+    for agent, ask in asked.items():
+        groups = before.groups(ask), after.groups(ask)
+        if groups not in known:  # what is said to thousands is compared once
+            known[groups] = list(compared.changes(*groups))
+        changes += [Change(agent, *found) for found in known[groups]]
+        changed: tuple[dict[str, Any], ...] = (found.delays, found.rates, found.hours)
+        for differing, was, now in zip(changed, before.pace(ask), after.pace(ask), strict=True):
+            if was != now:
+                differing[agent] = (was, now)
+        (meant, lines), (means, lines_now) = before.usage(ask), after.usage(ask)
+        if meant != means:
+            found.usage[agent] = (lines, lines_now)
+            found.uses[agent] = tuple(_use_changes(meant, means))
+    licences, parameters = (
+        [[record.value for record in robots.records(kind)] for robots in (old, new)]
+        for kind in ("license", "clean-param")
+    )
+    return replace(
+        found,
+        changes=tuple(changes),
+        licences_added=_added(*licences),
+        licences_removed=_added(*reversed(licences)),
+        parameters_added=_added(*parameters),
+        parameters_removed=_added(*reversed(parameters)),
+        undecided=tuple(dict.fromkeys(compared.undecided)),
+    )
+
+
+def _use_changes(meant: frozenset[Any], means: frozenset[Any]) -> Iterator[UseChange]:
+    """The statements that differ, of what `_Meaning.usage` gives."""
+    values: dict[tuple[str, bytes | None, str], tuple[set[str], set[str]]] = {}
+    for side, stated in enumerate((meant, means)):
+        for each in stated:
+            if len(each) == 4:  # the others are paths
+                values.setdefault(each[:3], (set(), set()))[side].add(each[3])
+    for (by, where, purpose), told in sorted(
+        values.items(), key=lambda item: (item[0][2], item[0][0], item[0][1] or b"")
+    ):
+        before, after = (" and ".join(sorted(side)) or "unknown" for side in told)
+        if before != after:
+            path = None if where is None else where.decode("utf-8", "replace")
+            yield UseChange(purpose, by, path, before, after)
+
+
+def _added(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
+    known = set(old)
+    return tuple(value for value in dict.fromkeys(new) if value not in known)
+
+
+_Found = tuple[str, str, bool, bool, Rule | None, Rule | None]
+"""A Change without its agent."""
+
+
+class _Compared:
+    """Two files, of whose groups any may be compared.
+
+    Attributes:
+        undecided: patterns about which it could not be told.
+    """
+
+    def __init__(self, before: "_Meaning", after: "_Meaning") -> None:
+        self._before, self._after = before, after
+        self.undecided: list[str] = []
+        self._ordered = not (before.by_length and after.by_length) or before.robots.dialect != after.robots.dialect
+        bodies = before.robots.body + after.robots.body
+        self._fresh = bytes((next((octet for octet in LIKED if octet not in bodies), 1),))
+        self._steps = Steps()
+
+    def changes(self, old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[_Found]:
+        """What changed from groups before to groups now, each pair of deciding rules once."""
+        ours, theirs = self._before.parts(old), self._after.parts(new)
+        reported = set()
+        for here, own, one, there, other in (
+            (self._before, ours, old, self._after, theirs),
+            (self._after, theirs, new, self._before, ours),
+        ):
+            for (pattern, allow), written in self._only(here, one, there, other).items():
+                path = self._path(pattern, allow, here, own, there, other, written)
+                if path is None:
+                    continue
+                deciders = self._before.decider(ours, path), self._after.decider(theirs, path)
+                if deciders not in reported:
+                    reported.add(deciders)
+                    now = self._after.allows(theirs, path)
+                    plain = next(_paths(pattern or b"/", self._fresh, here.robots.dialect.wildcards))
+                    shown = path.decode("utf-8", "backslashreplace")
+                    yield written or "/", shown, path != plain, now, *deciders
+
+    def _only(
+        self, here: "_Meaning", groups: tuple[int, ...], there: "_Meaning", other: "list[_Part]"
+    ) -> dict[tuple[bytes, bool], str]:
+        """The rules that one side has and the other has not, or not in the same place."""
+        parts = sorted(other, key=lambda part: len(part.rules))
+        found: dict[tuple[bytes, bool], str] = {}
+        for group in groups:
+            found |= here.part((group,)).rules if self._ordered or not parts else here.missing(group, parts)
+        return found
+
+    def _path(
+        self,
+        pattern: bytes,
+        allow: bool,
+        here: "_Meaning",
+        own: "list[_Part]",
+        there: "_Meaning",
+        other: "list[_Part]",
+        written: str,
+    ) -> bytes | None:
+        """A path about which a rule decides on its side and the other side says otherwise."""
+
+        says = allow or not pattern
+
+        def asked(path: bytes) -> bool:
+            return here.asks(path) and there.asks(path)
+
+        def differ(path: bytes) -> bool:
+            return here.allows(own, path) is says is not there.allows(other, path)
+
+        wildcards = here.robots.dialect.wildcards, there.robots.dialect.wildcards
+        for path in _paths(pattern, self._fresh, wildcards[0]):
+            if differ(path) and asked(path):
+                return path
+        rank = max(part.ranked.ranks.get(pattern, 0) for part in own)
+        if allows(rank) is not says:
+            return None  # the opposite with the same pattern wins
+        if self._fresh != b"\1" and all(part.ranked.plain for part in own + other):
+            return None
+        steps = self._steps
+        try:
+            others = [each for part in other for each in part.ranked.near(pattern, wildcards[0], steps)]
+            search = partial(path_where, pattern, others=others, says=not says, wildcards=wildcards, steps=steps)
+            found = search((), fits=asked)
+            if found is None or differ(found):
+                return found
+            near = (each for part in own for each in part.ranked.near(pattern, wildcards[0], steps))
+            return search(
+                [each for stronger, each in near if stronger > rank], fits=lambda path: differ(path) and asked(path)
+            )
+        except Exhausted:
+            self.undecided.append(written)
+            return None
+
+
+def _paths(pattern: bytes, fresh: bytes, wildcards: bool) -> Iterator[bytes]:
+    """Paths that a pattern matches; an octet that occurs in neither file stands for whatever it leaves open."""
+    if not pattern.startswith((b"/", b"*")):
+        return
+    anchored = wildcards and pattern.endswith(b"$")
+    stem = pattern[:-1] if anchored else pattern
+    for filling in (b"", fresh) if wildcards else (b"*",):
+        path = stem.replace(b"*", filling)
+        path = path if path.startswith(b"/") else b"/" + path
+        yield path
+        if not anchored:
+            yield path + fresh
+
+
+class _Meaning:
+    """What a file says to each agent.
+
+    Agents may share some of their groups and have others of their own. What several agents share is worked out once:
+    a matcher is made for each group that several share and for the rest of an agent's groups together, and the rule
+    with the highest rank of them all decides.
+    """
+
+    def __init__(self, robots: Robots) -> None:
+        self.robots = robots
+        name = KEYS.get(robots.dialect.agent_match, token)
+        values = (robots._value(entry) for entry in robots._index if directive_of(entry) == directives.USER_AGENT)
+        self.names = [each for value in values if (each := value[: len(name(folded(value)))])]
+        self.by_name = robots.dialect.agent_match in KEYS
+        self.by_length = robots.dialect.precedence == "longest" and robots.dialect.tie == "allow"
+        spans, self._groups = robots._choice(directives.RULES)
+        self._numbers = [robots._rules_in(span) for span in spans]
+        runs, self._runs = robots._choice(directives.RECORDS)
+        self._paces = [list(_said(robots, span, _PACE)) for span in runs]
+        stated, self._preferences = robots._choice(directives.PREFERENCES)
+        self._stated = [_stated(robots, span) for span in stated]
+        self._shared: set[int] = set()
+        self.part = lru_cache(maxsize=1024)(self._part_of)
+        self._missing = lru_cache(maxsize=1024)(self._missing_from)
+        self._pace_of = lru_cache(maxsize=1024)(_pace_of)
+        self._cited: dict[int, Rule] = {}
+        self._lines = LineNumbers(robots.body)
+
+    def groups(self, agent: str) -> tuple[int, ...]:
+        """Numbers of the groups that apply to an agent."""
+        return tuple(self._groups.choose(agent))
+
+    def note_shared(self, asked: Iterable[tuple[int, ...]]) -> None:
+        """Learn which large groups apply to several agents together with others; `asked`: each agent's groups."""
+        times = Counter(group for groups in set(asked) for group in groups)
+        self._shared = {group for group, count in times.items() if count > 1 and len(self._numbers[group]) > MANY}
+
+    def parts(self, groups: tuple[int, ...]) -> list["_Part"]:
+        """An agent's groups: each shared one by itself, the rest together."""
+        rest = tuple(group for group in groups if group not in self._shared)
+        parts = [self.part((group,)) for group in groups if group in self._shared]
+        return [*parts, self.part(rest)] if rest else parts
+
+    def _part_of(self, groups: tuple[int, ...]) -> "_Part":
+        return _Part(self.robots, array("I", [number for group in groups for number in self._numbers[group]]))
+
+    def _missing_from(self, group: int, part: "_Part") -> dict[tuple[bytes, bool], str]:
+        return {key: text for key, text in self.part((group,)).rules.items() if key not in part.rules}
+
+    def missing(self, group: int, parts: list["_Part"]) -> dict[tuple[bytes, bool], str]:
+        """The rules of a group that no part of the other file's groups has; the part with the most rules is last."""
+        *others, most = parts  # this one leaves the fewest to look up elsewhere
+        missing = self._missing(group, most)
+        return {key: text for key, text in missing.items() if not any(key in part.rules for part in others)}
+
+    def asks(self, path: bytes) -> bool:
+        """Whether some URL is compared as this path."""
+        dialect = self.robots.dialect
+        texts = (path.decode("utf-8", "replace"), quote(path, safe=_PRINTED))
+        form, semicolon = FORMS[dialect.path_form], dialect.semicolon_path
+        return any(path_of(f"http://host{text}", form, semicolon) == path for text in texts)
+
+    def best(self, parts: list["_Part"], path: bytes) -> int:
+        """The highest rank of the rules that match a path; 0 where none does, or where no rule is asked."""
+        if is_exempt(path, self.robots.dialect.robots_txt_allowed):
+            return 0
+        return max((part.matcher.best(path) for part in parts), default=0)
+
+    def allows(self, parts: list["_Part"], path: bytes) -> bool:
+        """The verdict about a path; the lowest bit of a rank says it."""
+        return allows(self.best(parts, path))
+
+    def decider(self, parts: list["_Part"], path: bytes) -> Rule | None:
+        """The rule that decides about a path."""
+        rank = self.best(parts, path)
+        if not rank:
+            return None
+        number = position_of(rank)
+        if number not in self._cited:
+            self._cited[number] = self.robots._rule(number, self._lines)
+        return self._cited[number]
+
+    def pace(self, agent: str) -> Pace:
+        """Crawl-delay, Request-rate and Visit-time."""
+        said = (each for number in self._runs.choose(agent) for each in self._paces[number])
+        return self._pace_of(tuple(f"{directives.NAMES[kind]}: {value}" for kind, value in said))
+
+    def usage(self, agent: str) -> tuple[frozenset[object], tuple[str, ...]]:
+        """What the preferences mean, and their lines as written."""
+        chosen = [self._stated[number] for number in self._preferences.choose(agent)]
+        lines = tuple(line for texts, _ in chosen for line in texts)
+        return frozenset(meaning for _, meanings in chosen for meaning in meanings), lines
+
+
+class _Part:
+    """Rules that are asked together, given by the numbers of their records."""
+
+    def __init__(self, robots: Robots, numbers: "array[int]") -> None:
+        self._robots = robots
+        self._numbers = numbers
+
+    @cached_property
+    def rules(self) -> dict[tuple[bytes, bool], str]:
+        """Pattern as it is compared and whether the rule allows -> pattern as written."""
+        robots = self._robots
+        found: dict[tuple[bytes, bool], str] = {}
+        for number in self._numbers:
+            entry = robots._index[number]
+            for pattern in ranked(robots.body, [(number, entry)], robots.dialect):
+                found[pattern, directive_of(entry) == directives.ALLOW] = robots._value(entry)
+        return found
+
+    @cached_property
+    def ranked(self) -> Ranked:
+        """Its patterns with their ranks."""
+        robots = self._robots
+        records = [(number, robots._index[number]) for number in self._numbers]
+        return Ranked(ranked(robots.body, records, robots.dialect), robots.dialect.wildcards)
+
+    @cached_property
+    def matcher(self) -> Matcher:
+        robots = self._robots
+        return matcher_of(robots.body, robots._index, self._numbers, robots.dialect)
+
+
+def _pace_of(lines: tuple[str, ...]) -> Pace:
+    """What lines about pace come to, put under one User-agent line."""
+    if not lines:
+        return None, None, None
+    alone = parse("\n".join(("User-agent: *", *lines)))
+    return alone.crawl_delay("x"), alone.request_rate("x"), alone.visit_time("x")
+
+
+def _said(robots: Robots, span: tuple[int, int], wanted: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """Kind and value of the records of some kinds in a group."""
+    for entry in robots._index[slice(*span)]:
+        if directive_of(entry) in wanted:
+            yield directive_of(entry), robots._value(entry)
+
+
+def _stated(robots: Robots, span: tuple[int, int]) -> tuple[list[str], set[object]]:
+    """The preferences that a group states, as written, and what they mean."""
+    from comity_robots import paths
+    from comity_robots.robots_usage import STATING
+
+    lines: list[str] = []
+    meanings: set[object] = set()
+    for kind, value in _said(robots, span, tuple(STATING)):
+        vocabulary = STATING[kind]
+        name = vocabulary.label
+        path, text = paths.split(value)
+        where = None if path is None else paths.pattern(path, robots.dialect).octets
+        lines.append(f"{name}: {value}")
+        meanings.add((name, where))  # a longer path counts, even where nothing can be read behind it
+        meanings |= {(name, where, *each[:2]) for each in vocabulary.stated(text) if each.value != "unknown"}
+    return lines, meanings
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A URL as every dialect sees it.
+
+    Attributes:
+        matches: dialect's name -> its explanation.
+    """
+
+    matches: dict[str, Match]
+
+    @property
+    def agree(self) -> bool:
+        """Whether all give the same verdict."""
+        return len({match.allowed for match in self.matches.values()}) == 1
+
+    @property
+    def why(self) -> str:
+        """One sentence a verdict: who holds it and by which line."""
+        parts = []
+        for allowed in (True, False):
+            reasons: dict[str, list[str]] = {}
+            for name, match in self.matches.items():
+                if match.allowed is allowed:
+                    reasons.setdefault(match.why, []).append(name)
+            parts += [f"{', '.join(names)}: {why}" for why, names in reasons.items()]
+        return "; ".join(parts)
+
+
+def compare(robots: Robots, url: str, agent: str) -> Comparison:
+    """Ask every named dialect about one URL."""
+    return Comparison({name: parse(robots.body, name).explain(url, agent) for name in DIALECTS})

@@ -1,0 +1,499 @@
+"""What a robots.txt means, in the simplest Python that is right: records, groups, paths, patterns, ranks, the verdict.
+
+It documents the rules; the fast form is tested against it; and it runs where no compiler was. What
+the two share are tables of octets and the words of errors, which stand here.
+
+1. A file is read into records (`scan`), one packed number each: its entry in the index.
+2. Its groups are runs of `User-agent` lines with what is meant for them (`spans`); `applying` finds an agent's.
+3. A rule's pattern and a URL's path are brought into one form (`comparable`, `path_of`).
+4. A rule has a rank (`ranked`); of the rules whose pattern matches the path (`matches`) the highest rank decides.
+"""
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Final, Literal
+
+from comity_robots.agents import AgentMatch, Chooser, GroupChoice
+from comity_robots.directives import ALLOW, LABELS, PREFIXES, RULES, SITEMAP, USER_AGENT
+from comity_robots.errors import InvalidSetting, InvalidURL, without_userinfo
+from comity_robots.fields import check, setting, size
+
+MOST_KEPT: Final = 128  # agents, and sets of groups, whose matchers a file keeps
+MOST_SHOWN: Final = 100  # characters of what was asked about
+_SPACE: Final = b" \t\x0b\x0c\r\n"
+_LONGEST: Final = 0xFFFFFF
+_MOST: Final = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How robots.txt is read. What is not said is as RFC 9309 has it.
+
+    Attributes:
+        agent_match: how a `User-agent` value is compared with us. `product_token`: whole token, without a version
+            (RFC 9309, 2.2.1); `letters`: its leading letters, `-` and `_` (Google); `exact`; `substring`: it occurs in
+            our name without version (the drafts of 1994 and 1996); `bidirectional_substring`: exact, else either
+            occurs in the other; `glob`: it occurs in our agent string, `*` is any run, so `*` is a group like any
+            other.
+        group_choice: which of the matching groups count.
+        precedence: which of the matching rules decides; `longest` counts octets of the normalised pattern.
+        tie: which of equally ranked rules decides.
+        path_form: how patterns and paths are made comparable. `rfc9309`: percent-encoded unreserved characters are
+            decoded, others upper-cased, non-ASCII encoded (2.2.2), on both sides; `google`: in patterns only, nothing
+            decoded; `gem`: everything decoded but `/ ? & =`; `none`.
+        wildcards: whether `*` and a final `$` are special (RFC 9309, 2.2.3).
+        typos: whether labels match by prefix, common misspellings count and a missing colon is forgiven (Google).
+        index_html: whether `Allow: /dir/index.htm[l]` also allows `/dir/` (Google).
+        semicolon_path: whether `;` begins the path of a URL, as `/` and `?` do (Google's parser).
+        nul_ends_line: whether a line ends at a NUL byte, as a C string does.
+        longest_line: octets of a line that count; 0 for all.
+        robots_txt_allowed: whether `/robots.txt` itself is always allowed (RFC 9309, 2.2.2).
+        max_bytes: octets of the file that are parsed (RFC 9309, 2.5: at least 500 KiB).
+    """
+
+    name: str
+    agent_match: AgentMatch = "product_token"
+    group_choice: GroupChoice = "merge_matching"
+    precedence: Literal["longest", "first", "allow_first", "disallow_first"] = "longest"
+    tie: Literal["allow", "first_in_file"] = "allow"
+    path_form: Literal["rfc9309", "google", "gem", "none"] = "rfc9309"
+    wildcards: bool = True
+    typos: bool = False
+    index_html: bool = False
+    semicolon_path: bool = False
+    nul_ends_line: bool = False
+    longest_line: int = setting(0, least=0)
+    robots_txt_allowed: bool = True
+    max_bytes: int = size(500 * 1024, least=0)
+
+    def __post_init__(self) -> None:
+        try:
+            check(self)
+        except InvalidSetting as error:
+            raise InvalidSetting(f"dialect: {error}") from None
+
+    def __str__(self) -> str:
+        """As text that `dialect` reads: in what it differs from RFC 9309."""
+        changed = [each.name for each in fields(self)[1:] if getattr(self, each.name) != each.default]
+        return " ".join(["rfc9309", *(f"{name}={getattr(self, name)}".lower() for name in changed)])
+
+
+# Records: where a value starts (32 bits), how many octets it has (24 bits), its directive's number (8 bits).
+
+
+def entry_of(start: int, size: int, directive: int) -> int:
+    """The index's entry of a record; of a value that is too long its first 16 MiB count."""
+    return start << 32 | min(size, _LONGEST) << 8 | directive
+
+
+def start_of(entry: int) -> int:
+    """Where the value of a record begins in the file."""
+    return entry >> 32
+
+
+def directive_of(entry: int) -> int:
+    """The number of a record's directive."""
+    return entry & 0xFF
+
+
+def value_of(body: bytes, entry: int) -> bytes:
+    """The value of a record as written."""
+    start = entry >> 32
+    return body[start : start + (entry >> 8 & _LONGEST)]
+
+
+def is_rule(entry: int) -> bool:
+    """Whether a record is an Allow or a Disallow."""
+    return bool(RULES >> (entry & 0xFF) & 1)
+
+
+def scan(body: bytes, start: int, stop: int, dialect: Dialect) -> "array[int]":
+    """The index of `body[start:stop]`: an entry for each line that is a record, in order (RFC 9309, 2.2)."""
+    typos, longest_line = dialect.typos, dialect.longest_line
+    found = array("Q")
+    position = start
+    for line in body[start:stop].splitlines(keepends=True):
+        here = position
+        position += len(line)
+        if longest_line and len(line) > longest_line:
+            line = line.rstrip(b"\r\n")[:longest_line]
+        if dialect.nul_ends_line:
+            line = line.partition(b"\0")[0]
+        line = line.partition(b"#")[0].rstrip(_SPACE)
+        label, colon, value = line.partition(b":")
+        label = label.strip(_SPACE)
+        if not colon and typos:  # exactly two words will do
+            place = next((place for place in range(len(label)) if label[place] in b" \t"), None)
+            if place is None:
+                continue
+            value = label[place:].lstrip(b" \t")
+            label = b"" if b" " in value or b"\t" in value else label[:place]
+        elif not colon:
+            continue
+        label = label.lower()
+        directive = LABELS.get(label, 0)
+        if typos and not 0 < directive <= SITEMAP:
+            directive = next((number for prefix, number in PREFIXES if label.startswith(prefix)), directive)
+        if directive:
+            value = value.lstrip(_SPACE)
+            found.append(entry_of(here + len(line) - len(value), len(value), directive))
+    return found
+
+
+# Groups
+
+
+def is_merged(dialect: Dialect) -> bool:
+    """Whether names are compared as a whole and all groups of an agent count: its groups are found in one pass."""
+    return dialect.agent_match in ("product_token", "letters") and dialect.group_choice == "merge_matching"
+
+
+def spans(index: "array[int]", ends: int) -> list[tuple[int, int]]:
+    """Where groups begin and end in the index: each begins with a `User-agent` line.
+
+    Args:
+        ends: directives that end a run of `User-agent` lines, as bits: RULES, PREFERENCES or RECORDS.
+    """
+    starts = []
+    ended = True
+    for number, entry in enumerate(index):
+        if entry & 0xFF == USER_AGENT:
+            if ended:
+                starts.append(number)
+            ended = False
+        elif ends >> (entry & 0xFF) & 1:
+            ended = True
+    return list(pairwise([*starts, len(index)]))
+
+
+def end_of(index: "array[int]", start: int) -> int:
+    """Where the group ends that begins at `start`."""
+    has_rule = False
+    for number in range(start, len(index)):
+        if is_rule(index[number]):
+            has_rule = True
+        elif has_rule and directive_of(index[number]) == USER_AGENT:
+            return number
+    return len(index)
+
+
+def agents_of(body: bytes, index: "array[int]", span: tuple[int, int]) -> tuple[str, ...]:
+    """The `User-agent` values of a group, as written."""
+    members = index[slice(*span)]
+    return tuple(value_of(body, entry).decode("utf-8", "replace") for entry in members if entry & 0xFF == USER_AGENT)
+
+
+def applying(
+    body: bytes, index: "array[int]", agent: str, dialect: Dialect, ends: int, wanted: int
+) -> "tuple[tuple[int, ...], array[int]]":
+    """Where the groups that apply to an agent begin in the index, and the numbers of records in them.
+
+    A `User-agent` line anywhere makes the agent named, so that what stands under `*` is not meant for it (RFC 9309,
+    2.2.1).
+
+    Args:
+        ends: as for `spans`.
+        wanted: directives that are asked for, as bits.
+    """
+    groups = spans(index, ends)
+    chooser = Chooser([agents_of(body, index, span) for span in groups], dialect.agent_match, dialect.group_choice)
+    return records_in(index, [groups[number] for number in chooser.choose(agent)], wanted)
+
+
+def records_in(index: "array[int]", groups: list[tuple[int, int]], wanted: int) -> "tuple[tuple[int, ...], array[int]]":
+    """Where groups begin in the index, and the numbers of records in them; the rest as for `applying`."""
+    numbers = (number for span in groups for number in range(*span) if wanted >> (index[number] & 0xFF) & 1)
+    return tuple(start for start, _ in groups), array("I", numbers)
+
+
+# Paths and patterns in the form in which they are compared (RFC 9309, 2.2.2 and 2.2.3)
+
+# See path_form of Dialect; Google's changes patterns only.
+FORMS: Final = {"none": 0, "google": 0, "rfc9309": 1, "gem": 2}
+_SCHEME: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-.")  # RFC 3986, 3.1
+_UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+# No URL may hold white space, control characters or any of "<>\^`{|} (RFC 3986, 2), so those are compared encoded, as
+# browsers send them.
+_ILLEGAL: Final = frozenset(b'"<>\\^`{|}\x7f') | frozenset(range(33))
+# What becomes of an octet of a path: 0 it stays, 1 it needs a closer look, 2 it ends the path.
+LOOKS: Final = bytes(2 if octet == 35 else octet in _ILLEGAL or octet in b"%*$" or octet > 127 for octet in range(256))
+PLAIN: Final = bytes(octet for octet in range(128) if LOOKS[octet] == 0)
+# By octet, by form: whether it is decoded where it stands encoded; and encoded where it stands as it is.
+DECODED: Final = (
+    bytes(256),
+    bytes(octet in _UNRESERVED for octet in range(256)),
+    bytes(octet not in b"/?&=*$%#" for octet in range(256)),
+)
+ENCODED: Final = (bytes(256), bytes(octet > 127 or octet in _ILLEGAL for octet in range(256)), bytes(256))
+IN_SCHEME: Final = bytes(octet in _SCHEME for octet in range(256))
+_HEX: Final = b"0123456789ABCDEFabcdef"
+
+
+def normalised(octets: bytes, form: int, pattern: bool) -> bytes:
+    """Octets in the form in which patterns and paths are compared.
+
+    Args:
+        form: one of FORMS.
+        pattern: a pattern, in which `*` and a final `$` keep their meaning; in a path both are ordinary characters
+            and are encoded, which is how RFC 9309, 2.2.3 lets a pattern name them.
+    """
+    if form == 0:
+        return octets
+    out = bytearray()
+    place = 0
+    while place < len(octets):
+        char, pair = octets[place], octets[place + 1 : place + 3]
+        if char == 0x25 and len(pair) == 2 and pair[0] in _HEX and pair[1] in _HEX:
+            char = int(pair, 16)
+            keep = DECODED[form][char]
+            place += 3
+        else:
+            place += 1
+            keep = not ENCODED[form][char]
+            if char == 0x2A or (char == 0x24 and not (pattern and place == len(octets))):
+                keep = pattern and char == 0x2A
+        out += bytes((char,)) if keep else b"%%%02X" % char
+    return bytes(out)
+
+
+def comparable(pattern: bytes, dialect: Dialect) -> bytes:
+    """A pattern in the form in which it is compared."""
+    special = pattern.translate(None, PLAIN)
+    if not special or dialect.path_form == "none" or (dialect.wildcards and special == b"*" * len(special)):
+        return pattern
+    if dialect.path_form == "google":
+        return _google(pattern)
+    return normalised(pattern, FORMS[dialect.path_form], dialect.wildcards)
+
+
+def _google(pattern: bytes) -> bytes:
+    """Hexadecimal digits of escapes in upper case, octets above 127 escaped, nothing decoded."""
+    out = bytearray()
+    place = 0
+    while place < len(pattern):
+        pair = pattern[place + 1 : place + 3]
+        if pattern[place] == 0x25 and len(pair) == 2 and pair[0] in _HEX and pair[1] in _HEX:
+            out += b"%" + pair.upper()
+            place += 3
+            continue
+        out += b"%%%02X" % pattern[place] if pattern[place] > 127 else pattern[place : place + 1]
+        place += 1
+    return bytes(out)
+
+
+def path_of(url: object, form: int, semicolon: bool) -> bytes:
+    """Path and query of a URL, or of a bare path, in the form in which it is compared; `/` where there is none.
+
+    Scheme, authority and fragment are left out. Empty where `url` is neither: not text, or text that begins with
+    neither a scheme and `://` nor with `/` or `?`, or whose host opens a bracket and does not close it.
+
+    Args:
+        form: one of FORMS.
+        semicolon: as Google's parser cuts it: `;` begins a path too, and no text at all stands for `/`.
+    """
+    if not isinstance(url, str):
+        return b""
+    text = url.encode("utf-8", "surrogatepass").partition(b"#")[0]
+    starts = b"/?;" if semicolon else b"/?"
+    begin = 2 if text.startswith(b"//") else 0
+    at = _first_of(text, starts, begin)
+    if at > begin and text[at - 1 : at + 2] == b"://":
+        if not all(IN_SCHEME[octet] for octet in text[begin : at - 1]):
+            return b""
+        begin = at + 2
+        at = _first_of(text, starts, begin)
+    elif begin == 0 and at != 0:
+        return b"/" if semicolon and not text else b""
+    authority = text[begin:at] if at >= 0 else text[begin:]
+    if authority.rfind(b"[") > authority.rfind(b"]"):
+        return b""
+    path = text[at:] if at >= 0 else b"/"
+    return normalised(path if path[0] == 0x2F else b"/" + path, form, False)
+
+
+def _first_of(text: bytes, octets: bytes, begin: int) -> int:
+    return next((place for place in range(begin, len(text)) if text[place] in octets), -1)
+
+
+def matches(pattern: bytes, path: bytes) -> bool:
+    """Whether a pattern matches a path from its beginning: `*` is any run of octets, a final `$` the end.
+
+    Each run between asterisks is looked for leftmost, once; that suffices, because a run found further left leaves
+    more room for the rest.
+    """
+    anchored = pattern.endswith(b"$")
+    first, *runs = (pattern[:-1] if anchored else pattern).split(b"*")
+    if not path.startswith(first):
+        return False
+    position = len(first)
+    if not runs:
+        return not anchored or position == len(path)
+    for run in runs[:-1]:
+        position = path.find(run, position)
+        if position < 0:
+            return False
+        position += len(run)
+    if anchored:
+        return len(path) - len(runs[-1]) >= position and path.endswith(runs[-1])
+    return path.find(runs[-1], position) >= 0
+
+
+# Ranks. A rank is one number, the higher the stronger: what comes first in `precedence`, then `tie`, then the position
+# in the file (the earlier the stronger), then one bit that says whether the rule allows.
+
+
+def ranked(body: bytes, records: Iterable[tuple[int, int]], dialect: Dialect) -> dict[bytes, int]:
+    """Comparable pattern -> rank of the strongest rule that has it.
+
+    Args:
+        records: number and entry of each rule.
+    """
+    ranks: dict[bytes, int] = {}
+    for number, entry in records:
+        allow = entry & 0xFF == ALLOW
+        pattern = comparable(value_of(body, entry), dialect)
+        patterns = [pattern]
+        slash = pattern.rfind(b"/")
+        if allow and dialect.index_html and slash >= 0 and pattern.startswith(b"/index.htm", slash):
+            patterns.append(pattern[: slash + 1] + b"$")
+        for each in patterns:
+            ranks[each] = max(_rank(number, each, allow, dialect), ranks.get(each, 0))
+    return ranks
+
+
+def position_of(rank: int) -> int:
+    """The number of the record that a rank was given to."""
+    return _MOST - (rank >> 1 & _MOST)
+
+
+def allows(rank: int) -> bool:
+    """Whether the rule with this rank allows; without any, 0, everything is allowed (RFC 9309, 2.2.2)."""
+    return bool(rank & 1) or rank == 0
+
+
+def _rank(number: int, pattern: bytes, allow: bool, dialect: Dialect) -> int:
+    base = (_MOST - number) << 1 | (allow or not pattern)  # an empty pattern forbids nothing
+    match dialect.precedence:
+        case "longest":
+            return len(pattern) << 34 | (allow and dialect.tie == "allow") << 33 | base
+        case "first":
+            return base
+        case "allow_first":
+            return allow << 33 | base
+        case "disallow_first":
+            return (not allow) << 33 | base
+
+
+# The verdict
+
+ROBOTS_TXT: Final = b"/robots.txt"
+
+
+def is_exempt(path: bytes, robots_txt_allowed: bool) -> bool:
+    """Whether a path leads to the robots.txt itself, which may always be fetched (RFC 9309, 2.2.2)."""
+    return robots_txt_allowed and path == ROBOTS_TXT
+
+
+class Matcher:
+    """The rules of an agent; see `matcher`."""
+
+    def __init__(self, ranks: dict[bytes, int], dialect: Dialect) -> None:
+        self._rules = sorted(((rank, pattern) for pattern, rank in ranks.items()), reverse=True)
+        self._dialect = dialect
+
+    def best(self, path: bytes) -> int:
+        """The highest rank of the patterns that match a path; 0 where none does."""
+        wild = self._dialect.wildcards
+        found = (rank for rank, each in self._rules if (matches(each, path) if wild else path.startswith(each)))
+        return next(found, 0)
+
+    def allows(self, path: bytes) -> bool:
+        """Whether the strongest rule that matches a path allows it."""
+        return is_exempt(path, self._dialect.robots_txt_allowed) or allows(self.best(path))
+
+    def answer(self, url: str, agent: str) -> bool:
+        """`allows` for a URL."""
+        path = path_of(url, FORMS[self._dialect.path_form], self._dialect.semicolon_path)
+        if not path:
+            raise unanswerable(url, agent)
+        return self.allows(path)
+
+
+def matcher(ranks: dict[bytes, int], dialect: Dialect) -> Matcher:
+    """A matcher of patterns that have their ranks.
+
+    Args:
+        ranks: comparable pattern -> rank of the strongest rule that has it.
+    """
+    return Matcher(ranks, dialect)
+
+
+def matcher_of(body: bytes, index: "array[int]", numbers: "array[int]", dialect: Dialect) -> Matcher:
+    """The matcher of an agent.
+
+    Args:
+        index: of the records of `body`.
+        numbers: which of them are the agent's rules, in file order.
+    """
+    return Matcher(ranked(body, [(number, index[number]) for number in numbers], dialect), dialect)
+
+
+class Matchers:
+    """The part of a parsed file that is asked most: a matcher for each agent that was asked about, and the question."""
+
+    _index: "array[int]"
+
+    def __init__(self, body: bytes, dialect: Dialect) -> None:
+        self.body, self.dialect = body, dialect
+        self._matchers: dict[object, Matcher | None] = {}
+
+    def allowed(self, url: str, agent: str) -> bool:
+        """Whether `agent` may fetch `url`.
+
+        Args:
+            url: absolute, or a path with its query.
+            agent: product token or whole User-Agent header.
+
+        Raises:
+            InvalidURL: `url` is neither a URL nor a path; the two may have been swapped.
+            TypeError: one of the two is not text.
+        """
+        if not isinstance(agent, str):
+            raise unanswerable(url, agent)
+        return (self._matchers.get(agent) or self._matcher_for(agent)).answer(url, agent)
+
+    def allowed_many(self, urls: Iterable[str], agent: str) -> list[bool]:
+        """`allowed` for many URLs."""
+        if isinstance(urls, str | bytes):
+            raise TypeError("urls: several URLs are expected, not one text")
+        if not isinstance(agent, str):
+            raise unanswerable("/", agent)
+        matcher = self._matchers.get(agent) or self._matcher_for(agent)
+        return [matcher.answer(url, agent) for url in urls]
+
+    def _keep(self, key: object, matcher: Matcher | None) -> None:
+        if len(self._matchers) >= MOST_KEPT:
+            self._matchers.clear()
+        self._matchers[key] = matcher
+
+    def _matcher_for(self, agent: str) -> Matcher:
+        raise NotImplementedError
+
+
+def unanswerable(url: object, agent: object) -> Exception:
+    """The error to raise where `url` is neither a URL nor a path, or where one of the two is not text."""
+    for name, value, what in (("url", url, "a URL or a path"), ("agent", agent, "a product token or User-Agent")):
+        if not isinstance(value, str):
+            return TypeError(f"{name}: {what} is text (str), not {type(value).__name__}")
+    assert isinstance(url, str)
+    assert isinstance(agent, str)
+    shown = repr(url if len(url) <= MOST_SHOWN else url[:MOST_SHOWN] + "…")
+    if agent.startswith("/") or "://" in agent.split(" ", 1)[0]:
+        hint = "the agent looks like one: the URL comes first, then the agent"
+    else:
+        hint = "write it whole, such as https://example.com/page, or as a path that begins with '/'"
+    return InvalidURL(
+        without_userinfo(f"url: {shown} is neither a URL nor a path"), url=without_userinfo(url), hint=hint
+    )

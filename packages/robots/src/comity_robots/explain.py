@@ -1,0 +1,105 @@
+"""The whole story of a verdict: every rule that matches, and why each but one lost."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from comity_robots.dialects import Dialect
+from comity_robots.engine import matches, reference
+from comity_robots.engine.reference import comparable, ranked
+from comity_robots.octets import LineNumbers
+from comity_robots.reasons import why
+from comity_robots.shown import Shown, short
+from comity_robots.values import Group, Rule
+
+if TYPE_CHECKING:
+    from comity_robots.parsed import Parsed
+
+
+MOST_SHOWN = 100  # rules shown as beaten; a hostile file can make thousands match
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Match(Shown):
+    """Why a URL may be fetched, or not.
+
+    Attributes:
+        allowed: the verdict.
+        rule: the rule that decides; None where none matches.
+        group: the group it stands in, or the first that applies to the agent; None where none does.
+        path: path and query as they were compared.
+        beaten: the other rules that match, strongest first, each with the reason why it lost.
+        why: one plain sentence.
+    """
+
+    url: str
+    agent: str
+    dialect: str
+    allowed: bool
+    rule: Rule | None
+    group: Group | None
+    path: str
+    beaten: tuple[tuple[Rule, str], ...]
+    why: str
+
+    def _line(self) -> str:
+        return f"{'allowed' if self.allowed else 'disallowed'} {short(self.url)} for {short(self.agent)}: {self.why}"
+
+    def _rows(self) -> Iterable[tuple[str, object]]:
+        answer = "allowed" if self.allowed else "disallowed"
+        yield from (("url", self.url), ("agent", self.agent), ("answer", answer), ("why", self.why))
+        yield "group", ", ".join(self.group.agents) if self.group is not None else None
+        yield "rule", f"line {self.rule.line}: {self.rule.text}" if self.rule is not None else None
+        for rule, lost in self.beaten:
+            yield "overrides", f"line {rule.line}: {rule.text} ({lost})"
+
+
+def explain(robots: "Parsed", url: str, agent: str) -> Match:
+    """Judge by trying every rule. Slower than `allowed`, on purpose another way, with the same verdict."""
+    dialect = robots.dialect
+    path = robots._path_of(url, agent)
+    groups, numbers = robots._rules_for(agent)
+    found: dict[int, int] = {}  # record -> its strongest rank
+    for number in numbers:
+        for pattern, rank in ranked(robots.body, [(number, robots._index[number])], dialect).items():
+            if _matches(pattern, path, dialect) and rank > found.get(number, 0):
+                found[number] = rank
+    order = sorted(found.items(), key=lambda item: item[1], reverse=True)[: MOST_SHOWN + 1]
+    lines = LineNumbers(robots.body)
+    rules = [robots._rule(number, lines) for number, _ in order]
+    rule = rules[0] if rules else None
+    group = None
+    if groups:
+        home = max((start for start in groups if order and start <= order[0][0]), default=groups[0])
+        group = robots._group((home, reference.end_of(robots._index, home)), lines)
+    always = reference.is_exempt(path, dialect.robots_txt_allowed)
+    allowed = always or not order or reference.allows(order[0][1])
+    shown = path.decode("utf-8", "replace")
+    return Match(
+        url=url,
+        agent=agent,
+        dialect=dialect.name,
+        allowed=allowed,
+        rule=None if always else rule,
+        group=group,
+        path=shown,
+        beaten=() if always else tuple((beaten, _lost(rules[0], beaten, dialect)) for beaten in rules[1:]),
+        why=why(None if always else rule, groups != (), shown, agent, always),
+    )
+
+
+def _matches(pattern: bytes, path: bytes, dialect: Dialect) -> bool:
+    return matches(pattern, path) if dialect.wildcards else path.startswith(pattern)
+
+
+def _lost(winner: Rule, loser: Rule, dialect: Dialect) -> str:
+    if dialect.precedence == "longest":
+        octets, more = (len(comparable(rule.pattern.encode("utf-8", "replace"), dialect)) for rule in (loser, winner))
+        if octets != more:
+            return f"{octets} bytes, line {winner.line} has {more}"
+        if loser.allow != winner.allow and dialect.tie == "allow":
+            return "equally long, and Allow wins a tie"
+        return f"equally long, and line {winner.line} comes first"
+    if dialect.precedence == "first" or loser.allow == winner.allow:
+        return f"line {winner.line} comes first"
+    return f"{'Allow' if winner.allow else 'Disallow'} lines come first"

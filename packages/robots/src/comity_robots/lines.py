@@ -1,0 +1,50 @@
+"""A robots.txt line by line, with what no verdict rests on: comments, blank and unknown lines."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from comity_robots import directives
+from comity_robots.engine.reference import directive_of, start_of
+from comity_robots.octets import LineNumbers
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line as read; the raw texts of all lines together are the file.
+
+    Attributes:
+        number: from 1.
+        raw: the line with its end, undecodable octets as surrogates.
+        kind: name of the record in lower case; `comment`, `blank`, `unknown` for the rest.
+        value: the record's value; the whole line for `unknown`.
+        comment: what follows `#`.
+    """
+
+    number: int
+    raw: str
+    kind: str
+    value: str
+    comment: str
+
+
+def read(body: bytes, stop: int, index: Iterable[int], value_of: Callable[[int], str]) -> Iterator[Line]:
+    """Every line of a parsed file.
+
+    Args:
+        stop: up to which octet it was parsed.
+        index: of its records.
+        value_of: the value of one of them.
+    """
+    lines = LineNumbers(body)
+    known = {lines.of(start_of(entry)): entry for entry in index}
+    for number, raw in enumerate(body[:stop].splitlines(keepends=True), 1):
+        text = raw.decode("utf-8", "surrogateescape")
+        content, mark, comment = text.rstrip("\r\n").partition("#")
+        entry = known.get(number)
+        if entry is not None:
+            kind, value = directives.NAMES[directive_of(entry)], value_of(entry)
+        elif content.strip().removeprefix("\ufeff"):
+            kind, value = "unknown", content.strip()
+        else:
+            kind, value = ("comment" if mark else "blank"), ""
+        yield Line(number, text, kind, value, comment)

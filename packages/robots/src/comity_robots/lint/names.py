@@ -1,0 +1,183 @@
+"""Findings about the names in User-agent lines: those that no crawler goes by, and how they are meant."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from comity_robots.agents import PLACEHOLDER, TOKEN, folded, identified
+from comity_robots.lines import Line
+from comity_robots.lint.findings import CODES, Finding
+
+# Product tokens that operators document, so that a misspelt one is told from another name.
+_KNOWN: Final = (
+    "AdsBot-Google AdsBot-Google-Mobile AhrefsBot Amazonbot anthropic-ai APIs-Google Applebot Applebot-Extended "
+    "archive.org_bot Baiduspider bingbot BingPreview BLEXBot Bytespider CCBot ChatGPT-User Claude-SearchBot "
+    "Claude-User ClaudeBot Claude-Web cohere-ai DataForSeoBot Diffbot Discordbot DotBot DuckAssistBot DuckDuckBot "
+    "Exabot FacebookBot facebookexternalhit FeedFetcher-Google Google-CloudVertexBot Google-Extended "
+    "Google-InspectionTool Googlebot Googlebot-Image Googlebot-News Googlebot-Video GoogleOther GPTBot grapeshot "
+    "HTTrack ia_archiver ImagesiftBot Kagibot LinkedInBot Mediapartners-Google Meta-ExternalAgent "
+    "Meta-ExternalFetcher MistralAI-User MJ12bot Mojeekbot msnbot OAI-SearchBot omgili omgilibot Perplexity-User "
+    "PerplexityBot PetalBot Pinterestbot rogerbot SemrushBot SeznamBot Slackbot Slurp Storebot-Google TelegramBot "
+    "Timpibot TurnitinBot Twitterbot UptimeRobot WhatsApp YandexBot YandexImages YisouSpider YouBot"
+).split()
+# What people call an operator or its product, and the names that its crawlers go by.
+_MEANT: Final = {
+    "chatgpt": "ChatGPT-User (fetches for a user), OAI-SearchBot (search) or GPTBot (training)",
+    "openai": "GPTBot (training), OAI-SearchBot (search) or ChatGPT-User (fetches for a user)",
+    "claude": "ClaudeBot (training), Claude-SearchBot (search) or Claude-User (fetches for a user)",
+    "anthropic": "ClaudeBot (training), Claude-SearchBot (search) or Claude-User (fetches for a user)",
+    "perplexity": "PerplexityBot (search) or Perplexity-User (fetches for a user)",
+    "gemini": "Google-Extended",
+    "bard": "Google-Extended",
+    "google": "Googlebot",
+    "bing": "bingbot",
+    "copilot": "bingbot",
+    "commoncrawl": "CCBot",
+    "tiktok": "Bytespider",
+    "bytedance": "Bytespider",
+    "deepseek": "DeepSeekBot",
+    "semrush": "SemrushBot",
+    "ahrefs": "AhrefsBot",
+    "yahoo": "Slurp",
+    "baidu": "Baiduspider",
+}
+_NAMED: Final = {folded(name): name for name in _KNOWN}
+_SQUEEZED: Final = {re.sub("[-_. ]", "", folded(name)): name for name in _KNOWN}
+_LONG_ENOUGH: Final = 6  # letters of a name in which one slip is told from another name
+_LONGER: Final = 9  # where a letter is replaced: msrbot and msnbot are two crawlers
+_SEPARATORS: Final = re.compile(r"(?:(?<!\s)\s++)?+[,;|]\s*+")
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9._!-]*")
+_AT_FRONT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._!' -]*")
+CODES.update(
+    {
+        "agent-list": ("error", "several names in one User-agent line: crawlers read one name"),
+        "agent-unknown": ("warning", "a User-agent value that is no crawler's documented name"),
+        "agent-with-space": ("warning", "a User-agent value with white space: Google reads its first word"),
+        "agent-with-version": ("info", "a User-agent value with a version: crawlers compare the name only"),
+        "agent-with-wildcard": ("warning", "`*` within a User-agent value: names have no wildcards (RFC 9309, 2.2.1)"),
+        "empty-agent": ("error", "a User-agent line without a value"),
+    }
+)
+
+
+def about_name(line: Line) -> Iterator[Finding]:
+    """The finding about a User-agent line, if there is one: the first that explains most."""
+    found = _about_name(line.number, line.value)
+    if found is not None:
+        yield found
+
+
+def _about_name(number: int, value: str) -> Finding | None:
+    if not value:
+        return _written(number, "empty-agent", "User-agent without a value", "*")
+    if value == "*":
+        return None
+    parts = [part for part in _SEPARATORS.split(value) if part]
+    words = value.split()
+    if len(parts) > 1 and all(_NAME.fullmatch(part) or part == "*" for part in parts):
+        return _list(number, value, parts)
+    if len(words) > 1 and all(folded(word) in _NAMED for word in words):
+        return _list(number, value, words)
+    own = identified(value)
+    if own != value or folded(value.partition("/")[0].strip()) == PLACEHOLDER:
+        if not own or folded(own) == PLACEHOLDER or folded(own.partition("/")[0]) == PLACEHOLDER:
+            message = f"{value!r} names no crawler: browsers and many crawlers call themselves Mozilla"
+            return Finding(number, "agent-unknown", message, "write the crawler's own name", changes=True)
+        return _written(number, "agent-with-version", f"{value!r} is a whole User-Agent header", own)
+    if "*" in value:
+        bare = value.strip("* ")
+        message = f"{value!r}: names have no wildcards, only '*' alone means everybody"
+        if re.fullmatch(TOKEN, bare) and "*" not in bare:
+            return _written(number, "agent-with-wildcard", message, bare)
+        return Finding(number, "agent-with-wildcard", message, "write whole names, one per line", changes=True)
+    if "/" in value or "(" in value:
+        return _with_version(number, value)
+    if " " in value or "\t" in value:
+        squeezed = _SQUEEZED.get(re.sub(r"[-_.\s]", "", folded(value)))
+        if squeezed is not None and folded(squeezed) != folded(value):
+            return _written(number, "agent-unknown", f"{value!r} is called {squeezed} by itself", squeezed)
+        message = f"{value!r} holds white space: Google reads {_google(value)!r}"
+        return Finding(number, "agent-with-space", message, "write the product token that its operator documents")
+    return _unknown(number, value)
+
+
+def _with_version(number: int, value: str) -> Finding:
+    front = _AT_FRONT.match(value)
+    name = front[0].strip(" -") if front is not None else ""
+    message = f"{value!r} holds a version or a comment"
+    rest = value[front.end() :] if front is not None else ""
+    if not name or rest[:1] == ":" or (rest[:1] == "(" and front is not None and front[0][-1:] != " "):
+        # a URL, or a name that goes on in brackets
+        hint = "write the crawler's own name"
+        return Finding(number, "agent-unknown", f"{value!r} is not the name of a crawler", hint, changes=True)
+    return _written(number, "agent-with-version", message, name)
+
+
+def _unknown(number: int, value: str) -> Finding | None:
+    name = folded(value)
+    if name in _NAMED or len(name) > 40:
+        return None
+    if name in _MEANT:
+        message = f"{value!r} is not the name that a crawler documents"
+        if " " in _MEANT[name]:
+            return Finding(number, "agent-unknown", message, f"write {_MEANT[name]}", changes=True)
+        return _written(number, "agent-unknown", message, _MEANT[name])
+    meant = _SQUEEZED.get(re.sub("[-_.]", "", name)) or _misspelt(name)
+    return None if meant is None else _written(number, "agent-unknown", f"{value!r} looks like {meant}", meant)
+
+
+def _misspelt(name: str) -> str | None:
+    """The known name that is one slip away; the first letter is hardly ever the wrong one."""
+    if len(name) < _LONG_ENOUGH:
+        return None
+    for variant in (name, *_without_one(name)):
+        for known in _slips().get(variant, ()):
+            replaced = len(name) == len(known) and sorted(name) != sorted(known)
+            if known[0] == name[0] and one_slip(name, known) and not (replaced and len(name) < _LONGER):
+                return _NAMED[known]
+    return None
+
+
+@cache
+def _slips() -> dict[str, list[str]]:
+    """Each known name under itself and under itself without one letter."""
+    found: dict[str, list[str]] = {}
+    for name in _NAMED:
+        if len(name) >= _LONG_ENOUGH:
+            for variant in {name, *_without_one(name)}:
+                found.setdefault(variant, []).append(name)
+    return found
+
+
+def _without_one(name: str) -> list[str]:
+    return [name[:place] + name[place + 1 :] for place in range(len(name))]
+
+
+def one_slip(one: str, other: str) -> bool:
+    """Whether one insertion, omission, replacement or swap of neighbours makes the two equal."""
+    if abs(len(one) - len(other)) > 1:
+        return False
+    i = 0
+    while i < min(len(one), len(other)) and one[i] == other[i]:
+        i += 1
+    a, b = one[i:], other[i:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (len(a) > 1 and a[1::-1] == b[:2] and a[2:] == b[2:])
+
+
+def _google(value: str) -> str:
+    found = re.match(r"[A-Za-z_-]*", value)
+    return found[0] if found is not None else ""
+
+
+def _list(number: int, value: str, names: list[str]) -> Finding:
+    lines = [f"User-agent: {name}" for name in dict.fromkeys(names)]
+    message = f"{value!r} is one name to most crawlers; Google reads {_google(value)!r}"
+    return Finding(
+        number, "agent-list", message, f"write one name per line: {'; '.join(lines)}", "\n".join(lines), changes=True
+    )
+
+
+def _written(number: int, code: str, message: str, name: str) -> Finding:
+    written = f"User-agent: {name}"
+    return Finding(number, code, message, written, written, changes=True)

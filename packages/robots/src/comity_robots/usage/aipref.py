@@ -1,0 +1,68 @@
+"""The AIPREF vocabulary: a Structured Field dictionary of `train-ai` and `search` with the tokens `y` and `n`.
+
+Source: draft-ietf-aipref-vocab, "Exemplary Serialization Format"; RFC 9651, 3.2. A kept library reads the Structured
+Field; here its members become preferences.
+"""
+
+import re
+from typing import Final
+
+from comity_robots.usage.vocabulary import MAX_KEY, MAX_KEYS, Stated, Vocabulary
+
+LABELS: Final = ("train-ai", "search")
+"""The categories the drafts define (2026-08)."""
+# A Date, and the strings that it has to be told from.
+_DATE: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|@(-?[0-9]{11,15})(?![0-9])')
+# What nearly all sites write, which the library need not be loaded for: keys with the tokens y and n, nothing more.
+_MEMBER: Final = r"[a-z*][a-z0-9_.*-]*=[yn]"
+_PLAIN: Final = re.compile(rf" *{_MEMBER}(?:[ \t]*,[ \t]*{_MEMBER})* *")
+_DATES: Final = range(-62_135_596_800, 253_402_300_800)
+
+
+def read(value: str) -> list[Stated]:
+    """The preferences in one value. Never raises; what does not parse as a dictionary is one unknown."""
+    try:
+        members = _members(value)
+    except ValueError as error:
+        return [Stated("", "unknown", f"not a Structured Field dictionary: {error}")]
+    found: list[Stated] = []
+    for key in (*LABELS, *[key for key in members if key not in LABELS][:MAX_KEYS]):
+        if key not in members:
+            continue
+        stated = members[key]
+        if key not in LABELS:
+            found.append(Stated(key[:MAX_KEY], "unknown", "not in the AIPREF vocabulary, ignored"))
+        elif stated in ("y", "n"):
+            found.append(Stated(key, "allowed" if stated == "y" else "disallowed"))
+        else:
+            found.append(Stated(key, "unknown", "the value is neither the token y nor the token n"))
+    return found
+
+
+def _members(value: str) -> dict[str, str | None]:
+    """The keys, and the token that each has; None where it has something else.
+
+    Raises:
+        ValueError: it is not a Structured Field dictionary.
+    """
+    if _PLAIN.fullmatch(value) is not None:
+        pairs = (member.strip(" \t").partition("=") for member in value.split(","))
+        return {key: stated for key, _, stated in pairs}
+    import http_sf  # late: most sites state no preferences
+
+    read = http_sf.parse(_DATE.sub(_in_range, value).encode("utf-8", "surrogatepass"), tltype="dictionary")
+    assert isinstance(read, dict)
+    values = {key: member[0] if isinstance(member, tuple) else member for key, member in read.items()}
+    return {key: str(stated) if isinstance(stated, http_sf.Token) else None for key, stated in values.items()}
+
+
+def _in_range(found: re.Match[str]) -> str:
+    """A Date of the years 1 to 9999 in the place of one beyond them.
+
+    Beyond them a recipient need not understand a Date (RFC 9651, 3.3.7), yet it parses (4.2.9), and so does the rest;
+    the library fails the whole field. No preference is a Date, so any will do.
+    """
+    return found[0] if found[1] is None or int(found[1]) in _DATES else "@0"
+
+
+VOCABULARY: Final = Vocabulary("aipref", "Content-Usage", read, ("search", "train-ai"), "n", "y", joined=True)

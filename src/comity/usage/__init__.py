@@ -1,9 +1,0 @@
-"""The vocabulary of uses, and how a site's statements about them combine to one answer. Pure.
-
-Here is what AIPREF, Content Signals and the others have in common. Where they are read from is known above:
-`comity.robots.usage` for robots.txt, `comity.signals.usage` for headers, pages and files.
-"""
-
-from comity.usage.statements import PURPOSES, USES, Licence, Preference, Statement, Usage, Use, combine, merge
-
-__all__ = ["PURPOSES", "USES", "Licence", "Preference", "Statement", "Usage", "Use", "combine", "merge"]
