@@ -6,9 +6,9 @@ each takes as long for that as for hundreds of tests.
 
 import os
 import signal
+import time
 import traceback
 from collections.abc import Iterator
-from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -55,8 +55,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
                 if session.shouldfail or session.shouldstop:
                     raise session.Failed(session.shouldfail or session.shouldstop)
     finally:
-        for process in processes:
-            process.end()
+        for signal_, seconds in ((signal.SIGTERM, 10.0), (signal.SIGKILL, 60.0)):  # what hangs is not waited for
+            left = {each.said: each for each in processes if each.end(signal_)}
+            until = time.monotonic() + seconds
+            while left and (ready := wait(list(left), until - time.monotonic())):
+                for said in ready:
+                    if left[said].is_over():  # type: ignore[index]
+                        del left[said]  # type: ignore[arg-type]
     return True
 
 
@@ -129,11 +134,20 @@ class Process:
             report = pytest.TestReport(name, location, {}, "failed", what, "call")
             self._session.config.hook.pytest_runtest_logreport(report=report)
 
-    def end(self) -> None:
+    def end(self, number: int) -> bool:
+        """Send it a signal where it still runs, and say whether it does."""
         if not self.ended:
-            with suppress(ProcessLookupError):
-                os.kill(self._id, signal.SIGTERM)
+            os.kill(self._id, number)
+        return not self.ended
+
+    def is_over(self) -> bool:
+        """Hear what it says and leave that; whether it has ended."""
+        try:
+            self.said.recv()
+        except EOFError:
+            self.ended = True
             os.waitpid(self._id, 0)
+        return self.ended
 
 
 class Told:

@@ -68,6 +68,16 @@ def test_each_test_is_run_once_and_told_of_whatever_becomes_of_its_process(tmp_p
     assert list(tmp_path.glob("closed-*")), "what a process opened for its tests it closes"
 
 
+@pytest.mark.long
+def test_a_test_that_hangs_keeps_nobody_who_ends_all(tmp_path: Path) -> None:
+    hangs = "import signal as s, time\ndef test_hangs():\n    s.signal(s.SIGTERM, s.SIG_IGN)\n    time.sleep(3600)"
+    fails = "import time\ndef test_fails():\n    time.sleep(0.5)\n    assert False"
+    (tmp_path / "test_hangs.py").write_text(hangs)
+    (tmp_path / "test_fails.py").write_text(fails)
+    told = run(tmp_path, "-x", "test_hangs.py", "test_fails.py")
+    assert (told.returncode, " 1 failed in " in told.stdout) == (1, True), told
+
+
 def test_what_is_named_is_run_and_nothing_else_and_the_first_failure_may_end_all(tmp_path: Path) -> None:
     one = run(tmp_path, "below/test_one.py::test_numbers[0]", "below/test_one.py::test_left_out", "below/deeper")
     assert (one.returncode, " 2 passed, 1 skipped in " in one.stdout) == (0, True), one.stdout
