@@ -9,7 +9,7 @@ may forget. Nobody else is needed in between, and nobody writes into the databas
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from itertools import chain
 from typing import Any, Final, Protocol, TypeVar
 
@@ -114,4 +114,5 @@ def astray(mail: Mapping[int, Mail]) -> Iterator[tuple[int, int]]:
 
 def _message(row: list[Any]) -> Message:
     url, depth, kind, *rest = row
-    return Message(url, depth, EntryKind(kind), *rest)
+    message = Message(url, depth, EntryKind(kind), *rest)
+    return replace(message, named_by=tuple(message.named_by))  # JSON knows lists only
