@@ -530,3 +530,9 @@ def test_a_part_of_a_crawl_is_whole_when_it_is_made_and_small() -> None:
 )
 def test_what_is_not_whole_is_found(text: str, found: list[str]) -> None:
     assert list(faults(ast.parse(text))) == found
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """pytest takes them for one module."""
+    files = [path.name for path in REPOSITORY.rglob("test_*.py") if not {".venv", "build"} & set(path.parts)]
+    assert sorted(files) == sorted(set(files))
