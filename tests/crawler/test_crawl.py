@@ -266,7 +266,7 @@ def test_what_is_of_an_unwanted_coding_is_left_out_and_proved(site: Site, tmp_pa
     site.link("/", "/br", "/to-br")
     site.set("/br", b"\x0b\x02\x80hello\x03", headers={"Content-Encoding": "br"}, content_type="text/css")
     site.set("/to-br", b"", status=302, headers={"Location": "/br?2"})
-    site.set("/br?2", b"", headers={"Content-Encoding": "gzip, gzip"}, content_type="text/html")
+    site.set("/br?2", b"", headers={"Content-Encoding": "gzip, br"}, content_type="text/html")
     crawl(tmp_path, site.url("/"))
     left_out = sorted(records(tmp_path, "unwanted"), key=lambda record: record["url"])
     assert [(each["status"], each["content_type"]) for each in left_out] == [(200, "text/css"), (200, "text/html")]

@@ -249,12 +249,11 @@ def test_bombs_are_stopped_by_ratio_and_by_size(site: Site) -> None:
     site.set("/twice", gzip.compress(bomb), headers={"Content-Encoding": "gzip, gzip"})
     site.set("/brotli", b"\x00", headers={"Content-Encoding": "br"})
     with Client(QUICK, ClientSettings(max_ratio=100.0, max_retries=0)) as client:
-        for path in ("/gzip", "/deflate"):
+        for path in ("/gzip", "/deflate", "/twice"):
             with pytest.raises(comity.TooLarge, match="max_ratio"):
                 client.get(site.url(path))
-        for path in ("/twice", "/brotli"):
-            with pytest.raises(comity.FetchError, match="which was not requested"):
-                client.get(site.url(path))
+        with pytest.raises(comity.FetchError, match="which was not requested"):
+            client.get(site.url("/brotli"))
     with Client(QUICK, ClientSettings(max_ratio=1e9, max_body=1_000_000)) as client:
         with pytest.raises(comity.TooLarge, match="max_body"):
             client.get(site.url("/gzip"))

@@ -39,11 +39,18 @@ def two_members(body: bytes) -> bytes:
     return gzip.compress(body[: len(body) // 2]) + gzip.compress(body[len(body) // 2 :])
 
 
+def wrapped(body: bytes) -> bytes:
+    return gzip.compress(zlib.compress(gzip.compress(gzip.compress(body))))
+
+
 PACKED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "gzip": ("gzip", gzip.compress),
     "gzip of two members": ("gzip", two_members),
     "deflate": ("deflate", zlib.compress),
     "raw deflate": ("deflate", raw_deflate),
+    "gzip twice": ("gzip, gzip", lambda body: gzip.compress(gzip.compress(body))),
+    "gzip in deflate": ("gzip, deflate", lambda body: zlib.compress(gzip.compress(body))),
+    "five": ("deflate, identity, gzip, x-gzip, deflate, gzip", lambda body: wrapped(raw_deflate(body))),
 }
 
 
@@ -114,6 +121,29 @@ def test_a_body_of_members_that_hold_next_to_nothing_is_given_up_and_few_of_them
         decoded("gzip", gzip.compress(member) * 20_000, size)
 
 
+def test_codings_in_codings_are_bounded_by_what_was_received() -> None:
+    inner = gzip.compress(bytes(50_000_000))
+    for body in (inner, gzip.compress(bytes(5_000)) * 20_000, bytes(50_000_000)):
+        decoder = decoder_for(["gzip, gzip"], URL, 100.0)
+        assert decoder is not None
+        with pytest.raises((comity.TooLarge, comity.FetchError)):
+            list(decoder.feed(gzip.compress(body), ROOM))
+        assert decoder._decoded <= 2_000_000
+    decoder = decoder_for(["gzip", "gzip"], URL, 1e9)
+    assert decoder is not None
+    assert sum(map(len, decoder.feed(gzip.compress(inner), 1_000))) == 1_001
+    decoder = decoder_for(["gzip, gzip"], URL, 1e9)
+    assert decoder is not None
+    padded = gzip.compress(gzip.compress(b"page") + bytes(5_000_000))
+    with pytest.raises(comity.TooLarge, match="larger than the limit"):
+        sum(len(part) for at in range(0, len(padded), 500) for part in decoder.feed(padded[at : at + 500], 1_000))
+
+
+def test_a_body_of_more_codings_than_five_is_not_read() -> None:
+    with pytest.raises(comity.UnwantedType, match="which was not requested"):
+        decoder_for(["gzip"] * 6, URL, 100.0)
+
+
 def test_a_body_of_many_small_records_each_a_member_of_its_own_is_read() -> None:
     record = random.Random(0).randbytes(300)  # as large packed as a record of a web archive
     assert decoded("gzip", gzip.compress(record) * 2_000, 1 << 16) == record * 2_000
@@ -156,6 +186,16 @@ def test_a_word_that_names_no_coding_changes_nothing(site: Site, word: str) -> N
         with pytest.raises(comity.RobotsDisallowed, match="line 2"):
             client.get(site.url("/no"))
     assert site.paths() == ["/robots.txt", "/page"]
+
+
+def test_a_body_that_two_servers_packed_is_read(site: Site) -> None:
+    packed = gzip.compress(gzip.compress(b"User-agent: *\nDisallow: /no\n"))
+    for path in ("/robots.txt", "/page"):
+        site.set(path, packed, headers={"Content-Encoding": "gzip, gzip"})
+    with Client(FAST) as client:
+        assert client.get(site.url("/page")).body.startswith(b"User-agent")
+        with pytest.raises(comity.RobotsDisallowed, match="line 2"):
+            client.get(site.url("/no"))
 
 
 def test_a_coding_counts_beside_a_word_that_names_none(site: Site) -> None:

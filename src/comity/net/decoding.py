@@ -35,6 +35,7 @@ _MEMBER: Final = b"\x1f\x8b"  # how a member of gzip begins
 # Of one body, and one more for each so many octets received: each takes six microseconds, though it may hold nothing.
 _MEMBERS: Final = 256
 _PER_MEMBER: Final = 256  # records of a web archive, and lines of a log, may be members of little more
+MAX_CODINGS: Final = 5  # of one body; as many as curl undoes
 
 
 def decoder_for(values: Iterable[str], url: str, max_ratio: float) -> "Decoder | None":
@@ -45,21 +46,26 @@ def decoder_for(values: Iterable[str], url: str, max_ratio: float) -> "Decoder |
         max_ratio: decoded bytes for one received at most.
 
     Raises:
-        UnwantedType: a coding was not asked for, or there is more than one.
+        UnwantedType: a coding was not asked for, or there are more than MAX_CODINGS.
     """
     named = [word.strip().lower() for value in values for word in value.split(",")]
     found = [word for word in named if word in _CODINGS or word in _OTHERS]
-    if not found:
-        return None
-    if len(found) > 1 or found[0] in _OTHERS:
+    if len(found) > MAX_CODINGS or not _OTHERS.isdisjoint(found):
         raise UnwantedType(f"{url} has the content coding {', '.join(named)!r:.60}, which was not requested", url=url)
-    return Decoder(found[0], url, max_ratio)
+    decoder = None
+    for coding in reversed(found):  # RFC 9110, 8.4: they are listed in the order in which they were applied
+        decoder = Decoder(coding, url, max_ratio, decoder)
+    return decoder
 
 
 class Decoder:
-    """Undoes one content coding: gzip, x-gzip or deflate."""
+    """Undoes one content coding: gzip, x-gzip or deflate; after `outer`, which undoes the one applied after it.
 
-    def __init__(self, coding: str, url: str, max_ratio: float) -> None:
+    What was received over the network bounds what each of them makes of it.
+    """
+
+    def __init__(self, coding: str, url: str, max_ratio: float, outer: "Decoder | None" = None) -> None:
+        self._outer = outer
         self._gzip = coding != "deflate"
         # Some servers leave out deflate's zlib header: the first two octets say whether it is there (RFC 1950, 2.2).
         self._inflater = _inflating.decompressobj(_CODINGS[coding]) if self._gzip else None
@@ -82,9 +88,25 @@ class Decoder:
             TooLarge: the content expands more than is allowed.
             FetchError: it is damaged.
         """
-        if last and not self._received and (body := self._in_one_piece(data, room)) is not None:
-            yield body
+        if self._outer is None:
+            if last and not self._received and (body := self._in_one_piece(data, room)) is not None:
+                yield body
+            else:
+                yield from self._undone(data, room)
             return
+        # One octet more than `_undone` takes of what holds nothing, which is then said to be too large.
+        for part in self._outer.feed(data, room + self._decoded + _GRACE - self._received):
+            for undone in self._undone(part, room):
+                room -= len(undone)
+                yield undone
+            if room < 0:
+                return
+
+    def _sent(self) -> int:
+        """How much of the body was received over the network."""
+        return self._received if self._outer is None else self._outer._sent()
+
+    def _undone(self, data: bytes, room: int) -> Iterator[bytes]:
         self._received += len(data)
         data, self._held = self._held + data, b""
         if self._inflater is None:
@@ -102,7 +124,7 @@ class Decoder:
                 if not self._gzip or not data.startswith(_MEMBER):
                     break
                 self._members += 1
-                if self._members > _MEMBERS + self._received // _PER_MEMBER:
+                if self._members > _MEMBERS + self._sent() // _PER_MEMBER:
                     raise TooLarge(f"the body of {self._url} has too many gzip members", url=self._url)
                 self._inflater = _inflating.decompressobj(31)
             most = min(room + 1, _STEP)
@@ -114,7 +136,7 @@ class Decoder:
             waiting = len(part) == most and not self._inflater.eof
             room -= len(part)
             self._decoded += len(part)
-            if self._decoded > _GRACE and self._decoded > self._received * self._max_ratio:
+            if self._decoded > _GRACE and self._decoded > self._sent() * self._max_ratio:
                 raise TooLarge(
                     f"the body of {self._url} expands to more than {self._max_ratio:g} times what was sent",
                     url=self._url,
@@ -148,5 +170,7 @@ class Decoder:
         Raises:
             FetchError: it did not.
         """
+        if self._outer is not None:
+            self._outer.close()
         if self._received and (self._inflater is None or not self._inflater.eof):
             raise FetchError(f"the body of {self._url} ends too soon", url=self._url)
