@@ -22,7 +22,7 @@ from comity.cli.input_files import read, urls_in
 from comity.cli.logs import logging_to
 from comity.cli.metrics import serving
 from comity.cli.options import as_option, as_typed, loaded
-from comity.cli.summary import sum_up
+from comity.cli.summary import command_again, sum_up
 from comity.cli.terminal import complain, say, unwaited
 from comity.configuration import PREFIX, Configuration, every_setting
 from comity.crawler import Crawler, CrawlSettings
@@ -104,6 +104,10 @@ class CrawlOptions(SimpleNamespace):
             return plugin
         return SchemaExpander(read(self.schema).decode("utf-8-sig", "replace")).name
 
+    def plugins(self, expander: str | None) -> dict[str, str | None]:
+        """The plug-ins that were typed, by kind; `expander` as `expanded_by` gave it."""
+        return {"source": self.source, "expander": expander, "sink": self.written_by}
+
 
 def crawled(given: dict[str, Any]) -> Exit:
     """Make the crawl that was typed, by options and their names, and run it to its end."""
@@ -143,7 +147,9 @@ def crawled(given: dict[str, Any]) -> Exit:
     # Who ended it does not wait for a terminal that hangs.
     with unwaited("stdout") if crawler.stopped else nullcontext():
         some_may_fail = typed.ok_if_some_failed
-        code = sum_up(crawler, stats, as_json=typed.as_json, resumable=not typed.demo, ok_if_some_failed=some_may_fail)
+        variables, options = _typed_again(crawler, configuration, typed.plugins(expander))
+        again = None if typed.demo else command_again(crawler, variables, options)
+        code = sum_up(crawler, stats, as_json=typed.as_json, again=again, ok_if_some_failed=some_may_fail)
         if typed.report is not None:
             for words in write(crawler.folder, typed.report, store=typed.store):
                 complain(words)
@@ -187,8 +193,7 @@ def _crawler(
     if again:
         if store is not None:
             begun = crawl_at(store).begun()
-        plugins = {"source": typed.source, "expander": expander, "sink": typed.written_by}
-        _check_rights(begun, store or folder, configuration, plugins)
+        _check_rights(begun, store or folder, configuration, typed.plugins(expander))
         policy, goes_on = _as_begun(begun.policy, configuration)
         how["settings"], limits = _settings_for_run(begun, configuration, expander)
     if typed.engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
@@ -266,18 +271,35 @@ def _check_rights(begun: Begun, where: object, configuration: Configuration, plu
     rights = rights_in(begun, configuration.policy, configuration.crawl, given)
     if not rights:
         return
+    variables, words = _as_words(rights)
+    command = " ".join((*variables, shlex.join(("comity", *sys.argv[1:], *words))))
+    begun_with = " ".join((*variables, *map(quote, words)))
+    raise RightsNotGiven(where, rights, begun_with, f"if that is what you want, type: {command}")
+
+
+def _typed_again(
+    crawler: AnyCrawl, configuration: Configuration, plugins: Mapping[str, str | None]
+) -> tuple[list[str], list[str]]:
+    """The variables and options that whoever goes on with a crawl types again: what no folder can allow by itself, and
+    no variable in force allows."""
+    named = {kind: name for kind, name in plugins.items() if name is not None}
+    begun = Begun(True, crawler.policy, checkpoint.settings_to_dict(crawler.settings), 0, named)
+    in_force = [name for name, each in configuration.chosen.items() if each.origin.startswith(PREFIX)]
+    return _as_words(rights_in(begun, Policy(), CrawlSettings(), in_force))
+
+
+def _as_words(rights: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Settings and plug-ins as they are typed: variables where no option sets it so, and the words of options."""
     words: list[str] = []
     variables: list[str] = []
     for name, value in rights.items():
-        if name in plugins:
+        if name not in every_setting():
             words += [f"--{name}", value]
         elif (typed := as_option(name, value)) is not None:
             words += typed
         else:
             variables.append(f"{PREFIX}{name.upper()}={quote(every_setting()[name].written(value))}")
-    command = " ".join((*variables, shlex.join(("comity", *sys.argv[1:], *words))))
-    begun_with = " ".join((*variables, *map(quote, words)))
-    raise RightsNotGiven(where, rights, begun_with, f"if that is what you want, type: {command}")
+    return variables, words
 
 
 def _as_begun(begun: Policy | None, configuration: Configuration) -> tuple[Policy, str]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from shlex import quote
 from typing import Final
 
 from rich.console import Console
@@ -33,11 +34,11 @@ def sum_up(
     stats: Stats,
     *,
     as_json: bool,
-    resumable: bool = True,
+    again: str | None = None,
     ok_if_some_failed: bool = False,
 ) -> Exit:
-    """Print the summary. `resumable`: the site is there for a later run. `ok_if_some_failed`: pages that failed leave
-    the exit code at 0, as long as anything was fetched."""
+    """Print the summary. `again`: the command that goes on with the crawl; None where the site is not there for a later
+    run. `ok_if_some_failed`: pages that failed leave the exit code at 0, as long as anything was fetched."""
     end = crawler.end
     if as_json:
         found = {"folder": str(crawler.folder), **stats.to_dict(), "left": end.left, "ended": _ended(crawler)}
@@ -59,7 +60,7 @@ def sum_up(
             ("failed", stats.failed, _where(crawler, "failures")),
             ("payment required", stats.unpaid, "of the failed; comity never pays"),
             ("waiting", stats.postponed, "for a robots.txt that is unreachable"),
-            ("left in queue", end.left, _more(crawler) if resumable else ""),
+            ("left in queue", end.left, _more(crawler, again)),
             ("known, not fetched", end.unasked, "first in the next refresh"),
             ("out of scope", stats.outside, "links, by scope, patterns or depth"),
             ("nofollow", stats.nofollow, "links that were not followed"),
@@ -89,7 +90,7 @@ def sum_up(
                 console.print(safe(words), markup=False, style="dim")
             if name == "failed" and stats.failed and not ok_if_some_failed:
                 console.print("  so the exit code is 2; --ok-if-some-failed makes it 0", style="dim")
-    code = _conclude(crawler, stats, resumable=resumable)
+    code = _conclude(crawler, stats, again)
     return Exit.DONE if code is Exit.PARTLY and ok_if_some_failed and stats.reached else code
 
 
@@ -100,7 +101,7 @@ def _ended(crawler: AnyCrawl) -> str:
     if crawler.end.limit_reached or not crawler.end.left:
         waits = "; the rest waits for robots.txt" if crawler.stats.postponed else ""
         return crawler.end.limit_reached or f"the queue is empty{waits}"
-    return "hosts have reached their limits" if _more(crawler) else "nothing more can be fetched now"
+    return "hosts have reached their limits" if _lifted(crawler) else "nothing more can be fetched now"
 
 
 def _broken(crawler: AnyCrawl, stats: Stats) -> Iterator[str]:
@@ -113,17 +114,20 @@ def _broken(crawler: AnyCrawl, stats: Stats) -> Iterator[str]:
     yield f"  all, with the pages that link to them: comity report {crawler.folder} --broken-links"
 
 
-def _more(crawler: AnyCrawl) -> str:
+def _more(crawler: AnyCrawl, again: str | None) -> str:
     """How to go on with what is left in the queue, where a limit ended the run."""
+    lifted = _lifted(crawler)
+    return f"continue: {again}{lifted}" if again and lifted else ""
+
+
+def _lifted(crawler: AnyCrawl) -> str:
+    """The options that lift the limits that ended the run; empty where none did."""
     if crawler.stopped or crawler.end.put_off:
         return ""
-    raised = _raised(crawler)
-    if not crawler.end.limit_reached:
-        given = (
-            name for name in limits() if name.endswith("_per_host") and getattr(crawler.settings, name) is not None
-        )
-        raised = "".join(f" --{name.replace('_', '-')} none" for name in given)
-    return f"continue: {_again(crawler)}{raised}" if raised else ""
+    if crawler.end.limit_reached:
+        return _raised(crawler)
+    given = (name for name in limits() if name.endswith("_per_host") and getattr(crawler.settings, name) is not None)
+    return "".join(f" --{name.replace('_', '-')} none" for name in given)
 
 
 def _raised(crawler: AnyCrawl) -> str:
@@ -132,12 +136,15 @@ def _raised(crawler: AnyCrawl) -> str:
     return "".join(f" --max-{what} none" for what in COUNTED if what[:-1] in reached)
 
 
-def _again(crawler: AnyCrawl) -> str:
-    """The command that goes on with a crawl. One in a store others may still work on: it is joined."""
-    if (store := _store_of(crawler)) is not None:
-        how = "--join" if crawler.stopped else "--resume"
-        return f"comity crawl --store '{store}' -o {crawler.folder} {how}"
-    return f"comity crawl -o {crawler.folder} --resume"
+def command_again(crawler: AnyCrawl, variables: list[str], words: list[str]) -> str:
+    """The command that goes on with a crawl, with the variables and options that are given again. One in a store others
+    may still work on: it is joined, as it was begun."""
+    store, to = _store_of(crawler), f"-o {quote(str(crawler.folder))}"
+    if store is not None:
+        to = f"--store '{store}' {to}"
+        if crawler.stopped:
+            return f"comity crawl {to} --join"
+    return " ".join((*variables, f"comity crawl {to} --resume", *map(quote, words)))
 
 
 def _store_of(crawler: AnyCrawl) -> Address | None:
@@ -145,11 +152,10 @@ def _store_of(crawler: AnyCrawl) -> Address | None:
     return crawler.store if isinstance(crawler, ShardedCrawl) else None
 
 
-def _conclude(crawler: AnyCrawl, stats: Stats, *, resumable: bool) -> Exit:
+def _conclude(crawler: AnyCrawl, stats: Stats, again: str | None) -> Exit:
     """Say what is left to do, or why there is nothing."""
     if crawler.stopped:
-        how = f"; continue with: {_again(crawler)}"
-        complain(f"stopped early{how * resumable}")
+        complain(f"stopped early{f'; continue with: {again}' if again else ''}")
         return Exit.INTERRUPTED
     if not stats.reached and crawler.end.trouble:
         complain(f"{'nothing was fetched' if crawler.end.passing else 'no page was kept'}: {crawler.end.trouble}")
@@ -157,14 +163,14 @@ def _conclude(crawler: AnyCrawl, stats: Stats, *, resumable: bool) -> Exit:
     if not stats.reached and crawler.end.refusal:
         complain(f"nothing was fetched: {crawler.end.refusal}")
     if crawler.end.put_off:
-        how = f"; continue later with: {_again(crawler)}{_raised(crawler)}"
+        how = f"; continue later with: {again}{_raised(crawler)}" if again else ""
         end = crawler.end
-        complain(f"left in queue, because their hosts must rest: {end.left:,} ({end.put_off}){how * resumable}")
+        complain(f"left in queue, because their hosts must rest: {end.left:,} ({end.put_off}){how}")
         if not stats.reached:
             return Exit.NOT_READY
     if stats.postponed:
-        how = f"; try again later with: {_again(crawler)}{_raised(crawler)}"
-        complain(f"left in queue, because robots.txt is unreachable: {stats.postponed:,}{how * resumable}")
+        how = f"; try again later with: {again}{_raised(crawler)}" if again else ""
+        complain(f"left in queue, because robots.txt is unreachable: {stats.postponed:,}{how}")
         if not stats.reached:
             return Exit.NOT_READY
     return Exit.PARTLY if stats.failed else Exit.DONE
