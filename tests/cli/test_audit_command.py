@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import shutil
 import socket
 import sqlite3
@@ -77,6 +78,25 @@ def test_urls_that_are_no_utf_8_end_the_audit_with_words(tmp_path: Path, name: s
     assert done.returncode == 66, done.stderr
     assert complaint(done).startswith(f"comity: {name} ")
     assert said in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a right there")
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".jsonl"])
+def test_nothing_is_written_through_a_link_that_lies_where_an_audit_writes(tmp_path: Path, ending: str) -> None:
+    (tmp_path / "u.txt").write_text("https://a.example/x\n")
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "o.new").symlink_to(tmp_path / "precious")
+    command = ("audit", "u.txt", "--robots", str(written(tmp_path)), "--agents", "A", "-o", f"o{ending}")
+    done = comity(*command, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert (tmp_path / f"o{ending}").is_file()
+    part = tmp_path / "part-000000-000000.parquet"
+    part.with_suffix(".new").symlink_to(tmp_path / "precious")
+    assert [*part_files.written(Counting(1), iter([pa.table({"url": ["https://a.example/x"]})]), tmp_path)] == [
+        (part, 1)
+    ]
+    assert (tmp_path / "precious").read_text() == "mine"
 
 
 def test_robots_files_are_read_from_a_cache_and_from_warc_files(tmp_path: Path) -> None:

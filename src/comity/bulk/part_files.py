@@ -17,7 +17,7 @@ from typing import Any, Final
 from comity.bulk.rulings import Rulings
 from comity.cells import cell
 from comity.errors import InputError
-from comity.files import made_anew, write_anew
+from comity.files import read_regular, write_anew, written_anew
 from comity.frontier.durable import writing_to
 from comity.policy import Policy
 
@@ -71,9 +71,8 @@ class Judge:
             if name != column:
                 table = table.append_column(own, pa.chunked_array(given[name].chunks * len(agents), given[name].type))
         table = table.select([*kept.values(), *said])
-        fresh = part.with_suffix(".new")
-        pq.write_table(table.replace_schema_metadata({DIALECTS: json.dumps(changed)}), fresh)
-        fresh.replace(part)
+        with written_anew(part, part.with_suffix(".new"), synced=False) as file:
+            pq.write_table(table.replace_schema_metadata({DIALECTS: json.dumps(changed)}), file)
 
 
 def written(judge: Judge, tables: Iterator[Any], folder: Path, piece: int = 0) -> Iterator[tuple[Path, int]]:
@@ -104,24 +103,24 @@ def joined(parts: list[Path], output: Path, *, column: str = "url", wide: bool =
 
     if not parts:
         raise InputError("the files contain no URL")
-    whole = output.with_suffix(".new")
     shaped = (_shaped(table, column, wide) for table in _tables(parts, whole=wide))
     first = next(shaped)
     tables, schema = chain([first], shaped), first.schema
-    if output.suffix == ".parquet":
-        with pq.ParquetWriter(whole, schema) as writer:
-            for table in tables:
-                writer.write_table(table)
-    else:
-        with io.TextIOWrapper(made_anew(whole), encoding="utf-8", newline="") as file:
-            if output.suffix == ".csv":
-                rows = csv.writer(file, lineterminator="\n")
-                rows.writerow(map(cell, schema.names))
-                for row in _rows(tables):
-                    rows.writerow(map(cell, row.values()))
-            else:
-                file.writelines(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in _rows(tables))
-    whole.replace(output)
+    with written_anew(output, output.with_suffix(".new")) as file:
+        if output.suffix == ".parquet":
+            with pq.ParquetWriter(file, schema) as writer:
+                for table in tables:
+                    writer.write_table(table)
+            return
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        if output.suffix == ".csv":
+            rows = csv.writer(text, lineterminator="\n")
+            rows.writerow(map(cell, schema.names))
+            for row in _rows(tables):
+                rows.writerow(map(cell, row.values()))
+        else:
+            text.writelines(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in _rows(tables))
+        text.detach()
 
 
 @contextmanager
@@ -162,7 +161,7 @@ def parts_for(
 def _noted(note: Path) -> Any:
     """What parts were made from; None where it was not written to its end."""
     try:
-        return json.loads(note.read_text("utf-8"))
+        return json.loads(read_regular(note))
     except (FileNotFoundError, ValueError):
         return None
 
