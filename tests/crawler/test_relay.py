@@ -190,12 +190,12 @@ def test_a_crawl_killed_in_the_middle_of_a_relay_is_gone_on_with(tmp_path: Path,
         other.link("/")
         one.link("/", "/private/x", "/a")
         one.link("/a")
-        command = [sys.executable, "-m", "comity", "crawl", "-o", str(tmp_path), "--delay", "0.1", "--workers", "2"]
-        begin = ["--shards", str(SHARDS), "--allow-address", "127.0.0.0/8", one.url("/"), other.url("/")]
-        processes.append(subprocess.Popen([*command, *begin], stderr=subprocess.DEVNULL, start_new_session=True))
+        options = ["crawl", "-o", str(tmp_path), "--workers", "2", "--delay", "0.1", "--allow-address", "127.0.0.0/8"]
+        begin = [sys.executable, "-m", "comity", *options, "--shards", str(SHARDS), one.url("/"), other.url("/")]
+        processes.append(subprocess.Popen(begin, stderr=subprocess.DEVNULL, start_new_session=True))
         assert processes[0].wait(HANGS) == -signal.SIGKILL
         assert killed
-        assert comity("crawl", "--resume", "-o", str(tmp_path), "--workers", "2").returncode == 0
+        assert comity(*options, "--resume").returncode == 0
         asked = Counter(path for path in one.paths() if "sitemap" not in path)
         assert asked == {"/": 1, "/a": 1, "/robots.txt": 2}
         assert other.paths().count("/theirs.txt") == 2
@@ -411,7 +411,7 @@ def test_an_order_to_stop_a_host_holds_in_all_shards_and_one_to_go_on_lifts_it(t
         assert other.paths() == []
         assert crawl.end.left == 1
         orders.give(tmp_path, THERE, "go")
-        crawl = ShardedCrawl([], tmp_path, workers=2)
+        crawl = ShardedCrawl([], tmp_path, workers=2, policy=POLICY)
         asyncio.run(crawl.run())
         assert other.paths() == ["/1"]
         assert crawl.stats.pages == 1

@@ -61,11 +61,11 @@ def test_a_crawl_over_a_store_without_sql_is_continued_and_refreshed(site: Site,
     storage = InMemory(tmp_path, MemoryStore())
 
     def crawl(*seeds: str, **how: Any) -> Stats:
-        return asyncio.run(Crawler(seeds, tmp_path, storage=storage, **how).run())
+        return asyncio.run(Crawler(seeds, tmp_path, storage=storage, policy=POLICY, **how).run())
 
     with pytest.raises(StorageError, match="give the URLs to start one from"):
         crawl()
-    assert crawl(site.url("/0"), policy=POLICY, settings={"max_pages": 4}).pages == 4
+    assert crawl(site.url("/0"), settings={"max_pages": 4}).pages == 4
     assert crawl().pages == 4, "the limit is what it was"
     assert crawl(settings={"max_pages": None}).pages == 15
     assert Counter(kept(tmp_path)) == Counter(site.url(f"/{number}") for number in range(15))

@@ -710,6 +710,6 @@ def test_a_key_that_cannot_be_used_any_more_ends_a_crawl_and_fails_no_page(
         asyncio.run(crawler.run())
     key.chmod(0o600)
     assert not (tmp_path / "out" / "failures.jsonl").read_text()
-    again = Crawler([], tmp_path / "out")
+    again = Crawler([], tmp_path / "out", policy=quick)
     assert asyncio.run(again.run()).pages == 10
     assert not (tmp_path / "out" / "failures.jsonl").read_text()

@@ -108,7 +108,7 @@ def test_a_frontier_that_cannot_be_read_ends_the_run_and_no_page_fails(
     with pytest.raises(StorageError, match="disk I/O error"):
         asyncio.run(Crawler([site.url("/")], tmp_path, policy=policy).run())
     monkeypatch.undo()
-    asyncio.run(Crawler([], tmp_path).run())
+    asyncio.run(Crawler([], tmp_path, policy=policy).run())
     assert all_pages(tmp_path) == sorted(site.url(path) for path in ("/", *paths))
     assert not (tmp_path / "failures.jsonl").exists() or not (tmp_path / "failures.jsonl").read_text()
 
