@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import socket
 import sqlite3
 import threading
@@ -159,6 +160,20 @@ def test_all_rights_are_given_again_by_the_command_that_the_error_names(theirs: 
     assert "/secret" not in site.paths()
 
 
+@pytest.mark.parametrize("rights", [(), ("--no-robots",)], ids=["as usual", "more allowed"])
+def test_the_command_that_a_summary_names_goes_on_with_the_crawl(
+    site: Site, tmp_path: Path, rights: tuple[str, ...]
+) -> None:
+    site.link("/", "/a")
+    site.link("/a")
+    given = ("-o", "my crawl", "--delay", "0", *ALLOW, *rights)
+    told = comity("crawl", site.url("/"), *given, "--max-pages", "1", cwd=tmp_path)
+    (command,) = re.findall(r"continue: comity (.*)", told.stdout)
+    told = comity(*shlex.split(command), cwd=tmp_path)
+    assert told.returncode == 0, told
+    assert site.paths().count("/a") == 1
+
+
 def test_what_the_operator_states_holds_instead_of_what_a_folder_allows(theirs: Path, site: Site) -> None:
     changed(theirs, "policy", mode="ignore")
     stated = {"COMITY_MODE": "respect", "COMITY_DELAY": "0.01", "COMITY_ALLOW_ADDRESSES": "127.0.0.1/32"}
@@ -176,6 +191,21 @@ def test_what_a_folder_makes_stricter_is_taken_over_and_printed(theirs: Path, si
     assert "on_unavailable disallow_401_403" in told.stderr, told
     assert "max_backoff 10m" in told.stderr
     assert "keeping the earlier options: --max-pages 1" in told.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a right there")
+def test_a_shard_that_is_a_link_is_neither_read_nor_written_to(site: Site, tmp_path: Path) -> None:
+    site.link("/")
+    given = ("-o", "out", "--delay", "0", *ALLOW)
+    assert process("crawl", site.url("/"), *given, "--shards", "2", cwd=tmp_path).returncode == 0
+    shard = (tmp_path / "out" / "shard-001").rename(tmp_path / "elsewhere")
+    (tmp_path / "out" / "shard-001").symlink_to(shard)
+    before = {path: path.read_bytes() for path in shard.iterdir() if path.is_file()}
+    for words in (("crawl", *given, "--resume"), ("crawl", *given, "--refresh"), ("pages", "out"), ("prove", "out")):
+        told = comity(*words, cwd=tmp_path)
+        assert told.returncode == 73, told
+        assert "shard-001 is a link" in told.stderr
+    assert {path: path.read_bytes() for path in shard.iterdir() if path.is_file()} == before
 
 
 def test_a_shard_runs_no_code_that_its_folder_names(site: Site, tmp_path: Path) -> None:

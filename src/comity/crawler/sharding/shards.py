@@ -165,6 +165,9 @@ def manifest_of(folder: Path) -> CrawlManifest | None:
             raise ValueError
     except (ValueError, TypeError, KeyError) as error:
         raise _damaged(path) from error
+    for each in (folder / name for name in manifest.parts):
+        if each.is_symlink():  # it may lead into another crawl
+            raise StorageError(f"{each} is a link, and a crawl's shards are folders", hint="put back its folder")
     return manifest
 
 
