@@ -310,6 +310,23 @@ def test_texts_below_an_article_that_each_have_a_linked_headline_are_other_stori
     assert "nets dried" not in written
 
 
+def test_the_posts_of_a_front_page_all_keep_their_linked_headings() -> None:
+    texts = (
+        "The lamp on the north pier was lit again in spring after ten years in which nobody had climbed the tower.",
+        "Its keeper walks out along the wall each evening and carries the oil in two tin cans of her own.",
+        "The council had wanted to sell the tower, but no buyer would take on the stairs, the damp and the gulls.",
+    )
+    posts = "".join(
+        f"""<article class="post hentry"><header class="entry-header"><h2 class="entry-title"><a href="/{number}">Story
+        number {number}</a></h2></header><div class="entry-content"><p>{text} {SENTENCE}</p></div></article>"""
+        for number, text in enumerate(texts)
+    )
+    html = f"""<title>Lamps</title><header><h1><a href="/">Lamps</a></h1></header><div id="content"><main>{posts}</main>
+    </div><footer>Powered by oil</footer>"""
+    written = read(html, "https://example.com/").markdown
+    assert [f"## [Story number {number}](" in written for number in range(3)] == [True] * 3
+
+
 def test_many_linked_images_before_a_text_cost_no_more_than_their_number() -> None:
     images = '<a href="/x"><img src="/x.png" alt="x"></a> ' * 400
     html = f"<h1>Lamps</h1><p>{images}end of the row</p><p>{'The keeper lights the lamp each night. ' * 20}</p>"

@@ -318,10 +318,20 @@ def _keep_main(blocks: Sequence[Block]) -> None:
 
 
 def _keep_headings(blocks: Sequence[Block], url: str) -> None:
-    """A heading stays with what it is the heading of, and the page with its own."""
+    """A heading stays with what it is the heading of, and the page with its own. Those that lead to other pages stay
+    where at least half of their shape do: the posts of a front page, no teasers.
+    """
+    leading = {block for block in blocks if block.level and _leads_away(block, url)}
+    shapes = Counter[tuple[str, str]]()
+    for block in leading:
+        shapes[_named(block.line)] += 1 if block.kept else -1
     follows = False
     for block in reversed(blocks):
-        if block.level and block.words <= _LONGEST_HEADING and not _leads_away(block, url):
+        if (
+            block.level
+            and block.words <= _LONGEST_HEADING
+            and (block not in leading or shapes[_named(block.line)] >= 0)
+        ):
             block.kept = block.kept or follows
         follows = block.kept
     first = [block for block in blocks if block.level == 1 and not block.landmarks & _BESIDE]
