@@ -34,6 +34,7 @@ _CODECS = {
 _CONTENT_CHARSET = re.compile(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^;\t\n\f\r "'][^;\t\n\f\r ]*))""", re.IGNORECASE
 )
+_MEDIA_TYPE = re.compile(rb"[\t\n\f\r ]*(?:text/html|application/xhtml\+xml)[\t\n\f\r ]*;", re.IGNORECASE)
 _NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 _KEPT = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # in a query, `"`, `#`, `'`, `<` and `>` are percent-encoded
 _UTF_16_XML = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
@@ -89,8 +90,9 @@ def detect(body: bytes, content_type: str | None = None, *, markup: bool = True)
     try:
         codecs.getincrementaldecoder("utf-8")().decode(body)
     except UnicodeDecodeError:
-        # a parser that meets it changes the encoding (HTML standard, 13.2.3.5)
-        return (prescan(body[:LATER_BYTES]) if markup else None) or "windows-1252"
+        # a parser that meets it changes the encoding (HTML standard, 13.2.3.5); one misspelt is better than none
+        head = body[:LATER_BYTES] if markup else b""
+        return prescan(head) or _from_metas(head, misspelt=True) or "windows-1252"
     return "utf-8"
 
 
@@ -174,7 +176,7 @@ def _from_xml(head: bytes) -> str | None:
     return "utf-8" if name in ("utf-16le", "utf-16be") else name
 
 
-def _from_metas(head: bytes) -> str | None:
+def _from_metas(head: bytes, *, misspelt: bool = False) -> str | None:
     position = 0
     while (position := head.find(b"<", position)) >= 0:
         if head.startswith(b"<!--", position):
@@ -185,7 +187,7 @@ def _from_metas(head: bytes) -> str | None:
             position = end + 3
         elif _META.match(head, position):
             attributes, position = _attributes(head, position + 5)
-            name = _from_meta(attributes)
+            name = _from_meta(attributes, misspelt=misspelt)
             if not _TAG_END.match(head, position):
                 return None
             if name is not None:
@@ -213,10 +215,13 @@ def _attributes(head: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
     return found, position
 
 
-def _from_meta(attributes: dict[bytes, bytes]) -> str | None:
+def _from_meta(attributes: dict[bytes, bytes], *, misspelt: bool) -> str | None:
+    """What a `meta` names; where it is `misspelt`, by a media type in its content alone (`httpequiv`, `name`)."""
     label = attributes.get(b"charset")
     if label is None:
-        if attributes.get(b"http-equiv", b"").lower() != b"content-type":
+        if attributes.get(b"http-equiv", b"").lower() != b"content-type" and not (
+            misspelt and _MEDIA_TYPE.match(attributes.get(b"content", b""))
+        ):
             return None
         match = _CONTENT_CHARSET.search(attributes.get(b"content", b""))
         if match is None:
