@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from comity_pages.html.tree import Node, Text, Tree
 
 _LONGEST: Final = 4_000
+_FAR: Final = 4
+"""Elements from a drawing on outwards that may hold its source."""
 _DELIMITED: Final = re.compile(r"\s*(?:\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$|\$(.*)\$)\s*", re.DOTALL)
 _IN_TEXT: Final = re.compile(
     r"\\\((?P<inline>(?:[^\\]|\\(?!\())+?)\\\)|\\\[(?P<block>(?:[^\\]|\\(?!\[))+?)\\\]|(?<!\\)\$\$(?P<shown>[^$]+)\$\$"
@@ -70,6 +73,11 @@ def marked(tree: Tree) -> None:
     for node in [*tree.named.get("img", ())]:
         if not _IMAGE.isdisjoint(node.attributes.get("class", "").split()) and (said := node.attributes.get("alt", "")):
             _become(tree, node, _bare(said))
+    near = (each for drawing in tree.named.get("svg", ()) for each in islice(drawing.around(), _FAR))
+    for node in dict.fromkeys(each for each in near if "data-formula" in each.attributes):
+        if not node.text().strip() and not _worded(said := node.attributes["data-formula"]):
+            display = any("block" in each.attributes.get("class", "") for each in islice(node.around(), 2))
+            _become(tree, node, said, display=display)
     for table in tree.holding(("ltx_eqn_table",), ("table",)):
         for row in table.below("tr"):
             _become_row(tree, row)
@@ -156,9 +164,14 @@ def _source(math: Node, shown: Node) -> str:
             said = each.text()
     if said and len(said) <= _LONGEST:
         visible = "".join(_shown(shown)).lower()
-        if all(word.lower() in visible for word in _WORD.findall(_COMMAND.sub(" ", said))):
+        if all(word.lower() in visible for word in _worded(said)):
             return _bare(said)
     return _tex(math)
+
+
+def _worded(tex: str) -> list[str]:
+    """The words in a formula's source that are no commands."""
+    return _WORD.findall(_COMMAND.sub(" ", tex))
 
 
 def _bare(tex: str) -> str:
