@@ -163,6 +163,8 @@ def test_what_is_linked_stays_linked_and_what_nobody_sees_stays_out(html: str, e
         ("<s>old</s> <q>said</q>", "~~old~~ “said”\n"),
         ("<dl><dt>Term<dd>Meaning</dl>", "Term\n: Meaning\n"),
         ("<ul><li>one<ul><li>in it</ul><li>two</ul>", "- one\n  - in it\n- two\n"),
+        ("<ul>You need:<li>oil<li>a wick</ul>", "You need:\n\n- oil\n- a wick\n"),
+        ("<ul># x<li>y</ul>", "\\# x\n\n- y\n"),
         ("<p>a<hr><p>b<hr>", "a\n\n---\n\nb\n"),
         ("<ol><li>Fill</li><ol><li>oil</li></ol><li>Light</li></ol>", "1. Fill\n   1. oil\n2. Light\n"),
         (

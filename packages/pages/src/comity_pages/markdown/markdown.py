@@ -311,7 +311,11 @@ class Writer:
         self._indent += 1
         for child in node.children:
             if isinstance(child, Text):
-                blocks: list[Block] = [("text", words_of(child.text).strip())] if child.kept else []
+                blocks: list[Block] = []
+                self._flush([words_of(child.text).strip()] if child.kept else [], blocks)
+                if not items:  # beside what stands before the first item no mark is drawn
+                    out += blocks
+                    continue
             elif self.is_left_out(child):
                 continue
             elif child in self._notes.notes:
