@@ -165,6 +165,7 @@ def test_what_is_linked_stays_linked_and_what_nobody_sees_stays_out(html: str, e
         ("<ul><li>one<ul><li>in it</ul><li>two</ul>", "- one\n  - in it\n- two\n"),
         ("<ul>You need:<li>oil<li>a wick</ul>", "You need:\n\n- oil\n- a wick\n"),
         ("<ul># x<li>y</ul>", "\\# x\n\n- y\n"),
+        ("<div>Both <b>of</b> <i>these</i><li>oil <li>wick</div>", "Both **of** *these*\n\n- oil\n- wick\n"),
         ("<p>a<hr><p>b<hr>", "a\n\n---\n\nb\n"),
         ("<ol><li>Fill</li><ol><li>oil</li></ol><li>Light</li></ol>", "1. Fill\n   1. oil\n2. Light\n"),
         (

@@ -18,7 +18,7 @@ from comity_pages.content.kinds import PAGE, Judgement, judge
 from comity_pages.errors import ExtractionFailed
 from comity_pages.html import hidden
 from comity_pages.html.hidden import HiddenText
-from comity_pages.html.plain import plain
+from comity_pages.html.plain import gather_items, plain
 from comity_pages.html.tree import Node, Tree, parse
 from comity_pages.markdown import code, footnotes, formulas, markdown
 from comity_pages.metadata import metadata
@@ -96,6 +96,7 @@ def read(
         text = ""
         agreement = choose(cut, tree, url, notes) if content == "main" else None
         if convert and (judgement.kind == "page" or content == "all"):
+            gather_items(tree)
             text = markdown.written(tree, base, notes, without=removed, deadline=deadline, url=url)
         return ExtractedPage(
             text,

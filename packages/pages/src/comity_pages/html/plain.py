@@ -32,6 +32,7 @@ _TABULAR: Final = {"ltx_tabular": "table", "ltx_thead": "thead", "ltx_tbody": "t
 _KEEPS_SPACE: Final = re.compile(r"(?i)white-space\s*:\s*(?:pre(?:-wrap)?|break-spaces)\s*(?:;|!|$)")
 _LISTS: Final = ("bulleted-list", "numbered-list", "to-do-list")
 """Classes of the lists of Notion, in each of which one item stands."""
+_OF_ITEMS: Final = frozenset(("ul", "ol", "menu", "dir"))
 _TOOLS: Final = re.compile(
     r"(?:^|\s)(?:mw-editsection|material-(?:icons|symbols)(?:-\w+)?|twoslash-popup-container)(?:\s|$)"
 )
@@ -113,6 +114,34 @@ def _join_lists(around: Node) -> None:
             for item in each.elements():
                 item.parent = before
         else:
+            children.append(each)
+    around.children = children
+
+
+def gather_items(tree: Tree) -> None:
+    """Have items that stand in no list, which a browser draws as those of one, stand in one. What is content is decided
+    before: that knows lists by their elements.
+    """
+    for around in {node.parent for node in tree.named.get("li", ()) if node.parent is not None}:
+        if around.name not in _OF_ITEMS:
+            _gather(around)
+
+
+def _gather(around: Node) -> None:
+    children: list[Node | Text] = []
+    items: Node | None = None
+    for each in around.children:
+        if isinstance(each, Node) and each.name == "li":
+            if items is None:
+                items = Node()
+                items.name, items.parent, items.number, items.words, items.kept_words = "ul", around, each.number, 0, 0
+                items.attributes, items.children = {}, []
+                items.skipped, items.apart, items.blocky = False, each.apart, True
+                children.append(items)
+            each.parent = items
+            items.children.append(each)
+        elif items is None or isinstance(each, Node) or not each.text.isspace():
+            items = None
             children.append(each)
     around.children = children
 
