@@ -13,7 +13,7 @@ BUILD_INPUTS := $(wildcard pyproject.toml packages/*/pyproject.toml) packages/ro
 	$(wildcard $(SOURCES:=/*/_compiled.py)) packages/pages/src/comity_pages/html/tree.py \
 	$(shell grep -rl --include='*.py' 'import cython' $(SOURCES)) $(shell find $(SOURCES) -name '*.pyx' -o -name '*.pxd')
 
-.PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines sanitize dist lint format lock docs docs-serve man league peers bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering compare conformance fuzz clean
+.PHONY: crawl test test-all test-all-compiled test-all-interpreted test-compiled test-interpreted test-long test-engines sanitize dist lint format lock docs docs-serve man league peers figures bench-engine bench-bulk bench-client bench-crawl bench-broad bench-names soak profile-crawl bench-politeness bench-frontier bench-extraction bench-hosts test-kills test-tampering compare conformance fuzz clean
 
 crawl: $(VENV)/installed ## crawl the bundled demo site, or URL=https://example.com/
 	@$(BIN)/comity crawl $(if $(URL),$(URL),--demo) $(ARGS) || \
@@ -86,6 +86,10 @@ lint: $(VENV)/linted ## formatting, lint and types
 dist: $(BIN)/python ## sdist and wheels of what is committed, each installed where nothing else is; ARGS=--quick: no compiled one
 	@$(call install,--quiet --group dist)
 	$(BIN)/python .ci/dist.py $(ARGS)
+
+PARTS ?=
+figures: $(VENV)/tested $(VENV)/benched ## docs/figures.md, measured; PARTS='engine client' for these alone
+	$(BIN)/python benchmarks/figures.py $(PARTS)
 
 bench-engine: $(VENV)/benched ## the robots engine beside its peers, compiled and interpreted
 	$(BIN)/python benchmarks/engine.py

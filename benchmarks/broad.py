@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from common import at_least_one, start_nginx
+from common import at_least_one, row, start_nginx, table
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"
@@ -248,8 +248,8 @@ ROWS: tuple[tuple[str, str, Callable[[dict[str, float]], float]], ...] = (
     ("its own peak memory, MB", "{:.0f}", lambda f: f["memory"]),
     ("longest block of the loop, ms", "{:.0f}", lambda f: f["blocked"] * 1000),
     ("most CPU of one turn of it, ms", "{:.0f}", lambda f: f["turn"] * 1000),
-    ("handshakes (of them resumed)", "{:.0f}", lambda f: f["handshakes"]),
-    ("", "{:.0f}", lambda f: f["resumed"]),
+    ("handshakes", "{:.0f}", lambda f: f["handshakes"]),
+    ("handshakes resumed", "{:.0f}", lambda f: f["resumed"]),
     ("MB sent by the server", "{:.0f}", lambda f: f["sent"]),
     ("MB written", "{:.0f}", lambda f: f["output"]),
     ("allowed pages lost", "{:.0f}", lambda f: f["lost"]),
@@ -296,15 +296,10 @@ def main() -> None:
         f"{options.hosts} hosts over TLS, {len(site.urls):,} URLs of real pages, {len(site.allowed):,} of them allowed"
     )
     names = list(rounds[0])
-    print(f"{'medians of ' + str(options.rounds):32}" + "".join(f"{name:>12}" for name in names))
+    table(f"medians of {options.rounds}", *names)
     for label, form, figure in ROWS:
         values = [statistics.median(figure(ran[name]) for ran in rounds) for name in names]
-        print(f"{label:32}" + "".join(f"{form.format(value):>12}" for value in values))
-    if "Scrapy" in names:
-        ours, theirs = (
-            statistics.median(ran[name]["cpu"] / ran[name]["pages"] for ran in rounds) for name in ("comity", "Scrapy")
-        )
-        print(f"comity needs {ours / theirs:.1%} of Scrapy's CPU a page")
+        row(label, *map(form.format, values))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from common import row, table
 from protego import Protego
 
 from comity import bulk, parse
@@ -76,7 +77,7 @@ def memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def timed(name: str, urls: pa.ChunkedArray, robots: pa.Table, agents: list[str], threads: int) -> float:
+def timed(name: str, urls: pa.ChunkedArray, robots: pa.Table, agents: list[str], threads: int) -> None:
     best, cpu = 1e9, 1e9
     for _ in range(3 if len(urls) <= 20_000_000 else 1):
         wall, used = time.perf_counter(), time.process_time()
@@ -84,15 +85,11 @@ def timed(name: str, urls: pa.ChunkedArray, robots: pa.Table, agents: list[str],
         best, cpu = min(best, time.perf_counter() - wall), min(cpu, time.process_time() - used)
     rows = len(urls) * len(agents)
     no = table["may_fetch"].to_numpy().astype(bool)
-    print(
-        f"{name:44} {rows / cpu / 1e6:6.2f} M verdicts a CPU second   {rows / best / 1e6:6.2f} M/s   "
-        f"{cpu / rows * 1e9:5.0f} ns each   {1 - no.mean():.0%} refused   peak {memory():,.0f} MB",
-        flush=True,
-    )
-    return rows / cpu
+    speed = f"{rows / cpu / 1e6:.2f} million; {rows / best / 1e6:.2f} million a second of the clock"
+    row(f"{name}, {1 - no.mean():.0%} refused", f"{speed}; peak {memory():,.0f} MB", "")
 
 
-def protego(urls: pa.ChunkedArray, robots: pa.Table, agent: str, most: int) -> float:
+def protego(urls: pa.ChunkedArray, robots: pa.Table, agent: str, most: int) -> None:
     """The peer: files parsed once each, and one call a URL, as a Python UDF does it."""
     texts = urls.slice(0, most).to_pylist()
     bodies = dict(zip(robots["origin"].to_pylist(), robots["body"].to_pylist(), strict=True))
@@ -105,11 +102,7 @@ def protego(urls: pa.ChunkedArray, robots: pa.Table, agent: str, most: int) -> f
             own = parsed[origin] = Protego.parse(bodies[origin].decode("utf-8", "replace"))
         own.can_fetch(url, agent)
     speed = len(texts) / (time.process_time() - used)
-    print(
-        f"Protego in a Python function, {len(texts):,} URLs of {len(parsed):,} origins   "
-        f"{speed:,.0f} verdicts a CPU second"
-    )
-    return speed
+    row(f"{len(texts):,} URLs of {len(parsed):,} origins", "", f"Protego in a Python function {speed:,.0f}")
 
 
 def main() -> None:
@@ -123,17 +116,17 @@ def main() -> None:
         f"{robots['body'].nbytes / len(which):,.0f} octets a file"
     )
     print(f"before: {memory():,.0f} MB")
+    table("verdicts a second of the processor", "comity", "others")
     each = count // len(which)
-    ours = timed(f"one agent, {each:,} URLs an origin, in no order", urls, robots, AGENTS[:1], 1)
+    timed(f"one agent, {each:,} URLs an origin, in no order", urls, robots, AGENTS[:1], 1)
     timed(f"one agent, {each:,} URLs an origin, in order", urls_of(which, count, True), robots, AGENTS[:1], 1)
     if count <= 20_000_000:
         timed("in no order, two threads", urls, robots, AGENTS[:1], 2)
         timed("ten agents, a tenth of the URLs", urls.slice(0, count // 10), robots, AGENTS, 1)
         short = urls.slice(0, 5 * len(which))
-        few = timed("one agent, five URLs an origin", short, robots, AGENTS[:1], 1)
+        timed("one agent, five URLs an origin", short, robots, AGENTS[:1], 1)
         timed("ten agents, five URLs an origin", short, robots, AGENTS, 1)
-        peer = protego(urls, robots, AGENTS[0], 60_000)
-        print(f"Protego: 1/{few / peer:.0f} of five URLs an origin, 1/{ours / peer:.0f} of many")
+        protego(urls, robots, AGENTS[0], 60_000)
 
 
 if __name__ == "__main__":

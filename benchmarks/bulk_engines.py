@@ -2,7 +2,7 @@
 
 Arguments: how many URLs (300000), and engines, where not all are wanted. Protego gets the first tenth of the URLs, and
 parses a file once a process. CPU seconds are those of this process and of all it started. Ray and Spark start their
-workers before they are measured. Engines that are missing are left out.
+workers before they are measured.
 """
 
 import os
@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from bulk import AGENTS, robots_table, urls_of
+from common import row, table
 from protego import Protego
 
 from comity.bulk import engines
@@ -137,11 +138,11 @@ def pyspark(urls: pa.Table, path: str) -> tuple[Callable[[], Any], Callable[[], 
     session = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", 200_000).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     folder = Path(path).parent
-    for name, table in (("urls", urls), ("few", urls.slice(0, len(urls) // 10))):
-        half = len(table) // 2
+    for name, part in (("urls", urls), ("few", urls.slice(0, len(urls) // 10))):
+        half = len(part) // 2
         (folder / name).mkdir(exist_ok=True)
-        pq.write_table(table.slice(0, half), folder / name / "1.parquet")
-        pq.write_table(table.slice(half), folder / name / "2.parquet")
+        pq.write_table(part.slice(0, half), folder / name / "1.parquet")
+        pq.write_table(part.slice(half), folder / name / "2.parquet")
     whole, few = session.read.parquet(str(folder / "urls")), session.read.parquet(str(folder / "few"))
     sink = {"format": "noop", "mode": "overwrite"}
     return (
@@ -175,11 +176,15 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 300_000
     robots, which = robots_table(ORIGINS)
     urls = pa.table({"url": urls_of(which, count).cast(pa.string()).combine_chunks()})
+    table("verdicts a second of the processor in", "comity", "Protego in its function")
     with TemporaryDirectory() as folder:
         path = str(Path(folder) / "robots.parquet")
         pq.write_table(robots, path)
         for engine in (pandas, polars, duckdb, dask, daft, ray, pyspark):
-            if find_spec(engine.__name__) is None or (sys.argv[2:] and engine.__name__ not in sys.argv[2:]):
+            if sys.argv[2:] and engine.__name__ not in sys.argv[2:]:
+                continue
+            if find_spec(engine.__name__) is None:
+                row(engine.__name__, "not installed", "")
                 continue
             ours, peer = engine(urls, path)
             speeds = []
@@ -192,11 +197,7 @@ def main() -> None:
                 run()
                 speeds.append((size / (cpu() - used), size / (time.perf_counter() - wall)))
             (own, own_wall), (other, _) = speeds
-            print(
-                f"{engine.__name__:8} {own:12,.0f} verdicts a CPU second ({own_wall:,.0f} a second)   Protego in its "
-                f"function {other:9,.0f}   {own / other:,.0f} times",
-                flush=True,
-            )
+            row(engine.__name__, f"{own:,.0f}; {own_wall:,.0f} a second of the clock", f"{other:,.0f}")
 
 
 if __name__ == "__main__":

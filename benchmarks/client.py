@@ -17,7 +17,7 @@ from pathlib import Path
 import aiohttp
 import httpx
 import uvloop
-from common import start_nginx
+from common import row, start_nginx, table
 
 import comity
 from comity import AsyncClient, Client, Policy
@@ -90,9 +90,11 @@ def gets() -> None:
 
     rounds = [(run(with_aiohttp), run(with_comity), run(with_httpx)) for _ in range(ROUNDS)]
     bare, ours, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
-    ratio = statistics.median(each[1] / each[0] for each in rounds)
-    peers = f"aiohttp {bare:6.1f} us = {ratio:.2f} x, httpx {theirs:6.0f} us = {theirs / ours:.1f} x"
-    print(f"GET through AsyncClient     {ours:6.1f} us   {peers}")
+    row(
+        "processor time of a `GET` through AsyncClient",
+        f"{ours:.0f} us",
+        f"aiohttp {bare:.0f} us, httpx {theirs:.0f} us",
+    )
 
 
 def checks() -> None:
@@ -100,7 +102,7 @@ def checks() -> None:
     with Client(POLICY) as client:
         client.check(target)
         cost = min(timeit.repeat(lambda: client.check(target), number=20_000, repeat=7)) / 20_000 * 1e6
-    print(f"check, answer at hand       {cost:6.2f} us   Client")
+    row("a check with robots.txt in the cache, Client", f"{cost:.1f} us", "")
 
     async def check() -> float:
         async with AsyncClient(POLICY) as client:
@@ -113,7 +115,7 @@ def checks() -> None:
                 costs.append((time.perf_counter() - started) / 20_000 * 1e6)
             return min(costs)
 
-    print(f"check, answer at hand       {asyncio.run(check()):6.2f} us   AsyncClient")
+    row("a check with robots.txt in the cache, AsyncClient", f"{asyncio.run(check()):.1f} us", "")
 
 
 def origins(count: int = 1_000) -> None:
@@ -129,14 +131,13 @@ def origins(count: int = 1_000) -> None:
         gate.ask(origin + "/page", 1.0)
         gate.ask(origin + "/other", 1.0)
     size = tracemalloc.get_traced_memory()[0]
-    print(
-        f"{count:,} origins kept          {size / 1e6:6.2f} MB   (robots.txt of {len(ROBOTS)} bytes each, asked twice)"
-    )
+    row(f"memory of {count:,} origins with robots.txt of {len(ROBOTS)} octets each", f"{size / 1e6:.1f} MB", "")
 
 
 def main() -> None:
     versions = f"aiohttp {aiohttp.__version__}, httpx {httpx.__version__}, uvloop {uvloop.__version__}"
     print(f"comity {comity.__version__}, {versions}")
+    table("", "comity", "others")
     with tempfile.TemporaryDirectory() as folder:
         process = nginx(Path(folder))
         try:

@@ -1,4 +1,5 @@
-"""What benchmarks have in common that peers are measured in too: nginx, and numbers on the command line.
+"""What benchmarks have in common that peers are measured in too: nginx, numbers on the command line, and the table
+that a benchmark prints its figures as.
 
 Nothing of comity is imported here, so that no peer's process has it in memory.
 """
@@ -27,6 +28,17 @@ def above_zero(text: str) -> float:
     if not 0.0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return number
+
+
+def table(*heads: str) -> None:
+    """Begin a table of figures in Markdown, which benchmarks/figures.py takes over as it is."""
+    row(*heads)
+    row(*["---"] * len(heads))
+
+
+def row(*cells: str) -> None:
+    """One figure: what was measured, comity's, and that of the others."""
+    print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def start_nginx(folder: Path, port: int) -> "subprocess.Popen[bytes]":

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import at_least_one, start_nginx
+from common import at_least_one, row, start_nginx, table
 
 PORT = 8462
 START = f"http://127.0.0.1:{PORT}/p/0.html"
@@ -228,18 +228,22 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pages", type=at_least_one, default=6_000)
     parser.add_argument("--rounds", type=at_least_one, default=3)
+    parser.add_argument("--without", nargs="*", default=[], help="crawlers to leave out, such as Crawlee and spider")
     parser.add_argument("--one", choices=CRAWLERS)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     if options.one:
         print(CRAWLERS[options.one](options.output, options.pages))
         return
-    programs: dict[str, list[str]] = {"comity": [], "Scrapy": [], "Crawlee": []}
+    programs: dict[str, list[str]] = {name: [] for name in CRAWLERS if name not in options.without}
+    missing = {}
     for name, (tool, build) in OTHERS.items():
+        if name in options.without:
+            continue
         if shutil.which(tool):
             programs[name] = build()
         else:
-            print(f"without {name}: there is no {tool} here")
+            missing[name] = tool
     most = {"Scrapy": 600, "Crawlee": 400}  # they are slow
     rounds, bare = [], []
     with tempfile.TemporaryDirectory() as place:
@@ -256,17 +260,22 @@ def main() -> None:
             server.terminate()
             server.wait()
     print(f"one site, {options.pages:,} pages of 10 KB with {LINKS} links, medians of {options.rounds}")
+    table("crawler", "pages a second", "processor time a page", "beside comity")
     for name in programs:
         speed = statistics.median(each[name].speed for each in rounds)
         cpu = statistics.median(each[name].cpu for each in rounds)
         ratio = statistics.median(each["comity"].speed / each[name].speed for each in rounds)
-        beside = "" if name == "comity" else f"   comity is {ratio:.2f} times as fast"
+        beside = "" if name == "comity" else f"comity is {ratio:.1f} times as fast"
         if forbidden := max(each[name].forbidden for each in rounds):
             beside += f"; it fetched {forbidden:,} URLs that robots.txt disallows"
-        print(f"{name:8} {speed:7.0f} pages/s {cpu * 1000:7.2f} ms CPU a page{beside}")
+        row(name, f"{speed:.0f}", f"{cpu * 1000:.1f} ms", beside)
+    for name, tool in missing.items():
+        row(name, "not measured", "", f"there is no {tool} here")
+    for name in options.without:
+        row(name, "not measured", "", "left out")
     share = statistics.median(each["comity"].speed / alone for each, alone in zip(rounds, bare, strict=True))
-    fastest = statistics.median(bare)
-    print(f"raw      {fastest:7.0f} pages/s   fetch, read links, join, in memory: comity reaches {share:.0%}")
+    fastest = f"{statistics.median(bare):.0f}"
+    row("fetch, read links and join, all in memory", fastest, "", f"comity is {share:.1f} times as fast")
 
 
 if __name__ == "__main__":

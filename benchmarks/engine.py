@@ -1,4 +1,4 @@
-"""The robots engine beside its peers, in the same run: one line a figure, medians of several.
+"""The robots engine beside its peers, in the same run: one row a figure, medians of several.
 
 Run by `make bench-engine`. The corpus is read from ../shared/corpus where it is present.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import robots as robotspy
+from common import row, table
 from protego import Protego
 from robotstxt import RobotsMatcher  # Google's C++ parser, as the package fast-robotstxt
 
@@ -50,36 +51,31 @@ def rules(count: int) -> str:
 
 
 def verdicts() -> None:
-    base = 0.0
-    for count in (30, 1_000, 10_000):
-        text = rules(count)
-        ours = comity.parse(text)
-        time_ours = seconds(lambda ours=ours: ours.allowed(URL, AGENT), 20_000)
-        base = base or time_ours
-        protego = Protego.parse(text)
-        time_protego = seconds(lambda protego=protego: protego.can_fetch(URL, AGENT), max(20_000 // count, 3), 3)
-        print(
-            f"verdict, {count:6,} rules   {time_ours * 1e6:8.3f} us   {time_ours / base:5.2f} x 30 rules   "
-            f"Protego {time_protego * 1e6:10.2f} us = {time_protego / time_ours:7.0f} x"
-        )
     text = rules(30)
     ours, stdlib = comity.parse(text), urllib.robotparser.RobotFileParser()
+    protego = Protego.parse(text)
     stdlib.parse(text.splitlines())
     google = RobotsMatcher()
     spy = robotspy.RobotsParser.from_string(text)
     time_ours = seconds(lambda: ours.allowed(URL, AGENT), 20_000)
+    others = []
     for name, work in (
+        ("Protego", lambda: protego.can_fetch(URL, AGENT)),
         ("urllib.robotparser", lambda: stdlib.can_fetch(AGENT, URL)),
         ("robotspy", lambda: spy.can_fetch(AGENT, URL)),
-        ("Google's C++ (fast-robotstxt)", lambda: google.is_allowed(text, "MyBot", URL)),
+        ("Google's C++ by Python", lambda: google.is_allowed(text, "MyBot", URL)),
     ):
-        peer = seconds(work, 500, 5)
-        print(
-            f"verdict,     30 rules   {time_ours * 1e6:8.3f} us   {name} {peer * 1e6:.2f} us = {peer / time_ours:.0f} x"
-        )
+        others.append(f"{name} {seconds(work, 500, 5) * 1e6:.1f} us")
+    row("one verdict, 30 rules", f"{time_ours * 1e6:.2f} us", ", ".join(others))
+    for count in (1_000, 10_000):
+        text = rules(count)
+        many_rules, protego = comity.parse(text), Protego.parse(text)
+        own = seconds(lambda many_rules=many_rules: many_rules.allowed(URL, AGENT), 20_000)
+        peer = seconds(lambda protego=protego: protego.can_fetch(URL, AGENT), max(20_000 // count, 3), 3)
+        row(f"one verdict, {count:,} rules", f"{own * 1e6:.2f} us", f"Protego {peer * 1e6:.0f} us")
     many = [URL] * 1000
     each = seconds(lambda: ours.allowed_many(many, AGENT), 20) / 1000
-    print(f"allowed_many, 30 rules  {each * 1e6:8.3f} us each")
+    row("each verdict of a thousand asked at once, 30 rules", f"{each * 1e6:.2f} us", "")
 
 
 def making() -> None:
@@ -96,24 +92,23 @@ def making() -> None:
 
     for count in (30, 100, 1_000):
         wild = "User-agent: *\n" + "".join(f"Disallow: /*dir{n}/{n * 7919}*x\n" for n in range(count))
-        for text, kind in ((rules(count), "rules    "), (wild, "wildcards")):
+        for text, kind in ((rules(count), "rules"), (wild, "rules with wildcards")):
             parsed, made = cost(text.encode())
-            print(
-                f"matcher, {count:6,} {kind}   {made * 1e6:8.1f} us   parsing {parsed * 1e6:.1f} us   "
-                f"{made / parsed:.2f} x"
-            )
+            ours = f"{made * 1e6:.0f} us, {made / parsed:.1f} x the time of parsing"
+            row(f"making a matcher, {count:,} {kind}", ours, "")
     if not CORPUS.is_dir():
         return
     found = [cost(path.read_bytes()) for path in random.Random(1).sample(sorted(CORPUS.iterdir()), 300)]
     ratios = sorted(made / parsed for parsed, made in found)
     whole = sum(made for _, made in found) / sum(parsed for parsed, _ in found)
     middle, most = ratios[len(ratios) // 2], ratios[len(ratios) * 9 // 10]
-    print(f"matcher, real files      {whole:8.2f} x parsing; median {middle:.2f} x, nine of ten below {most:.2f} x")
+    ours = f"{whole:.1f} x the time of parsing; median {middle:.1f} x, nine of ten below {most:.1f} x"
+    row("making a matcher, 300 real files", ours, "")
 
 
 def parsing() -> None:
     if not CORPUS.is_dir():
-        print(f"parsing: skipped, no corpus at {CORPUS}")
+        row("parsing", "not measured: the corpus is not here", "")
         return
     bodies = [path.read_bytes() for path in sorted(CORPUS.iterdir())]
     size = sum(map(len, bodies))
@@ -122,15 +117,13 @@ def parsing() -> None:
     some = [body.decode("utf-8", "replace") for body in random.Random(1).sample(bodies, 300)]
     peer = seconds(lambda: [Protego.parse(text) for text in some], 1, 3)
     speed, peer_speed = size / ours / 1e6, sum(map(len, some)) / peer / 1e6
-    print(f"parsing the corpus      {speed:8.0f} MB/s   Protego {peer_speed:.1f} MB/s = 1/{speed / peer_speed:.0f}")
     google = RobotsMatcher()
     texts = [body.decode("latin-1") for body in bodies]  # its binding takes text; it reads the file for each question
     cpp = seconds(lambda: [google.is_allowed(text, "MyBot", URL) for text in texts], 1, 5)
-    print(f"parsing the corpus      {speed:8.0f} MB/s   Google's C++ {size / cpp / 1e6:.0f} MB/s = 1/{cpp / ours:.1f}")
-    print(
-        f"parse and one verdict   {asked / len(bodies) * 1e6:8.1f} us a file   "
-        f"Google's C++ {cpp / len(bodies) * 1e6:.1f} us"
-    )
+    others = f"Google's C++ {size / cpp / 1e6:.0f} MB/s, Protego {peer_speed:.0f} MB/s"
+    row(f"parsing {len(bodies):,} real files", f"{speed:.0f} MB/s", others)
+    ours, others = f"{asked / len(bodies) * 1e6:.1f} us", f"Google's C++ {cpp / len(bodies) * 1e6:.1f} us"
+    row("parsing a file for one question", ours, others)
     gc.collect()
     before = _resident()
     kept = [comity.parse(bytes(bytearray(body))) for _ in range(5) for body in bodies]
@@ -139,11 +132,8 @@ def parsing() -> None:
         robots.allowed(URL, AGENT)
         robots.allowed(URL, AGENT)  # the second question makes the matcher
     with_matcher = _resident() - before
-    limit = 5 * (1.5 * size + 1024 * len(bodies))
-    print(
-        f"memory of a parsed file {parsed / 5 / size:8.2f} x its text, {with_matcher / 5 / size:.2f} x with a matcher "
-        f"({parsed / limit:.0%} and {with_matcher / limit:.0%} of 1.5 x + 1 KB)"
-    )
+    ours = f"{parsed / 5 / size:.1f} x its text; {with_matcher / 5 / size:.1f} x with a matcher"
+    row("memory of a parsed file", ours, "")
 
 
 def hostile() -> None:
@@ -151,11 +141,11 @@ def hostile() -> None:
     for name, body, path in (
         ("/*a*a*a*a*bN", "".join(f"Disallow: /*a*a*a*a*b{n}\n" for n in range(number)), "a" * 2000),
         ("/*bbb…*Nx", "".join(f"Disallow: /*{'b' * (n % 40)}*{n}x\n" for n in range(12_000)), "b" * 2000),
-        ("/*a*a*a… (one)", "Disallow: /" + "*a" * 250_000 + "*b\n", "a" * 2000),
+        ("/*a*a*a…*b", "Disallow: /" + "*a" * 250_000 + "*b\n", "a" * 2000),
     ):
         robots = comity.parse("User-agent: *\n" + body)
         took = seconds(lambda robots=robots, path=path: robots.allowed("https://h/" + path, AGENT), 3, 5)
-        print(f"hostile {name:15} {took * 1e3:8.3f} ms a verdict, 500 KiB of patterns, 2,000 octets of path")
+        row(f"one verdict, 500 KiB of `{name}`, path of 2,000 octets", f"{took * 1e3:.3f} ms", "")
 
 
 def starting() -> None:
@@ -164,9 +154,8 @@ def starting() -> None:
         for _ in range(9):
             bare.append(_run("pass"))
             ours.append(_run(what))
-        print(
-            f"{what:28} {(statistics.median(ours) - statistics.median(bare)) * 1e3:5.1f} ms beyond a bare interpreter"
-        )
+        took = (statistics.median(ours) - statistics.median(bare)) * 1e3
+        row(f"`{what}`, beyond a bare interpreter", f"{took:.0f} ms", "")
 
 
 def _run(code: str) -> float:
@@ -180,7 +169,7 @@ def _resident() -> int:
 
 
 if __name__ == "__main__":
-    print(f"engine: {engine()}, Python {sys.version.split()[0]}")
+    table("", f"comity, {engine()}", "others")
     verdicts()
     making()
     parsing()

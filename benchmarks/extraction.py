@@ -29,6 +29,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from common import row as print_row
+from common import table
+
 PLACE = "https://docs.example/page"
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "pages"
 LANGUAGES = {
@@ -194,13 +197,11 @@ class Tally:
         self.recall.append(common / sum(wanted.values()) if wanted else 1.0)
         return here
 
-    def line(self) -> str:
+    def print_row(self) -> None:
         figures = [statistics.mean(each) for each in (self.f1["all"], self.precision, self.recall)]
         median, mean, longest = (f(self.times or [0]) * 1e3 for f in (statistics.median, statistics.mean, max))
-        return (
-            f"{self.name:21} {figures[0]:.3f} {figures[1]:9.3f} {figures[2]:6.3f} {self.refused:7} "
-            f" {median:7.1f} {mean:6.1f} {longest:7.0f}"
-        )
+        shown = (*(f"{each:.3f}" for each in figures), f"{median:.1f}", f"{mean:.1f}", f"{longest:.0f}")
+        print_row(self.name, *shown, str(self.refused))
 
 
 def ranks(values: list[float]) -> list[float]:
@@ -254,8 +255,8 @@ def web(corpora: list[Path], limit: int, folds: Path | None, only: str) -> None:
     rows = rows_of(corpora, limit)
     for row in rows:
         row["words"], row["groups"] = words(row["content"]), groups_of(row)
-    print(f"{len(rows)} pages; F1 of words, its precision and recall; ms of processor time a page")
-    print(f"{'':21} {'F1':5} precision recall refused  median   mean longest", flush=True)
+    milliseconds = ("ms a page, median", "mean", "longest")
+    table(f"{len(rows):,} pages of the web", "F1 of words", "precision", "recall", *milliseconds, "refused")
     tallies = []
     if folds is not None and only in ("", "unseen"):
         tallies.append(unseen(rows, folds))
@@ -275,7 +276,7 @@ def web(corpora: list[Path], limit: int, folds: Path | None, only: str) -> None:
                 tally.refused += 1
             tally.times.append(time.process_time() - started)
             tally.add(row, text)
-        print(tally.line(), flush=True)
+        tally.print_row()
     print(f"{'F1 of words':24} pages " + " ".join(f"{tally.name:>20}" for tally in tallies))
     for group in sorted({group for row in rows for group in row["groups"]}):
         means = " ".join(f"{statistics.mean(tally.f1[group]):20.3f}" for tally in tallies)
@@ -297,7 +298,7 @@ def unseen(rows: list[Row], folds: Path) -> Tally:
             if fold_of.get(row["domain"], read[0]) is fold:
                 estimates.add(*read_one(row, tally))
     content._forest = shipped
-    print(tally.line(), flush=True)
+    tally.print_row()
     print(f"  the score's rank correlation with F1: {estimates.correlation():.3f}", flush=True)
     return tally
 
@@ -362,7 +363,7 @@ def judged(rows: list[Row]) -> Tally:
                 stated[name] += 1
                 right[name] += said == given
                 right[f"{name}, nearly"] += agreement(said, given) >= 0.8
-    print(tally.line(), flush=True)
+    tally.print_row()
     print(f"  the score's rank correlation with F1: {estimates.correlation():.3f}")
     for name, count in stated.items():
         print(f"  {name}: {right[name] / count:.3f} right of {count} ({right[f'{name}, nearly'] / count:.3f} nearly)")
@@ -378,7 +379,7 @@ def judged(rows: list[Row]) -> Tally:
 def titles(corpora: list[Path], limit: int) -> None:
     """The titles of comity and of the others, by the same measure."""
     rows = [row for row in rows_of(corpora, limit) if row["title"]]
-    print(f"{len(rows)} pages; the title has the same words; nearly the same (F1 of 0.8 or more)")
+    table(f"titles of {len(rows):,} pages", "the same words", "F1 of words at least 0.8")
     for named in TITLES:
         right = nearly = 0
         for row in rows:
@@ -389,10 +390,8 @@ def titles(corpora: list[Path], limit: int) -> None:
             given = words(row["title"])
             right += said == given
             nearly += agreement(said, given) >= 0.8
-        print(
-            f"{named.__name__.removeprefix('title_of_'):16} {right / len(rows):.3f} {nearly / len(rows):.3f}",
-            flush=True,
-        )
+        name = named.__name__.removeprefix("title_of_").replace("ours", "comity")
+        print_row(name, f"{right / len(rows):.3f}", f"{nearly / len(rows):.3f}")
 
 
 def quality(convert: Callable[..., str], pages: list[Path], *, landmarks: bool) -> str:
@@ -458,7 +457,7 @@ def installed(libraries: tuple[Library, ...]) -> list[Library]:
         try:
             convert("<p>warm up</p>" * 3)
         except ImportError:
-            print(f"{convert.__name__:12} is not installed")
+            print_row(convert.__name__, "not installed")
         else:
             found.append(convert)
     return found

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from common import row, table
+
 from comity.frontier.sqlite.store import Frontier
 from comity.frontier.values import Batch, EntryKind, Found, State
 
@@ -82,10 +84,9 @@ def plain(total: int, hosts: int, path: Path) -> None:
             rates.append(taken / spent)
             spent, taken = 0.0, 0
     db.close()
-    print(
-        f"peer, unique index over the text, {total:,} URLs: first {step:,} {rates[0]:,.0f}/s, last {rates[-1]:,.0f}/s "
-        f"(factor {rates[0] / rates[-1]:.2f}), {path.stat().st_size / total:.1f} bytes/URL"
-    )
+    table(f"one table of SQLite with a unique index over {total:,} URLs", "")
+    row("taken up", f"first {step:,} {rates[0]:,.0f} URLs/s, last {rates[-1]:,.0f}")
+    row("on disk", f"{path.stat().st_size / total:.0f} octets a URL")
 
 
 def main(total: int, hosts: int, folder: Path) -> None:
@@ -136,17 +137,16 @@ def main(total: int, hosts: int, folder: Path) -> None:
     with Frontier(path):
         opening = time.perf_counter() - started
     length = statistics.mean(len(found(n, hosts).url) for n in range(0, total, max(total // 1000, 1)))
-    print(
-        f"frontier, {total:,} URLs of {length:.0f} characters on {known:,} hosts: "
-        f"first {step:,} {rates[0]:,.0f}/s, last {rates[-1]:,.0f}/s (factor {rates[0] / rates[-1]:.2f}), "
-        f"{costs[0]:.1f} us of CPU each, then {costs[-1]:.1f} (factor {costs[-1] / costs[0]:.2f}), "
-        f"slowest commit {slowest * 1000:.0f} ms; "
-        f"{at_rest / total:.1f} bytes/URL on disk (at most {largest / total:.1f} meanwhile); "
-        f"{resident():.0f} MB resident at most ({before:.0f} before); "
-        f"256 of a host's queue in {statistics.median(times) * 1000:.2f} ms, hosts listed in {listing * 1000:.0f} ms, "
-        f"one of each of {len(batch.settled):,} hosts settled at {1 / settling:,.0f}/s, "
-        f"opened in {opening * 1000:.0f} ms"
-    )
+    table(f"frontier with {total:,} URLs of {length:.0f} characters on {known:,} hosts", "")
+    row("taken up", f"first {step:,} {rates[0]:,.0f} URLs/s, last {rates[-1]:,.0f}")
+    row("processor time a URL", f"first {step:,} {costs[0]:.1f} us, last {costs[-1]:.1f} us")
+    row("slowest commit", f"{slowest * 1000:.0f} ms")
+    row("on disk", f"{at_rest / total:.0f} octets a URL, at most {largest / total:.0f} meanwhile")
+    row("resident", f"{resident():.0f} MB at most, {before:.0f} before")
+    row("256 of a host's queue", f"{statistics.median(times) * 1000:.2f} ms")
+    row("all hosts listed", f"{listing * 1000:.0f} ms")
+    row(f"one of each of {len(batch.settled):,} hosts settled", f"{1 / settling:,.0f} URLs/s")
+    row("opened", f"{opening * 1000:.0f} ms")
 
 
 if __name__ == "__main__":

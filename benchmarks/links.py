@@ -1,4 +1,4 @@
-"""Links of a page beside other ways to get them: pages of 10 KB with 60 links, one core, one line a figure.
+"""Links of a page beside other ways to get them: pages of 10 KB with 60 links, one core, one row a figure.
 
 Run by `python benchmarks/links.py`. lxml is measured where it is installed.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urldefrag, urljoin
 
 import ada_url
+from common import row, table
 from selectolax.lexbor import LexborHTMLParser
 
 from comity_pages import urls
@@ -64,13 +65,13 @@ def by_lexbor_and_urllib(body: bytes) -> list[str]:
 
 def peers() -> dict[str, Callable[[bytes], object]]:
     found: dict[str, Callable[[bytes], object]] = {
-        "selectolax + ada-url, a only": by_lexbor,
-        "selectolax + urljoin, a only": by_lexbor_and_urllib,
+        "selectolax with ada-url": by_lexbor,
+        "selectolax with urljoin": by_lexbor_and_urllib,
     }
     try:
         from lxml import html
     except ModuleNotFoundError:
-        print("lxml is not installed: not measured")
+        row("lxml", "", "not installed")
         return found
 
     def by_lxml(body: bytes) -> list[str]:
@@ -78,7 +79,7 @@ def peers() -> dict[str, Callable[[bytes], object]]:
         tree = html.document_fromstring(body)
         return [urldefrag(urljoin(URL, str(href)))[0] for href in tree.xpath("//a/@href")]
 
-    found["lxml + urljoin, a only"] = by_lxml
+    found["lxml with urljoin"] = by_lxml
     try:
         from scrapy.http import HtmlResponse
         from scrapy.linkextractors import LinkExtractor
@@ -101,31 +102,31 @@ def seconds(work: Callable[[bytes], object], pages: list[bytes], rounds: int = 7
     return statistics.median(found)
 
 
-def report(pages: list[bytes], compared: bool = True) -> None:
+def report(name: str, pages: list[bytes], compared: bool = True) -> None:
     links = statistics.mean(len(read_page(body, URL).links) for body in pages)
     size = statistics.mean(map(len, pages))
     ours = seconds(lambda body: read_page(body, URL, "text/html; charset=utf-8"), pages)
-    print(
-        f"read_page: {1 / ours:,.0f} pages/s ({ours * 1e6:.0f} us a page of {size:,.0f} octets with {links:.0f} "
-        f"different links, {size / ours / 1e6:.0f} MB/s)"
-    )
+    theirs = {each: f"{1 / seconds(peer, pages, 3):,.0f}" for each, peer in peers().items()} if compared else {}
+    what = f"links of {name}: pages of {size:,.0f} octets with {links:.0f} different links"
+    row(what, f"{1 / ours:,.0f} pages/s", ", ".join(f"{each} {rate} pages/s" for each, rate in theirs.items()))
     if not compared:
         return
-    print(f"  of which reading tags: {seconds(tags, pages) * 1e6:.0f} us")
-    print(f"  of which character set: {seconds(lambda body: encodings.detect(body, None), pages) * 1e6:.0f} us")
+    row("reading tags, of that", f"{seconds(tags, pages) * 1e6:.0f} us", "")
+    row("character set, of that", f"{seconds(lambda body: encodings.detect(body, None), pages) * 1e6:.0f} us", "")
     base = urls.Base(URL)
     hrefs = [said for _, said in tags(pages[0]) if isinstance(said, str)]
     joined = seconds(lambda _: [base.join(href) for href in hrefs], pages)
-    print(f"  of which joining {len(hrefs)} references: {joined * 1e6:.0f} us")
-    for name, peer in peers().items():
-        theirs = seconds(peer, pages, 3)
-        print(f"{name}: {1 / theirs:,.0f} pages/s ({theirs * 1e6:.0f} us, {theirs / ours:.1f} times ours)")
+    row(f"joining {len(hrefs)} references, of that", f"{joined * 1e6:.0f} us", "")
 
 
 if __name__ == "__main__":
     print(f"engine {engine()}, seed {SEED}")
+    table("", "comity", "others")
     rng = random.Random(SEED)
-    report([page(rng) for _ in range(100)])
+    report("pages as sites serve them", [page(rng) for _ in range(100)])
     if DOCUMENTATION.exists():
-        print("Python's documentation:")
-        report([path.read_bytes() for path in sorted(DOCUMENTATION.glob("library/*.html"))], compared=False)
+        report(
+            "Python's documentation",
+            [path.read_bytes() for path in sorted(DOCUMENTATION.glob("library/*.html"))],
+            compared=False,
+        )

@@ -13,7 +13,7 @@ from collections import Counter
 from multiprocessing.connection import Connection
 from typing import Any
 
-from common import at_least_one
+from common import at_least_one, row, table
 
 from comity.net.names import Names
 
@@ -76,7 +76,7 @@ async def look_up(names: Names, hosts: list[str]) -> tuple[list[float], int]:
     return known, failed // CALLERS
 
 
-def measured(hosts: list[str]) -> None:
+def measured(kind: str, hosts: list[str]) -> None:
     pipe, other = multiprocessing.Pipe()
     server = multiprocessing.Process(target=serve, args=(other,), daemon=True)
     server.start()
@@ -89,13 +89,16 @@ def measured(hosts: list[str]) -> None:
         took, cpu = time.perf_counter() - begun, time.process_time() - cpu
         pipe.send("enough")
         distinct, questions = pipe.recv()
-        print(f"{len(hosts):,} names, {CALLERS} callers each: {failed:,} not found, all known after {took:.1f} s")
-        print(f"  living names known after {statistics.median(known):.2f} s in the median, the last {max(known):.2f} s")
-        print(f"  {cpu / len(hosts) * 1e6:.0f} us CPU a name; {questions:,} questions for A about {distinct:,} names")
+        table(f"{len(hosts):,} names, {kind}, {CALLERS} callers each", "comity")
+        row("all known", f"after {took:.1f} s, {failed:,} not found")
+        row("living names known", f"after {statistics.median(known):.2f} s in the median, the last {max(known):.2f} s")
+        row("processor time a name", f"{cpu / len(hosts) * 1e6:.0f} us")
+        row("questions for A", f"{questions:,} about {distinct:,} names")
         living = [host for host in hosts if not host.startswith("dead")]
         begun = time.perf_counter()
         await look_up(names, living)
-        print(f"  again, those that were answered: {(time.perf_counter() - begun) / len(living) * 1e6:.0f} us a name")
+        again = (time.perf_counter() - begun) / len(living) * 1e6
+        row("again, those that were answered", f"{again:.0f} us a name")
         await names.close()
 
     asyncio.run(run())
@@ -106,11 +109,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--names", type=at_least_one, default=10_000)
     count = parser.parse_args().names
-    print("none dead")
-    measured([f"well{number}.test" for number in range(count)])
-    print("a third dead")
+    measured("none dead", [f"well{number}.test" for number in range(count)])
     kinds = ("well", "well", "gone", "well", "well", "dead")
-    measured([f"{kinds[number % 6]}{number}.test" for number in range(count)])
+    measured("a third dead", [f"{kinds[number % 6]}{number}.test" for number in range(count)])
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import uvloop
-from common import above_zero, at_least_one
+from common import above_zero, at_least_one, row, table
 from loopback import Requests, address, beside, serve
 
 from comity.cli.process import tune
@@ -77,8 +77,6 @@ def main() -> None:
         times[host].append(moment)
     begin, end = min(seen)[0], max(seen)[0]
     gaps = [later - earlier for each in times.values() for earlier, later in itertools.pairwise(each)]
-    print(f"{hosts:,} hosts, {interval:g} s between requests to each: {len(seen):,} requests in {end - begin:.1f} s")
-    print(f"CPU                     {used / (end - begin):.0%} of a core, {used / len(seen) * 1e6:.0f} us a request")
     if not gaps:
         raise SystemExit(f"no host was asked twice in {seconds:g} s: give --seconds more, or --hosts fewer")
     efficiency = len(seen) / (hosts * (1 + (end - begin) // interval))
@@ -89,11 +87,11 @@ def main() -> None:
     part = steady / (sum(each[-1] - each[0] for each in under_way) + lost) if under_way else 0.0
     later = f", {part:.2%} once under way ({len(under_way):,} hosts)" if under_way else ""
     short = sum(gap < interval for gap in gaps)
-    print(f"politeness efficiency   {efficiency:.2%} of what the rules allow{later}")
-    print(f"intervals               least {min(gaps):.4f} s, median {statistics.median(gaps):.4f} s, {short} too short")
-    print(
-        f"hosts                   {len(times):,} asked, {sum(len(each) > 2 for each in times.values()):,} for pages too"
-    )
+    table(f"{hosts:,} hosts, {interval:g} s between requests to each", "comity")
+    row("requests", f"{len(seen):,} in {end - begin:.1f} s, {efficiency:.2%} of what the rules allow{later}")
+    row("processor time", f"{used / (end - begin):.0%} of a core, {used / len(seen) * 1e6:.0f} us a request")
+    row("intervals", f"least {min(gaps):.4f} s, median {statistics.median(gaps):.4f} s, {short} too short")
+    row("hosts", f"{len(times):,} asked, {sum(len(each) > 2 for each in times.values()):,} for pages too")
 
 
 if __name__ == "__main__":

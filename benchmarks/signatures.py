@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from common import row, table
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from http_message_signatures import HTTPMessageSigner, HTTPMessageVerifier, HTTPSignatureKeyResolver, algorithms
 
@@ -71,10 +72,9 @@ def main() -> None:
         microseconds(call, how_many)
         for call in (lambda: signer.headers("GET", URL, now), sign_theirs, verify, lambda: judge.verify(message))
     ]
-    print(
-        f"signatures: sign {us[0]:.0f} us a request (http-message-signatures {us[1]:.0f}), "
-        f"verify {us[2]:.0f} us ({us[3]:.0f})"
-    )
+    table("processor time a request", "comity", "others")
+    row("signing it", f"{us[0]:.0f} us", f"http-message-signatures {us[1]:.0f} us")
+    row("verifying it", f"{us[2]:.0f} us", f"http-message-signatures {us[3]:.0f} us")
 
 
 if __name__ == "__main__":

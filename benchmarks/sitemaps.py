@@ -1,4 +1,4 @@
-"""Reading sitemaps beside its peers, in the same run: one line a figure, medians of several.
+"""Reading sitemaps beside its peers, in the same run: one row a figure, medians of several.
 
 Run by `python benchmarks/sitemaps.py`. Peers that are not installed are left out:
 `pip install lxml ultimate-sitemap-parser` brings them.
@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
+
+from common import row, table
 
 from comity_pages.signals.sitemaps import SitemapReader, SitemapRef, read
 
@@ -122,13 +124,13 @@ def peers() -> Iterator[tuple[str, Callable[[bytes], int]]]:
     try:
         import lxml  # noqa: F401
     except ModuleNotFoundError:
-        print("lxml: not installed")
+        row("lxml", "", "not installed")
     else:
         yield "lxml iterparse", lxml_iterparse
     try:
         import usp  # noqa: F401
     except ModuleNotFoundError:
-        print("ultimate-sitemap-parser: not installed")
+        row("ultimate-sitemap-parser", "", "not installed")
     else:
         import logging
 
@@ -159,21 +161,20 @@ def resident(call: str) -> float:
 def main() -> None:
     body = b"".join(plain())
     own = rate(ours, body, 7)
-    print(f"urlset of {len(body) / 1e6:.0f} MB: {own:,.0f} URLs/s, {own * len(body) / ENTRIES / 1e6:.0f} MB/s")
+    table("", "comity", "others")
+    others = ", ".join(f"{name} {rate(peer, body, 3):,.0f} URLs/s" for name, peer in peers())
+    row(f"entries of a sitemap of {len(body) / 1e6:.0f} MB", f"{own:,.0f} URLs/s", others)
     packed = gzip.compress(body)
-    print(f"the same in gzip, {len(packed) / 1e6:.1f} MB: {rate(ours, packed, 5):,.0f} URLs/s")
-    for name, peer in peers():
-        theirs = rate(peer, body, 3)
-        print(f"  {name}: {theirs:,.0f} URLs/s (ours {own / theirs:.1f}x)")
+    row(f"the same in gzip, {len(packed) / 1e6:.1f} MB", f"{rate(ours, packed, 5):,.0f} URLs/s", "")
     large = b"".join(heavy())
     size = f"{len(large) / 2**20:.0f} MiB"
-    print(f"largest allowed, {size}, 7 URLs and an image an entry: {rate(ours, large, 3):,.0f} entries/s")
+    row(f"largest allowed, {size}, 7 URLs and an image an entry", f"{rate(ours, large, 3):,.0f} entries/s", "")
     lines = b"".join(b"https://example.com/catalogue/item-%08d.html\n" % number for number in range(ENTRIES))
-    print(f"text list: {rate(ours, lines, 5):,.0f} URLs/s")
+    row("a text file with a URL a line", f"{rate(ours, lines, 5):,.0f} URLs/s", "")
     if sys.platform == "linux":
-        print(f"resident, the {size} file: {resident('sitemaps.largest()'):.0f} MiB")
-        print(f"resident, an index of {FILES:,} files: {resident('sitemaps.index()'):.0f} MiB")
-        print(f"resident, nothing read: {resident('0'):.0f} MiB")
+        row(f"resident, the {size} file", f"{resident('sitemaps.largest()'):.0f} MiB", "")
+        row(f"resident, an index of {FILES:,} files", f"{resident('sitemaps.index()'):.0f} MiB", "")
+        row("resident, nothing read", f"{resident('0'):.0f} MiB", "")
     print(f"{ENTRIES:,} entries each, Python {sys.version.split()[0]}, {os.cpu_count()} cores")
 
 

@@ -21,6 +21,8 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+from common import row, table
+
 from comity_pages.extraction import read
 
 URL = "https://example.com/dir/page"
@@ -154,11 +156,10 @@ def main() -> None:
             kept[name][case.kind] += right
             if name == given.failures and not right:
                 print(f"{case.kind}\n  {case.html[-300:]!r}\n  {unescape(markdown)[-300:]!r}", file=sys.stderr)
-    print(f"| kept | cases | {' | '.join(kept)} |")
-    print("|---|---|" + "---|" * len(kept))
+    table("kept", "cases", *kept)
     for kind in kinds:
         count = sum(each.kind == kind for each in asked)
-        print(f"| {kind} | {count} | {' | '.join(str(each[kind]) for each in kept.values())} |")
+        row(kind, str(count), *(str(each[kind]) for each in kept.values()))
 
 
 if __name__ == "__main__":
