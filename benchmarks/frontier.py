@@ -70,7 +70,7 @@ def plain(total: int, hosts: int, path: Path) -> None:
         "CREATE TABLE url (id INTEGER PRIMARY KEY, url TEXT UNIQUE, host TEXT, depth INT, kind INT, state INT);"
         "CREATE INDEX waiting ON url (host, kind DESC, id) WHERE state < 2;"
     )
-    rates, spent, taken, step = [], 0.0, 0, min(500_000, total)
+    rates, spent, taken, step = [], 0.0, 0, min(500_000, -(-total // 2))
     for batch in batches(total, hosts):
         started = time.perf_counter()
         db.execute("BEGIN")
@@ -92,7 +92,7 @@ def plain(total: int, hosts: int, path: Path) -> None:
 def main(total: int, hosts: int, folder: Path) -> None:
     before = resident()
     path = folder / "frontier.sqlite"
-    step = min(1_000_000, total)
+    step = min(1_000_000, -(-total // 2))
     rates, costs, slowest, largest = [], [], 0.0, 0
     with Frontier(path) as frontier:
         spent, busy, taken = 0.0, 0.0, 0
