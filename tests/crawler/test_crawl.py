@@ -317,6 +317,21 @@ def test_a_pause_is_counted_as_far_as_it_was_waited_for(site: Site, clock: FakeC
         )
 
 
+@pytest.mark.parametrize("cut", [True, False], ids=["cut", "whole"])
+def test_a_robots_txt_that_goes_on_behind_the_limit_is_recorded_as_cut(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture, cut: bool
+) -> None:
+    rules = "User-agent: *\nDisallow: /no\n" + "#" * 512_000
+    site.set("/robots.txt", rules if cut else rules[:512_000])
+    site.link("/")
+    settings = ClientSettings(max_robots_body=512_000)
+    asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, client_settings=settings).run())
+    (record,) = records(tmp_path, "robots")
+    assert record.get("cut", False) is cut
+    assert ("read to 512,000 bytes: what follows is not known" in caplog.text) is cut
+    assert prove(tmp_path).holds
+
+
 def test_hosts_are_counted_that_are_crawled_without_readable_rules(tmp_path: Path, capsys: Any) -> None:
     """RFC 9309, 2.3.1.3 and 2.3.1.5 let them be crawled; whoever reads the summary is to know it."""
     answers: list[tuple[str, int]] = [

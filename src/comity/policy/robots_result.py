@@ -55,6 +55,11 @@ class RobotsResult(Shown):
     left_out: bool = False
     address: str | None = None
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether rules may follow after those that were read (RFC 9309, 2.5)."""
+        return self.robots is not None and self.left_out
+
     def _line(self) -> str:
         said = self.error or (f"HTTP status {self.status}" if self.status is not None else "")
         return f"{self.kind} {short(self.url)}: {short(said)}, {len(self.body):,} bytes"

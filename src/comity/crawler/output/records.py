@@ -192,7 +192,7 @@ def trap(url: str, trap: Trap, *, depth: int, found_on: str | None = None) -> di
 
 
 def robots(result: RobotsResult) -> dict[str, Any]:
-    """A robots.txt as it was served, or why there is none."""
+    """A robots.txt as it was served, or why there is none. One that was not read to its end says so."""
     return {
         "origin": result.origin,
         "url": result.url,
@@ -203,6 +203,7 @@ def robots(result: RobotsResult) -> dict[str, Any]:
         "redirects": list(result.redirects),
         "sha256": result.sha256,
         "body_base64": base64.b64encode(result.body).decode("ascii"),
+        **({"cut": True} if result.is_cut else {}),
     }
 
 

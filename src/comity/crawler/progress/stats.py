@@ -397,7 +397,10 @@ class StatsCollector:
             left = {origin: until for origin, until in self.unreachable.pop(host).items() if origin != result.origin}
             if left:
                 self.unreachable[host] = left
-        log.log(logging.WARNING if silent else logging.INFO, "%s: %s (%s)", shown(result.url), result.kind, answer)
+        if result.is_cut:
+            answer += f", read to {len(result.body):,} bytes: what follows is not known"
+        level = logging.WARNING if silent or result.is_cut else logging.INFO
+        log.log(level, "%s: %s (%s)", shown(result.url), result.kind, answer)
 
     def sitemap(self, record: Mapping[str, Any]) -> None:
         """A sitemap or a feed was read; `record` as it goes to the output."""
