@@ -1,7 +1,6 @@
 """The body of an answer becomes Markdown: which reader takes which media type."""
 
 import re
-from html import escape
 from typing import Final, Literal
 
 from comity_pages import extraction, pdf
@@ -11,7 +10,7 @@ from comity_pages.html import hidden, served
 from comity_pages.metadata.days import day_of
 from comity_pages.metadata.metadata import Metadata
 from comity_pages.metadata.page import Field
-from comity_pages.signals import encodings
+from comity_pages.signals import encodings, xhtml
 
 Form = Literal["html", "markdown", "text", "pdf"]
 FORMS: Final[dict[str, Form]] = {
@@ -27,10 +26,6 @@ _ANY: Final = ("", "text/html", "application/octet-stream", "binary/octet-stream
 
 _HEADER: Final = 1445  # octets of a body that say whether it is text (WHATWG MIME Sniffing, 5.2)
 _NO_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
-_MARKUP: Final = re.compile(
-    r"""<!--|<!\[CDATA\[|<(?P<name>[A-Za-z][^\s/<>"']*+)(?P<rest>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)>"""
-)
-_VOID: Final = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 _BOMS: Final = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 
 
@@ -77,7 +72,6 @@ def read_body(
         return _of_pdf(pdf.read(body, url), url)
     text = _text(body, content_type, encoding)
     if form == "html":
-        text = _as_html(text) if _is_xhtml(content_type) else text
         return extraction.read(text, url, content=content, convert=convert)
     found = served.seen(text, url).hidden if form == "markdown" else hidden.in_text(text)
     return ExtractedPage(text, found, truncated=False, url=url)
@@ -92,37 +86,12 @@ def judgement_of(body: bytes, url: str, content_type: str, *, encoding: str | No
     form = form_of(body, content_type)
     if form != "html":
         return form and PAGE
-    text = _text(body, content_type, encoding)
-    return extraction.judged(_as_html(text) if _is_xhtml(content_type) else text, url)
+    return extraction.judged(_text(body, content_type, encoding), url)
 
 
 def _text(body: bytes, content_type: str, encoding: str | None) -> str:
-    return encodings.to_utf8(body, encoding or encodings.detect(body, content_type)).decode("utf-8", "replace")
-
-
-def _is_xhtml(content_type: str) -> bool:
-    return content_type.lower().partition(";")[0].strip() == "application/xhtml+xml"
-
-
-def _as_html(text: str) -> str:
-    """XHTML as HTML says it: each element has an end tag but those that never have one, and CDATA is text."""
-    parts: list[str] = []
-    at = 0
-    raw = False  # within a script or a style
-    while (found := _MARKUP.search(text, at)) is not None:
-        parts.append(text[at : found.start()])
-        at = found.end()
-        if name := found["name"]:
-            empty = found["rest"].endswith("/") and name.lower() not in _VOID
-            parts.append(f"<{name}{found['rest'][:-1]}></{name}>" if empty else found[0])
-            raw = name.lower() in ("script", "style") and not empty
-            continue
-        ends = "-->" if found[0] == "<!--" else "]]>"
-        end = text.find(ends, at)
-        inner = text[at : end if end >= 0 else len(text)]
-        at = end + len(ends) if end >= 0 else len(text)
-        parts.append(f"<!--{inner}-->" if ends == "-->" else inner if raw else escape(inner))
-    return "".join((*parts, text[at:]))
+    text = encodings.to_utf8(body, encoding or encodings.detect(body, content_type)).decode("utf-8", "replace")
+    return xhtml.as_html(text) if xhtml.is_xhtml(content_type) else text
 
 
 def _of_pdf(found: pdf.PdfText, url: str) -> ExtractedPage:

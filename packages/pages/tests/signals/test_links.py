@@ -380,3 +380,24 @@ def test_an_encoding_that_is_named_late_changes_what_was_taken_for_granted(label
     assert encodings.detect(late.encode() + text.encode(encodings.python_codec(label))) == label
     assert encodings.detect((late + text).encode()) == "utf-8"
     assert encodings.detect(late.encode() + b"\xff", "text/html; charset=big5") == "big5"
+
+
+@pytest.mark.parametrize(
+    ("head", "links_of", "title"),
+    [
+        ('<script src="a.js"/><title>Lamps</title>', '<a href="b">b</a>', "Lamps"),
+        ("<title/><style/>", "<textarea/><iframe name='i'/><a href='b'>b</a>", None),
+        (
+            "<script><![CDATA[if (a < b) go('</script')]]></script>",
+            "<p><![CDATA[<a href='no'>]]></p><a href='b'/>",
+            None,
+        ),
+    ],
+)
+def test_links_of_a_page_in_xhtml_are_read_by_its_rules(head: str, links_of: str, title: str | None) -> None:
+    html = f'<html xmlns="http://www.w3.org/1999/xhtml"><head>{head}</head><body>{links_of}</body></html>'
+    for stated in ("application/xhtml+xml", "Application/XHTML+XML; charset=utf-8", "application/vnd.wap.xhtml+xml"):
+        page = read(html, stated)
+        assert [link.url for link in page.links] == ["https://example.com/dir/b"]
+        assert page.title == title
+    assert read('<script src="a.js"/><a href="b">b</a>').links == ()

@@ -91,7 +91,8 @@ def judged(response: Response, read: Page) -> "Judgement | None":
     from comity_pages.documents import judgement_of
 
     try:
-        return judgement_of(response.body, response.url, "text/html", encoding=read.encoding)
+        stated = response.content_type if response.content_type == "application/xhtml+xml" else "text/html"
+        return judgement_of(response.body, response.url, stated, encoding=read.encoding)
     except ExtractionFailed:
         return None
 

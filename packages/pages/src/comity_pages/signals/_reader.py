@@ -10,7 +10,7 @@ try:
 except ModuleNotFoundError:
     from comity_pages import _cython as cython
 
-from comity_pages.signals import encodings
+from comity_pages.signals import encodings, xhtml
 from comity_pages.signals._page import UNFOLLOWED, Alternate, LicenseLink, Link, Page, Refresh
 from comity_pages.signals._tags import MAX_TAGS, tags
 from comity_pages.signals.link_header import parse_link_headers, relation_types
@@ -83,7 +83,10 @@ class Reader:
     @cython.ccall
     def read_html(self, body: bytes, content_type: str | None) -> None:
         self.encoding = encodings.detect(body, content_type)
-        found: list[tuple[str, Any]] = tags(encodings.to_utf8(body, self.encoding))
+        text: bytes = encodings.to_utf8(body, self.encoding)
+        if xhtml.is_xhtml(content_type):
+            text = xhtml.as_html(text.decode("utf-8", "replace")).encode()
+        found: list[tuple[str, Any]] = tags(text)
         name: str
         said: Any
         attributes: dict[str, str]
