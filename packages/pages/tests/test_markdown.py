@@ -314,6 +314,18 @@ def test_an_image_is_where_its_largest_candidate_is(attributes: str, address: st
         ('<div style="white-space:pre-wrap">\n<p>one\ntwo</p>\n<p>three</p>\n</div>', "one  \ntwo\n\nthree\n"),
         ('<div style="white-space:pre-wrap"><pre>a\n  b</pre></div>', "```\na\n  b\n```\n"),
         ('<div style="white-space:normal">A: lit?\nB: no.</div>', "A: lit? B: no.\n"),
+        ("<style>.talk{white-space:pre-wrap}</style><div class=talk>A: lit?\nB: no.</div>", "A: lit?  \nB: no.\n"),
+        (
+            "<style>p{color:red} #a .b, i{margin:0;white-space: break-spaces !important}</style>"
+            "<div id=a><p class='x b'>A: <b>lit?\nB</b>: no.</p></div>",
+            "A: **lit?  \nB**: no.\n",
+        ),
+        (
+            "<style>@media screen{article p{white-space:pre}}</style><article><p>one\ntwo</p></article><p>a\nb</p>",
+            "one  \ntwo\n\na b\n",
+        ),
+        ("<style>@media print{p{white-space:pre-wrap}}</style><p>A: lit?\nB: no.</p>", "A: lit? B: no.\n"),
+        ("<style>pre{white-space:pre-wrap}</style><pre>a\n  b</pre>", "```\na\n  b\n```\n"),
     ],
 )
 def test_lines_that_a_style_keeps_are_lines(html: str, expected: str) -> None:

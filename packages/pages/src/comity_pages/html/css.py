@@ -12,6 +12,7 @@ from typing import Final, Literal
 Hiding = Literal[
     "display_none", "visibility_hidden", "font_size_zero", "transparent", "same_colour", "off_screen", "clipped"
 ]
+Effect = Hiding | Literal["keeps_space"]
 Colour = tuple[int, int, int]
 
 MAX_STYLE: Final = 4096  # characters read of one style attribute or one rule's declarations
@@ -19,6 +20,7 @@ OFF_SCREEN: Final = 999.0  # pixels to the left or above from which text is off 
 _FAR: Final = 9_000.0
 """Pixels in any direction from which it is, where pages move what they show: slides stand beside each other."""
 
+KEEPS_SPACE: Final = re.compile(r"(?i)white-space\s*:\s*(?:pre(?:-wrap)?|break-spaces)\s*(?:;|!|$)")
 COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\([0-9a-fA-F]{1,6})[ \t\n]?")
 # One part of a declaration: what is quoted, a bracket, a semicolon, anything else.

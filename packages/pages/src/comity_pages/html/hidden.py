@@ -139,6 +139,15 @@ def elements(
     return found, removed
 
 
+def spaced(tree: Tree) -> list[Node]:
+    """The elements whose lines and gaps the page's rules keep."""
+    texts = [style.text() for style in tree.all("style")]
+    if not any("white-space" in text and css.KEEPS_SPACE.search(text.replace("}", ";")) for text in texts):
+        return []
+    styles = _Styles(hiding_rules.hiding_rules(texts, spaces=True))
+    return [node for node in _suspects(tree, styles.rules) if styles.effect(node)] if styles.rules.hiding else []
+
+
 def _suspects(tree: Tree, rules: hiding_rules.HidingRules) -> Sequence[Node]:
     """The elements that their attributes or the page's rules may hide, in the page's order."""
     if not rules.hiding:
@@ -272,6 +281,11 @@ class _Styles:
 
     def by_rules(self, node: Node) -> css.Hiding | None:
         """What the page's rules say; later rules, states and media may show it: that is for a browser to know."""
+        kind = self.effect(node)
+        return None if kind == "keeps_space" else kind
+
+    def effect(self, node: Node) -> css.Effect | None:
+        """What the rules do to an element."""
         attributes = node.attributes
         key: tuple[str | None, ...] = (node.name, attributes.get("class"), attributes.get("id"))
         if not self._asked.isdisjoint(attributes):

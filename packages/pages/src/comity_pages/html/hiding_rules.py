@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from comity_pages.html import css, sheets
-from comity_pages.html.css import Hiding
+from comity_pages.html.css import Effect, Hiding
 
 MAX_SHEET: Final = 256 * 1024  # characters read of a page's style elements
 MAX_SELECTORS: Final = 5_000  # selectors of a page's hiding rules that are read
@@ -35,14 +35,14 @@ class Selector:
         )
 
 
-Candidate = tuple[Selector, Hiding]
+Candidate = tuple[Selector, Effect]
 
 
 @dataclass(frozen=True, slots=True)
 class HidingRules:
     """The rules of a page's style elements that hide what they select, by the rarest thing that they select by."""
 
-    hiding: Mapping[str, Hiding]
+    hiding: Mapping[str, Effect]
     """By selector."""
     by_class: Mapping[str, list[Candidate]]
     by_id: Mapping[str, list[Candidate]]
@@ -72,9 +72,10 @@ def marks_of(classes: str | None, identity: str | None) -> frozenset[str]:
     return frozenset(marks if identity is None else [*marks, f"#{identity}"])
 
 
-def hiding_rules(texts: Iterable[str]) -> HidingRules:
-    """The rules that hide something; inside of conditions, those that hold on every screen."""
-    found: dict[str, Hiding] = {}
+def hiding_rules(texts: Iterable[str], *, spaces: bool = False) -> HidingRules:
+    """The rules that hide something, or those that keep lines and gaps (`spaces`); inside of conditions, those that
+    hold on every screen."""
+    found: dict[str, Effect] = {}
     by: dict[str, dict[str, list[Candidate]]] = {".": {}, "#": {}, "": {}, "[": {}}
     asked: set[str] = set()
     room = MAX_SHEET
@@ -83,8 +84,11 @@ def hiding_rules(texts: Iterable[str]) -> HidingRules:
         if "/*" in text:
             text = css.COMMENT.sub("", text)
         room -= len(text)
-        for selectors, body in sheets.rules(text):
-            kind = _hides(body[: css.MAX_STYLE])
+        for selectors, body in sheets.rules(text, "white-space" if spaces else ""):
+            stated = body[: css.MAX_STYLE]
+            kind: Effect | None = _hides(stated)
+            if spaces:
+                kind = "keeps_space" if css.KEEPS_SPACE.search(stated) else None
             if kind is None or kind == "same_colour":  # which other rules decide as often
                 continue
             for text_of in _alternatives(selectors[-css.MAX_STYLE :].rpartition(";")[2]):

@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from comity_pages.html import hidden
+from comity_pages.html.css import KEEPS_SPACE
 from comity_pages.html.tree import Node, Text, Tree
 
 _PLAYERS: Final = re.compile(
@@ -29,7 +31,6 @@ _ID: Final = re.compile(r"[\w-]{1,40}")
 _FILE: Final = re.compile(r"\.(?:jpe?g|png|webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
 _TABULAR: Final = {"ltx_tabular": "table", "ltx_thead": "thead", "ltx_tbody": "tbody", "ltx_tr": "tr", "ltx_td": "td"}
 """Classes by which LaTeXML writes a table in elements that may stand in a sentence."""
-_KEEPS_SPACE: Final = re.compile(r"(?i)white-space\s*:\s*(?:pre(?:-wrap)?|break-spaces)\s*(?:;|!|$)")
 _LISTS: Final = ("bulleted-list", "numbered-list", "to-do-list")
 """Classes of the lists of Notion, in each of which one item stands."""
 _OF_ITEMS: Final = frozenset(("ul", "ol", "menu", "dir"))
@@ -52,10 +53,11 @@ def plain(tree: Tree) -> None:
             if _ID.fullmatch(identity := node.attributes.get(attribute, "")):
                 node.attributes.setdefault("title", node.attributes.get("playlabel", ""))
                 _become(node, "video", place + identity)
+    own = (node for node in tree.styled if "white-space" in node.attributes.get("style", ""))
     spaced: set[Node] = set()
-    for node in tree.styled:
-        if "white-space" in (style := node.attributes.get("style", "")) and _KEEPS_SPACE.search(style):
-            spaced.update((node, *node.below()) if node not in spaced and node.name not in ("pre", "code") else ())
+    for node in (*(each for each in own if KEEPS_SPACE.search(each.attributes["style"])), *hidden.spaced(tree)):
+        if node not in spaced and node.name not in ("pre", "code", "textarea"):
+            spaced.update((node, *node.below()))
     for node in spaced:
         _keep_space(node)
     for node in tree.holding(tuple(_TABULAR), ("span",)):

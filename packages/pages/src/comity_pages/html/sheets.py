@@ -20,9 +20,9 @@ _ALWAYS: Final = re.compile(
 _TOGETHER: Final = (css.HIDES, css.CLIPS | css.LEAVES_NO_ROOM, css.NAMES_VALUE | css.TAKES_VALUE)
 
 
-def rules(sheet: str) -> list[tuple[str, str]]:
-    """What stands before and between the braces of each innermost rule that may hide something, but for those in
-    conditions that may not hold."""
+def rules(sheet: str, naming: str = "") -> list[tuple[str, str]]:
+    """What stands before and between the braces of each innermost rule that may hide something, or that names a
+    property, but for those in conditions that may not hold."""
     found: list[tuple[str, str]] = []
     at: cython.Py_ssize_t
     start: cython.Py_ssize_t = 0  # behind the last brace
@@ -42,8 +42,10 @@ def rules(sheet: str) -> list[tuple[str, str]]:
             before, opened = start, at
             start = at + 1
         elif char == "}":
-            if opened >= 0 and not conditional and not conditions and _hide(_may(sheet, opened + 1, at)):
-                found.append((sheet[before:opened], sheet[opened + 1 : at]))
+            if opened >= 0 and not conditional and not conditions:
+                body = sheet[opened + 1 : at] if naming else ""
+                if naming in body if naming else _hide(_may(sheet, opened + 1, at)):
+                    found.append((sheet[before:opened], body or sheet[opened + 1 : at]))
             opened = -1
             depth -= depth > 0
             while conditions and conditions[-1] >= depth:
