@@ -330,3 +330,48 @@ def test_an_image_is_where_its_largest_candidate_is(attributes: str, address: st
 )
 def test_lines_that_a_style_keeps_are_lines(html: str, expected: str) -> None:
     assert markdown(html) == expected
+
+
+WORD = "<p class=MsoListParagraph style='margin-left:{2}pt;mso-list:l0 level{0} lfo1'>{1}"
+MARK = "<span style='mso-list:Ignore'>{}<span style='font:7pt'>&nbsp; </span></span>"
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        (
+            '<ul class="c1 lst-kix_a-0 start"><li>Brass</ul> <ul class="lst-kix_a-1"><li>Small<li>Large</ul>'
+            '<ul class="lst-kix_a-2"><li>Blue</ul><ul class="lst-kix_a-0"><li>Iron</ul><p>End</p>',
+            "- Brass\n  - Small\n  - Large\n    - Blue\n- Iron\n\nEnd\n",
+        ),
+        (
+            '<ol class="lst-kix_a1-b-0 start" start="1"><li>Fill it</ol><ol class="lst-kix_a1-b-1"><li>with oil</ol>'
+            '<ol class="lst-kix_a1-b-0" start="2"><li>Light it</ol>',
+            "1. Fill it\n   1. with oil\n2. Light it\n",
+        ),
+        (
+            '<ul class="lst-kix_a-1"><li>Deep</ul><ul class="lst-kix_a-0"><li>Top</ul><p>Then</p>'
+            '<ul class="lst-kix_a-1"><li>Deep</ul>',
+            "- Deep\n\n* Top\n\nThen\n\n- Deep\n",
+        ),
+        (
+            "".join(
+                WORD.format(level, MARK.format(mark) + text, level * 36)
+                for level, mark, text in ((1, "·", "Brass <b>lamps</b>"), (2, "o", "Small"), (1, "·", "Iron"))
+            ),
+            "- Brass **lamps**\n  - Small\n- Iron\n",
+        ),
+        (
+            "<div>"
+            + "\n".join(
+                WORD.format(level, f"<![if !supportLists]>{MARK.format(mark)}<![endif]>{text}", 36)
+                for level, mark, text in ((1, "3.", "Fill"), (2, "a)", "oil"), (1, "4.", "Light"))
+            )
+            + "</div>",
+            "3. Fill\n   1. oil\n4. Light\n",
+        ),
+        (WORD.format(1, "No marker", 36), "No marker\n"),
+    ],
+)
+def test_lists_of_word_processors_are_lists_in_one_another(html: str, expected: str) -> None:
+    assert markdown(html) == expected

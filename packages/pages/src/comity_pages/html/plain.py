@@ -34,6 +34,11 @@ _TABULAR: Final = {"ltx_tabular": "table", "ltx_thead": "thead", "ltx_tbody": "t
 _LISTS: Final = ("bulleted-list", "numbered-list", "to-do-list")
 """Classes of the lists of Notion, in each of which one item stands."""
 _OF_ITEMS: Final = frozenset(("ul", "ol", "menu", "dir"))
+_GOOGLE: Final = re.compile(r"(?:^|\s)(lst-kix_[\w-]{1,60}?)-(\d)(?:\s|$)")
+"""The class of a list of Google Docs, and of those made here of Word's: which it is, the level of all its items."""
+_WORD: Final = re.compile(r"(?i)mso-list\s*:\s*(l\d{1,4})\s+level(\d)")
+_MARKER: Final = re.compile(r"(?i)mso-list\s*:\s*ignore")
+_COUNTED: Final = re.compile(r"\(?(?:(\d{1,6})|[a-zA-Z]{1,5})[.)]")
 _TOOLS: Final = re.compile(
     r"(?:^|\s)(?:mw-editsection|material-(?:icons|symbols)(?:-\w+)?|twoslash-popup-container)(?:\s|$)"
 )
@@ -62,7 +67,14 @@ def plain(tree: Tree) -> None:
         _keep_space(node)
     for node in tree.holding(tuple(_TABULAR), ("span",)):
         _become_tabular(tree, node)
-    for around in {node.parent for node in tree.holding(_LISTS, ("ul", "ol"))}:
+    joined = {node.parent for node in tree.holding((*_LISTS, "lst-kix_"), ("ul", "ol"))}
+    written = [node for node in tree.styled if node.name == "p" and "mso-list" in node.attributes.get("style", "")]
+    lists = {node: found for node in written if (found := _list_of(tree, node)) is not None}
+    for around in {found.parent for found in lists.values()}:
+        if around is not None:
+            around.children = [lists.get(each, each) if isinstance(each, Node) else each for each in around.children]
+            joined.add(around)
+    for around in joined:
         if around is not None:
             _join_lists(around)
     for node in tree.holding(("checkbox-on", "checkbox-off"), ("div",)):
@@ -87,13 +99,18 @@ def _keep_space(node: Node) -> None:
             continue
         for number, line in enumerate(each.text.strip("\r\n").replace("\r\n", "\n").split("\n")):
             if number:
-                end = Node()
-                end.name, end.parent, end.number, end.words, end.kept_words = "br", node, node.number, 0, 0
-                end.attributes, end.children = {}, []
-                end.skipped = end.apart = end.blocky = False
-                children.append(end)
+                children.append(_made("br", node, node))
             children.append(Text(line.replace("  ", "\xa0 ")))  # by which `words_of` knows such a gap
     node.children = children
+
+
+def _made(name: str, like: Node, parent: Node | None) -> Node:
+    """A new element, in the place of another."""
+    node = Node()
+    node.name, node.parent, node.number, node.words, node.kept_words = name, parent, like.number, 0, 0
+    node.attributes, node.children = {}, []
+    node.skipped = node.apart = node.blocky = False
+    return node
 
 
 def _become_tabular(tree: Tree, node: Node) -> None:
@@ -105,18 +122,57 @@ def _become_tabular(tree: Tree, node: Node) -> None:
             each.blocky = True
 
 
+def _list_of(tree: Tree, node: Node) -> Node | None:
+    """The list of one item that a paragraph of Word's is, without the marker that stands in it as text; None for one
+    that goes on with an item."""
+    place = _WORD.search(node.attributes["style"])
+    marker = next((each for each in node.below("span") if _MARKER.search(each.attributes.get("style", ""))), None)
+    if marker is None or place is None:
+        return None
+    counted = _COUNTED.fullmatch(marker.text().strip())
+    found = _made("ol" if counted else "ul", node, node.parent)
+    found.attributes["class"] = f"lst-kix_{place[1]}-{max(int(place[2]) - 1, 0)}"
+    if counted and counted[1]:
+        found.attributes["start"] = counted[1]
+    found.children, found.apart, found.blocky = [node], True, True
+    node.name, node.parent, marker.children = "li", found, []
+    for each in (found, node):
+        tree.named.setdefault(each.name, []).append(each)
+    return found
+
+
 def _join_lists(around: Node) -> None:
-    """Have the items of lists of one kind that follow each other stand in the first one."""
+    """Have the items of lists that follow each other, and are parts of one, stand in the first one, those of a deeper
+    level in the item above."""
     children: list[Node | Text] = []
+    open_lists: list[tuple[int, str, Node]] = []
     for each in around.children:
-        before = children[-1] if children else None
-        kinds = [node.attributes.get("class") for node in (before, each) if isinstance(node, Node)]
-        if isinstance(each, Node) and isinstance(before, Node) and kinds[0] == kinds[1] and kinds[0] in _LISTS:
+        place = _place(each) if isinstance(each, Node) else None
+        if place is None or not isinstance(each, Node):
+            if not open_lists or not isinstance(each, Text) or each.text.strip():
+                children.append(each)
+                open_lists.clear()
+            continue
+        level, which = place
+        while open_lists and open_lists[-1][0] > level:
+            open_lists.pop()
+        if open_lists and open_lists[-1][:2] == place:
+            before = open_lists[-1][2]
             before.children += each.children
             for item in each.elements():
                 item.parent = before
-        else:
+            continue
+        while open_lists and open_lists[-1][0] == level:
+            open_lists.pop()
+        above = open_lists[-1][2].children if open_lists else []
+        last = next((item for item in reversed(above) if isinstance(item, Node) and item.name == "li"), None)
+        if last is None:
             children.append(each)
+            open_lists.clear()
+        else:
+            last.children.append(each)
+            last.blocky, each.parent = True, last
+        open_lists.append((level, which, each))
     around.children = children
 
 
@@ -146,6 +202,17 @@ def _gather(around: Node) -> None:
             items = None
             children.append(each)
     around.children = children
+
+
+def _place(node: Node) -> tuple[int, str] | None:
+    """The level of a list that is part of one, and which that is."""
+    if node.name not in ("ul", "ol"):
+        return None
+    stated = node.attributes.get("class", "")
+    if stated in _LISTS:
+        return 0, stated
+    found = _GOOGLE.search(stated)
+    return (int(found[2]), f"{node.name} {found[1]}") if found is not None else None
 
 
 def _become(node: Node, name: str, source: str) -> None:
