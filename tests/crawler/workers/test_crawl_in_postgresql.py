@@ -84,6 +84,8 @@ class Crawl:
         self.run = self.store.go_on(asdict(self.manifest), self.settings.max_pages)
 
     def member(self, name: str, folder: Path) -> Member:
+        folder.mkdir(exist_ok=True)  # as the command that starts it does
+
         def say(kind: str, *values: Any) -> None:
             self.words.append((f"{name} {kind}", values))
 

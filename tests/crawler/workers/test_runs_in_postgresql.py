@@ -74,6 +74,7 @@ class Crawl:
         return self.store.go_on(asdict(self.manifest), None)
 
     def member(self, run: Run, folder: Path) -> Member:
+        folder.mkdir(exist_ok=True)  # as the command that starts it does
         manifest = replace(self.manifest, crawl=run.crawl, run=run.number)
         name = f"m:{time.monotonic_ns()}"
         return worker_of(
