@@ -81,6 +81,7 @@ sanitize: $(VENV)/tested ## the tests of what is compiled, under address and und
 lint: $(VENV)/linted ## formatting, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python .ci/lines.py
 	$(BIN)/mypy
 
 dist: $(BIN)/python ## sdist and wheels of what is committed, each installed where nothing else is; ARGS=--quick: no compiled one
