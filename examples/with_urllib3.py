@@ -7,7 +7,7 @@ import urllib3
 
 import comity
 from comity.middleware.sending import Arriving, Sending, as_sent
-from comity_pages.urls import Url
+from comity.urls import Url
 
 
 class PolitePool:

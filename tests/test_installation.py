@@ -38,7 +38,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for package, modules in ONE.items():
         listed = copy / package / "_compiled.py"
         text, replaced = re.subn(
-            r"(?s)(^MODULES[^=]*= )\(.*?\n\)", rf"\g<1>{modules!r}", listed.read_text(), flags=re.M
+            r"(?s)(^MODULES[^=]*= )\([^)]*\)", rf"\g<1>{modules!r}", listed.read_text(), flags=re.M
         )
         assert replaced == 1
         listed.write_text(text)
@@ -221,7 +221,11 @@ def test_forbidding_and_demanding_contradict_each_other(tree: Path, tmp_path: Pa
 
 
 def test_a_module_compiled_from_an_earlier_source_is_told_of(tmp_path: Path) -> None:
-    copy = shutil.copytree(ROOT / "src" / "comity", tmp_path / "comity", ignore=shutil.ignore_patterns("*.so", "*.c"))
+    copy = shutil.copytree(
+        ROOT / "packages" / "pages" / "src" / "comity_pages",
+        tmp_path / "comity_pages",
+        ignore=shutil.ignore_patterns("*.so", "*.c"),
+    )
     (copy / f"urls{EXTENSION_SUFFIXES[0]}").touch()
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import comity; comity.Policy"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("COMITY_")}

@@ -92,7 +92,9 @@ def test_a_check_loads_nothing_of_crawls_and_nothing_that_explains(folder: Path,
 
 
 def test_the_list_of_commands_is_read_without_importing_them(folder: Path) -> None:
-    code, said = loaded("--help", cwd=folder, of={"comity.bulk", "comity.crawler", "comity.policy", "comity_robots"})
+    code, said = loaded(
+        "--help", cwd=folder, of={"comity.bulk", "comity.crawler", "comity.policy", "comity_robots.robots"}
+    )
     assert (code, said[-1]) == (0, "[]"), said
 
 

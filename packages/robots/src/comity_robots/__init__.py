@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING
 
 from comity_robots import _forms as _forms  # first: it says which form of the others is imported
 from comity_robots._late import late
-from comity_robots.dialects import DIALECTS, Dialect, dialect
-from comity_robots.robots import Robots, parse
-from comity_robots.values import Group, Record, Rule
 
 if TYPE_CHECKING:
     from comity_robots.authoring import GroupText, add_rule, build, remove_rule
+    from comity_robots.dialects import DIALECTS, Dialect, dialect
     from comity_robots.differences import Change, Comparison, Diff, UseChange, compare, diff
     from comity_robots.explain import Match
     from comity_robots.lines import Line
+    from comity_robots.robots import Robots, parse
+    from comity_robots.values import Group, Record, Rule
 
 __all__ = [
     "DIALECTS",
@@ -37,9 +37,12 @@ __all__ = [
     "remove_rule",
 ]
 
-__getattr__ = late(  # few programs write, compare or explain files
+__getattr__ = late(  # a program that asks for one file imports what that needs
     __name__,
     {
+        "comity_robots.dialects": "DIALECTS Dialect dialect",
+        "comity_robots.robots": "Robots parse",
+        "comity_robots.values": "Group Record Rule",
         "comity_robots.differences": "Change Comparison Diff UseChange compare diff",
         "comity_robots.explain": "Match",
         "comity_robots.lines": "Line",
