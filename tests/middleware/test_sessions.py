@@ -24,7 +24,7 @@ import comity
 if TYPE_CHECKING:
     import requests
 
-FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False)
+FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
 SECRET = {"Authorization": "Bearer secret", "Cookie": "session=secret"}
 Get = Callable[[str, bool], int | str]  # a URL and whether certificates count -> a status, or how it ended
 
