@@ -557,7 +557,7 @@ def test_a_crawl_that_must_wait_for_too_long_ends_and_says_how_to_go_on(site: Si
     answer = comity("crawl", site.url(), "-o", str(tmp_path / "out"), *ALLOW)
     assert answer.returncode == 3
     assert "127.0.0.1 must rest for another over a thousand years" in complaint(answer)
-    assert complaint(answer).endswith("--resume")
+    assert complaint(answer).endswith("--resume --allow-address 127.0.0.0/8")
     assert site.paths() == ["/robots.txt"]
 
 
