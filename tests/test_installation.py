@@ -19,8 +19,10 @@ from comity.cli.crawling import INTERPRETED
 
 ROOT = Path(__file__).parents[1]
 ROBOTS = Path("packages", "robots")
+PAGES = Path("packages", "pages")
 ONE = {
     ROBOTS / "src" / "comity_robots": ("plain_urls",),
+    PAGES / "src" / "comity_pages": ("_utf8",),
     Path("src", "comity"): ("frontier.sqlite._words",),
 }  # compiled in seconds
 
@@ -30,7 +32,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the sources with one module each that is compiled: all are when `.ci/newcomer` installs them."""
     copy = tmp_path_factory.mktemp("sources") / "tree"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
-    for folder in (Path(), ROBOTS):
+    for folder in (Path(), PAGES, ROBOTS):
         for name in ("setup.py", "pyproject.toml"):  # as they are now, committed or not
             (copy / folder / name).write_bytes((ROOT / folder / name).read_bytes())
     building = ROBOTS / "src" / "comity_robots" / "_building.py"
@@ -163,7 +165,7 @@ def test_what_is_said_of_interpreted_modules_leads_to_compiled_ones_though_pip_h
 ) -> None:
     pytest.importorskip("pip", reason="pip is not here")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("COMITY_", "PIP_"))}
-    for name, folder in (("comity", tree), ("comity-robots", tree / ROBOTS)):
+    for name, folder in (("comity", tree), ("comity-pages", tree / PAGES), ("comity-robots", tree / ROBOTS)):
         subprocess.run(
             [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", str(tmp_path / "index" / name)],
             cwd=folder, env=clean | {"COMITY_NO_EXTENSIONS": "1"}, capture_output=True, check=True, timeout=600,
@@ -186,21 +188,25 @@ def test_what_is_said_of_interpreted_modules_leads_to_compiled_ones_though_pip_h
                 [sys.executable, "-m", *words.split(), *given],
                 env=where | environment, capture_output=True, check=True, timeout=1200,
             )  # fmt: skip
-            names = ("comity/frontier/sqlite/_words", "comity_robots/plain_urls")
+            names = ("comity/frontier/sqlite/_words", "comity_pages/_utf8", "comity_robots/plain_urls")
             there = {bool(list(tmp_path.glob(f"{target}/{name}.*.so"))) for name in names}
-            assert len(there) == 1, "both packages, or neither"
+            assert len(there) == 1, "all packages, or none"
             return "compiled" if there == {True} else "interpreted"
 
         try:
-            assert form("pip install comity comity-robots", "before", CC="/bin/false") == "interpreted"
-            if form("pip install --no-cache-dir comity comity-robots", "with") == "interpreted":
+            assert form("pip install comity comity-pages comity-robots", "before", CC="/bin/false") == "interpreted"
+            if form("pip install --no-cache-dir comity comity-pages comity-robots", "with") == "interpreted":
                 pytest.skip("no C compiler here: apt-get install gcc python3-dev")
-            assert form("pip install comity comity-robots", "kept") == "interpreted", "pip takes what it has kept"
+            assert form("pip install comity comity-pages comity-robots", "kept") == "interpreted", (
+                "pip takes what it has kept"
+            )
             said = re.search(r"with one: (.*?) && (.*?);", INTERPRETED)
             assert said is not None
             form(said[1], "way")
             assert form(said[2], "way") == "compiled"
-            assert form("pip install comity comity-robots", "after") == "compiled", "so is what it keeps from now on"
+            assert form("pip install comity comity-pages comity-robots", "after") == "compiled", (
+                "so is what it keeps from now on"
+            )
         finally:
             server.shutdown()
 

@@ -335,7 +335,12 @@ def test_a_crawl_whose_folder_is_gone_ends_at_once_in_words(
     assert len(site.seen) <= sent + 1, "that was under way"
     assert [path.name for path in folder.rglob("*")] == []
     if becomes == "moved":
-        assert comity("crawl", "-o", str(other), "--resume", "--max-pages", "10", "-q", "--delay", "0.05", *ALLOW).returncode == 0
+        assert (
+            comity(
+                "crawl", "-o", str(other), "--resume", "--max-pages", "10", "-q", "--delay", "0.05", *ALLOW
+            ).returncode
+            == 0
+        )
         assert prove(other).findings == []
 
 
