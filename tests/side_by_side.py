@@ -55,13 +55,14 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
                 if session.shouldfail or session.shouldstop:
                     raise session.Failed(session.shouldfail or session.shouldstop)
     finally:
-        for signal_, seconds in ((signal.SIGTERM, 10.0), (signal.SIGKILL, 60.0)):  # what hangs is not waited for
-            left = {each.said: each for each in processes if each.end(signal_)}
-            until = time.monotonic() + seconds
-            while left and (ready := wait(list(left), until - time.monotonic())):
-                for said in ready:
-                    if left[said].is_over():  # type: ignore[index]
-                        del left[said]  # type: ignore[arg-type]
+        left = [each for each in processes if not each.ended]
+        for each in left:
+            each.send(signal.SIGTERM)
+        until = time.monotonic() + 10
+        while (left := [each for each in left if not each.is_over()]) and time.monotonic() < until:
+            time.sleep(0.05)
+        for each in left:  # what hangs is not waited for
+            each.send(signal.SIGKILL)
     return True
 
 
@@ -134,20 +135,11 @@ class Process:
             report = pytest.TestReport(name, location, {}, "failed", what, "call")
             self._session.config.hook.pytest_runtest_logreport(report=report)
 
-    def end(self, number: int) -> bool:
-        """Send it a signal where it still runs, and say whether it does."""
-        if not self.ended:
-            os.kill(self._id, number)
-        return not self.ended
+    def send(self, number: int) -> None:
+        os.kill(self._id, number)
 
     def is_over(self) -> bool:
-        """Hear what it says and leave that; whether it has ended."""
-        try:
-            self.said.recv()
-        except EOFError:
-            self.ended = True
-            os.waitpid(self._id, 0)
-        return self.ended
+        return os.waitpid(self._id, os.WNOHANG) != (0, 0)
 
 
 class Told:
