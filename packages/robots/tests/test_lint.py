@@ -11,7 +11,7 @@ from urllib.robotparser import RobotFileParser
 import pytest
 from commands import comity as command
 from examples import first_of
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from test_robots import file
 
@@ -250,6 +250,7 @@ def followed(body: str, findings: Iterable[Finding]) -> str:
     return "\n".join(line for line in lines if line is not None)
 
 
+@example("User-agent: a\nDisallow: //\nAllow: /\nAllow: /**\n")  # redundant where the first match decides
 @given(robots_txt)
 @pytest.mark.parametrize("dialect", first_of(*ADVISED))
 def test_following_advice_changes_no_verdict_unless_the_finding_says_so(dialect: str, body: str) -> None:

@@ -106,7 +106,11 @@ def about_rules(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
             _reason(code, because),
             "write 'Disallow:' instead, which keeps the group" if needed else "remove it",
             "Disallow:" if needed else "",
-            changes=needed or code == "unreachable-rule" or not rules.is_safe(rule, because),
+            # What a dialect of the first match says nothing new by, may be the longest match of others.
+            changes=needed
+            or code == "unreachable-rule"
+            or robots.dialect.precedence != "longest"
+            or not rules.is_safe(rule, because),
         )
 
 
