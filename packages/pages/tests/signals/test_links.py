@@ -1,11 +1,12 @@
 """What a page says of itself and where it leads, as a browser would read it."""
 
+import re
 import time
 
 import pytest
 import webencodings
 from examples import examples
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from selectolax import lexbor
 
@@ -347,6 +348,7 @@ PRESCANNED = st.lists(
 @given(PRESCANNED.map(b"".join))
 def test_a_meta_is_found_where_lexbor_finds_it(head: bytes) -> None:
     head += b" >"  # what is left open at the end counts in lexbor; the standard says it does not
+    assume(not re.search(rb"(?:<meta|=\s*+[^\s>=]++)[\s/]++=", head, re.IGNORECASE))  # in lexbor, no name begins with =
     label = lexbor._prescan_encoding_label(head)
     known = webencodings.lookup(label.decode("latin-1")) if label is not None else None
     expected = known.name if known is not None else None
