@@ -402,7 +402,7 @@ TABLE = "<table><thead><tr><th>A</th><th>B</th></tr></thead><tbody><tr><td>1</td
             )
         ),
         ("<p>Press <button>Save</button> to keep it.", "Press Save to keep it.", "<p>Press Save to keep it.</p>"),
-        (PANEL, "Oil burns.", "<p>Oil burns.</p>"),
+        (PANEL, "Oil\n\nOil burns.", "<p>Oil</p><p>Oil burns.</p>"),
         (
             "<x-a><template shadowrootmode=open><p>Oil</p><template><p>no</p></template></template></x-a><p>burns",
             "Oil\n\nburns",
@@ -1098,3 +1098,37 @@ def test_the_examples_of_a_specification_come_back_as_the_same_tree() -> None:
         r"(<hr />\s*){2}|<li>\s*<hr />\s*</li>|<code[^>]*></code>|<strong>(?!.*</strong>).*<blockquote>", re.DOTALL
     )
     assert not (others := [html for html in different if not documented.search(html)]), "\n".join(others)
+
+
+MATERIAL = (
+    '<div class="tabbed-set tabbed-alternate"><input checked id=t1 type=radio><input id=t2 type=radio>'
+    '<div class="tabbed-labels"><label for=t1>Linux</label><label for=t2>Windows</label></div>'
+    '<div class="tabbed-content"><div class="tabbed-block"><p>Fill it here.</div>'
+    '<div class="tabbed-block"><p>Fill it there.</div></div></div>'
+)
+DOCUSAURUS = (
+    '<div class="tabs-container"><ul role="tablist" class="tabs"><li role="tab" aria-selected="true">Linux</li>'
+    '<li role="tab">Windows</li></ul><div><div role="tabpanel"><p>Fill it here.</div>'
+    '<div role="tabpanel" hidden><p>Fill it there.</div></div></div>'
+)
+BUTTONS = (
+    '<section><div role="tablist"><button role="tab" aria-controls=a>Linux</button><button role="tab" aria-controls=b>'
+    '<b>Windows</b></button></div><div role="tabpanel" id=a>Fill it here.</div><div role="tabpanel" id=b hidden>'
+    "Fill it there.</div></section>"
+)
+
+
+@pytest.mark.parametrize("html", [MATERIAL, DOCUSAURUS, BUTTONS])
+def test_the_label_of_a_tab_stands_before_its_panel(html: str) -> None:
+    wanted = "Linux\n\nFill it here.\n\nWindows\n\nFill it there.\n"
+    assert read(f"<main>{html}</main>", "https://example.com/").markdown == wanted
+    nested = html.replace("Fill it there.", html)
+    inner = read(f"<main>{nested}</main>", "https://example.com/", content="all").markdown
+    assert inner == "Linux\n\nFill it here.\n\nWindows\n\n" + wanted
+
+
+def test_labels_of_tabs_that_are_hidden_or_without_panels_stay_as_they_are() -> None:
+    hidden = DOCUSAURUS.replace('class="tabs"', 'style="display:none"')
+    assert "Linux" not in read(f"<main>{hidden}</main>", "https://example.com/").markdown
+    fewer = MATERIAL.replace('<div class="tabbed-block"><p>Fill it there.</div>', "")
+    assert read(f"<main>{fewer}</main>", "https://example.com/").markdown.startswith("Linux\n\nWindows\n")

@@ -16,7 +16,7 @@ from comity_pages.content.blocks import Block
 from comity_pages.content.content import LeftOut, choose, left_out
 from comity_pages.content.kinds import PAGE, Judgement, judge
 from comity_pages.errors import ExtractionFailed
-from comity_pages.html import hidden
+from comity_pages.html import hidden, tabs
 from comity_pages.html.hidden import HiddenText
 from comity_pages.html.plain import gather_items, plain
 from comity_pages.html.tree import Node, Tree, parse
@@ -134,6 +134,7 @@ def _seen(html: str, url: str) -> Iterator[tuple[Tree, urls.Base, hidden.Seen, l
         formulas.marked(tree)
         base = _base(tree, url)
         seen = hidden.in_page(tree)
+        tabs.pair(tree, seen[1])
         cut = blocks.cut(tree, seen[1])
         yield tree, base, seen, cut, judge(tree, cut, html)
     except RecursionError:

@@ -1,0 +1,57 @@
+"""Moves the label of each tab to the beginning of its panel, so that Markdown says which text belongs to which tab."""
+
+from collections.abc import Iterator, Set
+from typing import Final
+
+from comity_pages.html.tree import Node, Text, Tree
+
+_MAX_SETS: Final = 200  # of tabs in a page
+_MAX_ELEMENTS: Final = 2_000  # beside the labels, among which panels are looked for
+_MAX_LABEL_CHARS: Final = 80
+
+
+def pair(tree: Tree, removed: Set[Node]) -> None:
+    """Move the labels of tabs to the beginning of their panels (WAI-ARIA 1.2, tab; pymdownx.tabbed).
+
+    Args:
+        removed: elements whose text is left out; labels in them are left alone.
+    """
+    named = tree.holding(("tabbed-labels",), ("div",))
+    tablists = [node for node in tree.all("ul", "ol", "div", "nav") if node.attributes.get("role") == "tablist"]
+    for labels in (*named, *tablists)[:_MAX_SETS]:
+        around = labels.parent
+        if around is None or not removed.isdisjoint(labels.around()):
+            continue
+        tabs = [each for each in labels.below() if each.name == "label" or each.attributes.get("role") == "tab"]
+        texts = [" ".join(each.text().split()) for each in tabs]
+        panels = list(_panels(around, labels))
+        if not all(texts) or len(panels) != len(tabs) or max(map(len, texts), default=0) > _MAX_LABEL_CHARS:
+            continue
+        if any(each in removed for tab in tabs for each in (tab, *tab.below(), *tab.around())):
+            continue
+        around.children = [each for each in around.children if each is not labels]
+        for text, panel in zip(texts, panels, strict=True):
+            label = Node()
+            label.name, label.parent, label.number, label.words, label.kept_words = "p", panel, panel.number, 0, 0
+            label.attributes, label.children = {}, [Text(text)]
+            label.skipped = label.blocky = False
+            label.apart = True
+            for each in panel.around():
+                each.blocky = True
+            tree.named.setdefault("p", []).append(label)
+            panel.children.insert(0, label)
+
+
+def _panels(around: Node, labels: Node) -> Iterator[Node]:
+    """The panels beside a list of labels; panels inside of panels belong to other labels."""
+    stack = [around]
+    for _ in range(_MAX_ELEMENTS):
+        if not stack:
+            return
+        node = stack.pop()
+        if node is labels:
+            continue
+        if node.attributes.get("role") == "tabpanel" or "tabbed-block" in node.attributes.get("class", "").split():
+            yield node
+        else:
+            stack.extend(reversed(node.elements()))
