@@ -273,6 +273,19 @@ def test_what_is_of_an_unwanted_coding_is_left_out_and_proved(site: Site, tmp_pa
     assert prove(tmp_path).findings == []
 
 
+def test_what_cannot_be_read_for_free_is_a_warning_of_its_record(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/paid", "/free")
+    stated = (
+        '<!doctype html><script type="application/ld+json">{"@type": "NewsArticle", "headline": "Lamps", %s}</script>'
+    )
+    site.set("/paid", stated % '"isAccessibleForFree": false' + "<p>Text")
+    site.set("/free", stated % '"isAccessibleForFree": true' + "<p>isAccessibleForFree")
+    crawl(tmp_path, site.url("/"))
+    pages = {each["url"].rpartition("/")[2]: each.get("warnings") for each in records(tmp_path, "pages")}
+    assert [each["code"] for each in pages["paid"]] == ["paywall"]
+    assert (pages[""], pages["free"]) == (None, None)
+
+
 def test_no_interval_is_violated_by_the_servers_own_clock(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "User-agent: *\nCrawl-delay: 0.06\n")
     site.link("/", *(f"/{number}" for number in range(12)))

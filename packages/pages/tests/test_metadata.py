@@ -227,6 +227,46 @@ def test_what_is_stated_as_data_has_plain_fields(stated: object, kind: str, fiel
     json.dumps(jsonable(metadata(data(stated))))
 
 
+ANSWER = {"@type": "Answer", "text": "With oil.", "author": {"@type": "Person", "name": "Bo"}}
+ASKED = {"@type": "Question", "name": "How?", "text": "How is it lit?", "author": {"name": "Ada"}}
+REVIEW = {
+    "@type": "Review",
+    "reviewBody": "It burns well.",
+    "author": {"name": "Cy"},
+    "reviewRating": {"ratingValue": 4},
+}
+ANSWERED = ("Answer", {"text": "With oil.", "author": "Bo"})
+REVIEWED = ("Review", {"text": "It burns well.", "author": "Cy", "rating": "4"})
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        (
+            {"@type": "QAPage", "mainEntity": ASKED | {"acceptedAnswer": ANSWER, "suggestedAnswer": [ANSWER]}},
+            [("Question", {"name": "How?", "text": "How is it lit?", "author": "Ada"}), ANSWERED, ANSWERED],
+        ),
+        (
+            {"@graph": [{"@type": "WebSite"}, REVIEW | {"itemReviewed": {"name": "Lamp"}}]},
+            [("Review", {**REVIEWED[1], "about": "Lamp"})],
+        ),
+        (
+            {"@type": "Product", "name": "Lamp", "review": [REVIEW, REVIEW]},
+            [("Product", {"name": "Lamp"}), REVIEWED, REVIEWED],
+        ),
+        ({"@type": "FAQPage", "mainEntity": [ASKED | {"acceptedAnswer": ANSWER}]}, [("FAQ", {"How?": "With oil."})]),
+    ],
+)
+def test_what_people_say_of_it_is_data_with_its_author(stated: object, expected: list[object]) -> None:
+    found = metadata(data(stated))
+    assert [(each.type, dict(each.fields)) for each in found.entities] == expected
+    assert found.author is None or found.author.value in ("Ada", "Cy")  # of the question, of a page that is a review
+
+
+def test_who_reviews_a_product_is_not_the_author_of_its_page() -> None:
+    assert metadata(data({"@type": "Product", "name": "Lamp", "review": [REVIEW]})).author is None
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=20),

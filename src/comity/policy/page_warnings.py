@@ -1,6 +1,7 @@
 """What to know before a page that was fetched is used or cited: warnings, which never keep one from being fetched."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from comity.policy.decision import Decision
 from comity.policy.policy import Policy
@@ -8,6 +9,9 @@ from comity_pages.signals.links import Page
 from comity_pages.signals.robots_meta import PageWarning, RobotsMeta
 from comity_robots.usage import Usage
 from comity_robots.usage.statements import less_than_intended
+
+if TYPE_CHECKING:
+    from comity_pages.metadata.json_ld import Entity
 
 MOST_FRAMES = 10  # that are named
 FEW_LETTERS = 200  # of a page's text, beside which what it shows in frames is what it has to say
@@ -30,6 +34,12 @@ def of_frames(page: Page, text: str) -> Iterator[PageWarning]:
         more = f" and {len(page.frames) - MOST_FRAMES} more" if len(page.frames) > MOST_FRAMES else ""
         named = ", ".join(page.frames[:MOST_FRAMES])
         yield PageWarning("frames", f"The page shows others in frames, which are not part of this: {named}{more}.")
+
+
+def of_data(entities: "Sequence[Entity]") -> Iterator[PageWarning]:
+    """What a page states as data of who may read it."""
+    if any(each.fields.get("free") == "false" for each in entities):
+        yield PageWarning("paywall", "The page says that not all of it can be read for free (isAccessibleForFree).")
 
 
 def _of_robots(decision: Decision) -> Iterator[PageWarning]:

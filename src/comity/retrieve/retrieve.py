@@ -7,7 +7,7 @@ of the URL's own origin does not, and takes no text for an instruction.
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
@@ -26,7 +26,7 @@ from comity.errors import (
 )
 from comity.payment import bad_status
 from comity.policy import Decision
-from comity.policy.page_warnings import about, of_frames
+from comity.policy.page_warnings import about, of_data, of_frames
 from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved, sha256
 from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.plugins import (
@@ -45,7 +45,6 @@ from comity_pages import urls
 from comity_pages.documents import FORMS, TO_READ_PDF, Form, form_of, read_body
 from comity_pages.extraction import Content, ExtractedPage
 from comity_pages.html.bounds import bounded
-from comity_pages.metadata.json_ld import Entity
 from comity_pages.quality import quality_of
 from comity_pages.signals import encodings, links, llms, robots_meta, usage
 from comity_pages.signals.llms import CandidateReason, Strategy
@@ -280,7 +279,7 @@ class _Retrieval:
                 *about(decision, stated, said, self.directives(said, answer), policy),
                 *((PageWarning("refresh_not_followed", self.not_followed),) if self.not_followed else ()),
                 *of_frames(said, read.markdown),
-                *_of_data(read.metadata.entities),
+                *of_data(read.metadata.entities),
             ),
             hidden=read.hidden,
             evidence=Evidence(
@@ -356,11 +355,6 @@ def _usable(answer: Fetched, why: Why) -> Form:
     if kind == "html" and why in _GUESSED:
         raise UnsupportedContent(f"{url} is HTML, where Markdown was expected", url=url)
     return kind
-
-
-def _of_data(entities: Sequence[Entity]) -> Iterator[PageWarning]:
-    if any(each.fields.get("free") == "false" for each in entities):
-        yield PageWarning("paywall", "The page says that not all of it can be read for free (isAccessibleForFree).")
 
 
 def _heading(markdown: str) -> str | None:

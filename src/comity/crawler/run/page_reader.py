@@ -27,7 +27,7 @@ from comity.errors import ExtractionFailed
 from comity.frontier.values import Entry, Visit
 from comity.net import Response
 from comity.net.loop_slices import LoopSlices
-from comity.policy.page_warnings import about
+from comity.policy.page_warnings import about, of_data
 from comity_pages.signals import encodings, usage
 from comity_pages.signals.links import Link, Page, read_page
 from comity_pages.signals.robots_meta import PageWarning, RobotsMeta
@@ -37,6 +37,7 @@ from comity_robots.usage.statements import Usage
 
 if TYPE_CHECKING:
     from comity_pages.content.kinds import Judgement
+    from comity_pages.metadata.json_ld import Entity
 
 SMALL: Final = 8 * 1024  # bytes that take as long to read as a page takes however small it is
 LARGE: Final = 64 * 1024  # bytes of a page that takes some tenths of a millisecond to read
@@ -95,6 +96,17 @@ def judged(response: Response, read: Page) -> "Judgement | None":
         return judgement_of(response.body, response.url, stated, encoding=read.encoding)
     except ExtractionFailed:
         return None
+
+
+def entities_of(response: Response, read: Page) -> Sequence["Entity"]:
+    """What an HTML answer states as data; nothing where it cannot be read. Takes milliseconds."""
+    from comity_pages.documents import read_body
+
+    try:
+        page = read_body(response.body, response.url, "text/html", encoding=read.encoding, convert=False)
+    except ExtractionFailed:
+        return ()
+    return page.metadata.entities if page is not None else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,14 +180,20 @@ class Reader:
         self._slices = LoopSlices(LARGE)
 
     def _warnings(
-        self, response: Response, read: Page | None, meta: RobotsMeta, stated: Usage | None
+        self,
+        response: Response,
+        read: Page | None,
+        meta: RobotsMeta,
+        stated: Usage | None,
+        entities: Sequence["Entity"],
     ) -> Sequence[PageWarning]:
         """What is to be known before a page is used or cited."""
         if stated is None:  # no purpose is asked about, and what is left to know are the terms
             stated = response.decision.usage
         if read is not None and read.license_links:
             stated = usage.merge(stated, Usage(licences=usage.from_links(read.license_links, response.url)))
-        return about(response.decision, stated, read or Page(response.url), meta, self._policy)
+        warnings = about(response.decision, stated, read or Page(response.url), meta, self._policy)
+        return (*warnings, *of_data(entities))
 
     async def read(
         self, entry: Entry, response: Response, before: Visit | None = None, rendered: Rendered | None = None
@@ -207,6 +225,9 @@ class Reader:
         judgement = None
         if read is not None and may_be_no_page(shown, read):
             judgement = await loop.run_in_executor(self._executor, judged, shown, read)
+        entities: Sequence[Entity] = ()
+        if read is not None and b"isAccessibleForFree" in shown.body:  # few pages say so, and all data has to be read
+            entities = await loop.run_in_executor(self._executor, entities_of, shown, read)
         ahead = None
         if self._read_ahead is not None and (reading := self._read_ahead(shown)) is not None:
             ahead = await asyncio.wrap_future(reading)
@@ -223,7 +244,7 @@ class Reader:
             usage=preferences,
             fingerprint=fingerprint,
             judgement=judgement,
-            warnings=self._warnings(shown, read, meta, stated),
+            warnings=self._warnings(shown, read, meta, stated, entities),
             misfit=expanded.misfit,
             ahead=ahead,
             rendered=None if rendered is None else rendered.record(response),

@@ -32,6 +32,9 @@ _KINDS: Final = {
     **dict.fromkeys(("Product", "ProductGroup", "IndividualProduct"), "Product"),
     "Recipe": "Recipe",
     "FAQPage": "FAQ",
+    **dict.fromkeys(("Review", "CriticReview", "UserReview"), "Review"),
+    "Question": "Question",
+    "Answer": "Answer",
 }
 _FIELDS: Final = {
     "Article": "headline author datePublished=published dateModified=modified publisher description"
@@ -41,8 +44,13 @@ _FIELDS: Final = {
     " recipeInstructions=instructions",
     "Event": "name startDate=start endDate=end location organizer description",
     "FAQ": "",
+    "Review": "name reviewBody=text author datePublished=published itemReviewed=about",
+    "Question": "name text author datePublished=published",
+    "Answer": "text author datePublished=published",
 }
 _HOLDING: Final = ("hasPart", "hasVariant", "mainEntityOfPage", "mainEntity", "@graph")
+_SAYING: Final = ("acceptedAnswer", "suggestedAnswer", "review")
+"""What others say of an object: entities, but nothing by which the page's author is known."""
 _CDATA: Final = "<![CDATA["
 _NEAR: Final = 20
 _SAID: Final = ("name", "text", "itemListElement", "@value", "@list")
@@ -58,7 +66,8 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """`Article`, `Product`, `Recipe`, `Event` or `FAQ` (its questions are the fields); several values are a tuple."""
+    """`Article`, `Product`, `Recipe`, `Event`, `Review`, `Question`, `Answer` or `FAQ` (its questions are the fields);
+    several values are a tuple."""
 
     type: str
     fields: Mapping[str, str | tuple[str, ...]]
@@ -113,9 +122,10 @@ def of_types(found: Iterable[Object], wanted: Set[str]) -> list[Object]:
 def entities(found: list[Object]) -> tuple[Entity, ...]:
     """The objects that are about what the page is about."""
     reported: list[Entity] = []
-    for entry in found:
+    answered: set[int] = set()  # the objects whose words are fields of a FAQ
+    for entry in _with_what_is_said(found):
         kind = next((_kind(each) for each in types(entry) if _kind(each)), "")
-        if not kind or len(reported) >= MAX_ENTITIES:
+        if not kind or len(reported) >= MAX_ENTITIES or id(entry) in answered:
             continue
         fields: dict[str, str | tuple[str, ...]] = {}
         for stated in _FIELDS[kind].split():
@@ -128,11 +138,24 @@ def entities(found: list[Object]) -> tuple[Entity, ...]:
             fields |= _offer(entry)
         elif kind == "Event" and (address := _address(entry.get("location"))):
             fields["address"] = address
+        elif kind == "Review" and (rating := next(words(_rating(entry, "reviewRating").get("ratingValue")), "")):
+            fields["rating"] = rating
         elif kind == "FAQ":
             fields = dict(_answers(entry))
+            for question in _dicts(entry.get("mainEntity")):
+                answered.update(map(id, (question, *_dicts(question.get("acceptedAnswer")))))
         if fields:
             reported.append(Entity(kind, fields))
     return tuple(reported)
+
+
+def _with_what_is_said(found: list[Object]) -> Iterator[Object]:
+    known = {id(entry) for entry in found}
+    for entry in found:
+        yield entry
+        for each in (each for name in _SAYING for each in _dicts(entry.get(name))):
+            if "@type" in each and id(each) not in known:
+                yield each
 
 
 def words(value: Any) -> Iterator[str]:
@@ -178,15 +201,20 @@ def _offer(entry: Object) -> dict[str, str]:
     offers = _dicts(entry.get("offers"))
     offer = next((each for each in offers if _priced(each)), offers[0] if offers else {})
     priced = _priced(offer)
-    rating = entry.get("aggregateRating")
+    rating = _rating(entry, "aggregateRating")
     stated = {
         "price": priced.get("price", priced.get("lowPrice")),
         "currency": priced.get("priceCurrency", offer.get("priceCurrency")),
         "availability": str(offer.get("availability") or "").rpartition("/")[2],
-        "rating": rating.get("ratingValue") if isinstance(rating, dict) else None,
-        "reviews": rating.get("reviewCount", rating.get("ratingCount")) if isinstance(rating, dict) else None,
+        "rating": rating.get("ratingValue"),
+        "reviews": rating.get("reviewCount", rating.get("ratingCount")),
     }
     return {name: text for name, value in stated.items() if (text := next(words(value), ""))}
+
+
+def _rating(entry: Object, name: str) -> Object:
+    rating = entry.get(name)
+    return rating if isinstance(rating, dict) else {}
 
 
 def _dicts(value: Any) -> list[Object]:
