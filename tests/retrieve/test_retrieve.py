@@ -451,6 +451,21 @@ def test_what_cannot_be_read_for_free_is_a_warning(site: Site, free: str) -> Non
 
 
 @pytest.mark.parametrize(
+    "link",
+    [
+        '<code>scp file <a href="{}" class="__cf_email__" data-cfemail="5f">[email&#160;protected]</a>:/tmp</code>',
+        '<a href="{}#5f3e"><span class="__cf_email__" data-cfemail="5f">[email&#160;protected]</span></a>',
+        "<a href='https://lamps.example{}#00'>Write to us</a>",
+    ],
+)
+def test_addresses_that_a_proxy_hides_are_a_warning(site: Site, link: str) -> None:
+    site.set("/hidden", "<!doctype html><p>Text " + link.format("/cdn-cgi/l/email-protection"))
+    site.set("/shown", "<!doctype html><p>Text " + link.format("mailto:ada@lamps.example"))
+    assert [each.code for each in got(site.url("/hidden"), strategy="disabled").warnings] == ["email_protected"]
+    assert got(site.url("/shown"), strategy="disabled").warnings == ()
+
+
+@pytest.mark.parametrize(
     ("head", "body", "markdown"),
     [
         ('<title>L</title><script src="a.js"/>', "<p>Text</p>", "Text\n"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from comity_pages.metadata.json_ld import Entity
 
 MOST_FRAMES = 10  # that are named
+_PROTECTED = "/cdn-cgi/l/email-protection"
 FEW_LETTERS = 200  # of a page's text, beside which what it shows in frames is what it has to say
 
 
@@ -70,3 +71,6 @@ def _of_links(page: Page) -> Iterator[PageWarning]:
         yield PageWarning("refresh", f"The page sends its reader on to {page.refresh.url} {when}.")
     if page.truncated:
         yield PageWarning("links_cut", f"The page has more links than are read; the first {len(page.links):,} are.")
+    if any(_PROTECTED in link.url for link in page.links):
+        protected = "E-mail addresses of the page are protected by Cloudflare: '[email protected]' stands for each."
+        yield PageWarning("email_protected", protected)
