@@ -181,7 +181,9 @@ def test_whatever_else_is_said_to_anybody_stays(body: str, agent: str, allow: bo
     def said(changed: Robots, other: str) -> Any:
         stated = [changed.usage(url, other).to_dict() for url in ("/y", "/ab")]
         for each in stated:
-            each["statements"] = sorted((one["text"], str(one["path"])) for one in each["statements"])
+            # What is meant for others alone is named too where nothing is said to this one.
+            to_this_one = (one for one in each["statements"] if not one["note"].startswith("it is meant for "))
+            each["statements"] = sorted((one["text"], str(one["path"])) for one in to_this_one)
         pace = changed.crawl_delay(other), changed.request_rate(other), changed.visit_time(other)
         return (*pace, *[each["statements"] for each in stated]) if changed.allowed("/y", other) else pace
 
