@@ -8,7 +8,7 @@ ARGS ?=
 # What the installed package depends on: metadata, and the modules that are compiled.
 # In the order in which they need each other.
 PACKAGES := packages/robots packages/pages .
-SOURCES := $(PACKAGES:=/src)
+SOURCES := $(wildcard packages/*/src)
 BUILD_INPUTS := $(wildcard pyproject.toml packages/*/pyproject.toml) packages/robots/src/comity_robots/_building.py \
 	$(wildcard $(SOURCES:=/*/_compiled.py)) packages/pages/src/comity_pages/html/tree.py \
 	$(shell grep -rl --include='*.py' 'import cython' $(SOURCES)) $(shell find $(SOURCES) -name '*.pyx' -o -name '*.pxd')
@@ -59,7 +59,7 @@ test-all-interpreted: $(VENV)/tested
 
 test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pandas, Ray, Spark (needs Java), Dask and Daft; crawls on Ray
 	@$(call install,--quiet --group engines)
-	$(BIN)/pytest tests/bulk/test_bulk_engines.py tests/crawler/workers/test_on_ray.py $(ARGS)
+	$(BIN)/pytest packages/comity/tests/bulk/test_bulk_engines.py packages/comity/tests/crawler/workers/test_on_ray.py $(ARGS)
 
 test-long: $(VENV)/tested ## what is slow by nature, and tests of any input with five times the examples
 	$(PYTEST) -m 'long or hypothesis' --hypothesis-profile=thorough -o faulthandler_timeout=3600 $(ARGS)
@@ -71,12 +71,12 @@ SANITIZED := $(abspath $(VENV))/sanitized
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 sanitize: $(VENV)/tested ## the tests of what is compiled, under address and undefined-behaviour sanitizers; needs GCC
 	@mkdir -p $(SANITIZED)
-	@tar cf - --exclude='*.so' --exclude='*.c' packages src setup.py pyproject.toml README.md LICENSE | tar xf - -C $(SANITIZED)
+	@tar cf - --exclude='*.so' --exclude='*.c' packages setup.py pyproject.toml README.md LICENSE | tar xf - -C $(SANITIZED)
 	export CC=gcc CFLAGS='$(SANITIZE)' LDFLAGS='$(SANITIZE)' COMITY_REQUIRE_EXTENSIONS=1; for each in $(PACKAGES); do \
 		(cd $(SANITIZED)/$$each && $(abspath $(BIN))/python setup.py --quiet build_ext --inplace) || exit 1; done
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system \
-		PYTHONPATH=$(SANITIZED)/packages/robots/src:$(SANITIZED)/packages/pages/src:$(SANITIZED)/src $(BIN)/pytest --processes $(PROCESSORS) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
+		PYTHONPATH=$(SANITIZED)/packages/robots/src:$(SANITIZED)/packages/pages/src:$(SANITIZED)/packages/comity/src $(BIN)/pytest --processes $(PROCESSORS) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
 
 lint: $(VENV)/linted ## formatting, lint and types
 	$(BIN)/ruff format --check .

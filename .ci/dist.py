@@ -63,7 +63,9 @@ def whole(sdist: Path, folder: Path) -> None:
     if missing := committed - there:
         sys.exit(f"{sdist.name} lacks {', '.join(sorted(missing))}")
     made = {"PKG-INFO", "setup.cfg"}
-    if more := {name for name in there - committed - made if not name.startswith("src/comity.egg-info/")}:
+    if more := {
+        name for name in there - committed - made if not name.startswith("packages/comity/src/comity.egg-info/")
+    }:
         sys.exit(f"{sdist.name} has {', '.join(sorted(more))}, which is not in the repository")
 
 

@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".pyx", ".pxd", ".pyi")
 def counted() -> Counter[str]:
     """Lines by `package` and `package/room`; modules beside the rooms count for the package alone."""
     lines: Counter[str] = Counter()
-    for source in (ROOT / "src", *ROOT.glob("packages/*/src")):
+    for source in ROOT.glob("packages/*/src"):
         for path in source.rglob("*"):
             if path.suffix in SUFFIXES:
                 parts = path.relative_to(source).parts

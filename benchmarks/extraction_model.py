@@ -1,4 +1,4 @@
-"""Fit the trees that tell content from the rest (src/comity/retrieve/content/content.json), and say how well they do.
+"""Fit the trees that tell content from the rest (comity_pages/content/content.json), and say how well they do.
 
     python benchmarks/extraction_model.py PAGES... [--folds FOLDER] [--write]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 WEB = ROOT / "web"
-SOURCE = ROOT / "src" / "comity"
-SOURCES = (SOURCE.parent, ROOT / "packages" / "pages" / "src", ROOT / "packages" / "robots" / "src")
+SOURCE = ROOT / "packages/comity/src/comity"
+SOURCES = tuple(ROOT / "packages" / package / "src" for package in ("comity", "pages", "robots"))
 STATIC = SOURCE / "web" / "static"
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip")
 NEEDED = """

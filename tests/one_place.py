@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).parents[1]
 FOLDERS = {
     "robots": REPOSITORY / "packages" / "robots" / "src" / "comity_robots",
     "pages": REPOSITORY / "packages" / "pages" / "src" / "comity_pages",
-    **{room: REPOSITORY / "src" / "comity" / room for room in ("bulk", "policy", "compat")},
+    **{room: REPOSITORY / "packages" / "comity" / "src" / "comity" / room for room in ("bulk", "policy", "compat")},
 }
 REFERENCE = "robots/engine/reference.py"
 RECORDS, PATHS, MATCHER = (f"robots/engine/{name}" for name in ("records.pyx", "paths.pyx", "matcher.pyx"))

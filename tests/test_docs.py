@@ -20,7 +20,7 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-SOURCES = (ROOT / "src", *ROOT.glob("packages/*/src"))
+SOURCES = tuple(ROOT.glob("packages/*/src"))
 MADE = {"reference.md", "decisions/index.md"}
 """Pages that are made when the site is built."""
 ROBOTS = b"""# Silence, please
@@ -84,7 +84,7 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
 def test_every_place_in_the_sources_that_a_page_names_is_there(name: str) -> None:
     places = re.findall(r"`((?:\w+/)+(?:\w+\.\w+)?)`", (ROOT / name).read_text(encoding="utf-8"))
-    roots = [ROOT, *(each for source in SOURCES for each in (source, *source.glob("comity*")))]
+    roots = [ROOT, ROOT / "packages" / "comity", *(each for source in SOURCES for each in (source, *source.glob("comity*")))]
     assert len(places) > 20
     assert [place for place in places if not any((root / place).exists() for root in roots)] == []
 
@@ -101,7 +101,7 @@ def test_every_extra_is_listed_where_people_install(page: str) -> None:
 
 def test_the_architecture_has_every_room() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rooms = {path.parent.name for path in (ROOT / "src" / "comity").glob("*/*.py")}
+    rooms = {path.parent.name for path in (ROOT / "packages/comity/src/comity").glob("*/*.py")}
     assert {room for room in rooms if f"`{room}/`" not in page} == set()
 
 

@@ -23,7 +23,7 @@ PAGES = Path("packages", "pages")
 ONE = {
     ROBOTS / "src" / "comity_robots": ("plain_urls",),
     PAGES / "src" / "comity_pages": ("_utf8",),
-    Path("src", "comity"): ("frontier.sqlite._words",),
+    Path("packages", "comity", "src", "comity"): ("frontier.sqlite._words",),
 }  # compiled in seconds
 
 

@@ -2,7 +2,7 @@
 import { build } from "esbuild";
 import { readFileSync, readdirSync, writeFileSync, copyFileSync, mkdirSync } from "node:fs";
 
-const target = new URL("../src/comity/web/static/vendor/", import.meta.url).pathname;
+const target = new URL("../packages/comity/src/comity/web/static/vendor/", import.meta.url).pathname;
 mkdirSync(target, { recursive: true });
 const result = await build({
   entryPoints: ["vendor.mjs"], outfile: `${target}vendor.js`, bundle: true, minify: true, format: "esm",

@@ -35,15 +35,15 @@ def flags(name: str, quickly: tuple[str, ...]) -> list[str]:
     return ["-g0", *quiet, "-O1" if name.startswith(quickly) else "-O3"]
 
 
-def source(package: str, name: str) -> str:
+def source(sources: str, package: str, name: str) -> str:
     """The file of a module: `.pyx` where it is written for the compiler only."""
-    path = Path("src", package, *name.split("."))
+    path = Path(sources, package, *name.split("."))
     return str(next(each for each in (path.with_suffix(".pyx"), path.with_suffix(".py")) if each.exists()))
 
 
-def extensions(package: str, quickly: tuple[str, ...], declarations: str) -> list[Extension]:
+def extensions(package: str, sources: str, quickly: tuple[str, ...], declarations: str) -> list[Extension]:
     """The compiled modules of a package, as C."""
-    names = runpy.run_path(f"src/{package}/_compiled.py")["MODULES"]
+    names = runpy.run_path(f"{sources}/{package}/_compiled.py")["MODULES"]
     if forbidden:
         return []
     from Cython.Build import cythonize
@@ -54,7 +54,7 @@ def extensions(package: str, quickly: tuple[str, ...], declarations: str) -> lis
         [
             Extension(
                 f"{package}.{name}",
-                [source(package, name)],
+                [source(sources, package, name)],
                 extra_compile_args=[] if os.name == "nt" else flags(name, quickly),
             )
             for name in names
@@ -160,16 +160,17 @@ class Wheel(bdist_wheel):
         self.root_is_pure = not self.distribution.has_ext_modules()
 
 
-def build(package: str, *, quickly: tuple[str, ...] = ()) -> None:
+def build(package: str, sources: str = "src", *, quickly: tuple[str, ...] = ()) -> None:
     """Run setuptools for the package whose folder this is run in.
 
     Args:
+        sources: the folder that holds the package.
         quickly: how the names of modules begin that need not be compiled for speed.
     """
     setup(
         long_description=described(),
         long_description_content_type="text/markdown",
-        ext_modules=extensions(package, quickly, str(Path(__file__).parents[1])),
+        ext_modules=extensions(package, sources, quickly, str(Path(__file__).parents[1])),
         cmdclass={"bdist_wheel": Wheel, "build_ext": BuildModules},
         options={"build_ext": {"parallel": os.cpu_count() or 1}},
     )
