@@ -171,6 +171,10 @@ class StorageError(ComityError):
     """One of comity's own files or databases cannot be read or written."""
 
 
+class StorageFull(StorageError):
+    """There is no room left for one of comity's own files or databases."""
+
+
 class InputError(StorageError):
     """An input file does not exist or cannot be read."""
 

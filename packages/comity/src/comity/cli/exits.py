@@ -12,6 +12,7 @@ from comity.errors import (
     Postponed,
     RobotsUnreachable,
     StorageError,
+    StorageFull,
     TooLarge,
     TooManyRedirects,
     UnwantedType,
@@ -39,7 +40,7 @@ def code_of(error: ComityError) -> Exit:
     if isinstance(error, InputError):
         return Exit.INPUT
     if isinstance(error, StorageError):
-        return Exit.NO_ROOM if error.args[0].startswith("no room") else Exit.OUTPUT
+        return Exit.NO_ROOM if isinstance(error, StorageFull) else Exit.OUTPUT
     if isinstance(error, TooManyRedirects | TooLarge | UnwantedType):  # so it will be next time
         return Exit.FATAL
     if isinstance(error, RobotsUnreachable | Postponed | FetchError):

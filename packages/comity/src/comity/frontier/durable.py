@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from comity.errors import StorageError
+from comity.errors import StorageError, StorageFull
 from comity.files import sync_folder
 
 LACKING = (errno.EMFILE, errno.ENFILE)  # no file descriptor is left
@@ -85,7 +85,7 @@ def disk_error(error: OSError, path: Path) -> StorageError:
 
 
 def no_room(path: Path, hint: str = "free some space, then continue with --resume") -> StorageError:
-    return StorageError(f"no room left for {path}", hint=hint)
+    return StorageFull(f"no room left for {path}", hint=hint)
 
 
 def no_descriptor(path: Path) -> StorageError | None:

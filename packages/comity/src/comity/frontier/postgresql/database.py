@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
-from comity.errors import InputError, InvalidSetting, StorageError
+from comity.errors import InputError, InvalidSetting, StorageError, StorageFull
 from comity.frontier.values import Unreachable
 from comity_pages._extras import need
 
@@ -180,7 +180,7 @@ def explained(where: Address) -> Iterator[None]:
     except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
         raise InputError(f"no crawl in {where}", hint="start one with --store, or see ?crawl=NAME") from error
     except (errors.DiskFull, errors.OutOfMemory) as error:
-        raise StorageError(f"no room left in {where}: {_said(error)}", hint="then continue with --resume") from error
+        raise StorageFull(f"no room left in {where}: {_said(error)}", hint="then continue with --resume") from error
     except (errors.InsufficientPrivilege, errors.InvalidAuthorizationSpecification) as error:
         raise StorageError(f"{where}: {_said(error)}", hint=_RIGHTS) from error
     except errors.ReadOnlySqlTransaction as error:

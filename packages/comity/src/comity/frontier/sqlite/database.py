@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from comity.errors import StorageError
+from comity.errors import StorageError, StorageFull
 from comity.files import NOT_REGULAR, check_regular
 from comity.frontier.durable import no_descriptor, no_room
 from comity.frontier.values import SEEDS
@@ -227,7 +227,7 @@ def _in_words(error: sqlite3.Error, path: Path) -> StorageError:
     if "full" in text:
         return no_room(path)
     if getattr(error, "sqlite_errorname", "") in ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"):  # or a quota
-        return StorageError(
+        return StorageFull(
             f"no room left for {path}, or its disk is failing ({text})", hint="fix that, then continue with --resume"
         )
     if "unable to open" in text and (lack := no_descriptor(path)) is not None:
