@@ -334,7 +334,7 @@ def test_counts_and_limits_are_those_of_the_refresh(site: Site, tmp_path: Path) 
     crawl(tmp_path, site.url("/"), max_pages=6)
     refreshed = crawl(tmp_path, refresh=True, max_pages=4)
     assert (refreshed.stats.unchanged, refreshed.stats.new) == (2, 2)
-    assert refreshed.end.limit_reached == "the limit of 4 pages is reached"
+    assert refreshed.end.limit_reached == "pages"
     again = crawl(tmp_path, max_pages=20)
     assert again.refreshes
     assert Counter(change for change, _ in changes(tmp_path, site).values()) == {"unchanged": 6, "new": 5}

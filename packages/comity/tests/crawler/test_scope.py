@@ -177,9 +177,10 @@ def test_settings_that_make_no_sense_are_refused_when_made(wrong: dict[str, Any]
 def test_a_budget_counts_what_is_under_way_as_pages() -> None:
     budget = Budget(pages=3, bytes=100, seconds=10)
     assert budget.used_up(Spent(pages=1), 0.0, under_way=1) is None
-    assert budget.used_up(Spent(pages=1), 0.0, under_way=2) == "the limit of 3 pages is reached"
-    assert budget.used_up(Spent(bytes=100), 0.0) == "the limit of 100 bytes is reached"
-    assert budget.used_up(Spent(seconds=4, since=1_000.0), 1_006.0) == "the limit of 10 seconds is reached"
+    assert budget.used_up(Spent(pages=1), 0.0, under_way=2) == "pages"
+    assert budget.used_up(Spent(bytes=100), 0.0) == "bytes"
+    assert budget.used_up(Spent(seconds=4, since=1_000.0), 1_006.0) == "seconds"
+    assert budget.in_words("pages") == "the limit of 3 pages is reached"
 
 
 def test_the_time_between_two_runs_is_not_spent() -> None:
@@ -192,7 +193,7 @@ def test_the_time_between_two_runs_is_not_spent() -> None:
     assert facts == {"spent": [0, 0, 8.0, 0], "spent a": [0, 0, 8.0, 0]}
     quota = Quota(Budget(seconds=10), Budget(seconds=8), facts.get)
     assert quota.used_up(9_000.0) is None
-    assert quota.used_up_on("a", 9_000.0) == "the limit of 8 seconds is reached"
+    assert quota.used_up_on("a", 9_000.0) == "seconds"
     assert quota.used_up_on("b", 9_000.0) is None
 
 
@@ -257,7 +258,7 @@ def test_bytes_and_seconds_end_a_crawl_and_leave_the_rest_for_later(site: Site, 
         site.set(f"/{number}", b"x" * 1000, content_type="text/plain")
     crawler = crawl(tmp_path / "bytes", site.url("/"), max_bytes=5_000, concurrency=1)
     assert 5_000 <= crawler.stats.body_bytes < 6_000
-    assert crawler.end.limit_reached == "the limit of 5000 bytes is reached"
+    assert crawler.end.limit_reached == "bytes"
     crawl(tmp_path / "bytes", max_bytes=None)
     assert len(pages(tmp_path / "bytes", site)) == 21
     slow = QUICK.with_changes(min_interval=0.3)

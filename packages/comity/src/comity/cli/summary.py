@@ -98,9 +98,12 @@ def _ended(crawler: AnyCrawl) -> str:
     """Why the run ended, as half a sentence."""
     if crawler.stopped:
         return "stopped"
-    if crawler.end.limit_reached or not crawler.end.left:
-        waits = "; the rest waits for robots.txt" if crawler.stats.postponed else ""
-        return crawler.end.limit_reached or f"the queue is empty{waits}"
+    if crawler.end.limit_reached:
+        return crawler.settings.budget.in_words(crawler.end.limit_reached)
+    if crawler.end.put_off:
+        return crawler.end.put_off
+    if not crawler.end.left:
+        return "the queue is empty" + ("; the rest waits for robots.txt" if crawler.stats.postponed else "")
     return "hosts have reached their limits" if _lifted(crawler) else "nothing more can be fetched now"
 
 
@@ -132,8 +135,8 @@ def _lifted(crawler: AnyCrawl) -> str:
 
 def _raised(crawler: AnyCrawl) -> str:
     """The options that lift the limit at which a run ended, or the next one would end there at once."""
-    reached = crawler.end.limit_reached or ""
-    return "".join(f" --max-{what} none" for what in COUNTED if what[:-1] in reached)
+    reached = crawler.end.limit_reached
+    return f" --max-{reached} none" if reached in COUNTED else ""
 
 
 def command_again(crawler: AnyCrawl, variables: list[str], words: list[str]) -> str:

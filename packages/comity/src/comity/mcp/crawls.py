@@ -275,9 +275,11 @@ class Crawls:
         else:
             if crawl.cancelled:
                 crawl.state, crawl.ended = "cancelled", "It was cancelled; what was under way is kept."
-            elif crawler.end.limit_reached:
+            elif limit := crawler.end.limit_reached:
                 crawl.state, crawl.ended = "limit", "A limit was reached."
-                crawl.why = short(crawler.end.limit_reached)
+                crawl.why = short(crawler.settings.budget.in_words(limit))
+            elif crawler.end.put_off:
+                crawl.state, crawl.ended, crawl.why = "limit", "A limit was reached.", short(crawler.end.put_off)
             elif not stats.reached and (why := crawler.end.trouble or crawler.end.refusal):
                 crawl.state, crawl.ended, crawl.why = "finished", "Nothing could be fetched.", short(why)
             else:

@@ -42,6 +42,8 @@ class Spent:
 
 
 COUNTED: Final = tuple(Spent.__dataclass_fields__)[:-1]
+GRANTED: Final = "granted"
+"""The name of the pages that one of several workers may keep."""
 
 
 class Budget:
@@ -61,13 +63,22 @@ class Budget:
         return bool(self._limits)
 
     def used_up(self, spent: Spent, now: float, *, under_way: int = 0) -> str | None:
-        """Why nothing more may be started, or None. Each request under way may still become a page."""
+        """The name of the limit that nothing more may be started for, or None. Each request under way may still become
+        a page."""
         for name, limit in self._limits.items():
             taken = spent.seconds_at(now) if name == "seconds" else getattr(spent, name)
             if taken + (under_way if name == "pages" else 0) >= limit:
-                shown = f"{limit:g}" if isinstance(limit, float) else limit
-                return f"the limit of {shown} {name if limit != 1 else name[:-1]} is reached"
+                return name
         return None
+
+    def in_words(self, name: str) -> str:
+        """That a limit is used up, for people."""
+        if name == GRANTED:
+            return "all granted pages are used"
+        if (limit := self._limits.get(name)) is None:  # of who had others
+            return f"the limit of {name} is reached"
+        shown = f"{limit:g}" if isinstance(limit, float) else limit
+        return f"the limit of {shown} {name if limit != 1 else name[:-1]} is reached"
 
 
 class Quota:
@@ -117,13 +128,13 @@ class Quota:
             self._changed.add(host)
 
     def used_up(self, now: float, *, under_way: int = 0) -> str | None:
-        """Why nothing more may be started anywhere, or None."""
+        """The name of the limit that nothing more may be started for anywhere, or None."""
         if not self._is_granted(under_way):
-            return "all granted pages are used"
+            return GRANTED
         return self._total.used_up(self.spent, now, under_way=under_way)
 
     def used_up_on(self, host: str, now: float, *, under_way: int = 0) -> str | None:
-        """Why nothing more may be started on a host, or None."""
+        """The name of the limit that nothing more may be started for on a host, or None."""
         return self._each.used_up(self._of(host), now, under_way=under_way) if self._by_host else None
 
     def has_room(self, host: str) -> bool:

@@ -57,7 +57,7 @@ class End:
         trouble: the first failure or unreachable robots.txt, in words.
         passing: whether all of that may pass: no answer, 5xx, 429, an unreachable robots.txt.
         refusal: the first URL refused: why, in words.
-        limit_reached: the limit of the whole crawl that ended it, in words.
+        limit_reached: the limit of the whole crawl that ended it, by name (`Budget.in_words`).
         put_off: what hosts wait for that it left for a later run, in words.
         left: URLs that still waited when a limit or `stop` ended it.
         unasked: of them, in a refresh, pages that are known: also where the run was stopped.
@@ -157,7 +157,10 @@ class Run:
             now = clock.monotonic()
             if not self.control.stopping and self._waiting():
                 put_off = scheduler.put_off(now)
-            limit = self._collector.limit = self.quota.used_up(now) or put_off
+            if (limit := self.quota.used_up(now)) is not None:
+                self._collector.limit = self._given.settings.budget.in_words(limit)
+            else:
+                self._collector.limit = put_off
         finally:
             under_way = [*self._following, *self.scheduler.tasks]
             for task in under_way:

@@ -112,7 +112,8 @@ class BoardState:
     seconds: float
 
     def why_over(self, settings: CrawlSettings) -> str | None:
-        """Why all shards are to end: a limit is reached, or nothing is left in any of them and nothing between them."""
+        """Why all shards are to end: the name of a limit that is reached, or FINISHED, where nothing is left in any of
+        them and nothing between them."""
         spent = replace(sum((row.now.spent for row in self.rows), Spent()), seconds=self.seconds)
         if (limit := settings.budget.used_up(spent, 0.0)) is not None:
             return limit

@@ -31,7 +31,7 @@ class Coordination(Protocol):
     Attributes:
         go_on: the option by which such a crawl goes on.
         earlier: pages of earlier runs.
-        limit_reached: because of which limit the crawl ends, in words.
+        limit_reached: because of which limit the crawl ends, by name.
         ended: whether all is over, whoever stopped it.
     """
 
@@ -168,7 +168,7 @@ class Processes:
             trouble=next((end.trouble for end in ends if end.trouble), None),
             passing=all(end.passing for end in ends),
             refusal=next((end.refusal for end in ends if end.refusal), None),
-            limit_reached=limit or put_off,
+            limit_reached=limit,
             put_off=put_off,
             left=left,
             unasked=unasked,
