@@ -84,8 +84,8 @@ FLOORS = {
 PURE = set(
     """
     __future__ ada_url array bisect codecs collections collections.abc contextlib cython dataclasses datetime
-    email.utils errno functools hashlib html html.entities http_sf inspect io ipaddress itertools json math operator
-    publicsuffixlist re types typing unicodedata urllib.parse webencodings xml.parsers xml.parsers.expat zlib
+    email.utils enum errno functools hashlib html html.entities http_sf inspect io ipaddress itertools json math
+    operator publicsuffixlist re types typing unicodedata urllib.parse webencodings xml.parsers xml.parsers.expat zlib
     """.split()
 )
 """All that the floors up to the gate import from elsewhere. None of it is there to do I/O, to read a clock, or to be

@@ -84,7 +84,11 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
 def test_every_place_in_the_sources_that_a_page_names_is_there(name: str) -> None:
     places = re.findall(r"`((?:\w+/)+(?:\w+\.\w+)?)`", (ROOT / name).read_text(encoding="utf-8"))
-    roots = [ROOT, ROOT / "packages" / "comity", *(each for source in SOURCES for each in (source, *source.glob("comity*")))]
+    roots = [
+        ROOT,
+        ROOT / "packages" / "comity",
+        *(each for source in SOURCES for each in (source, *source.glob("comity*"))),
+    ]
     assert len(places) > 20
     assert [place for place in places if not any((root / place).exists() for root in roots)] == []
 

@@ -28,7 +28,7 @@ from comity.crawler.sharding.placement import ShardPlace, shard_of
 from comity.crawler.sharding.relay import ORDERS_REST, QUESTION, RobotsRelay
 from comity.crawler.sharding.shards import part
 from comity.crawler.workers.sharded import ShardedCrawl
-from comity.errors import FetchError
+from comity.errors import AddressBlocked, FetchError
 from comity.frontier.sqlite.view import View
 from comity.frontier.values import Message, Run
 from comity.net import ClientSettings, Session
@@ -299,13 +299,17 @@ def test_nobody_is_asked_about_a_host_that_is_stopped_nor_once_the_crawl_ends(st
 
 def test_what_was_answered_comes_back_as_it_was_sent() -> None:
     async def use() -> None:
-        for outcome in (RobotsAnswer(200, {"etag": "1"}, b"\xff\x00", True, HERE), FetchError("refused")):
+        for outcome in (
+            RobotsAnswer(200, {"etag": "1"}, b"\xff\x00", True, HERE),
+            FetchError("no"),
+            AddressBlocked("x"),
+        ):
             there, here = Shard(AWAY), Shard(HOME)
             there.session.relayed_robots = lambda asked, outcome=outcome: done(outcome)  # type: ignore
             there.relay.arrived(asked())
             told = await there.told()
             found = await here.asks(json.loads(json.dumps(told)))
-            assert found == outcome or str(found) == str(outcome)
+            assert found == outcome or (type(found), str(found)) == (type(outcome), str(outcome))
             assert here.relayed == [(WANTED.origin, WANTED.url, AWAY, found)]
 
     asyncio.run(use())

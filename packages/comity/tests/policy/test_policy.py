@@ -4,6 +4,8 @@ import itertools
 import json
 import math
 import time
+from dataclasses import replace
+from typing import Any
 
 import jsonschema
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from comity import InvalidRecord, InvalidSetting
 from comity.http_caching import freshness
-from comity.policy import Decision, OriginPolicy, Policy, RobotsResult, decide, json_schema, stale_if_error
+from comity.policy import Decision, OriginPolicy, Policy, Reason, RobotsResult, decide, json_schema, stale_if_error
 from comity.policy.policy import Use
 from comity_pages.signals.llms import candidates
 from comity_pages.signals.llms import parse as parse_llms
@@ -103,6 +105,46 @@ def test_every_outcome_has_its_verdict(
     assert (decision.verdict, decision.recommendation, decision.may_fetch) == (verdict, recommendation, may_fetch)
     assert decision.why
     assert json.loads(json.dumps(decision.to_dict()))["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("result", "reason", "changes"),
+    [
+        (answered(200, b"User-agent: *\nAllow: /private/"), Reason.RULE_ALLOWS, {}),
+        (answered(200, b"User-agent: *\nDisallow: /private/"), Reason.RULE_DISALLOWS, {}),
+        (answered(200, b"User-agent: *\nDisallow:"), Reason.RULE_WITHOUT_PATH, {}),
+        (answered(200, b"User-agent: *\nDisallow: /other"), Reason.NO_RULE, {}),
+        (answered(200, b"User-agent: Other\nDisallow: /"), Reason.NO_GROUP, {}),
+        (answered(404), Reason.UNAVAILABLE, {}),
+        (answered(503), Reason.UNREACHABLE, {}),
+        (answered(503), Reason.UNREACHABLE_TOO_LONG, {"unreachable_life": 0}),
+        (replace(no_answer(), blocked=True), Reason.ADDRESS_BLOCKED, {}),
+        (answered(200, b"<html>"), Reason.UNPARSABLE, {}),
+        (answered(200, b"User-agent: *\nCrawl-delay: 9"), Reason.CRAWL_DELAY, {"max_crawl_delay": 5}),
+        (answered(200, b"User-agent: *\nContent-Signal: use=immediate"), Reason.USE, {"use": "full"}),
+        (answered(200, b"User-agent: *\nDisallow: /"), Reason.MODE_IGNORE, {"mode": "ignore"}),
+    ],
+)
+def test_what_a_decision_rests_on_is_a_value(result: RobotsResult, reason: Reason, changes: dict[str, Any]) -> None:
+    decision = decide(Policy(**changes), URL, result)
+    assert decision.reason is reason
+    assert decision.may_pass is (reason is Reason.UNREACHABLE)
+    assert Decision.from_dict(json.loads(json.dumps(decision.to_dict()))).reason is reason
+
+
+def test_the_robots_txt_itself_is_allowed_for_a_reason_of_its_own() -> None:
+    for result in (answered(200, b"User-agent: *\nDisallow: /"), answered(503)):
+        assert decide(Policy(), f"{ORIGIN}/robots.txt", result).reason is Reason.ROBOTS_TXT_ITSELF
+
+
+def test_no_words_of_a_site_are_taken_for_our_own_rule_on_addresses() -> None:
+    result = RobotsResult.from_response(
+        *(ORIGIN, f"{ORIGIN}/robots.txt", 503, b""),
+        policy=Policy(),
+        fetched_at=0.0,
+        error="redirects to /is not a public address, in a loop",
+    )
+    assert decide(Policy(), URL, result).may_pass
 
 
 # covers: W9

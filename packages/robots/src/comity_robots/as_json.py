@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from enum import StrEnum
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
@@ -64,6 +65,8 @@ def schema_of(kind: Any, *, sparse: bool = False, closed: bool = True) -> Schema
         }
     if origin is Literal:
         return {"enum": list(parts)}
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return {"enum": [each.value for each in kind]}
     if origin in (Union, UnionType):
         choices = [schema_of(each, sparse=sparse, closed=closed) for each in parts]
         if all(choice.keys() == {"enum"} or choice == _SIMPLE[NoneType] for choice in choices):

@@ -1,7 +1,7 @@
 """The root of all errors. Every error says what happened, to which URL, and what to do about it."""
 
 import re
-from typing import Any, Final
+from typing import Any, Final, Self
 
 # What may be a password: all before the @ of an authority, and where what follows a colon is no port, before any @. The
 # bound keeps the time linear. Who uses a store is no secret, nor is how its URL is written. As text: most runs conceal
@@ -25,6 +25,19 @@ class ComityError(Exception):
         super().__init__(message)
         self.url = url
         self.hint = hint
+        self._what = message
+
+    @classmethod
+    def at(cls, url: str, what: str, **named: Any) -> Self:
+        """An error whose message is a URL and, after a colon, what happened there."""
+        error = cls(f"{url}: {what}", url=url, **named)
+        error._what = what
+        return error
+
+    @property
+    def detail(self) -> str:
+        """What happened and what to do, without the URL before it: for records that have that in a field of its own."""
+        return f"{self._what} ({self.hint})" if self.hint else self._what
 
     def __str__(self) -> str:
         message = super().__str__()

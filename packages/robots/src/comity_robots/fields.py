@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, make_dataclass
+from enum import EnumType
 from functools import cache
 from inspect import cleandoc, getsource
 from types import NoneType, UnionType
@@ -90,6 +91,11 @@ def typed(value: Any, hint: Any) -> Any:
         if not isinstance(value, str) or value not in parts:
             raise WrongType(f"is not one of {', '.join(parts)}", value)
         return value
+    if isinstance(hint, EnumType):
+        values: Mapping[object, object] = hint._value2member_map_
+        if not isinstance(value, str) or value not in values:
+            raise WrongType(f"is not one of {', '.join(map(str, values))}", value)
+        return values[value]
     if shape is Mapping:
         if not isinstance(value, Mapping):
             raise WrongType("is not a table", value)

@@ -23,18 +23,23 @@ def brief(robots: "Parsed", url: str, agent: str) -> tuple[bool, Rule | None, st
     matcher = robots._matchers.get(agent) or robots._matcher_for(agent)
     rank = matcher.best(path)
     if not rank:
-        named = robots._named.get(agent)
-        if named is None:
-            if len(robots._named) >= MOST_MATCHERS:
-                robots._named.clear()
-            named = robots._named[agent] = bool(robots._rules_for(agent)[0])
-        return True, None, why(None, named, shown, agent, False)
+        return True, None, why(None, has_group(robots, agent), shown, agent, False)
     rule = robots._cited.get(rank)
     if rule is None:
         if len(robots._cited) >= MOST_CITED:
             robots._cited.clear()
         rule = robots._cited[rank] = robots._rule(position_of(rank), LineNumbers(robots.body))
     return allows(rank), rule, why(rule, True, shown, agent, False)
+
+
+def has_group(robots: "Parsed", agent: str) -> bool:
+    """Whether a group of the file applies to an agent."""
+    named = robots._named.get(agent)
+    if named is None:
+        if len(robots._named) >= MOST_MATCHERS:
+            robots._named.clear()
+        named = robots._named[agent] = bool(robots._rules_for(agent)[0])
+    return named
 
 
 def why(rule: Rule | None, has_group: bool, path: str, agent: str, always: bool) -> str:

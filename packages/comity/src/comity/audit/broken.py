@@ -64,7 +64,7 @@ def failed_in(records: Iterable[dict[str, Any]]) -> dict[str, BrokenLink]:
     for record in records:
         url = str(record.get("url"))
         if url in found or len(found) < MOST_LINKS:
-            why = str(record.get("why")).removeprefix(f"{url}: ")
+            why = str(record.get("why"))
             link = found[url] = BrokenLink(url, why, record.get("status"))
             if record.get("found_on"):
                 link.add(str(record["found_on"]))

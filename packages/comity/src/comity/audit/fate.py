@@ -180,8 +180,7 @@ def fate_in(record: Mapping[str, Any]) -> tuple[str, str]:
             return "robots.txt", f"fetched as a robots.txt{at}: {record['outcome']}"
         case _:
             tries = record.get("attempts") or 0
-            why = str(record["why"]).removeprefix(f"{record['url']}: ")
-            return "failed", f"{f'after {tries} tries: ' if tries > 1 else ''}{why}"
+            return "failed", f"{f'after {tries} tries: ' if tries > 1 else ''}{record['why']}"
 
 
 def _rule(record: Mapping[str, Any]) -> str:

@@ -234,7 +234,6 @@ def _of_record(step: _Step, record: dict[str, Any], needle: str) -> ListedURL | 
         url = str(record["url"])
     except (KeyError, TypeError):
         return None
-    why = why.removeprefix(f"{url}: ")
     if needle not in url.lower() and needle not in why.lower():
         return None
     found_on = record.get("found_on")

@@ -6,13 +6,10 @@ The first three are what `comity.policy` decides; the reason is a few fixed word
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
-from comity.policy.decision import RECOMMENDATION
-from comity_robots import Robots, parse
-from comity_robots.paths import is_robots_txt
-from comity_robots.usage.statements import USE
+from comity.policy.decision import RECOMMENDATION, Reason
 from comity_robots.values import Rule
 
 FETCHED_AT = 0.0
@@ -50,64 +47,49 @@ class Outcomes:
         return self.of(RowOutcome(None, None, None, reason))
 
 
-def outcome(decision: Decision, rule: Rule | None, reason: str) -> RowOutcome:
-    """A decision as an outcome. Args: rule: the one that decided. reason: why, where it was none."""
-    if rule is not None:
-        if not rule.pattern:
-            reason = "the rule has no path and so forbids nothing"
-        else:
-            reason = "a rule allows it" if rule.allow else "a rule disallows it"
-    if rule is not None and decision.recommendation == "not_recommended" and decision.verdict != "disallowed_explicit":
-        reason = _refused(decision)
+_WORDS: Final = {
+    Reason.MODE_IGNORE: "robots.txt was not checked: the policy's mode is ignore",
+    Reason.RULE_ALLOWS: "a rule allows it",
+    Reason.RULE_WITHOUT_PATH: "the rule has no path and so forbids nothing",
+    Reason.RULE_DISALLOWS: "a rule disallows it",
+    Reason.NO_RULE: "no rule matches",
+    Reason.NO_GROUP: "no group applies to the agent",
+    Reason.ROBOTS_TXT_ITSELF: "robots.txt itself may always be fetched",
+    Reason.UNAVAILABLE: "robots.txt is unavailable",
+    Reason.UNREACHABLE: "robots.txt is unreachable",
+    Reason.UNREACHABLE_TOO_LONG: "robots.txt is unreachable",
+    Reason.ADDRESS_BLOCKED: "robots.txt is unreachable",
+    Reason.UNPARSABLE: "robots.txt has no line that is known",
+    Reason.CRAWL_DELAY: "the crawl delay is longer than the policy allows",
+    Reason.USE: "the site grants less use of its content than the policy intends",
+}
+_OF_STATUS: Final = (Reason.UNAVAILABLE, Reason.UNREACHABLE, Reason.UNREACHABLE_TOO_LONG)
+
+
+def outcome(decision: Decision) -> RowOutcome:
+    """A decision as an outcome."""
+    reason, source = _WORDS[decision.reason], decision.source
+    if decision.reason in _OF_STATUS:
+        answered = source is not None and source.status is not None
+        reason += f" (HTTP status {source.status})" if source is not None and answered else " (no answer)"
     return RowOutcome(decision.verdict, decision.recommendation, decision.may_fetch, reason)
 
 
-def judged(policy: Policy, origin_policy: OriginPolicy, robots: Robots, url: str) -> tuple[RowOutcome, Rule | None]:
+def judged(policy: Policy, origin_policy: OriginPolicy, url: str) -> tuple[RowOutcome, Rule | None]:
     """The outcome of a URL under a robots.txt that was read, and the rule that decided."""
-    decision = origin_policy.decide(url)
     if policy.mode == "ignore":
-        return outcome(decision, None, _SKIPPED), None
-    if (
-        policy.max_crawl_delay is None and policy.use is None
-    ):  # what a delay means for fetching is left to who reads the column crawl_delay
+        return outcome(origin_policy.decide(url)), None
+    answer = origin_policy.answer(url)
+    decision = origin_policy.decide(url, answer=answer)
+    if policy.max_crawl_delay is None and policy.use is None:
+        # What a delay means for fetching is left to who reads the column crawl_delay.
         decision = replace(decision, recommendation=RECOMMENDATION[decision.verdict])
-    _, rule, _ = robots.brief(url, policy.asked_as)
-    if rule is not None:
-        return outcome(decision, rule, ""), rule
-    if robots.dialect.robots_txt_allowed and is_robots_txt(url):
-        return outcome(decision, None, "robots.txt itself may always be fetched"), None
-    if not decision.may_fetch:
-        return outcome(decision, None, _refused(decision)), None
-    named = bool(robots._rules_for(policy.asked_as)[0])
-    return outcome(decision, None, "no rule matches" if named else "no group applies to the agent"), None
-
-
-def _refused(decision: Decision) -> str:
-    """Why the policy leaves out what the rules allow."""
-    if decision.why.startswith(f"{USE} is "):
-        return "the site grants less use of its content than the policy intends"
-    return "the crawl delay is longer than the policy allows"
-
-
-_SKIPPED = "robots.txt was not checked: the policy's mode is ignore"
-_WHOLE = {
-    "unreachable": "robots.txt is unreachable",
-    "unavailable": "robots.txt is unavailable",
-    "unparsable": "robots.txt has no line that is known",
-}
+    return outcome(decision), answer[1]
 
 
 def whole(policy: Policy, result: RobotsResult, url: str = f"{HERE}/") -> RowOutcome:
     """The outcome of every URL, where no rule is read; `url` may be the robots.txt itself."""
-    decision = OriginPolicy(policy, result).decide(url)
-    if policy.mode == "ignore":
-        return outcome(decision, None, _SKIPPED)
-    reason = _WHOLE[result.kind]
-    if result.kind != "unparsable":
-        reason += f" (HTTP status {result.status})" if result.status is not None else " (no answer)"
-    if decision.may_fetch and is_robots_txt(url) and policy.mode == "respect":
-        reason = "robots.txt itself may always be fetched"
-    return outcome(decision, None, reason)
+    return outcome(OriginPolicy(policy, result).decide(url))
 
 
 def answered(policy: Policy, status: int | None, body: bytes, fetched_at: float = FETCHED_AT) -> RobotsResult:
@@ -132,8 +114,7 @@ def of_rules(policy: Policy, outcomes: Outcomes) -> tuple[int, ...]:
     )
     found = []
     for body, path in asked:
-        robots = parse(body, policy.dialect)
         origin_policy = OriginPolicy(policy, answered(policy, 200, body))
-        found.append(outcomes.of(judged(policy, origin_policy, robots, HERE + path)[0]))
+        found.append(outcomes.of(judged(policy, origin_policy, HERE + path)[0]))
     found.append(outcomes.of(whole(policy, answered(policy, 200, b"<html>"))))
     return tuple(found)

@@ -62,7 +62,7 @@ def judge(
             delays[capture, number] = np.nan if delay is None else delay
             origin_policy = OriginPolicy(policy, result)
             for row, url in own:
-                found, rule = outcomes.judged(policy, origin_policy, robots, url)
+                found, rule = outcomes.judged(policy, origin_policy, url)
                 codes[number, row] = known.of(found)
                 if rule is not None:
                     key = (capture, rule.line)

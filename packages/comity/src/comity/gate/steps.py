@@ -118,7 +118,7 @@ def refusal(decision: Decision) -> errors.RobotsDisallowed:
 def postponed(url: str, seconds: float) -> errors.Postponed:
     """The error for a wait that is longer than a call may take, or has no end."""
     if isinf(seconds):
-        return errors.Postponed(f"{url}: its host was stopped by the operator", url=url, seconds=seconds)
+        return errors.Postponed.at(url, "its host was stopped by the operator", seconds=seconds)
     return errors.Postponed(
         f"{url} cannot be requested for another {lasting(seconds)}: its host must rest until then",
         url=url,

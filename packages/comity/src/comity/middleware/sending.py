@@ -130,7 +130,7 @@ class _Sending:
         """
         refusals = [self._guard.refusal(address, url.host) for address in addresses]
         if refusal := next(filter(None, [*refusals, self._guard.refusal_by_name(url.host)]), None):
-            raise AddressBlocked(f"{url}: {refusal}", url=url)
+            raise AddressBlocked.at(url, refusal)
 
 
 class Sending(_Sending):

@@ -7,8 +7,6 @@ or a disguised literal gains nothing. A name counts only where the operator vouc
 import ipaddress
 from collections.abc import Iterable
 
-from comity.policy.decision import NOT_PUBLIC
-
 IPv4 = ipaddress.IPv4Address
 IPv6 = ipaddress.IPv6Address
 
@@ -150,7 +148,7 @@ def _carried(address: IPv4 | IPv6) -> tuple[ipaddress.IPv6Network | None, list[I
 
 def _told(network: object) -> str:
     """What is wrong with an address of a network, and what allows it."""
-    return f"{NOT_PUBLIC}; to allow it: --allow-address {network}, in a program Policy(allow_addresses=...)"
+    return f"is not a public address; to allow it: --allow-address {network}, in a program Policy(allow_addresses=...)"
 
 
 def _network_of(address: IPv4 | IPv6) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:

@@ -171,7 +171,7 @@ class Connections(aiohttp.TCPConnector):
         if self._may_send is not None and not self._may_send():  # asked last: to connect may have taken long
             connection.close()
             url = ATTEMPT.get().url
-            raise Postponed(f"{url}: its host now belongs to another process", url=url, seconds=1.0)
+            raise Postponed.at(url, "its host now belongs to another process", seconds=1.0)
         if req.proxy is None and connection.transport is not None:
             peer = connection.transport.get_extra_info("peername")
             ATTEMPT.get().address = peer[0] if peer else None

@@ -41,7 +41,7 @@ _UNBOUND: Final = (
 _ACCESS: Final = ("verify_tls", "proxy", "headers", "resolve", "nameservers", "identity", "sign")
 _KEPT: Final = (
     *("origin", "url", "kind", "status", "error", "fetched_at", "expires_at", "redirects", "headers"),
-    *("unreachable_since", "left_out"),
+    *("unreachable_since", "left_out", "blocked"),
 )
 DAMAGE: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 T = TypeVar("T")
@@ -271,6 +271,7 @@ def _result(record: dict[str, Any], body: bytes, policy: Policy) -> RobotsResult
             policy=policy,
             fetched_at=fetched_at,
             redirects=redirects,
+            blocked=record.get("blocked") is True,
         )
     else:
         result = RobotsResult.from_response(

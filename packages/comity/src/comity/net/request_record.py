@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from comity.errors import ComityError
 from comity.gate import FetchRobots, Go
 from comity.http_rules import REDIRECTS, stay_away
 from comity.policy import Decision
@@ -85,4 +86,4 @@ class RequestRecord:
         """The last byte has arrived, or nothing more will. `sha256`: of the body, where it is known already."""
         self.end, self.body, self._sha256 = now, body, sha256
         if error is not None:
-            self.error = str(error) or "cancelled"
+            self.error = (error.detail if isinstance(error, ComityError) else str(error)) or "cancelled"

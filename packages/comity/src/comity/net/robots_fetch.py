@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from comity.errors import AddressBlocked, ComityError
 from comity.gate import FetchRobots, Gate, Resolve, Wait
 from comity.http_caching import combined
 from comity.http_rules import BUSY, REDIRECTS, is_temporary, next_hop, retry_after
@@ -92,9 +93,15 @@ class RobotsRequest:
 
     def failed(self, error: Exception, *, at: float) -> RobotsResult:
         """There was no answer."""
-        text = str(error) or type(error).__name__
+        text = error.detail if isinstance(error, ComityError) else str(error)
         return RobotsResult.unreachable(
-            self._step.origin, self.url, text, policy=self._policy, fetched_at=at, redirects=tuple(self._passed)
+            self._step.origin,
+            self.url,
+            text or type(error).__name__,
+            policy=self._policy,
+            fetched_at=at,
+            redirects=tuple(self._passed),
+            blocked=isinstance(error, AddressBlocked),
         )
 
 

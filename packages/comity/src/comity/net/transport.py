@@ -421,7 +421,7 @@ def explained(error: Exception, url: str, attempt: Attempt | None = None) -> Com
     if attempt is not None and attempt.refusal and isinstance(error, aiohttp.ClientConnectorError):
         return _blocked(url, attempt.refusal)
     if attempt is not None and not attempt.fresh and _is_gone(error):
-        return ConnectionGone(f"{url}: the server closed the connection that was kept for it", url=url)
+        return ConnectionGone.at(url, "the server closed the connection that was kept for it")
     if isinstance(error, TimeoutError):  # of connecting or reading alone; the total is the client's
         return Timeout(f"{url} took too long: {text or type(error).__name__}", url=url, hint="raise the time-out")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -437,14 +437,14 @@ def explained(error: Exception, url: str, attempt: Attempt | None = None) -> Com
     if isinstance(error, aiohttp.ClientConnectorError):
         return FetchError(f"no connection to {url}: {_said(error.os_error)}", url=url)
     if isinstance(error, aiohttp.ServerDisconnectedError):
-        return FetchError(f"{url}: the server closed the connection without an answer", url=url)
+        return FetchError.at(url, "the server closed the connection without an answer")
     if isinstance(error, aiohttp.ClientPayloadError):
-        return FetchError(f"{url}: the answer was cut short: {_parser_message(error.__cause__ or error)}", url=url)
+        return FetchError.at(url, f"the answer was cut short: {_parser_message(error.__cause__ or error)}")
     if isinstance(error, aiohttp.ClientResponseError):  # its status, 400, is the parser's own and not the server's
-        return FetchError(f"{url}: the answer is not valid HTTP: {_parser_message(error)}", url=url)
+        return FetchError.at(url, f"the answer is not valid HTTP: {_parser_message(error)}")
     if isinstance(error, OSError) and error.errno:
-        return FetchError(f"{url}: the connection failed: {_said(error)}", url=url)
-    return FetchError(f"{url}: {type(error).__name__}: {text}", url=url)
+        return FetchError.at(url, f"the connection failed: {_said(error)}")
+    return FetchError.at(url, f"{type(error).__name__}: {text}")
 
 
 def _parser_message(error: BaseException) -> str:
@@ -460,7 +460,7 @@ def _said(error: OSError) -> str:
 
 
 def _blocked(url: str, refusal: str) -> AddressBlocked:
-    return AddressBlocked(f"{url}: {refusal}", url=url)
+    return AddressBlocked.at(url, refusal)
 
 
 def _is_gone(error: Exception) -> bool:

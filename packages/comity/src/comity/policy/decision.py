@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
 from comity import times
@@ -18,8 +19,6 @@ from comity_robots.fields import WrongType, typed
 from comity_robots.shown import Shown, short
 from comity_robots.usage.statements import PURPOSES, USE, Preference, Usage
 
-NOT_PUBLIC: Final = "is not a public address"
-"""In the words of every AddressBlocked; no URL has spaces, so no site can say it."""
 LONGEST: Final = math.nextafter(math.inf, 0.0)  # seconds: a site may ask for any delay that is a number
 SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -41,6 +40,34 @@ RECOMMENDATION: dict[Verdict, Recommendation] = {
     "unknown_parse_error": "allowed_but_warn",
     "skipped_by_user_policy": "recommended",
 }
+
+
+class Reason(StrEnum):
+    """What a decision rests on; `Decision.why` says it in words."""
+
+    MODE_IGNORE = "mode_ignore"
+    """robots.txt was not checked, because the policy's mode is `ignore`."""
+    RULE_ALLOWS = "rule_allows"
+    RULE_WITHOUT_PATH = "rule_without_path"
+    """It disallows nothing (RFC 9309, 2.2.2)."""
+    RULE_DISALLOWS = "rule_disallows"
+    NO_RULE = "no_rule"
+    """No rule of the agent's groups matches."""
+    NO_GROUP = "no_group"
+    """No group of the file applies to the agent."""
+    ROBOTS_TXT_ITSELF = "robots_txt_itself"
+    """It may always be fetched (RFC 9309, 2.2.2)."""
+    UNAVAILABLE = "unavailable"
+    UNREACHABLE = "unreachable"
+    UNREACHABLE_TOO_LONG = "unreachable_too_long"
+    """For longer than `Policy.unreachable_life`: treated as unavailable."""
+    ADDRESS_BLOCKED = "address_blocked"
+    """robots.txt was not requested, because its address is not public and not allowed (`Policy.allow_addresses`)."""
+    UNPARSABLE = "unparsable"
+    CRAWL_DELAY = "crawl_delay"
+    """The site asks for more than `Policy.max_crawl_delay`."""
+    USE = "use"
+    """The site grants less use of its content than `Policy.use`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +114,8 @@ class Decision(Shown):
     Attributes:
         recommendation: what follows from the verdict; `not_recommended` where the delay makes fetching hopeless.
         may_fetch: what the mode makes of the verdict; the only field a program needs.
-        why: one plain sentence.
+        reason: what the verdict rests on.
+        why: the same as one plain sentence.
         rule: the line that decided, or None.
         delay: seconds between requests to this host that policy and site ask for.
         source: the robots.txt that was asked; None where none was (mode `ignore`).
@@ -101,6 +129,7 @@ class Decision(Shown):
     recommendation: Recommendation
     may_fetch: bool
     mode: Mode
+    reason: Reason
     why: str
     rule: RuleCited | None
     delay: float
@@ -131,13 +160,13 @@ class Decision(Shown):
     @property
     def by_policy(self) -> bool:
         """Whether it is our own policy, and no line of robots.txt, that says no: another one might allow the URL."""
-        return not self.may_fetch and (self.rule is None or self.verdict != "disallowed_explicit")
+        return not self.may_fetch and self.reason is not Reason.RULE_DISALLOWS
 
     @property
     def may_pass(self) -> bool:
         """Whether it may be answered otherwise later: robots.txt is unreachable, and not because our own rule on
         addresses (`Policy.allow_addresses`) keeps it from being requested."""
-        return self.verdict == "unknown_unreachable" and NOT_PUBLIC not in self.why
+        return self.reason is Reason.UNREACHABLE
 
     def explain_usage(self, purpose: str) -> str:
         """As `usage.explain`; where nothing is stated it says what was read: a page, which was not, may state more."""

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from comity import times
 from comity.errors import InvalidSetting
-from comity.policy.decision import NOT_PUBLIC, RECOMMENDATION, Decision, RuleCited, Source, Verdict
+from comity.policy.decision import RECOMMENDATION, Decision, Reason, RuleCited, Source, Verdict
 from comity.policy.policy import Policy
 from comity.policy.presets import DAY
 from comity.policy.robots_result import RobotsResult
 from comity_robots.fields import made
 from comity_robots.paths import is_robots_txt
-from comity_robots.reasons import brief, cut
+from comity_robots.reasons import brief, cut, has_group
 
 if TYPE_CHECKING:
     from comity_robots import Robots
@@ -35,6 +35,8 @@ HOPELESS: Final = DAY
 """Seconds between two requests; who asks for more wants none."""
 _OF_RESULT: Final = attrgetter(*(each.name for each in fields(Source)))
 LAST_DAY: Final = 253_402_300_799.0  # Unix time of the end of the year 9999
+Answer = tuple[bool, "Rule | None", str]
+"""Of the rules alone: whether they allow a URL, the one that decides, and a sentence."""
 
 
 @lru_cache(1024)  # a rule decides about many URLs
@@ -65,18 +67,20 @@ class OriginPolicy:
         self._usage: RobotsUsage | None = None
         self._no_usage: Usage | None = None
         self._grants_use = False  # whether the site may grant less use than we intend
-        self._whole: tuple[Verdict, bool, str] | None = None  # verdict, blocked, why: one answer for every URL
+        # Verdict, reason, whether it is blocked, and a sentence, where there is one answer for every URL.
+        self._whole: tuple[Verdict, Reason, bool, str] | None = None
         self._note = ""  # what every sentence adds about the copy that decides
         self._asterisks = 0
-        self._slow: dict[str, tuple[bool, Rule | None, str]] = {}  # slow answers, by URL
-        self._refused = ""  # why nothing may be fetched, whatever the rules say
+        self._slow: dict[str, Answer] = {}  # slow answers, by URL
+        self._refused = ""  # why nothing may be fetched, whatever the rules say: for its Crawl-delay
         self._hopeless = ""  # why fetching is not recommended, though it is allowed
         self.hours: VisitTime | None = None
         self._least = self.delay = policy.min_interval  # seconds between two requests at any time; at the slowest
         self._rates: tuple[RequestRate, ...] = ()  # those that are meant for some hours of the day
         if policy.mode == "ignore":
             self._source = None
-            self._whole = ("skipped_by_user_policy", False, "robots.txt was not checked: the policy's mode is ignore")
+            why = "robots.txt was not checked: the policy's mode is ignore"
+            self._whole = ("skipped_by_user_policy", Reason.MODE_IGNORE, False, why)
         elif result is None:
             raise AssertionError("checked above")
         elif result.kind == "unreachable":
@@ -86,6 +90,7 @@ class OriginPolicy:
         elif result.kind == "unparsable" or result.robots is None:
             self._whole = (
                 "unknown_parse_error",
+                Reason.UNPARSABLE,
                 policy.on_unparsable == "disallow",
                 f"{result.url} is not a robots.txt: it has no known line; {_then(policy.on_unparsable == 'disallow')}",
             )
@@ -107,14 +112,14 @@ class OriginPolicy:
         if self._policy.mode != "respect":
             return True
         if self._whole is not None:
-            return not self._whole[1] or is_robots_txt(url)
+            return not self._whole[2] or is_robots_txt(url)
         assert self._robots is not None
         if self._refused and not is_robots_txt(url):
             return False
         if self._grants_use and self._too_little(self._usage_of(url)) and not is_robots_txt(url):
             return False
         if self._asterisks * len(url) > SLOW:
-            return self._answer(self._robots, url)[0]
+            return self.answer(url)[0]
         return self._robots.allowed(url, self._asked_as)
 
     def delay_at(self, wall: float) -> float:
@@ -123,25 +128,26 @@ class OriginPolicy:
             return self.delay
         return max([self._least, *(rate.interval for rate in self._rates if rate.holds_at(wall))])
 
-    def decide(self, url: str, wall: float | None = None) -> Decision:
+    def decide(self, url: str, wall: float | None = None, answer: Answer | None = None) -> Decision:
         """The decision about a URL of the origin.
 
         Args:
             wall: Unix time for which its delay is; None for the slowest time of day.
+            answer: that of `answer`, where it is known.
         """
         policy = self._policy
         rule: RuleCited | None = None
         recommended = True
         if self._whole is not None:
-            verdict, blocked, why = self._whole
+            verdict, reason, blocked, why = self._whole
             usage = self._nothing_stated()
             if blocked and is_robots_txt(url):
-                blocked, why = False, "robots.txt itself may always be fetched"
+                blocked, reason, why = False, Reason.ROBOTS_TXT_ITSELF, "robots.txt itself may always be fetched"
         else:
-            assert self._robots is not None
-            allowed, decider, why = self._answer(self._robots, url)
+            allowed, decider, why = answer or self.answer(url)
             if decider is not None:
                 rule = _cited(decider.line, decider.text)
+            reason = self._reason(url, allowed, decider)
             blocked = not allowed
             explicit = decider is not None and decider.pattern != ""
             verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")
@@ -150,6 +156,7 @@ class OriginPolicy:
                 refused = self._refused or (self._too_little(usage) if self._grants_use else "")
                 if refused and not is_robots_txt(url):
                     blocked, why, recommended = True, refused, False
+                    reason = Reason.CRAWL_DELAY if self._refused else Reason.USE
                 elif self._hopeless:
                     why, recommended = why + self._hopeless, False
             why += self._note
@@ -163,6 +170,7 @@ class OriginPolicy:
             RECOMMENDATION[verdict] if recommended else "not_recommended",
             not blocked or policy.mode != "respect",
             policy.mode,
+            reason,
             why,
             rule,
             self.delay if wall is None else self.delay_at(wall),
@@ -171,7 +179,21 @@ class OriginPolicy:
             usage,
         )
 
-    def _answer(self, robots: "Robots", url: str) -> tuple[bool, "Rule | None", str]:
+    def _reason(self, url: str, allowed: bool, rule: "Rule | None") -> Reason:
+        """What the answer of the rules rests on."""
+        if rule is not None:
+            if not rule.pattern:
+                return Reason.RULE_WITHOUT_PATH
+            return Reason.RULE_ALLOWS if allowed else Reason.RULE_DISALLOWS
+        assert self._robots is not None
+        if self._robots.dialect.robots_txt_allowed and is_robots_txt(url):
+            return Reason.ROBOTS_TXT_ITSELF
+        return Reason.NO_RULE if has_group(self._robots, self._asked_as) else Reason.NO_GROUP
+
+    def answer(self, url: str) -> Answer:
+        """What the rules of a robots.txt that was read say about a URL, before the policy."""
+        robots = self._robots
+        assert robots is not None
         if self._asterisks * len(url) <= SLOW:
             return brief(robots, url, self._asked_as)
         answer = self._slow.get(url)
@@ -230,26 +252,30 @@ class OriginPolicy:
             self._no_usage = Usage()
         return self._no_usage
 
-    def _unreachable(self, result: RobotsResult) -> tuple[Verdict, bool, str]:
+    def _unreachable(self, result: RobotsResult) -> tuple[Verdict, Reason, bool, str]:
         policy = self._policy
-        reason = (result.error or f"HTTP status {result.status}").removeprefix(f"{result.url}: ")
+        error = result.error or f"HTTP status {result.status}"
         since = result.fetched_at if result.unreachable_since is None else result.unreachable_since
         lasted = result.fetched_at - since
         if policy.unreachable_life is not None and lasted >= policy.unreachable_life:
             days = f"{lasted / 86_400:.0f} days"
-            why = f"robots.txt has been unreachable for {days} ({reason}): treated as unavailable"
-            return "allowed_implicit", False, f"{why}, so everything is allowed"
-        outcome = "not requested" if NOT_PUBLIC in reason else "unreachable"
+            why = f"robots.txt has been unreachable for {days} ({error}): treated as unavailable"
+            return "allowed_implicit", Reason.UNREACHABLE_TOO_LONG, False, f"{why}, so everything is allowed"
+        reason, what = Reason.UNREACHABLE, "unreachable"
+        if result.blocked:
+            reason, what = Reason.ADDRESS_BLOCKED, "not requested"
         return (
             "unknown_unreachable",
+            reason,
             policy.on_unreachable == "disallow",
-            f"robots.txt {outcome}: {reason}; {_then(policy.on_unreachable == 'disallow')}",
+            f"robots.txt {what}: {error}; {_then(policy.on_unreachable == 'disallow')}",
         )
 
-    def _unavailable(self, result: RobotsResult) -> tuple[Verdict, bool, str]:
+    def _unavailable(self, result: RobotsResult) -> tuple[Verdict, Reason, bool, str]:
         blocked = self._policy.on_unavailable == "disallow_401_403" and result.status in (401, 403)
         return (
             "disallowed_explicit" if blocked else "allowed_implicit",
+            Reason.UNAVAILABLE,
             blocked,
             f"{result.missing}: everything is {'disallowed' if blocked else 'allowed'}",
         )

@@ -38,6 +38,7 @@ class RobotsResult(Shown):
         unreachable_since: Unix time of the first failure, while robots.txt is unreachable; a `read` result that has
             it is the last good copy, standing in.
         address: the IP address of the server that answered, where it is known.
+        blocked: whether our own rule on addresses (`Policy.allow_addresses`) kept it from being requested.
     """
 
     origin: str
@@ -54,6 +55,7 @@ class RobotsResult(Shown):
     robots: Robots | None = None
     left_out: bool = False
     address: str | None = None
+    blocked: bool = False
 
     @property
     def is_cut(self) -> bool:
@@ -149,6 +151,7 @@ class RobotsResult(Shown):
         policy: Policy,
         fetched_at: float,
         redirects: tuple[str, ...] = (),
+        blocked: bool = False,
     ) -> "RobotsResult":
         """No answer: DNS, connection, TLS, time-out, a body cut short."""
         return cls(
@@ -160,6 +163,7 @@ class RobotsResult(Shown):
             error=error,
             redirects=redirects,
             unreachable_since=fetched_at,
+            blocked=blocked,
         )
 
     def renewed(self, policy: Policy, headers: Mapping[str, str], fetched_at: float) -> "RobotsResult":

@@ -168,7 +168,7 @@ def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figur
         def counted() -> Iterator[dict[str, Any]]:
             for record in chain.from_iterable(kept):
                 if isinstance(why := record.get("why"), str):
-                    count_reason(figures.reasons, why.removeprefix(f"{record.get('url')}: "))
+                    count_reason(figures.reasons, why)
                 yield record
 
         figures.broken = list(failed_in(counted()).values())
@@ -300,7 +300,7 @@ def _request(figures: Figures, record: dict[str, Any]) -> None:
     elif is_content and kind not in ("304", "3xx"):
         host.failed += 1
         error = record["error"]
-        why = f"HTTP status {status}" if error is None else str(error).removeprefix(f"{record['url']}: ")
+        why = f"HTTP status {status}" if error is None else str(error)
         count_reason(figures.reasons, why)
     if record["head"] is not None:
         host.answers += 1

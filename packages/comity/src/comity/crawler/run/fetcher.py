@@ -184,11 +184,11 @@ class Fetcher:
             case RobotsDisallowed():
                 return self._refused(entry, error.decision)
             case AddressBlocked() | TooLarge() | PluginError():
-                return Failed(entry=entry, why=str(error), by_policy=isinstance(error, AddressBlocked))
+                return Failed(entry=entry, why=error.detail, by_policy=isinstance(error, AddressBlocked))
             case UnwantedType():  # the answer is what it is: asking again would not change it
                 return Unwanted(entry=entry, error=error)
             case FetchError():
-                return self._failed_for_now(entry, str(error))
+                return self._failed_for_now(entry, error.detail)
             case Postponed():  # visiting hours, an open circuit: the host comes up again in time
                 return TurnAgain(entry=entry, error=error)
             case _:

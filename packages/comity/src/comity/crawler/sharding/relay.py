@@ -19,7 +19,7 @@ from comity.crawler.run.facts import Facts
 from comity.crawler.run.failures import raise_what_is_ours
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.sharding.placement import ShardPlace
-from comity.errors import FetchError, Postponed
+from comity.errors import AddressBlocked, ComityError, FetchError, Postponed
 from comity.frontier.values import Message
 from comity.gate.steps import postponed
 from comity.net import Session
@@ -150,11 +150,13 @@ class RobotsRelay:
 def _told(outcome: RobotsAnswer | Exception) -> dict[str, Any]:
     """What a host answered, as JSON can hold it."""
     if isinstance(outcome, Exception):
-        return {"error": str(outcome) or type(outcome).__name__}
+        text = outcome.detail if isinstance(outcome, ComityError) else str(outcome)
+        blocked = {"blocked": True} if isinstance(outcome, AddressBlocked) else {}
+        return {"error": text or type(outcome).__name__, **blocked}
     return {**outcome._asdict(), "headers": dict(outcome.headers), "body": b64encode(outcome.body).decode("ascii")}
 
 
 def _outcome(url: str, told: dict[str, Any]) -> RobotsAnswer | Exception:
     if "error" in told:
-        return FetchError(told["error"], url=url)
+        return (AddressBlocked if told.get("blocked") else FetchError)(told["error"], url=url)
     return RobotsAnswer(**{**told, "body": b64decode(told["body"])})
