@@ -409,6 +409,49 @@ def test_an_index_and_a_redirect_lead_to_sitemaps_for_the_host_that_named_them(
         assert "/2.xml" not in third.paths(), "a stranger's index may not send the crawl to strangers"
 
 
+@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize("way", ["itself", "index", "redirect"])
+def test_a_sitemap_that_was_read_before_another_host_names_it_is_read_for_that_host_too(
+    site: Site, files: Site, tmp_path: Path, shards: int, way: str
+) -> None:
+    with Site("127.0.0.3") as second:
+        files.set("/x.xml", sitemap(site.url("/1"), second.url("/2"), second.url("/3")))
+        files.set("/index.xml", index(files.url("/x.xml")))
+        files.set("/moved.xml", status=302, headers={"Location": "/x.xml"})
+        named = {"itself": "/x.xml", "index": "/index.xml", "redirect": "/moved.xml"}[way]
+        for each in (site, second):
+            each.set("/robots.txt", f"Sitemap: {files.url(named)}\n")
+        site.link("/")
+        site.link("/1", second.url("/"))
+        for path in ("/", "/2", "/3"):
+            second.link(path)
+        if shards > 1:
+            crawler = ShardedCrawl(
+                [site.url("/")], tmp_path, shards=shards, workers=1, policy=QUICK, settings={"scope": "any"}
+            )
+            asyncio.run(crawler.run())
+        else:
+            crawl(tmp_path, site.url("/"), scope="any")
+        assert Counter(second.paths()) == Counter(("/robots.txt", "/", "/2", "/3"))
+        assert files.paths().count("/x.xml") == 2
+    assert prove(tmp_path).findings == []
+
+
+def test_a_sitemap_is_not_read_again_for_a_host_of_which_it_lists_nothing(
+    site: Site, files: Site, tmp_path: Path
+) -> None:
+    with Site("127.0.0.3") as second:
+        files.set("/x.xml", sitemap(site.url("/1"), "http://127.0.0.4/"))
+        for each in (site, second):
+            each.set("/robots.txt", f"Sitemap: {files.url('/x.xml')}\n")
+        site.link("/")
+        site.link("/1", second.url("/"))
+        second.link("/")
+        crawl(tmp_path, site.url("/"), scope="any")
+        assert Counter(second.paths()) == Counter(("/robots.txt", "/"))
+        assert files.paths().count("/x.xml") == 1
+
+
 def test_a_robots_txt_has_sitemaps_on_few_hosts_outside_of_the_scope(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

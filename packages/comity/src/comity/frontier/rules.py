@@ -92,7 +92,7 @@ class DurableFrontier(CommittedFrontier):
             changes = StateChanges()
             self._settle(batch, changes)
             self._put_off(batch)
-            new, queued = self._take_up(batch.found, changes)
+            new, queued = self._take_up(batch.found, batch.again, changes)
             with self._store.while_writing():
                 if changes:
                     self._store.count(changes.by_host())
@@ -190,10 +190,10 @@ class DurableFrontier(CommittedFrontier):
         if batch.resumed:
             self._store.resume([self._host_ids[name] for name in self._with_ids(batch.resumed)])
 
-    def _take_up(self, found: list[Found], changes: StateChanges) -> tuple[list[Found], Queued]:
-        """Those that are new; what of them waits goes into the queue, and is given by host."""
+    def _take_up(self, found: list[Found], again: list[Found], changes: StateChanges) -> tuple[list[Found], Queued]:
+        """Those that are new, or to have a turn again; what of them waits goes into the queue, and is given by host."""
         fingerprints = self._store.add_unseen([each.url for each in found])
-        new = [found[index] for index in fingerprints.values()]
+        new = [found[index] for index in fingerprints.values()] + again
         self._with_ids([each.host for each in new])
         named = dict.fromkeys(each.found_on for each in new if each.found_on is not None and each.stays)
         sources = {url: number for number, url in enumerate(named, self._next_source)}

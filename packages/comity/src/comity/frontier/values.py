@@ -172,7 +172,7 @@ class Message:
     @property
     def settles(self) -> bool:
         """Whether the sender need not tell of this URL again."""
-        return not self.widens and not self.unplaced and self.about is None
+        return not self.widens and not self.unplaced and self.about is None and not self.named_by
 
 
 @dataclass(slots=True)
@@ -180,6 +180,7 @@ class Batch:
     """Changes since the last commit.
 
     Attributes:
+        again: the same that wait for another turn though they were met before.
         visits: pages kept or confirmed.
         owed: URL, depth and `found_on` of what gave no page and is to be asked for again in a refresh.
         gone: URLs that a refresh need not ask for again.
@@ -195,6 +196,7 @@ class Batch:
     settled: list[tuple[State, int]] = field(default_factory=list)
     retried: list[int] = field(default_factory=list)
     found: list[Found] = field(default_factory=list)
+    again: list[Found] = field(default_factory=list)
     visits: list[Visit] = field(default_factory=list)
     owed: list[tuple[str, int, str | None]] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
@@ -213,7 +215,7 @@ class Batch:
         return bool(self.messages or self.taken or self.delivered)
 
     def __bool__(self) -> bool:
-        work = self.settled or self.retried or self.found or self.stated or self.postponed or self.resumed
+        work = self.settled or self.retried or self.found or self.again or self.stated or self.postponed or self.resumed
         return bool(work or self.messages or self.taken)
 
 

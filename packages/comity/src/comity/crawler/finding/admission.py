@@ -138,14 +138,16 @@ class URLFilter:
         """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it.
         `named_by`: of a sitemap, the origins whose robots.txt leads to it."""
         is_known = self._recent.meet(url) and not given  # a link may have named it before, and have been cleaned
-        if is_known and not (named_by and self.sitemap_names.add(self.clean(url), named_by)):
+        if is_known and not named_by:
+            return
+        clean = url if given else self.clean(url)
+        is_named_anew = bool(named_by) and self.sitemap_names.add(clean, named_by)
+        if is_known and not is_named_anew:
             return
         if not given:
-            clean = self.clean(url)
             if clean is not url and self._recent.meet(clean) and not named_by:
                 return
             url = clean
-            self.sitemap_names.add(url, named_by)
             if not self._scope.covers(url, depth=depth, lists=kind is EntryKind.SITEMAP) and not (
                 named_by and self.sitemap_names.admit(url, self._scope)
             ):
@@ -173,7 +175,8 @@ class URLFilter:
         else:
             state, refusal = State.REFUSED, records.refusal(decision, depth=depth, found_on=found_on)
         by_policy = refusal is not None and refusal.get("by") == "policy"
-        self._book.found(Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy, found_on=found_on))
+        found = Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy, found_on=found_on)
+        self._book.found(found, again=is_named_anew and found.stays and self.sitemap_names.is_owed(url, named_by))
 
     def robots_seen(self, result: RobotsResult) -> None:
         """Take note of what a robots.txt says of sitemaps and parameters."""
@@ -238,6 +241,15 @@ class URLFilter:
         """The origins that a sitemap may list URLs of, its own first, where a robots.txt of theirs leads to it."""
         origins = self.sitemap_names.of(url)
         return origins if len(origins) > 1 or self.names(url) else ()
+
+    def was_read(self, entry: Entry, left: Iterable[str], origins: Sequence[str] | None = None) -> None:
+        """A sitemap was read for `origins`, and more of it was `left`, by host: it has another turn once one of these
+        names it too. A redirect leads each of them."""
+        self.sitemap_names.read(entry.url, left)
+        new = () if origins is None else self.sitemap_names.of(entry.url)[len(origins) :]  # named it meanwhile
+        if new and self.sitemap_names.is_owed(entry.url, new):
+            found = Found(entry.url, urls.host(entry.url), entry.depth, entry.kind, State.UNASKED, entry.hops)
+            self._book.found(found, again=True)
 
     def is_guess(self, url: str) -> bool:
         """Whether a sitemap's URL is a place that nobody named."""

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.admission import URLFilter
 from comity.crawler.finding.recrawl import RefreshRun
+from comity.crawler.finding.sitemap_names import ANY_HOST, MAX_HOSTS_LEFT
 from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
 from comity.crawler.run.outcomes import (
@@ -83,6 +84,7 @@ class SitemapContents:
         self._dates = dates
         self._reader = sitemaps.SitemapReader(url)
         self._unusable = self._elsewhere = 0
+        self._left: set[str] = set()
 
     def __iter__(self) -> Iterator[tuple[str, EntryKind, float | None]]:
         dates, reader = self._dates, self._reader
@@ -96,11 +98,17 @@ class SitemapContents:
                 yield target, EntryKind.PAGE, latest_change(item) if dates and reader.kind == "urlset" else None
             else:
                 self._elsewhere += 1
+                self._left.add(urls.host(target) if len(self._left) < MAX_HOSTS_LEFT else ANY_HOST)
 
     @property
     def is_none(self) -> bool:
         """Whether what was read is no sitemap, or an empty one: a page that says "not found", for instance."""
         return self._reader.kind == "unknown" or not (self._reader.entries or self._reader.problem)
+
+    @property
+    def left(self) -> set[str]:
+        """The hosts of which it may list more, for origins that name it later; an index for any."""
+        return {ANY_HOST} if self._reader.kind == "sitemapindex" else self._left
 
     def said(self) -> dict[str, Any]:
         """What its record says of how it was read."""
@@ -205,6 +213,8 @@ class Discovery:
         if given:  # example.com -> www.example.com
             self._filter.moved(entry.url, target)
         exactly = given or self._filter.clean(target) == entry.url  # the site insists on its session
+        if entry.kind is EntryKind.SITEMAP:
+            self._filter.was_read(entry, (ANY_HOST,))
         self._filter.discover(
             target,
             depth=entry.depth,
@@ -248,6 +258,7 @@ class Discovery:
         if contents.is_none and self._filter.is_guess(entry.url):
             self._filter.guess_sitemap(entry.url, is_missing=True)
             return Absent(entry=entry, answer=outcome.answer)
+        self._filter.was_read(entry, contents.left, origins)
         said = contents.said()
         kind_read = SitemapRead if said["problem"] is None else SitemapCut
         return kind_read(entry=entry, answer=outcome.answer, stated=tuple(stated), said=said)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from comity import times
 from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.finding.sitemap_names import LEFT
 from comity.errors import StorageError
 from comity.frontier.committed import Visits
 from comity.frontier.rules import DurableFrontier
@@ -95,7 +96,7 @@ def _validator(value: str | None) -> str | None:
 ENDED: Final = "ended"  # the fact that says how the last run ended: `finished`, `stopped`, or None where it was cut off
 FINISHED: Final = "finished"
 _FACT: Final = "refresh"
-FORGOTTEN: Final = ("stats", "tally", "spent", "spent *", "unreachable *")
+FORGOTTEN: Final = ("stats", "tally", "spent", "spent *", "unreachable *", f"{LEFT}*")
 
 
 def begun(number: int, last: int) -> dict[str, Any]:

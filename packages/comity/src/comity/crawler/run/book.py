@@ -56,6 +56,7 @@ class Unsaved:
     def hosts(self) -> set[str]:
         """Those of which URLs wait to be fetched once it is durable."""
         found = {found.host for found in self.batch.found if found.state < State.DONE}
+        found |= {found.host for found in self.batch.again}
         return found | self.unread | set(self.batch.resumed)
 
     def write(
@@ -220,9 +221,10 @@ class Book:
             self._telemetry.outcome(outcome.entry.url, type(outcome).__name__.lower())
         return outcome
 
-    def found(self, found: Found) -> None:
-        """A URL was discovered."""
-        self.unsaved.batch.found.append(found)
+    def found(self, found: Found, *, again: bool = False) -> None:
+        """A URL was discovered. `again`: one that had its turn already, and is to have another."""
+        batch = self.unsaved.batch
+        (batch.again if again else batch.found).append(found)
         if found.kind is EntryKind.SITEMAP:
             self.unsaved.unread.add(found.host)
 
