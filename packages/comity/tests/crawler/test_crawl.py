@@ -332,14 +332,22 @@ def test_a_pause_is_counted_as_far_as_it_was_waited_for(site: Site, clock: FakeC
 
 @pytest.mark.parametrize("cut", [True, False], ids=["cut", "whole"])
 def test_a_robots_txt_that_goes_on_behind_the_limit_is_recorded_as_cut(
-    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture, cut: bool
+    site: Site,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    cut: bool,
 ) -> None:
     rules = "User-agent: *\nDisallow: /no\n" + "#" * 512_000
     site.set("/robots.txt", rules if cut else rules[:512_000])
     site.link("/")
     settings = ClientSettings(max_robots_body=512_000)
-    asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, client_settings=settings).run())
+    crawler = Crawler([site.url("/")], tmp_path, policy=QUICK, client_settings=settings)
+    asyncio.run(crawler.run())
     (record,) = records(tmp_path, "robots")
+    assert crawler.stats.robots_cut == cut
+    sum_up(crawler, crawler.stats, as_json=False)
+    assert ("robots.txt cut                 1  hosts: read to the limit" in capsys.readouterr().out) is cut
     assert record.get("cut", False) is cut
     assert ("read to 512,000 bytes: what follows is not known" in caplog.text) is cut
     assert prove(tmp_path).holds
@@ -364,6 +372,9 @@ def test_hosts_are_counted_that_are_crawled_without_readable_rules(tmp_path: Pat
         assert crawler.stats.without_rules == 3
         crawler = crawl(tmp_path, max_pages=None)
         assert (crawler.stats.pages, crawler.stats.without_rules) == (10, 3), "each once, over all runs"
+        refresh = Crawler((), tmp_path, policy=QUICK, refresh=True)
+        asyncio.run(refresh.run())
+        assert refresh.stats.without_rules == 3, "a refresh counts anew"
         decision = crawler.check(sites[0].url("/"))
     assert decision is not None
     assert decision.why == "robots.txt unavailable (HTTP status 403): everything is allowed"

@@ -24,8 +24,7 @@ from comity.policy import Policy
 _MOST_FAILED: Final = 5  # that are named
 _IF_ANY: Final = (
     "skipped by type", "payment required", "waiting", "left in queue", "known, not fetched", "out of scope", "nofollow",
-    "damaged sitemaps", "without rules", "soft 404", "challenges",
-    "misfit",
+    "damaged sitemaps", "without rules", "robots.txt cut", "soft 404", "challenges", "misfit",
 )  # fmt: skip
 
 
@@ -68,6 +67,11 @@ def sum_up(
             ("duplicates", stats.duplicates, f"marked in {_where(crawler, 'pages')}"),
             ("damaged sitemaps", stats.sitemaps_cut, f"not read to their end; {_where(crawler, 'sitemaps')}"),
             ("without rules", stats.without_rules, f"hosts: robots.txt is 403, HTML, ...; {_where(crawler, 'robots')}"),
+            (
+                "robots.txt cut",
+                stats.robots_cut,
+                f"hosts: read to the limit, not the rest; {_where(crawler, 'robots')}",
+            ),
             ("soft 404", stats.soft_404, "pages that say they are not there"),
             ("challenges", stats.challenges, "answers that check the visitor, not the page: a bot wall"),
             ("misfit", stats.misfit, "pages that do not fit the schema"),

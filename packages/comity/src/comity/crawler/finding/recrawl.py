@@ -96,7 +96,12 @@ def _validator(value: str | None) -> str | None:
 ENDED: Final = "ended"  # the fact that says how the last run ended: `finished`, `stopped`, or None where it was cut off
 FINISHED: Final = "finished"
 _FACT: Final = "refresh"
-FORGOTTEN: Final = ("stats", "tally", "spent", "spent *", "unreachable *", f"{LEFT}*")
+COUNTED_ORIGINS: Final = {"without_rules": "without rules ", "robots_cut": "robots cut "}
+"""By a count of origins, how the names of facts begin that say, by an origin, that it was counted."""
+FORGOTTEN: Final = (
+    *("stats", "tally", "spent", "spent *", "unreachable *"),
+    *(f"{start}*" for start in (LEFT, *COUNTED_ORIGINS.values())),
+)
 
 
 def begun(number: int, last: int) -> dict[str, Any]:

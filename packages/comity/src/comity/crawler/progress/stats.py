@@ -54,6 +54,7 @@ class Stats:
         postponed: URLs that wait until their site's robots.txt can be reached.
         without_rules: origins crawled as if they had no rules, because what answered for their robots.txt is none that
             can be read, and does not say that there is none: 403, a page of HTML.
+        robots_cut: origins whose robots.txt goes on behind the bytes that were read, so that rules may be unknown.
         redirects, sitemaps: answers that were a redirect, a sitemap.
         sitemaps_cut: of the sitemaps those that could not be read to their end.
         body_bytes: bytes of the pages' bodies.
@@ -76,6 +77,7 @@ class Stats:
     unpaid: int = 0
     postponed: int = 0
     without_rules: int = 0
+    robots_cut: int = 0
     redirects: int = _count(("redirects", "Redirects."))
     sitemaps: int = _count(("sitemaps", "Sitemaps read."))
     sitemaps_cut: int = 0

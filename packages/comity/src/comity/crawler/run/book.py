@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from comity.crawler.finding.duplicates import Duplicates
-from comity.crawler.finding.recrawl import RefreshRun
+from comity.crawler.finding.recrawl import COUNTED_ORIGINS, RefreshRun
 from comity.crawler.output import records
 from comity.crawler.output.ledger import Collected
 from comity.crawler.output.records import CrawledPage, complete
@@ -252,10 +252,12 @@ class Book:
     def robots(self, result: RobotsResult) -> None:
         """A site was asked for its robots.txt."""
         self._collector.robots(result)
-        if result.is_unreadable and decide(self._policy, f"{result.origin}/", result).may_fetch:
-            name = f"without rules {result.origin}"
-            self.stats.without_rules += self._facts.get(name) is None  # once, though it is asked for again and again
-            self._facts.put(name, 1)
+        without_rules = result.is_unreadable and decide(self._policy, f"{result.origin}/", result).may_fetch
+        for counter, counts in (("without_rules", without_rules), ("robots_cut", result.is_cut)):
+            fact = COUNTED_ORIGINS[counter] + result.origin
+            if counts and self._facts.get(fact) is None:  # once, though it is asked for again and again
+                self._facts.put(fact, 1)
+                setattr(self.stats, counter, getattr(self.stats, counter) + 1)
         self._write("robots", records.robots(result), result)
         self._ledger.robots(result)
 
