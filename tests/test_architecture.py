@@ -39,6 +39,7 @@ FLOORS = {
     "comity_robots/usage": -7,
     "comity_robots": -6,
     "comity_robots/arrays": -5,
+    "comity_robots/compat": -5,
     "comity_pages/_compiled": -4,
     "comity_pages/_cython": -4,
     "comity_pages/errors": -4,
@@ -107,6 +108,8 @@ ALSO = {
     },
     "comity_pages._extras": {"importlib"},
     "comity_robots._late": {"sys"},
+    "comity_robots.compat.reppy": {"time"},  # how old a file is, as the libraries replaced say
+    "comity_robots.compat.robotparser": {"time", "urllib.robotparser"},  # its RequestRate, which programs know
     "comity_pages._utf8": {"sys"},
     "comity.policy.decision": {"importlib.resources"},  # its schema lies beside it
 }

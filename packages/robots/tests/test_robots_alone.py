@@ -25,6 +25,8 @@ assert robots.usage("https://example.com/", "MyBot").allows("train-ai") == "disa
 robots.lint()
 assert comity_robots.diff(comity_robots.parse(""), robots)
 assert not comity_robots.build([comity_robots.GroupText(agents=("*",), rules=((False, "/"),))]).allowed("/", "MyBot")
+from comity_robots.compat import protego, reppy, robotparser, robotstxt
+assert not protego.Protego.parse(str(robots)).can_fetch("/axb", "MyBot")
 assert "comity" not in sys.modules
 """
 

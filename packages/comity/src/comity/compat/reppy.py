@@ -1,73 +1,32 @@
-"""reppy's class and method names, answered by comity's engine: for programs left behind by a package that no longer
-builds. Rules are read by RFC 9309 unless another dialect is given; HTTP statuses mean what they meant in reppy.
+"""reppy's class and method names with a `fetch` that is polite; all else is `comity_robots.compat.reppy`.
+
+HTTP statuses mean what they meant in reppy.
 """
 
-import time
-from typing import TYPE_CHECKING, Self
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 import comity
-from comity.compat import allowed
 from comity_robots import Dialect
+from comity_robots.compat import reppy
+from comity_robots.compat.reppy import MAX_AGE_SECONDS, Agent
 
 if TYPE_CHECKING:
     from comity import Policy
 
-_IN_GROUPS = ("user-agent", "allow", "disallow", "crawl-delay")
-LIFE = 3600.0  # seconds that a file counts as fresh where nothing else is said
+__all__ = ["Agent", "AllowAll", "AllowNone", "Robots"]
 
 
-class Agent:
-    """What a robots.txt says to one agent; made by `Robots.agent`."""
-
-    def __init__(self, robots: comity.Robots, name: str) -> None:
-        self._robots = robots
-        self._name = name
-
-    def allowed(self, path: str) -> bool:
-        """Whether the agent may fetch a URL or path."""
-        return allowed(self._robots, path, self._name)
-
-    @property
-    def delay(self) -> float | None:
-        """Seconds between requests; None where the file asks for none."""
-        return self._robots.crawl_delay(self._name) or None
-
-
-class Robots:
-    """A parsed robots.txt; made by `Robots.parse` or `Robots.fetch`.
-
-    Args:
-        url: of the robots.txt.
-        content: the file.
-        expires: Unix time in seconds until which it is fresh; None for an hour from now.
-
-    Attributes:
-        robots: the file as comity knows it, with `explain` and all the rest. Where rules stand above any agent, a line
-            `User-agent: *` is put above them.
-    """
-
-    def __init__(
-        self, url: str, content: bytes | str, expires: float | None = None, *, dialect: str | Dialect = "rfc9309"
-    ) -> None:
-        self.url = url
-        self.expires = time.time() + LIFE if expires is None else expires
-        self.robots = comity.parse(content, dialect)
-        kinds = (line.kind for line in self.robots.lines)
-        if next((kind for kind in kinds if kind in _IN_GROUPS), "user-agent") != "user-agent":
-            # What stands above any agent is meant for all of them in reppy.
-            self.robots = comity.parse(b"User-agent: *\n" + self.robots.body, dialect)
-
-    @classmethod
-    def parse(
-        cls, url: str, content: bytes | str, expires: float | None = None, *, dialect: str | Dialect = "rfc9309"
-    ) -> Self:
-        """Read a robots.txt."""
-        return cls(url, content, expires, dialect=dialect)
+class Robots(reppy.Robots):
+    """A parsed robots.txt; made by `Robots.parse` or `Robots.fetch`. Arguments: see `comity_robots.compat.reppy`."""
 
     @classmethod
     def fetch(
-        cls, url: str, *, life: float = LIFE, dialect: str | Dialect = "rfc9309", policy: "Policy | None" = None
+        cls,
+        url: str,
+        *,
+        life: float = MAX_AGE_SECONDS,
+        dialect: str | Dialect = "rfc9309",
+        policy: "Policy | None" = None,
     ) -> "Robots":
         """Fetch a robots.txt: 401 and 403 disallow everything, other 4xx allow everything.
 
@@ -95,61 +54,10 @@ class Robots:
             hint="ask again later; until then fetch nothing",
         )
 
-    @classmethod
-    def robots_url(cls, url: str) -> str:
-        """Where the robots.txt that governs a URL is.
 
-        Raises:
-            InvalidURL: the URL is no web address.
-        """
-        try:
-            parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            host = None
-        if not host or parts.scheme not in ("http", "https"):
-            raise comity.InvalidURL(f"{url!r} is not a web address", url=url, hint="write it with https://")
-        if ":" in host:
-            host = f"[{host}]"
-        usual = port in (None, 443 if parts.scheme == "https" else 80)
-        return f"{parts.scheme}://{host}{'' if usual else f':{port}'}/robots.txt"
-
-    def allowed(self, path: str, name: str) -> bool:
-        """Whether an agent may fetch a URL or path."""
-        return allowed(self.robots, path, name)
-
-    def agent(self, name: str) -> Agent:
-        """What the file says to one agent."""
-        return Agent(self.robots, name)
-
-    @property
-    def sitemaps(self) -> list[str]:
-        """The sitemaps named in the file."""
-        return list(self.robots.sitemaps)
-
-    @property
-    def expired(self) -> bool:
-        """Whether the file is no longer fresh."""
-        return time.time() > self.expires
-
-    @property
-    def ttl(self) -> float:
-        """Seconds that the file stays fresh."""
-        return max(self.expires - time.time(), 0.0)
-
-    def __str__(self) -> str:
-        return str(self.robots)
-
-
-class AllowNone(Robots):
+class AllowNone(reppy.AllowNone, Robots):
     """Nothing may be fetched, but the robots.txt itself (RFC 9309, 2.2.2)."""
 
-    def __init__(self, url: str, expires: float | None = None) -> None:
-        super().__init__(url, b"User-agent: *\nDisallow: /", expires)
 
-
-class AllowAll(Robots):
+class AllowAll(reppy.AllowAll, Robots):
     """Everything may be fetched."""
-
-    def __init__(self, url: str, expires: float | None = None) -> None:
-        super().__init__(url, b"", expires)

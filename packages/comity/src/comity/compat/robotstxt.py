@@ -10,12 +10,10 @@ from email.message import Message
 from functools import partial
 from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
-from urllib.parse import quote
 
 import webencodings
 
 import comity
-from comity.compat import allowed
 from comity.gate import FetchRobots
 from comity.net.blocking_driver import Driver, Get
 from comity.net.robots_body import asked_with, no_answer, read_answer
@@ -23,41 +21,22 @@ from comity.net.robots_fetch import RobotsAnswer
 from comity.policy import RobotsResult
 from comity_pages import urls
 from comity_pages.urls import Url
+from comity_robots.compat import robotstxt
+from comity_robots.compat.robotstxt import url_text
 
 Sender = Callable[[str, dict[str, str], float], RobotsAnswer]
 """Sends a GET of a URL with headers; reads until a time of the monotonic clock."""
-_ASCII = "".join(map(chr, range(33, 127)))
 
 
-class Parser:
+class Parser(robotstxt.Parser):
     """A robots.txt, asked for one agent.
 
-    Attributes:
-        agent: what is sent as User-Agent.
-        robots: the file as comity knows it, with `explain` and all the rest.
+    Args:
+        url_charset: how non-ASCII characters in the URLs to be asked about are encoded, by the Web's name or Python's.
     """
 
     def __init__(self, body: bytes | str, agent: str, url_charset: str = "utf-8") -> None:
-        self.agent = agent
-        self.robots = comity.parse(body, "robotstxt")
-        self._charset = _charset(url_charset)
-        self._asked = self.robots
-        if self._charset.name != "utf-8":
-            # The engine compares octets: they are brought to the URLs' charset. What it lacks matches no URL.
-            octets, _ = self._charset.codec_info.encode(str(self.robots), "backslashreplace")
-            self._asked = comity.parse(octets, "robotstxt")
-
-    def allowed(self, urlish: object) -> bool:
-        """Whether the agent may fetch an absolute URL, a bare path, or a URL object."""
-        url = _text(urlish)
-        if self._charset.name != "utf-8" and not url.isascii():
-            url = quote(url, safe=_ASCII, encoding=self._charset.codec_info.name, errors="backslashreplace")
-        return allowed(self._asked, url, self.agent)
-
-    @property
-    def sitemaps(self) -> list[str]:
-        """The sitemaps named in the file."""
-        return list(self.robots.sitemaps)
+        super().__init__(body, agent, _charset(url_charset))
 
 
 def parse(text: bytes | str, agent: str) -> Parser:
@@ -94,7 +73,7 @@ def get(
     """
     _charset(url_charset)
     send = None if isinstance(source, comity.Client) else _sender(source, http_timeout)
-    site = _site_of(source) if url is None else _text(url)
+    site = _site_of(source) if url is None else url_text(url)
     if (send is not None or isinstance(source, comity.Client)) and not site:
         raise comity.InvalidSetting("url: a client is bound to no site; write get(client, agent, url='https://...')")
     if isinstance(source, comity.Client):
@@ -113,7 +92,7 @@ def get(
         decision = driver.decision(Url(site), _over(send, urls.origin(site), settings, policy))
         return _parser(driver.gate.robots.results(), decision, agent, url_charset)
     with comity.Client(policy, settings) as client:
-        return _ask(client, _text(source), agent, url_charset)
+        return _ask(client, url_text(source), agent, url_charset)
 
 
 def get_allowed(urlish: object, agent: str, **options: Any) -> bool:
@@ -196,17 +175,12 @@ def _decoded(body: bytes, content_type: str) -> bytes | str:
     return str(text)
 
 
-def _charset(label: str) -> webencodings.Encoding:
+def _charset(label: str) -> str:
+    """Python's name of a charset of URLs, given by the Web's names or Python's."""
     try:  # Python's names, such as latin-1, as well as the Web's
         charset = webencodings.lookup(label) or webencodings.lookup(codecs.lookup(label).name)
     except LookupError:
         charset = None
     if charset is None or charset.name.startswith(("utf-16", "x-", "replacement")):
         raise comity.InvalidSetting(f"url_charset: {label!r} is not a charset for URLs; the usual one is utf-8")
-    return charset
-
-
-def _text(urlish: object) -> str:
-    """The text of a URL object; urllib's give it by a method."""
-    whole = getattr(urlish, "geturl", None)
-    return str(whole()) if whole is not None else str(urlish)
+    return str(charset.codec_info.name)
