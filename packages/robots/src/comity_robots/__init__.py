@@ -1,10 +1,9 @@
 """robots.txt text -> rules -> verdict. Pure: no I/O, no clock."""
 
-from typing import TYPE_CHECKING
-
 from comity_robots import _forms as _forms  # first: it says which form of the others is imported
 from comity_robots._late import late
 
+TYPE_CHECKING = False  # typing's own would take as long to import as all the rest
 if TYPE_CHECKING:
     from comity_robots.authoring import GroupText, add_rule, build, remove_rule
     from comity_robots.dialects import DIALECTS, Dialect, dialect

@@ -5,14 +5,16 @@ environment the compiled forms are left alone: `.py` files are interpreted, and 
 compiler only, another module is the plain form, if one is needed (`engine.reference`).
 """
 
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from comity_robots._compiled import MODULES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing them costs more than the rest of `import comity`
+    from collections.abc import Sequence
     from importlib.abc import MetaPathFinder
     from importlib.machinery import ModuleSpec
     from types import ModuleType
@@ -25,8 +27,8 @@ _MODULES: dict[str, tuple[str, tuple[str, ...]]] = {}  # of each package: where 
 
 class _SourceFirst(MetaPathFinder):
     def find_spec(
-        self, fullname: str, path: "Sequence[str] | None", target: "ModuleType | None" = None
-    ) -> "ModuleSpec | None":
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         package, _, name = fullname.partition(".")
         if package not in _MODULES or name not in _MODULES[package][1] or not path:
             return None
@@ -60,7 +62,7 @@ def engine() -> str:
     return "compiled" if compiled == len(listed) else "partly compiled"
 
 
-def imported(module: str) -> "ModuleType":
+def imported(module: str) -> ModuleType:
     """As `importlib.import_module`. Where a compiled module lacks a name, because it was built from an earlier source,
     the error says what to do."""
     from importlib import import_module

@@ -1,10 +1,15 @@
 """Names of a package that are imported on first use, to keep imports fast."""
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any
 
 from comity_robots._forms import imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 
 def late(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
