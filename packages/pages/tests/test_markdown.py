@@ -168,6 +168,11 @@ def test_what_is_linked_stays_linked_and_what_nobody_sees_stays_out(html: str, e
         ("<div>Both <b>of</b> <i>these</i><li>oil <li>wick</div>", "Both **of** *these*\n\n- oil\n- wick\n"),
         ("<p>a<hr><p>b<hr>", "a\n\n---\n\nb\n"),
         ("<ol><li>Fill</li><ol><li>oil</li></ol><li>Light</li></ol>", "1. Fill\n   1. oil\n2. Light\n"),
+        ("<ol><li>Fill</li>Then <b>wait</b>.<li>Light</li></ol>", "1. Fill\n\n   Then **wait**.\n2. Light\n"),
+        ("<ul><li>Fill</li><p>Then wait.</p><li>Light</li></ul>", "- Fill\n\n  Then wait.\n- Light\n"),
+        ("<ol><p>Before<li>Fill</li><ul><li>oil</ul>x</ol>", "Before\n\n1. Fill\n   - oil\n\n   x\n"),
+        ("<ol reversed><li>Fill</li>or <li>Light</li></ol>", "2. Fill\n\n   or\n1. Light\n"),
+        ("<ul><div>Fill</div><div>Light</div></ul>", "- Fill\n- Light\n"),
         (
             "<ol start=9><li>a</li><li>b</li><ul><li>c</li><li>d</li></ul><li>e</ol>",
             "9. a\n10. b\n    - c\n    - d\n11. e\n",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Final
@@ -143,10 +143,13 @@ class Writer:
 
     def container(self, node: Node, out: list[Block]) -> list[Block]:
         """The blocks of an element's content, added to `out`."""
+        return self._contents(node.children, out)
+
+    def _contents(self, children: Iterable[Node | Text], out: list[Block]) -> list[Block]:
         run: list[str] = []
         piece: Text
         child: Node
-        for each in node.children:
+        for each in children:
             if isinstance(each, Text):
                 piece = each
                 if piece.kept:
@@ -309,40 +312,30 @@ class Writer:
         notes: list[Block] = []
         deep = self._indent >= _DEEPEST_INDENT
         self._indent += 1
-        for child in node.children:
-            if isinstance(child, Text):
-                blocks: list[Block] = []
-                self._flush([words_of(child.text).strip()] if child.kept else [], blocks)
-                if not items:  # beside what stands before the first item no mark is drawn
-                    out += blocks
-                    continue
-            elif self.is_left_out(child):
-                continue
-            elif child in self._notes.notes:
+        for is_item, children in _parts(node):
+            child = children[0]
+            if isinstance(child, Node) and child in self._notes.notes and not self.is_left_out(child):
                 self._note(child, notes)
                 number += -1 if backwards else 1
                 continue
-            else:
-                self._tick()
-                blocks = []
-                if is_block(child):
-                    self.block(child, blocks)
-                else:
-                    run: list[str] = []
-                    self.inline(child, run, frozenset())
-                    self._flush(run, blocks)
+            blocks = self._contents(children, [])
             if len(blocks) > 1 and (blocks[0][1] in _BULLETS or blocks[0][1] == f"{number}\\."):
                 del blocks[0]  # a list whose style writes no mark of its own
             text = joined(blocks, tight=True)
             if not text:
                 continue
+            if not is_item and not items:  # beside what stands before the first item no mark is drawn
+                out += blocks
+                continue
             if isinstance(child, Node) and "value" in child.attributes:
                 number = whole(child.attributes["value"], _MOST, number)
-            if not isinstance(child, Text) and child.name in ("ul", "ol"):  # right inside of a list: of the item above
-                bullet = " " * len(bullet)
-            else:
+            if is_item:
                 bullet = f"{number}. " if node.name == "ol" else "- "
                 number = max(0, number - 1) if backwards else number + 1
+            else:  # it belongs to the item above
+                bullet = " " * len(bullet)
+                if blocks[0][0] != "list":
+                    items.append("")
             items.append(text if deep else bullet + indented(text, " " * len(bullet)))
         self._indent -= 1
         if items:
@@ -538,6 +531,22 @@ def _leads_to_its_heading(link: Node) -> bool:
     place = link.attributes["href"]
     stands = any(each.name in HEADINGS for each in around)
     return stands and place[:1] == "#" and any(each.attributes.get("id") == place[1:] for each in around)
+
+
+def _parts(node: Node) -> Iterator[tuple[bool, list[Node | Text]]]:
+    """The items of a list, and what stands between them, which is no item; where nothing is one, all elements are."""
+    counts = any(each.name == "li" for each in node.elements())
+    between: list[Node | Text] = []
+    for each in node.children:
+        if isinstance(each, Text) or (each.name != "li" if counts else each.name in ("ul", "ol")):
+            between.append(each)
+            continue
+        if between:
+            yield False, between
+            between = []
+        yield True, [each]
+    if between:
+        yield False, between
 
 
 def _is_placeholder(source: str) -> bool:
