@@ -1,5 +1,6 @@
 """PDF as Markdown: headings, paragraphs and pages; what is encrypted, damaged or hostile ends in an error."""
 
+import subprocess
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from commands import ALLOW, comity
 from examples import first_of
+from libraries import chromium
 from pdfs import made
 from sites import Site
 
@@ -52,6 +54,49 @@ def test_a_word_that_a_hyphen_divides_is_whole() -> None:
     assert page.markdown == "Oil burns for a considerable time, and the wicks last. A well-known lamp.\n"
     lines = [pdf._Line("a con\xadsid\x02", 10.0, 50.0, 0), pdf._Line("erable lamp", 10.0, 50.0, 0)]
     assert pdf._written(lines, 1)[0] == "a considerable lamp\n"
+
+
+WIDTHS = dict(
+    zip("Lampsthburnel ", (556, 556, 833, 556, 500, 278, 556, 556, 556, 333, 556, 556, 222, 278), strict=True)
+)
+
+
+def placed(parts: list[str], between: float) -> str:
+    """Parts of a text, each placed by itself (`Td`), gaps of so many thousandths of its size between them."""
+    out, move = "", 0.0
+    for each in parts:
+        out += f") Tj {move / 100:.2f} 0 Td ({each}" if out else each
+        move = sum(WIDTHS[letter] for letter in each) + between
+    return out
+
+
+@pytest.mark.parametrize(
+    ("parts", "between", "whole"),
+    [
+        ("Lamps that burn the least".split(), 200, "Lamps that burn the least"),
+        ("Lamps that burn the least".split(), 150, "Lamps that burn the least"),
+        (list("Lamps"), 300, "Lamps"),
+        (list("Lamps burn"), 500, "Lamps burn"),
+        (list("Lam"), 1500, "L a m"),
+        (["L a m p s"], 0, "L a m p s"),
+    ],
+)
+def test_gaps_tell_words_from_spaced_letters(parts: list[str], between: float, whole: str) -> None:
+    assert read_here(made([(10, 50, placed(parts, between))])).markdown == f"{whole}\n"
+
+
+@pytest.mark.long
+def test_words_and_spaced_letters_of_a_browsers_pdf_are_whole(tmp_path: Path) -> None:
+    html = (
+        "<h1 style='letter-spacing:.3em'>OIL LAMPS</h1><p style='word-spacing:-.15em'>A lamp burns slowly."
+        "<p style='letter-spacing:.2em;text-align:justify'>Its glass is <b>honey</b>."
+        "<p><i>Height</i><i style='margin:.2em'>30</i>"
+    )
+    (tmp_path / "lamps.html").write_text(html)
+    command = [chromium(), "--headless", "--no-sandbox", "--print-to-pdf=lamps.pdf", "--no-pdf-header-footer"]
+    subprocess.run([*command, "lamps.html"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    page = read_here((tmp_path / "lamps.pdf").read_bytes())
+    assert page.markdown == "# OIL LAMPS\n\nA lamp burns slowly.\n\nIts glass is honey.\n\nHeight 30\n"
 
 
 @pytest.mark.parametrize(

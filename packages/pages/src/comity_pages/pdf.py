@@ -4,6 +4,7 @@ PDFium (pypdfium2, extra `pdf`) reads it in a process of its own, with bounds on
 hostile file does ends there. docs/decisions/0037-documents.md says why this library.
 """
 
+import math
 import re
 import time
 from collections import Counter
@@ -24,6 +25,10 @@ _LONGEST_HEADING: Final = 200
 _LEVELS: Final = 4
 _HYPHENS: Final = "\x02￾"  # what PDFium leaves of a hyphen that ends a line; the next line is then no line of its own
 _NO_TEXT: Final = re.compile(f"[{_HYPHENS}\xad]")
+_LONG_WORD: Final = re.compile(r"[^\W\d]{16}")
+_SINGLE_LETTERS: Final = re.compile(r"[^\W\d](?: [^\W\d]){2,}(?: .)?")
+_MIN_WORD_GAP: Final = 0.1  # of the type's height, more than between letters
+_MAX_LETTER_GAP: Final = 0.8
 _BULLET: Final = re.compile(r"[-*•◦▪‣·●○■\uf0b7\uf0a7–—] (?=\S)")
 _NUMBER: Final = re.compile(r"(?:\w+ )?(\d{1,4}) ?(?:/|of|de|di|sur|van|von) ?(\d{1,4})")
 """A page's number as it stands at its edge."""
@@ -95,9 +100,11 @@ def _lines_of(text: Any, number: int) -> Iterator[_Line]:
     from pypdfium2 import raw
 
     edges = [ctypes.c_double() for _ in range(4)]
+    matrix = raw.FS_MATRIX()
     sizes: Counter[float] = Counter()
     chars: list[str] = []
     top = 0.0
+    first = 0
     count = text.count_chars()
     for at in range(count + 1):
         code = raw.FPDFText_GetUnicode(text, at) if at < count else 10
@@ -105,15 +112,44 @@ def _lines_of(text: Any, number: int) -> Iterator[_Line]:
             chars.append(chr(code))
         if hyphen or code in (10, 13):
             if sizes and (words := " ".join("".join(chars).split())):
+                if _LONG_WORD.search(words) or _SINGLE_LETTERS.fullmatch(words):
+                    words = _by_gaps(text, first, at + hyphen)
                 yield _Line(words, sizes.most_common(1)[0][0], top, number)
             sizes, chars = Counter(), []
         elif code:
             if not chars:
+                first = at
                 raw.FPDFText_GetCharBox(text, at, *map(ctypes.byref, edges))
                 top = edges[3].value
             if not chars or chars[-1].isspace():  # of each word: asking takes as long as all else
-                sizes[round(raw.FPDFText_GetFontSize(text, at) * 2) / 2] += 1
+                raw.FPDFText_GetMatrix(text, at, ctypes.byref(matrix))  # by which browsers, for one, make all smaller
+                height = math.hypot(matrix.c, matrix.d) or 1.0
+                sizes[round(raw.FPDFText_GetFontSize(text, at) * height * 2) / 2] += 1
             chars.append(chr(code))
+
+
+def _by_gaps(text: Any, first: int, end: int) -> str:
+    """The words of a line as the gaps between its letters tell them.
+
+    PDFium takes the gaps of spaced letters for blanks, and leaves out blanks between words that are set one by one with
+    less than a fifth of the type's size between them. Blanks that the file has stay.
+    """
+    import ctypes
+
+    from pypdfium2 import raw
+
+    box = raw.FS_RECTF()
+    letters: list[tuple[str, float]] = []  # and the gap before it, as a share of the type's height
+    right = 0.0
+    for at in range(first, end):
+        if raw.FPDFText_IsGenerated(text, at) != 1 and (code := raw.FPDFText_GetUnicode(text, at)):
+            raw.FPDFText_GetLooseCharBox(text, at, ctypes.byref(box))
+            letters.append((chr(code), (box.left - right) / ((box.top - box.bottom) or 1.0) if letters else 0.0))
+            right = box.right
+    gaps = sorted(gap for letter, gap in letters if not letter.isspace())
+    usual = min(max(gaps[len(gaps) // 2], 0.0), _MAX_LETTER_GAP) if gaps else 0.0
+    least = usual + max(_MIN_WORD_GAP, usual / 2)
+    return " ".join("".join(" " * (gap > least) + letter for letter, gap in letters).split())
 
 
 def _written(lines: list[_Line], pages: int) -> tuple[str, list[int], bool]:
