@@ -26,9 +26,9 @@ import loopback
 from loopback import Requests
 
 from comity.audit.prove import prove
-from comity.crawler.places import orders
-from comity.crawler.sharding.shards import parts_of
-from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.cluster.sharded import ShardedCrawl
+from comity.crawler.storage import orders
+from comity.crawler.storage.shards import parts_of
 from comity.frontier.durable import make_folder
 from comity.policy import Policy
 

@@ -37,8 +37,8 @@ from postgres import serve as serve_database  # noqa: E402
 from ray_nodes import Node  # noqa: E402
 
 from comity._ray import joined  # noqa: E402
-from comity.crawler.sinks.lines import JsonLines  # noqa: E402
-from comity.crawler.workers.store import CrawlStore  # noqa: E402
+from comity.crawler.output.lines import JsonLines  # noqa: E402
+from comity.crawler.storage.store import CrawlStore  # noqa: E402
 from comity.errors import StorageError  # noqa: E402
 from comity.frontier.postgresql.database import address  # noqa: E402
 

@@ -44,12 +44,12 @@ class Site(Pages):
 
 
 class Here:
-    """A worker in this process: see comity.crawler.workers.worker_process.Running."""
+    """A worker in this process: see comity.crawler.cluster.worker_process.Running."""
 
     is_placed = True
 
     def __init__(self, job: Any) -> None:
-        from comity.crawler.workers.member import worker_of
+        from comity.crawler.cluster.member import worker_of
 
         self.pid: int | None = os.getpid()
         self.returncode: int | None = None
@@ -111,8 +111,8 @@ def holds(value: Any, deep: int = DEEP) -> bool:
 def way(store: str | None) -> dict[Hop, None]:
     """The functions that the link passes."""
     import comity
-    from comity.crawler.sharding.placement import shard_of
-    from comity.crawler.workers.sharded import ShardedCrawl
+    from comity.crawler.cluster.sharded import ShardedCrawl
+    from comity.crawler.storage.placement import shard_of
     from comity.net import ClientSettings
 
     assert shard_of(HERE, 2) != shard_of(THERE, 2)

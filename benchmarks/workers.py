@@ -64,7 +64,7 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
 
     from comity.cli.process import tune
     from comity.crawler import Crawler, CrawlSettings
-    from comity.crawler.workers.sharded import ShardedCrawl
+    from comity.crawler.cluster.sharded import ShardedCrawl
     from comity.net import ClientSettings
     from comity.policy import Policy
 

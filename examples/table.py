@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from comity.crawler.sinks import Channel, Received
+from comity.crawler.output.sink import Channel, Received
 
 
 class Table:

@@ -125,8 +125,8 @@ def _kept() -> Iterator[None]:
             file = getattr(sys.modules[name], "__file__", None)
             if file and Path(file).parent in added:
                 del sys.modules[name]
-        if "comity.crawler.plugins" in sys.modules:
-            sys.modules["comity.crawler.plugins"]._FOLDERS.clear()
+        if "comity.crawler.output.plugins" in sys.modules:
+            sys.modules["comity.crawler.output.plugins"]._FOLDERS.clear()
 
 
 @contextmanager

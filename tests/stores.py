@@ -8,9 +8,9 @@ from typing import Any
 
 from postgres import Server
 
-from comity.crawler.workers.leases import Leases
-from comity.crawler.workers.store import CrawlStore
-from comity.crawler.workers.tables import make
+from comity.crawler.storage.leases import Leases
+from comity.crawler.storage.store import CrawlStore
+from comity.crawler.storage.tables import make
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
 from comity.frontier.postgresql.store import PostgresFrontier

@@ -15,7 +15,7 @@ from comity_pages.signals import soft_404
 # Local names of the patterns that a function puts together, as they are at their worst.
 EXAMPLES = {
     "audit/fate.py:_names()": {"origin": b"https://site\\.example", "bare": b"|(?<![\\w/.%~:<-])", "path": b"/page"},
-    "crawler/sinks/cdxj.py:_SESSION_IN_QUERY": {"session": "cfid=[^&]+&cftoken=[^&]+"},
+    "crawler/output/cdxj.py:_SESSION_IN_QUERY": {"session": "cfid=[^&]+&cftoken=[^&]+"},
     "mcp/untrusted.py:found": {"words": ["a", "b", "a", "b", "c"]},
     "comity_pages/content/blocks.py:_NAMES": {"words": "|".join(WORDS_OF_NAMES.values())},
     "comity_pages/html/served.py:end": {"name": "script"},
@@ -30,9 +30,9 @@ OURS = {
 }
 # Their text is never longer than so many characters, because it is cut somewhere.
 CUT = {
-    "crawler/sinks/cdxj.py:_SESSION_IN_PATH": (8192, "a URL: signals/_reader.py, MAX_URL_LENGTH"),
-    "crawler/sinks/cdxj.py:_SESSION_IN_PATH#2": (8192, "as above"),
-    "crawler/sinks/cdxj.py:_SESSION_IN_QUERY": (8192, "as above"),
+    "crawler/output/cdxj.py:_SESSION_IN_PATH": (8192, "a URL: signals/_reader.py, MAX_URL_LENGTH"),
+    "crawler/output/cdxj.py:_SESSION_IN_PATH#2": (8192, "as above"),
+    "crawler/output/cdxj.py:_SESSION_IN_QUERY": (8192, "as above"),
 }
 PATTERNS = found(EXAMPLES)
 

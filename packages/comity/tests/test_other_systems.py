@@ -14,12 +14,12 @@ import pytest
 
 from comity.cli.crawling import _folder
 from comity.cli.process import on_signal
-from comity.crawler.places.orders import Orders, give
+from comity.crawler.cluster import on_ray
+from comity.crawler.cluster.worker_process import children
+from comity.crawler.output.cdxj import Index
 from comity.crawler.rendering.browser import _temporary
-from comity.crawler.run.checkpoint import Begun
-from comity.crawler.sinks.cdxj import Index
-from comity.crawler.workers import on_ray
-from comity.crawler.workers.worker_process import children
+from comity.crawler.storage.orders import Orders, give
+from comity.crawler.storage.stored_config import Begun
 from comity.errors import InvalidSetting
 
 LACKING = """

@@ -25,15 +25,15 @@ from stores import drop
 from comity import CrawlSettings, Policy
 from comity.audit.chain import Proof
 from comity.audit.prove import prove
+from comity.crawler.cluster.jobs import Job
+from comity.crawler.cluster.member import Member, worker_of
 from comity.crawler.output.ledger import START, canonical
-from comity.crawler.run.checkpoint import settings_to_dict
-from comity.crawler.sharding.placement import shard_of
-from comity.crawler.sharding.shards import CrawlManifest, StoreMark
-from comity.crawler.workers import tables
-from comity.crawler.workers.jobs import Job
-from comity.crawler.workers.leases import NEXT_TOKEN
-from comity.crawler.workers.member import Member, worker_of
-from comity.crawler.workers.store import CrawlStore, PartRow
+from comity.crawler.storage import tables
+from comity.crawler.storage.leases import NEXT_TOKEN
+from comity.crawler.storage.placement import shard_of
+from comity.crawler.storage.shards import CrawlManifest, StoreMark
+from comity.crawler.storage.store import CrawlStore, PartRow
+from comity.crawler.storage.stored_config import settings_to_dict
 from comity.frontier.postgresql import database
 from comity.net import ClientSettings
 from comity.policy.policy import policy_to_dict

@@ -19,7 +19,7 @@ from sites import Site
 
 from comity import Crawler, Policy
 from comity.audit.prove import prove
-from comity.crawler.places.crawl_at import crawl_at
+from comity.crawler.storage.crawl_at import crawl_at
 from comity.errors import InvalidSetting
 
 

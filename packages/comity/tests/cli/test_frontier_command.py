@@ -12,10 +12,10 @@ from commands import ALLOW, comity, complaint, process
 from sites import Site
 
 from comity import Crawler, Policy
-from comity.crawler.places import orders
-from comity.crawler.places.crawl_at import crawl_at
-from comity.crawler.places.delays import Delay
-from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.cluster.sharded import ShardedCrawl
+from comity.crawler.storage import orders
+from comity.crawler.storage.crawl_at import crawl_at
+from comity.crawler.storage.delays import Delay
 from comity.frontier.sqlite.database import has_begun
 from comity.frontier.sqlite.store import Frontier
 from comity.frontier.values import Batch, EntryKind, Found, State

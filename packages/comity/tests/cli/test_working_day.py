@@ -16,7 +16,7 @@ import pytest
 from commands import ALLOW, comity
 from sites import Site
 
-from comity.crawler.sinks.columns import COLUMNS
+from comity.crawler.output.columns import COLUMNS
 
 pytestmark = pytest.mark.long
 

@@ -21,8 +21,9 @@ from comity.audit.prove import prove
 from comity.audit.report.figures import gather
 from comity.audit.report.page import html
 from comity.cli.summary import sum_up
-from comity.crawler.finding import admission, discovery, sitemap_names
-from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.cluster.sharded import ShardedCrawl
+from comity.crawler.finding import sitemap_names
+from comity.crawler.run import admission, discovery
 from comity_pages import urls
 from comity_pages.signals.links import read_page
 from comity_pages.signals.robots_meta import RobotsMeta

@@ -19,8 +19,8 @@ from sites import Site
 from comity import Crawler, CrawlSettings, Policy
 from comity.crawler.finding import duplicates
 from comity.crawler.finding.duplicates import NEAR, Duplicate, Duplicates, NearTable
-from comity.crawler.run.facts import Facts
-from comity.crawler.sinks.lines import JsonLines
+from comity.crawler.output.lines import JsonLines
+from comity.frontier.state_overlay import Facts
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 HOST = "http://a.example"

@@ -7,8 +7,8 @@ import pytest
 from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy
-from comity.crawler.run.facts import Facts
 from comity.frontier.rules import DurableFrontier
+from comity.frontier.state_overlay import Facts
 
 
 def test_what_was_put_is_found_before_while_and_after_it_is_committed() -> None:

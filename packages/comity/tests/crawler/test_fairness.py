@@ -13,8 +13,7 @@ from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy, parse
 from comity.audit.prove import prove
-from comity.crawler.finding import discovery
-from comity.crawler.run import page_reader
+from comity.crawler.run import discovery, page_reader
 from comity.crawler.run.book import Book
 from comity.frontier.sqlite.store import Frontier
 from comity.frontier.values import Batch

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.sinks.files import LONGEST, name_of
+from comity.crawler.output.files import LONGEST, name_of
 
 URLS = st.builds(
     lambda host, path: f"http://{host}/{path}",

@@ -198,9 +198,9 @@ def test_a_crawl_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_page
 def test_what_is_counted_and_remembered_by_host_is_bounded_and_limits_for_each_hold_all_the_same(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawler.run.limits.MOST_HOSTS", ROOM)
+    monkeypatch.setattr("comity.crawler.finding.limits.MOST_HOSTS", ROOM)
     monkeypatch.setattr("comity.crawler.output.ledger._MOST_PACES", ROOM)
-    monkeypatch.setattr("comity.crawler.finding.admission.MOST_ORIGINS", ROOM)
+    monkeypatch.setattr("comity.crawler.run.admission.MOST_ORIGINS", ROOM)
     names = [f"h{number}.test" for number in range(4 * ROOM)]
     with Site() as site:
         site.set("/robots.txt", "User-agent: *\nClean-param: sid /\nSitemap: /map.xml\n")
@@ -249,7 +249,7 @@ def test_a_refresh_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_pa
 ) -> None:
     """A host of which no more than robots.txt was read has not had its turn yet: it keeps its place."""
     monkeypatch.setattr(room, "MOST_HOSTS", 2)
-    monkeypatch.setattr("comity.crawler.finding.admission.RECENT", 2)
+    monkeypatch.setattr("comity.crawler.run.admission.RECENT", 2)
     names = [f"h{number}.test" for number in range(5)]
     learn, learnt = Fetcher.learn, 0
 
@@ -322,7 +322,7 @@ def test_what_robots_txt_says_of_parameters_holds_for_a_host_that_comes_back_tho
 ) -> None:
     monkeypatch.setattr(room, "MOST_HOSTS", 2)
     monkeypatch.setattr("comity.crawler.run.scheduler.REFILL_PACED", 1)
-    monkeypatch.setattr("comity.crawler.finding.admission.MOST_ORIGINS", 3)
+    monkeypatch.setattr("comity.crawler.run.admission.MOST_ORIGINS", 3)
     names = [f"h{number}.test" for number in range(5)]
     with Site() as site:
         site.set("/robots.txt", "User-agent: *\nClean-param: sid /p\n")
@@ -339,7 +339,7 @@ def test_what_robots_txt_says_of_parameters_holds_for_a_host_that_comes_back_tho
 def test_what_was_met_lately_has_the_same_places_however_much_is_met(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawler.finding.admission.RECENT", 4)
+    monkeypatch.setattr("comity.crawler.run.admission.RECENT", 4)
     pages = [f"/{number}" for number in range(12)]
     with Site() as site:
         for page in ("/", *pages):

@@ -24,10 +24,10 @@ from sites import HANGS, Site
 from comity import Policy
 from comity.cli.metrics import place, serving
 from comity.crawler import Crawler, CrawlSettings, HostState
-from comity.crawler.progress import stats
-from comity.crawler.progress.metrics import collector
+from comity.crawler.observe import stats
+from comity.crawler.observe.metrics import collector
 from comity.crawler.run import book
-from comity.crawler.sharding.shards import parts_of
+from comity.crawler.storage.shards import parts_of
 from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION
 

@@ -21,8 +21,8 @@ from sites import HANGS, Site
 from comity import Crawler, Policy
 from comity.audit.paces import Paces
 from comity.audit.prove import prove
-from comity.crawler.places import crawl_at, orders
-from comity.crawler.places.status import told_of_shards
+from comity.crawler.storage import crawl_at, orders
+from comity.crawler.storage.status import told_of_shards
 from comity.errors import InvalidSetting, InvalidURL
 
 LOCAL = ("127.0.0.0/8",)

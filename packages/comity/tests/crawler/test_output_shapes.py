@@ -15,9 +15,9 @@ from sites import Site
 
 from comity import ClientSettings, Crawler, Policy, Response
 from comity.crawler import Expanded
-from comity.crawler.sinks import CHANNELS
-from comity.crawler.sinks.columns import COLUMNS, ColumnType
-from comity.crawler.sinks.runner import FORMATS, make
+from comity.crawler.output.columns import COLUMNS, ColumnType
+from comity.crawler.output.runner import FORMATS, make
+from comity.crawler.output.sink import CHANNELS
 
 PAGE = (Path(__file__).parents[4] / "docs" / "output.md").read_text(encoding="utf-8")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z")

@@ -8,8 +8,8 @@ from commands import ALLOW, comity
 from outputs import READERS
 from sites import Site
 
+from comity.crawler.output.packed import PackedFile, gzip_lines, gzip_packer, zstd_lines
 from comity.crawler.output.reader import read_lines
-from comity.crawler.sinks.packed import PackedFile, gzip_lines, gzip_packer, zstd_lines
 
 PACKED = {"gzip": (gzip_lines, ".jsonl.gz"), "zstd": (zstd_lines, ".jsonl.zst")}
 each = pytest.mark.parametrize("way", PACKED)

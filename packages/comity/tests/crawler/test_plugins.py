@@ -28,7 +28,7 @@ from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Expander, InvalidSetting, Policy, Response, Sink, Source, StorageError
 from comity.crawler import Expanded
-from comity.crawler.plugins import load
+from comity.crawler.output.plugins import load
 from comity.errors import FetchError, MissingExtra, PluginError
 from comity.frontier.sqlite.store import Frontier
 from comity.net.client_settings import MIB

@@ -27,8 +27,8 @@ from comity import ClientSettings, Policy
 from comity.cli import progress
 from comity.cli.logs import LineFormatter
 from comity.crawler import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
-from comity.crawler.progress.snapshot import take
-from comity.crawler.progress.stats import MOST_RULES, OTHERS, RefusingRule, StatsCollector, Tally, shown
+from comity.crawler.observe.snapshot import take
+from comity.crawler.observe.stats import MOST_RULES, OTHERS, RefusingRule, StatsCollector, Tally, shown
 from comity.crawler.run.hosts import Host
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))

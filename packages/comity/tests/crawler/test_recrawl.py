@@ -25,9 +25,9 @@ from sites import HANGS, Site
 from comity import Crawler, Policy, StorageError, times
 from comity.audit.prove import prove
 from comity.audit.report import write as write_report
-from comity.crawler.finding.discovery import latest_change
-from comity.crawler.finding.recrawl import LONGEST_TRUST, MARGIN, RefreshRun, visited
-from comity.crawler.sinks.runner import FORMATS
+from comity.crawler.output.runner import FORMATS
+from comity.crawler.run.discovery import latest_change
+from comity.crawler.run.recrawl import LONGEST_TRUST, MARGIN, RefreshRun, visited
 from comity.frontier.values import Visit
 from comity_pages.signals import sitemaps
 

@@ -21,15 +21,15 @@ from sites import HANGS, Site
 
 from comity import Policy, Postponed
 from comity.audit.prove import prove
-from comity.crawler.places import orders
+from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.run.control import Control
-from comity.crawler.run.facts import Facts
-from comity.crawler.sharding.placement import ShardPlace, shard_of
-from comity.crawler.sharding.relay import ORDERS_REST, QUESTION, RobotsRelay
-from comity.crawler.sharding.shards import part
-from comity.crawler.workers.sharded import ShardedCrawl
+from comity.crawler.run.relay import ORDERS_REST, QUESTION, RobotsRelay
+from comity.crawler.storage import orders
+from comity.crawler.storage.placement import ShardPlace, shard_of
+from comity.crawler.storage.shards import part
 from comity.errors import AddressBlocked, FetchError
 from comity.frontier.sqlite.view import View
+from comity.frontier.state_overlay import Facts
 from comity.frontier.values import Message, Run
 from comity.net import ClientSettings, Session
 from comity.net.needs import Relay

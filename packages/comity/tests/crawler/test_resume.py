@@ -19,9 +19,10 @@ from sites import Site
 import comity as package
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy
 from comity.audit.prove import prove
-from comity.crawler.places import orders
 from comity.crawler.run.commits import Commits
-from comity.crawler.run.waits import WaitJournalFile, Waits
+from comity.crawler.run.waits import Waits
+from comity.crawler.storage import orders
+from comity.crawler.storage.wait_journal import WaitJournalFile
 from comity.net import ClientSettings, Session
 
 LOCAL = ("127.0.0.0/8",)

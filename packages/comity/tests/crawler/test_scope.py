@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sites import Site
 
 from comity import Crawler, CrawlSettings, InvalidSetting, InvalidURL, Policy
+from comity.crawler.finding.limits import Budget, Quota, Spent
 from comity.crawler.finding.scope import BREADTHS, Scope
-from comity.crawler.run.limits import Budget, Quota, Spent
 from comity.domains import registrable
 from comity_pages import urls
 

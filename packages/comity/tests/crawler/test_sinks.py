@@ -27,9 +27,9 @@ from sites import Site
 
 from comity import Crawler, InvalidSetting, Policy, StorageError
 from comity.crawler import Sink
-from comity.crawler.sinks import lines
-from comity.crawler.sinks.formats import FORMATS
-from comity.crawler.sinks.runner import SinkRunner, make, read_back
+from comity.crawler.output import lines
+from comity.crawler.output.formats import FORMATS
+from comity.crawler.output.runner import SinkRunner, make, read_back
 from comity.frontier.sqlite.store import Frontier
 
 QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))

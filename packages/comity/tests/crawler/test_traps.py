@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from comity import InvalidURL
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.traps import MOST_FORMS, Bitmap, Trap, Traps, dated, redirect_trap
-from comity.crawler.run.facts import Facts
+from comity.frontier.state_overlay import Facts
 from comity_pages import urls
 
 TODAY = date(2026, 11, 21)
@@ -23,7 +23,8 @@ HOST = "http://a.example"
 
 
 def traps(*, facts: Facts | None = None, **settings: Any) -> Traps:
-    return Traps(CrawlSettings(**settings), today=TODAY, facts=facts)
+    limits = CrawlSettings(**settings)
+    return Traps(limits.max_url_length, limits.max_path_segments, today=TODAY, facts=facts)
 
 
 def named(trap: Trap | None) -> str | None:

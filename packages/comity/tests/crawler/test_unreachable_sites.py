@@ -6,10 +6,10 @@ from typing import Any
 
 from clocks import FakeClock
 
-from comity.crawler.progress.stats import UNREACHABLE
-from comity.crawler.run.facts import Facts
+from comity.crawler.observe.stats import UNREACHABLE
 from comity.crawler.run.unreachable import UnreachableHosts
 from comity.frontier.sqlite.store import Frontier
+from comity.frontier.state_overlay import Facts
 from comity.frontier.values import Batch
 
 HOSTS = 2_000

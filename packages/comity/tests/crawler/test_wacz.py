@@ -122,7 +122,7 @@ def test_a_seal_is_packed_with_what_it_seals(crawled: Path) -> None:
 
 
 def test_a_run_that_broke_off_leaves_no_package(tmp_path: Path) -> None:
-    from comity.crawler.sinks.wacz import Wacz
+    from comity.crawler.output.wacz import Wacz
 
     sink = Wacz()
     sink.open(tmp_path, None)

@@ -21,7 +21,7 @@ from outputs import answered
 from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, Policy
-from comity.crawler.sinks import cdxj, warc
+from comity.crawler.output import cdxj, warc
 from comity.errors import InvalidURL
 from comity.policy import RobotsResult
 from comity_pages import urls
@@ -30,7 +30,7 @@ pytest.importorskip("warcio", reason="pip install 'comity[warc]'")
 
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
-from comity.crawler.sinks.warc import Warc
+from comity.crawler.output.warc import Warc
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 

@@ -14,8 +14,8 @@ from commands import ALLOW, process
 from sites import Site
 
 from comity import Policy, times
-from comity.crawler.progress import webhook
-from comity.crawler.progress.webhook import Webhook
+from comity.crawler.observe import webhook
+from comity.crawler.observe.webhook import Webhook
 from comity.errors import InvalidSetting
 
 ALLOWED = Policy(agent="TestBot/1.0", allow_addresses=("127.0.0.0/8",))

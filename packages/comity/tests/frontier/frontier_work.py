@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from comity.crawler.sinks.runner import SinkRunner
+from comity.crawler.output.runner import SinkRunner
 from comity.errors import StorageError
 from comity.frontier.sqlite import seen
 from comity.frontier.sqlite.store import Frontier

@@ -734,7 +734,7 @@ def test_the_same_holds_in_postgresql_whoever_dies_or_wakes_up(postgres: Server)
 
 def test_a_layout_of_the_tables_has_a_number_that_no_earlier_one_had() -> None:
     """Who changes the tables takes the next number, so that comity refuses those of before in words."""
-    from comity.crawler.workers import tables
+    from comity.crawler.storage import tables
     from comity.frontier.postgresql import database as store
     from comity.frontier.sqlite import database as file
 

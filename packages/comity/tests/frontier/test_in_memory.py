@@ -11,9 +11,10 @@ from in_memory import MemoryStore
 from sites import Site
 
 from comity.crawler import Crawler, Stats
-from comity.crawler.places.orders import Orders
-from comity.crawler.run.checkpoint import RUN, Begun
-from comity.crawler.run.given import FolderStorage
+from comity.crawler.run.checkpoint import RUN
+from comity.crawler.storage.crawl_storage import FolderStorage
+from comity.crawler.storage.orders import Orders
+from comity.crawler.storage.stored_config import Begun
 from comity.errors import StorageError
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import State

@@ -12,7 +12,7 @@ from sites import Site
 
 from comity import Client, Crawler, InvalidSetting, Policy, load_settings, parse
 from comity.audit.prove import prove
-from comity.crawler.places.crawl_at import crawl_at
+from comity.crawler.storage.crawl_at import crawl_at
 from comity_robots import DIALECTS, Dialect
 
 LOOPBACK = ("127.0.0.0/8",)

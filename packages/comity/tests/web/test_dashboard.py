@@ -123,7 +123,7 @@ def test_an_order_is_given_after_a_confirmation_and_kept(board: Any, crawled: Pa
     board.wait_for_selector("#said >> text=from the next run on")
     told = process("frontier", str(crawled), "--json").stdout
     assert "127.0.0.1" in told
-    from comity.crawler.places.crawl_at import crawl_at
+    from comity.crawler.storage.crawl_at import crawl_at
 
     order = crawl_at(crawled).last_order("127.0.0.1")
     assert order is not None

@@ -10,9 +10,9 @@ from comity.audit.latest import pages
 from comity.audit.stored import last_name, page_of, pages_in, stored_in
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.output.reader import body_of, read_lines
-from comity.crawler.places.crawl_at import written_crawl
-from comity.crawler.places.written_crawl import Part
-from comity.crawler.sinks import Channel
+from comity.crawler.output.sink import Channel
+from comity.crawler.storage.crawl_at import written_crawl
+from comity.crawler.storage.written_crawl import Part
 from comity_pages.urls import Url
 
 MOST_PAGES: Final = 20  # named for each broken link

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from comity.crawler.output.reader import JsonLine, JsonObject, read_lines, shape, wrong_field
-from comity.crawler.places.written_crawl import Part
-from comity.crawler.sinks.runner import LEDGER as FILE
+from comity.crawler.output.runner import LEDGER as FILE
+from comity.crawler.storage.written_crawl import Part
 
 MOST = 100  # findings that are kept; more are counted
 

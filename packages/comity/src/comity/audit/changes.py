@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from difflib import unified_diff
 
 from comity.audit.stored import pages_in, stored_in
-from comity.crawler.places.written_crawl import WrittenCrawl
-from comity.crawler.sinks.markdown import as_markdown
+from comity.crawler.output.markdown import as_markdown
+from comity.crawler.storage.written_crawl import WrittenCrawl
 from comity.retrieve.evidence import sha256
 
 

@@ -18,12 +18,12 @@ from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.finding.scope import Scope
 from comity.crawler.finding.sitemap_names import naming
 from comity.crawler.finding.traps import Traps
+from comity.crawler.observe.stats import UNREACHABLE, sitemap_in_words
 from comity.crawler.output.reader import CHECKED, body_of
-from comity.crawler.places.crawl_at import crawl_at
-from comity.crawler.places.written_crawl import Part, no_crawl
-from comity.crawler.progress.stats import UNREACHABLE, sitemap_in_words
-from comity.crawler.run.facts import Facts
+from comity.crawler.storage.crawl_at import crawl_at
+from comity.crawler.storage.written_crawl import Part, no_crawl
 from comity.frontier.committed import FrontierView
+from comity.frontier.state_overlay import Facts
 from comity.frontier.values import QueuedURL, State
 from comity.http_rules import is_temporary
 from comity.policy import Decision, Policy
@@ -222,7 +222,7 @@ def _anew(known: _Known, url: Url) -> Fate:
             return Fate(url, "out of scope", verdict.why)
     if settings.traps:
         today = datetime.fromtimestamp(time.time(), UTC).date()
-        traps = Traps(settings, today=today, facts=Facts(view.load_state))
+        traps = Traps(settings.max_url_length, settings.max_path_segments, today=today, facts=Facts(view.load_state))
         if (trap := traps.judge(url)) is not None:
             return Fate(url, "trapped", f"would be left out as a trap ({trap.name}): {trap.why}")
     told, named_on = _left_out(known, url)

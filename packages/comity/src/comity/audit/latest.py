@@ -8,7 +8,7 @@ from typing import Any
 
 from comity import times
 from comity.audit.stored import stored_in
-from comity.crawler.places.written_crawl import Part, WrittenCrawl, number_in
+from comity.crawler.storage.written_crawl import Part, WrittenCrawl, number_in
 from comity.errors import InputError
 
 _FATES = {

@@ -5,7 +5,7 @@ from typing import Any
 
 from comity.audit.chain import Proof, records
 from comity.audit.evidence import Bodies, result_of
-from comity.crawler.places.written_crawl import Part
+from comity.crawler.storage.written_crawl import Part
 from comity.policy import Policy, RobotsResult
 
 

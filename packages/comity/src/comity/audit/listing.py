@@ -14,8 +14,8 @@ from urllib.parse import quote
 from comity import times
 from comity.audit.fate import fate_in, waiting
 from comity.crawler.output.reader import load
-from comity.crawler.places.crawl_at import ReadCrawl, crawl_at
-from comity.crawler.places.written_crawl import Part, WrittenCrawl
+from comity.crawler.storage.crawl_at import ReadCrawl, crawl_at
+from comity.crawler.storage.written_crawl import Part, WrittenCrawl
 from comity.errors import InputError
 from comity.files import open_regular
 from comity.frontier.committed import FrontierView

@@ -11,11 +11,11 @@ from typing import Any, Final, Self
 
 from comity import times
 from comity.audit.chain import Proof
+from comity.crawler.output.columns import damaged_field
+from comity.crawler.output.formats import FORMATS
 from comity.crawler.output.reader import CHECKED, JsonObject, StoredRecord
-from comity.crawler.sinks import OURS
-from comity.crawler.sinks.columns import damaged_field
-from comity.crawler.sinks.formats import FORMATS
-from comity.crawler.sinks.runner import read_back
+from comity.crawler.output.runner import read_back
+from comity.crawler.output.sink import OURS
 from comity.errors import ComityError, InvalidSetting, MissingExtra
 from comity_pages import urls
 

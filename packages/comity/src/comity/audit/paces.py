@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from comity.crawler.output.reader import JsonObject
-from comity.crawler.places.orders import EVERYTHING, Order
+from comity.crawler.storage.orders import EVERYTHING, Order
 from comity.policy import Policy
 
 EFFECTIVE = 1.0  # seconds after which an order holds for what is sent

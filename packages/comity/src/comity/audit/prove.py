@@ -13,13 +13,13 @@ from comity.audit.chain import Proof, ProofFinding
 from comity.audit.outputs import LedgerRequests
 from comity.audit.paces import TOLERANCE, OrdersGiven, OrdersInForce, Paces
 from comity.crawler.output.reader import JsonLine, JsonObject
-from comity.crawler.places.crawl_at import written_crawl
-from comity.crawler.places.orders import FILE as ORDERS
-from comity.crawler.places.written_crawl import NotKept, Part, WrittenCrawl, displaced, number_in
-from comity.crawler.sharding.placement import ShardPlace, shard_of
-from comity.crawler.sharding.shards import combined
-from comity.crawler.sharding.shards import part as name_of_part
-from comity.crawler.sinks.runner import LEDGER as FILE
+from comity.crawler.output.runner import LEDGER as FILE
+from comity.crawler.storage.crawl_at import written_crawl
+from comity.crawler.storage.orders import FILE as ORDERS
+from comity.crawler.storage.placement import ShardPlace, shard_of
+from comity.crawler.storage.shards import combined
+from comity.crawler.storage.shards import part as name_of_part
+from comity.crawler.storage.written_crawl import NotKept, Part, WrittenCrawl, displaced, number_in
 from comity.domains import registrable
 from comity.errors import ComityError, StorageError
 from comity.policy import Policy

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from comity.crawler.output.columns import damaged_field
+from comity.crawler.output.formats import FORMATS
 from comity.crawler.output.reader import StoredRecord, body_of
-from comity.crawler.places.written_crawl import Part
-from comity.crawler.sinks.columns import damaged_field
-from comity.crawler.sinks.formats import FORMATS
-from comity.crawler.sinks.runner import DEFAULT, read_back
+from comity.crawler.output.runner import DEFAULT, read_back
+from comity.crawler.storage.written_crawl import Part
 from comity.errors import InvalidSetting
 from comity_pages.signals.links import Page, read_page
 from comity_pages.urls import Url

@@ -26,15 +26,16 @@ from comity.cli.summary import command_again, sum_up
 from comity.cli.terminal import complain, say, unwaited
 from comity.configuration import PREFIX, Configuration, every_setting
 from comity.crawler import Crawler, CrawlSettings
-from comity.crawler.places.crawl_at import crawl_at
-from comity.crawler.plugins import SchemaExpander, look_in
-from comity.crawler.progress.stats import shown
+from comity.crawler.cluster.in_store import LEASE
+from comity.crawler.cluster.sharded import AnyCrawl, ShardedCrawl
+from comity.crawler.cluster.worker_process import COMMAND
+from comity.crawler.observe.stats import shown
+from comity.crawler.output.plugins import SchemaExpander, look_in
 from comity.crawler.run import checkpoint
-from comity.crawler.run.checkpoint import Begun, RightsNotGiven, rights_in
-from comity.crawler.sharding.shards import is_sharded, manifest_of, shards_for, stored_in
-from comity.crawler.workers.in_store import LEASE
-from comity.crawler.workers.sharded import AnyCrawl, ShardedCrawl
-from comity.crawler.workers.worker_process import COMMAND
+from comity.crawler.run.checkpoint import RightsNotGiven, rights_in
+from comity.crawler.storage.crawl_at import crawl_at
+from comity.crawler.storage.shards import is_sharded, manifest_of, shards_for, stored_in
+from comity.crawler.storage.stored_config import OF_THE_RUN, Begun, settings_to_dict
 from comity.errors import ComityError, InvalidSetting, StorageError
 from comity.frontier.durable import writing_to
 from comity.net import ClientSettings
@@ -45,7 +46,7 @@ from comity_robots._forms import lacks_compiled
 from comity_robots.fields import SettingField, settings_of
 
 if TYPE_CHECKING:
-    from comity.crawler.workers.worker_process import Start
+    from comity.crawler.cluster.worker_process import Start
 
 INTERPRETED: Final = (
     "modules are interpreted, which costs several times the CPU: comity was installed without a C compiler, or from "
@@ -218,7 +219,7 @@ def _crawler(
 @contextmanager
 def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None, *, anywhere: bool) -> Iterator["Start"]:
     """What starts workers as actors of Ray, which is joined meanwhile."""
-    from comity.crawler.workers.on_ray import placing
+    from comity.crawler.cluster.on_ray import placing
 
     prepare = partial(process.prepare, Path.cwd(), verbose, None if log is None else log.absolute())
     with joined("--engine ray", address, processors=workers, logs=verbose > 0) as ray:
@@ -283,7 +284,7 @@ def _typed_again(
     """The variables and options that whoever goes on with a crawl types again: what no folder can allow by itself, and
     no variable in force allows."""
     named = {kind: name for kind, name in plugins.items() if name is not None}
-    begun = Begun(True, crawler.policy, checkpoint.settings_to_dict(crawler.settings), 0, named)
+    begun = Begun(True, crawler.policy, settings_to_dict(crawler.settings), 0, named)
     in_force = [name for name, each in configuration.chosen.items() if each.origin.startswith(PREFIX)]
     return _as_words(rights_in(begun, Policy(), CrawlSettings(), in_force))
 
@@ -332,13 +333,13 @@ def _settings_for_run(before: Begun, configuration: Configuration, expander: str
     anew = {
         name: getattr(now, name)
         for name, each in settings_of(CrawlSettings).items()
-        if name in typed | checkpoint.OF_THE_RUN or (name in configuration.stated and not each.stricter)
+        if name in typed | OF_THE_RUN or (name in configuration.stated and not each.stricter)
     }
     return anew, f"keeping the earlier options: {shown(' '.join(words))}" if words else ""
 
 
 def _settled_before(configuration: Configuration, lease: str | None) -> list[str]:
     """The options given that who joins a crawl cannot change, since they were settled when it began."""
-    settled = (settings_of(Policy).keys() | settings_of(CrawlSettings).keys()) - checkpoint.OF_THE_RUN
+    settled = (settings_of(Policy).keys() | settings_of(CrawlSettings).keys()) - OF_THE_RUN
     options = [as_typed(name, value)[0] for name, value in configuration.arguments.items() if name in settled]
     return options + ["--lease"] * (lease is not None)

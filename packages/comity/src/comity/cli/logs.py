@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from comity.cli.terminal import complain
-from comity.crawler.progress.stats import shown
+from comity.crawler.observe.stats import shown
 from comity.frontier.durable import writing_to
 
 LONGEST = 2000  # characters of a line

@@ -6,8 +6,8 @@ from ipaddress import ip_address
 from typing import Any
 
 from comity._listening import LOOPBACK, host_of, is_loopback, place_of
-from comity.crawler.progress.metrics import collector, library
-from comity.crawler.workers.sharded import AnyCrawl
+from comity.crawler.cluster.sharded import AnyCrawl
+from comity.crawler.observe.metrics import collector, library
 from comity.errors import InvalidSetting
 
 

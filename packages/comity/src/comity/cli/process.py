@@ -16,8 +16,8 @@ from comity.cli.logs import logging_to
 from comity.cli.progress import watch
 from comity.cli.terminal import complain, tell, unwaited
 from comity.crawler import Stats
-from comity.crawler.plugins import look_in
-from comity.crawler.workers.sharded import AnyCrawl
+from comity.crawler.cluster.sharded import AnyCrawl
+from comity.crawler.output.plugins import look_in
 
 SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
 GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few

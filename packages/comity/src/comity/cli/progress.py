@@ -15,9 +15,9 @@ from rich.text import Text
 
 from comity.cli.terminal import counted
 from comity.crawler import HostNow, HostState, Snapshot
-from comity.crawler.progress.snapshot import ShardNow, ShardState
-from comity.crawler.progress.stats import WAITS, RefusingRule, shown, size
-from comity.crawler.workers.sharded import AnyCrawl
+from comity.crawler.cluster.sharded import AnyCrawl
+from comity.crawler.observe.snapshot import ShardNow, ShardState
+from comity.crawler.observe.stats import WAITS, RefusingRule, shown, size
 
 EVERY = 0.5  # seconds from one picture to the next
 LINE_EVERY = 5.0  # seconds, without a terminal

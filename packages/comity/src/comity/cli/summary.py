@@ -12,12 +12,12 @@ from comity.audit.broken import failed  # here: the package may be replaced whil
 from comity.cli.exits import Exit
 from comity.cli.terminal import complain, safe
 from comity.crawler import Stats
+from comity.crawler.cluster.sharded import AnyCrawl, ShardedCrawl
 from comity.crawler.crawl_settings import limits
-from comity.crawler.progress.stats import size
+from comity.crawler.finding.limits import COUNTED
+from comity.crawler.observe.stats import size
+from comity.crawler.output.formats import FORMATS
 from comity.crawler.run import checkpoint
-from comity.crawler.run.limits import COUNTED
-from comity.crawler.sinks.formats import FORMATS
-from comity.crawler.workers.sharded import AnyCrawl, ShardedCrawl
 from comity.frontier.postgresql.database import Address
 from comity.policy import Policy
 

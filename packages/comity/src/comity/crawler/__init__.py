@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from comity.crawler.crawl_settings import CrawlSettings
     from comity.crawler.crawler import Crawler
     from comity.crawler.finding.scope import Scope
+    from comity.crawler.observe.metrics import collector
+    from comity.crawler.observe.snapshot import HostNow, HostState, Snapshot
+    from comity.crawler.observe.stats import Stats
+    from comity.crawler.output.plugins import Expanded, Expander, SchemaExpander, Source
     from comity.crawler.output.records import CrawledPage
-    from comity.crawler.plugins import Expanded, Expander, SchemaExpander, Source
-    from comity.crawler.progress.metrics import collector
-    from comity.crawler.progress.snapshot import HostNow, HostState, Snapshot
-    from comity.crawler.progress.stats import Stats
+    from comity.crawler.output.sink import Sink
     from comity.crawler.simple import Crawl, PageCrawler, crawl, crawl_index_page, crawl_page, crawl_pages
-    from comity.crawler.sinks import Sink
 
 __all__ = [
     "Crawl",
@@ -46,11 +46,11 @@ __getattr__ = late(
         "comity.crawler.crawl_settings": "CrawlSettings",
         "comity.crawler.output.records": "CrawledPage",
         "comity.crawler.crawler": "Crawler",
-        "comity.crawler.plugins": "Expanded Expander SchemaExpander Source",
-        "comity.crawler.progress.snapshot": "HostNow HostState Snapshot",
+        "comity.crawler.output.plugins": "Expanded Expander SchemaExpander Source",
+        "comity.crawler.observe.snapshot": "HostNow HostState Snapshot",
         "comity.crawler.finding.scope": "Scope",
-        "comity.crawler.progress.metrics": "collector",
-        "comity.crawler.sinks": "Sink",
-        "comity.crawler.progress.stats": "Stats",
+        "comity.crawler.observe.metrics": "collector",
+        "comity.crawler.output.sink": "Sink",
+        "comity.crawler.observe.stats": "Stats",
     },
 )

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from comity.crawler.finding import scope as scopes
-from comity.crawler.run.limits import COUNTED, Budget
-from comity.crawler.run.uses import terms
+from comity.crawler.finding.limits import COUNTED, Budget
+from comity.crawler.finding.uses import terms
 from comity.errors import InvalidSetting
 from comity.http_rules import is_field_name
 from comity_robots.fields import check, seconds, setting, size

@@ -7,21 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.finding.recrawl import not_begun
+from comity.crawler.observe.snapshot import Phase, Snapshot, take
+from comity.crawler.observe.stats import Stats, StatsCollector
+from comity.crawler.observe.telemetry import Telemetry
+from comity.crawler.observe.webhook import Webhook
 from comity.crawler.output.ledger import Ledger
+from comity.crawler.output.plugins import Expander, Plugins, Source
 from comity.crawler.output.records import CrawledPage
-from comity.crawler.places.orders import Orders
-from comity.crawler.plugins import Expander, Plugins, Source
-from comity.crawler.progress.snapshot import Phase, Snapshot, take
-from comity.crawler.progress.stats import Stats, StatsCollector
-from comity.crawler.progress.telemetry import Telemetry
-from comity.crawler.progress.webhook import Webhook
-from comity.crawler.run.checkpoint import Begun, check_rights, settings_in_force
+from comity.crawler.output.runner import DEFAULT, LEDGER, SinkRunner, check_free, have_columns, named
+from comity.crawler.output.sink import Sink
+from comity.crawler.run.checkpoint import check_rights, settings_in_force
 from comity.crawler.run.control import Control
-from comity.crawler.run.given import CrawlStorage, FolderStorage, Given, Listeners, Membership, Opened
+from comity.crawler.run.given import Given, Listeners, Membership, Opened
+from comity.crawler.run.hosts import status_of
+from comity.crawler.run.recrawl import not_begun
 from comity.crawler.run.run import End, Run
-from comity.crawler.sinks import Sink
-from comity.crawler.sinks.runner import DEFAULT, LEDGER, SinkRunner, check_free, have_columns, named
+from comity.crawler.storage.crawl_storage import CrawlStorage, FolderStorage
+from comity.crawler.storage.orders import Orders
+from comity.crawler.storage.stored_config import Begun
 from comity.errors import check_type
 from comity.frontier.durable import make_folder
 from comity.net import ClientSettings, Clock
@@ -50,7 +53,7 @@ class Crawler:
         on_record: told of each failure and refusal, by channel and record, once it is committed.
         on_begin: told when nothing refuses the crawl any more.
         storage: where it keeps what it has to know; None: in the folder.
-        membership: for a shard of a larger crawl (see workers/).
+        membership: for a shard of a larger crawl (see cluster/).
         settings: the settings, or a mapping of some. A resumed crawl keeps its earlier ones, field by
             field, except those given now: what a mapping names, or what differs from the default in a CrawlSettings.
             So `{"max_pages": None}` lifts a limit. Patterns in `exclude` add to those before; `()` lifts them.
@@ -151,10 +154,12 @@ class Crawler:
     def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
         """How the crawl stands, with its busiest hosts and rules: from any thread, before, while and after it runs."""
         phase: Phase = "stopping" if self.control.stopping else "held" if self.control.held else "running"
-        scheduler = None if self._run is None else self._run.scheduler
+        scheduler, collector = None if self._run is None else self._run.scheduler, self._collector
         return take(
-            self._collector,
-            [] if scheduler is None else scheduler.hosts.all(),
+            collector,
+            lambda now: (
+                [] if scheduler is None else [status_of(host, collector, now) for host in scheduler.hosts.all()]
+            ),
             phase,
             0 if scheduler is None else len(scheduler.tasks),
             most_hosts=hosts,

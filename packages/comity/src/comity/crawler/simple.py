@@ -21,11 +21,11 @@ from comity.client.background import Background
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
 from comity.crawler.finding.scope import Scope
+from comity.crawler.finding.uses import Uses
+from comity.crawler.observe.stats import Stats
 from comity.crawler.output.records import CrawledPage
-from comity.crawler.progress.stats import Stats
 from comity.crawler.run import checkpoint
 from comity.crawler.run.page_reader import read_meta, read_response
-from comity.crawler.run.uses import Uses
 from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type
 from comity.net import ClientSettings, Response
 from comity.policy import Decision, Policy, RobotsResult

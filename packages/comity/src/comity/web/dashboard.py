@@ -18,9 +18,9 @@ from comity.audit.fate import fate_of
 from comity.audit.listing import listing
 from comity.audit.prove import prove
 from comity.audit.report.figures import RATIOS, Figures, Gathering, gather
-from comity.crawler.places.crawl_at import STORES, crawl_at, end
-from comity.crawler.places.orders import ORDERS, host_named
-from comity.crawler.progress.stats import Tally
+from comity.crawler.observe.stats import Tally
+from comity.crawler.storage.crawl_at import STORES, crawl_at, end
+from comity.crawler.storage.orders import ORDERS, host_named
 from comity.errors import ComityError
 from comity.frontier.values import HostCounts, State
 from comity.web.workbench import Unanswerable

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from comity.audit.broken import BrokenLink, failed_in, failures
+from comity.crawler.observe.stats import Stats, sitemap_in_words, summed
+from comity.crawler.output.columns import damaged_field
 from comity.crawler.output.reader import JsonLine, read_lines
-from comity.crawler.places.crawl_at import written_crawl
-from comity.crawler.places.written_crawl import Part
-from comity.crawler.progress.stats import Stats, sitemap_in_words, summed
-from comity.crawler.sharding.shards import combined
-from comity.crawler.sinks.columns import damaged_field
+from comity.crawler.storage.crawl_at import written_crawl
+from comity.crawler.storage.shards import combined
+from comity.crawler.storage.written_crawl import Part
 from comity.errors import ComityError, InputError, StorageError
 from comity.files import open_regular
 from comity_pages import urls

@@ -9,7 +9,7 @@ from minijinja import Environment
 
 from comity.audit.report import plots
 from comity.audit.report.figures import BINS, CLASSES, RATIOS, RUNNING, Figures, gather
-from comity.crawler.progress.stats import size
+from comity.crawler.observe.stats import size
 from comity.files import write_where_named
 from comity.frontier.durable import writing_to
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, JSON, STORE, command
 from comity.cli.terminal import partly, say
-from comity.crawler.places.crawl_at import written_crawl
+from comity.crawler.storage.crawl_at import written_crawl
 from comity_robots.as_json import jsonable
 
 

@@ -24,7 +24,7 @@ from comity.cli.options import (
 )
 from comity.cli.terminal import unwaited
 from comity.crawler.crawl_settings import limits
-from comity.crawler.sinks.formats import FORMATS
+from comity.crawler.output.formats import FORMATS
 
 _PARTS: Final = click.IntRange(1, 256)
 _LIMITS: Final = together(

@@ -11,8 +11,8 @@ import click
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, Group, argument, command, option, together
 from comity.cli.terminal import complain, say, show_json
-from comity.crawler.places.crawl_at import ReadCrawl, crawl_at, end
-from comity.crawler.places.orders import ORDERS, OrderForm, OrderKind, host_named, url_of
+from comity.crawler.storage.crawl_at import ReadCrawl, crawl_at, end
+from comity.crawler.storage.orders import ORDERS, OrderForm, OrderKind, host_named, url_of
 from comity.errors import InvalidSetting
 from comity.frontier.values import Entry, HostCounts, State
 from comity_pages import urls

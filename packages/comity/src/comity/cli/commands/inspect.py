@@ -100,7 +100,7 @@ def _practices(configuration: "Configuration", *, as_json: bool) -> Exit:
 def _learned(folders: Sequence[Path], store: str | None, *, as_json: bool) -> Exit:
     """Print what a crawl learned of each site: its robots.txt as it was read last, and what of it is for the crawl."""
     from comity.audit.learned import robots_files
-    from comity.crawler.places.crawl_at import crawl_at
+    from comity.crawler.storage.crawl_at import crawl_at
     from comity.policy import Policy
 
     opened = crawl_at(folders, store)

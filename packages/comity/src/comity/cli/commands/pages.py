@@ -12,8 +12,8 @@ from comity.audit.latest import pages as latest
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, PATH, STORE, command, option
 from comity.cli.terminal import complain, partly
-from comity.crawler.places.crawl_at import written_crawl
-from comity.crawler.sinks.files import name_of
+from comity.crawler.output.files import name_of
+from comity.crawler.storage.crawl_at import written_crawl
 from comity.files import check_within, write_anew
 from comity_robots.as_json import jsonable
 
@@ -59,7 +59,7 @@ def pages(
 
 def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) -> Iterator[Mapping[str, Any]]:
     """A page's line, or the lines of its chunks; nothing of what is no text."""
-    from comity.crawler.sinks.markdown import FRONT, as_file, as_markdown, preferences
+    from comity.crawler.output.markdown import FRONT, as_file, as_markdown, preferences
     from comity_pages.extraction import ExtractedPage
 
     read: ExtractedPage | None

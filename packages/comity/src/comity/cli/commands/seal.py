@@ -9,7 +9,7 @@ from comity.audit.prove import prove
 from comity.cli.exits import Exit
 from comity.cli.options import ALLOW_ADDRESS, CONFIG, FOLDERS, STORE, command, loaded, option, option_for
 from comity.cli.terminal import complain, say
-from comity.crawler.sinks import wacz
+from comity.crawler.output import wacz
 from comity.errors import InvalidSetting
 from comity.signatures.folder import signing_key
 

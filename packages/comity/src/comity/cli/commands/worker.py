@@ -20,7 +20,7 @@ def worker(verbose: int, log: Path | None) -> int:
     if sys.stdin.isatty():
         raise InputError("this is started by comity crawl --workers", hint="run that command")
     from comity.cli.process import FOR_GOOD, loop_factory, prepare
-    from comity.crawler.workers.pipe import Pipe, serve
+    from comity.crawler.cluster.pipe import Pipe, serve
 
     pipe = Pipe()
     prepare(Path.cwd(), verbose, log)

@@ -13,12 +13,12 @@ import re
 import struct
 from array import array
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
-from typing import Final
+from typing import Final, Literal
 
-from comity.crawler.output.records import Duplicate
-from comity.crawler.run.facts import Facts
+from comity.frontier.state_overlay import Facts
 from comity_pages.signals import _tags, encodings
 
 NEAR: Final = 3  # bits that may differ
@@ -136,6 +136,20 @@ class NearTable:
 def _keys(fingerprint: int) -> Iterator[int]:
     for number, shift in enumerate(_BLOCKS):
         yield number << 16 | fingerprint >> shift & 0xFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """What a page repeats.
+
+    Attributes:
+        kind: `canonical` where it names that page its canonical URL, `content` where the octets are the same, `near`
+            where its text differs in a few words.
+        of: the URL of the page kept before.
+    """
+
+    kind: Literal["canonical", "content", "near"]
+    of: str
 
 
 CHUNK: Final = 1024  # fingerprints in one fact

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from comity.crawler.finding.scope import Scope
-from comity.crawler.run.facts import Facts
+from comity.frontier.state_overlay import Facts
 from comity_pages import urls
 
 NAMED: Final = "sitemap "

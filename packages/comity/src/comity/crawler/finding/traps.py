@@ -13,13 +13,10 @@ from array import array
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 from zlib import crc32
 
-from comity.crawler.run.facts import Facts
-
-if TYPE_CHECKING:
-    from comity.crawler.crawl_settings import CrawlSettings
+from comity.frontier.state_overlay import Facts
 
 MOST_PATHS: Final = 4096  # counted at the same time, of each kind
 FUTURE: Final = 2 * 366
@@ -272,18 +269,20 @@ class Trap:
 
 
 class Traps:
-    """Judges the URLs of one crawl by its settings; calendars are known by what lies beyond `today`. Memory is bounded,
-    whatever the sites do."""
+    """Judges the URLs of one crawl; calendars are known by what lies beyond `today`. Memory is bounded, whatever the
+    sites do. Limits as of CrawlSettings."""
 
-    def __init__(self, settings: "CrawlSettings", *, today: date, facts: Facts | None = None) -> None:
-        self._settings = settings
+    def __init__(
+        self, max_length: int | None, max_segments: int | None, *, today: date, facts: Facts | None = None
+    ) -> None:
+        self._limits = max_length, max_segments
         facts = facts or Facts()
         self._calendars = Calendars(today, facts)
         self._facets = Facets(facts)
 
     def judge(self, url: str, *, depth: int = 0) -> Trap | None:
         """Whether a URL in normal form is a trap. One that is let pass counts towards its path's limits, once."""
-        if (shape := _shape_trap(url, self._settings)) is not None:
+        if (shape := _shape_trap(url, *self._limits)) is not None:
             return shape
         if (why := self._calendars.judge(url, depth)) is not None:
             return Trap("calendar", why)
@@ -303,9 +302,8 @@ def redirect_trap(url: str, hops: int) -> Trap | None:
     return Trap("redirect-chain", f"{hops} hops lead to it; the limit is {MOST_HOPS}")
 
 
-def _shape_trap(url: str, settings: "CrawlSettings") -> Trap | None:
+def _shape_trap(url: str, max_length: int | None, max_segments: int | None) -> Trap | None:
     """Whether a URL is a trap by its looks."""
-    max_length, max_segments = settings.max_url_length, settings.max_path_segments
     if max_length is not None and len(url) > max_length:
         return Trap("long-url", f"it is {len(url)} characters long; the limit is {max_length}")
     if url.count("/") < MOST_REPEATS + 3:  # of which three stand before the path

@@ -17,9 +17,8 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from comity import times
+from comity.crawler.output.lines import AppendedFile
 from comity.crawler.output.records import evidence
-from comity.crawler.places.orders import Order
-from comity.crawler.sinks.lines import AppendedFile
 from comity.frontier.durable import Anchor
 from comity.frontier.values import Run
 from comity.net import Clock, Response
@@ -201,9 +200,9 @@ class Ledger:
         """A URL that was given up before any request for it; `record` as it goes to the output."""
         self._note("unsent", url=record["url"], why=record["why"])
 
-    def order(self, order: Order, pace: str) -> None:
+    def order(self, host: str, order: str, seconds: float | None, given_at: float, *, pace: str) -> None:
         """An order of the operator, which holds from now on; `pace` names what shares the host's."""
-        self._note("order", host=order.host, pace=pace, order=order.order, seconds=order.seconds, given_at=order.at)
+        self._note("order", host=host, pace=pace, order=order, seconds=seconds, given_at=given_at)
 
     def relayed(self, origin: str, url: str, shard: int, outcome: RobotsAnswer | Exception) -> None:
         """What a host of another shard answered, to which an origin's robots.txt redirects: that shard's ledger has the

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn, cast
 
-from comity.crawler.sinks import Channel
+from comity.crawler.output.sink import Channel
 from comity.errors import InputError
 from comity.files import open_regular
 from comity_pages._extras import need

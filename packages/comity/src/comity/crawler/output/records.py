@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from comity import times
+from comity.crawler.finding.duplicates import Duplicate
 from comity.crawler.finding.traps import Trap
 from comity.errors import ExtractionFailed
 from comity.policy import Decision, RobotsResult
@@ -21,20 +22,6 @@ if TYPE_CHECKING:  # what reads a finished crawl needs no network
 
 HTML: Final = ("text/html", "application/xhtml+xml")
 NO_META: Final = RobotsMeta()
-
-
-@dataclass(frozen=True, slots=True)
-class Duplicate:
-    """What a page repeats.
-
-    Attributes:
-        kind: `canonical` where it names that page its canonical URL, `content` where the octets are the same, `near`
-            where its text differs in a few words.
-        of: the URL of the page kept before.
-    """
-
-    kind: Literal["canonical", "content", "near"]
-    of: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

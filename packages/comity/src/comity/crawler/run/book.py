@@ -10,18 +10,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from comity.crawler.finding.duplicates import Duplicates
-from comity.crawler.finding.recrawl import COUNTED_ORIGINS, RefreshRun
+from comity.crawler.finding.limits import Quota
+from comity.crawler.observe.stats import COUNTED_PAGES, Stats, StatsCollector, Tally
 from comity.crawler.output import records
 from comity.crawler.output.ledger import Collected
 from comity.crawler.output.records import CrawledPage, complete
-from comity.crawler.progress.stats import COUNTED_PAGES, Stats, StatsCollector, Tally
-from comity.crawler.run.facts import Facts
+from comity.crawler.output.sink import Channel
 from comity.crawler.run.given import Given, Opened
-from comity.crawler.run.limits import Quota
 from comity.crawler.run.memory import Memory
 from comity.crawler.run.outcomes import TABLE, Failed, Kept, Outcome, PutOff, SitemapRead, TurnAgain, Written
-from comity.crawler.sinks import Channel
+from comity.crawler.run.recrawl import COUNTED_ORIGINS, RefreshRun
 from comity.frontier.rules import Commit
+from comity.frontier.state_overlay import Facts
 from comity.frontier.values import Batch, EntryKind, Found, Message, State
 from comity.net import Response
 from comity.net.request_record import RequestRecord

@@ -7,54 +7,45 @@ more than holds without it, or runs code, is given again for each run (`rights_i
 """
 
 import dataclasses
-import math
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.sitemap_names import leads_into, naming
-from comity.crawler.plugins import is_code
-from comity.crawler.progress.stats import UNREACHABLE
-from comity.crawler.sharding.shards import CrawlManifest, manifest_of, run_in
-from comity.errors import InvalidSetting, StorageError
-from comity.frontier.committed import FrontierView
+from comity.crawler.observe.stats import UNREACHABLE
+from comity.crawler.output.plugins import is_code
+from comity.crawler.storage.shards import run_in
+from comity.crawler.storage.stored_config import (
+    DEFAULTS,
+    OF_THE_RUN,
+    POLICY,
+    SETTINGS,
+    Begun,
+    from_json,
+    settings_to_dict,
+)
+from comity.errors import InvalidSetting
 from comity.frontier.refilter import Judged
 from comity.frontier.rules import DurableFrontier
-from comity.frontier.sqlite.view import View
 from comity.frontier.values import EntryKind, Run, Superseded
 from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
 from comity_robots.fields import settings_of
 
-POLICY: Final = "policy"
 WHO: Final = frozenset(("agent", "product_token"))  # of a policy: they say who asks, and allow nothing
 _PACE: Final = frozenset(
     ("min_interval", "pace_by", "adaptive", "backoff", "max_backoff", "max_retry_after", "robots_fetch_counts")
 ) | {"breaker_failures", "breaker_recovery", "purposes"}
 
 
-def policy_from_dict(values: Mapping[str, Any]) -> Policy:
-    """As `policy_to_dict` gave it; what this version does not know is left out. An InvalidSetting says that a value is
-    not allowed."""
-    known = {field.name for field in dataclasses.fields(Policy)}
-    return Policy(**{name: _value(value) for name, value in values.items() if name in known})
-
-
 def decides_otherwise(policy: Policy, before: Mapping[str, Any] | None) -> bool:
     """Whether a policy may decide otherwise than the one of the run before, as `policy_to_dict` gave it. What only sets
     the pace decides nothing."""
     now = policy_to_dict(policy)
-    then = {} if before is None else {name: _value(value) for name, value in before.items()}
-    return before is not None and any(_value(now[name]) != then.get(name) for name in now.keys() - _PACE)
-
-
-def _value(value: Any) -> Any:
-    if value == "inf":
-        return math.inf
-    return tuple(value) if isinstance(value, list) else value
+    then = {} if before is None else {name: from_json(value) for name, value in before.items()}
+    return before is not None and any(from_json(now[name]) != then.get(name) for name in now.keys() - _PACE)
 
 
 RUN: Final = "run"  # the fact that says which run of which crawl was the last to begin
@@ -81,76 +72,8 @@ def run_of(before: Sequence[Any] | None, wanted: Run | None, folder: Path) -> Ru
     return wanted
 
 
-SETTINGS: Final = "settings"
 COVERING: Final = ("scope", "include", "exclude", "max_depth")
 """Settings that say which URLs belong to the crawl: when one changes, what waits is judged again."""
-OF_THE_RUN: Final = frozenset(("concurrency", "per_host", "render_browser", "render_pages", "telemetry", "webhook"))
-_DEFAULTS: Final = {field.name: field.default for field in dataclasses.fields(CrawlSettings)}
-
-
-def settings_to_dict(settings: CrawlSettings) -> dict[str, Any]:
-    """What is remembered, as JSON can hold it."""
-    return {name: value for name, value in dataclasses.asdict(settings).items() if name not in OF_THE_RUN}
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """With what the crawl in a folder was begun.
-
-    Attributes:
-        is_there: whether there is one.
-        policy: None where there is none, or that of an output that was made by something else.
-        settings: as far as this version knows them.
-        refresh: the number of the last refresh that it has begun; 0 where it has begun none.
-        plugins: their names, by kind.
-    """
-
-    is_there: bool = False
-    policy: Policy | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    refresh: int = 0
-    plugins: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def at(cls, folder: Path) -> "Begun":
-        """That of a folder, which is opened once."""
-        if (manifest := manifest_of(folder)) is not None:
-            return cls.of(manifest)
-        view = View.begun(folder / "frontier.sqlite")
-        if view is None:
-            return cls()
-        with view:
-            return cls.seen_in(view)
-
-    @classmethod
-    def of(cls, manifest: CrawlManifest) -> "Begun":
-        """That of a crawl of several shards."""
-        plugins = {"sink": manifest.sink, "expander": manifest.expander}
-        return cls._kept(manifest.policy, manifest.settings, manifest.refresh, plugins)
-
-    @classmethod
-    def seen_in(cls, view: FrontierView) -> "Begun":
-        """That of a crawl of one part, by its frontier."""
-        kept = {name: view.load_state(name) for name in (POLICY, SETTINGS, "refresh", "plugins", "sink")}
-        try:
-            plugins = {**(kept["plugins"] or {}), "sink": (kept["sink"] or {}).get("name")}
-            refresh = (kept["refresh"] or {"number": 0})["number"]
-        except (TypeError, AttributeError, KeyError) as error:
-            raise _unread() from error
-        return cls._kept(kept[POLICY], kept[SETTINGS] or {}, refresh, plugins)
-
-    @classmethod
-    def _kept(cls, policy: Any, settings: Any, refresh: Any, plugins: Mapping[str, Any]) -> "Begun":
-        try:
-            made = None if policy is None else policy_from_dict(policy)
-            names = {kind: str(name) for kind, name in plugins.items() if name is not None}
-            return cls(True, made, known_settings(settings), int(refresh), names)
-        except (TypeError, AttributeError) as error:
-            raise _unread() from error
-
-
-def _unread() -> StorageError:
-    return StorageError("what the crawl was begun with cannot be read", hint="restore its folder, or begin another")
 
 
 class RightsNotGiven(InvalidSetting):
@@ -209,16 +132,10 @@ def check_rights(
     raise RightsNotGiven(where, rights, words, f"if you want that, give {', '.join(again)} again")
 
 
-def known_settings(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """What a crawl remembers of its settings, as `settings_to_dict` gave it, as far as this version knows them."""
-    known = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
-    return {name: value for name, value in known.items() if name in _DEFAULTS and name not in OF_THE_RUN}
-
-
 def stated_settings(settings: CrawlSettings | None) -> dict[str, Any]:
     """What settings say that is not the default anyway."""
     values = {} if settings is None else dataclasses.asdict(settings)
-    return {name: value for name, value in values.items() if value != _DEFAULTS[name]}
+    return {name: value for name, value in values.items() if value != DEFAULTS[name]}
 
 
 def settings_in_force(
@@ -238,7 +155,7 @@ def settings_in_force(
     """
     now = dict(given) if isinstance(given, Mapping) else stated_settings(given)
     for name in now:
-        if name not in _DEFAULTS:
+        if name not in DEFAULTS:
             raise InvalidSetting(f"{name}: not a setting of a crawl", hint="see CrawlSettings")
     before = dict(begun)
     if refresh:

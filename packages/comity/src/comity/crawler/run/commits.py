@@ -6,14 +6,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from comity.crawler.progress.stats import StatsCollector
+from comity.crawler.observe.stats import StatsCollector
 from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
-from comity.crawler.run.facts import Facts
 from comity.crawler.run.given import Given, Opened
 from comity.crawler.run.memory import Memory
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.run.waits import Waits
+from comity.frontier.state_overlay import Facts
 
 EVERY: Final = 0.5  # seconds, for each shard of a process, which so commits as often as one crawl does
 LATEST: Final = 2.0  # seconds, however many they are; one that has nothing to do commits at once

@@ -11,15 +11,15 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from comity.crawler.finding.admission import URLFilter
-from comity.crawler.finding.discovery import Discovery, is_sitemap
-from comity.crawler.finding.recrawl import RefreshRun
+from comity.crawler.finding.limits import Quota
+from comity.crawler.observe.stats import StatsCollector
 from comity.crawler.output.records import HTML
-from comity.crawler.progress.stats import StatsCollector
+from comity.crawler.output.sink import OURS
+from comity.crawler.run.admission import URLFilter
 from comity.crawler.run.book import Book
+from comity.crawler.run.discovery import Discovery, is_sitemap
 from comity.crawler.run.failures import raise_what_is_ours
 from comity.crawler.run.hosts import Host
-from comity.crawler.run.limits import Quota
 from comity.crawler.run.memory import BodyOctets, Memory
 from comity.crawler.run.outcomes import (
     Absent,
@@ -39,8 +39,8 @@ from comity.crawler.run.outcomes import (
     Unwanted,
 )
 from comity.crawler.run.page_reader import Reader
+from comity.crawler.run.recrawl import RefreshRun
 from comity.crawler.run.unreachable import UnreachableHosts
-from comity.crawler.sinks import OURS
 from comity.errors import (
     AddressBlocked,
     CircuitOpen,
@@ -62,7 +62,7 @@ from comity_pages import urls
 from comity_pages.signals.sitemaps import may_be_sitemap
 
 if TYPE_CHECKING:
-    from comity.crawler.rendering import Renderer
+    from comity.crawler.run.renderer import Renderer
 
 LARGEST_SITEMAP = 52_428_800 + 65_536  # bytes: the limit of sitemaps.org, and a little for those who count otherwise
 SLOW_SHARE = 3.0  # times as long as rules were asked that take long, others have the event loop
@@ -100,7 +100,7 @@ class Fetcher:
         self._slow_rules_lock = asyncio.Lock()
         self._renderer: Renderer | None = None
         if reader.settings.renders:
-            from comity.crawler import rendering
+            from comity.crawler.run import renderer as rendering
 
             self._renderer = rendering.Renderer(client, reader.settings, book)
 

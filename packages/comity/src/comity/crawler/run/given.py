@@ -2,85 +2,24 @@
 larger crawl, and what is open while it lasts.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.observe.telemetry import Telemetry
 from comity.crawler.output.ledger import Ledger
+from comity.crawler.output.plugins import Plugins
 from comity.crawler.output.records import CrawledPage
-from comity.crawler.places.orders import Order, Orders
-from comity.crawler.plugins import Plugins
-from comity.crawler.progress.telemetry import Telemetry
-from comity.crawler.run.checkpoint import Begun
-from comity.crawler.run.waits import WaitJournal, WaitJournalFile
-from comity.crawler.sharding.placement import ShardPlace
-from comity.crawler.sinks.runner import SinkRunner
+from comity.crawler.output.runner import SinkRunner
+from comity.crawler.storage.crawl_storage import CrawlStorage
+from comity.crawler.storage.placement import ShardPlace
+from comity.crawler.storage.wait_journal import WaitJournal
 from comity.frontier.rules import DurableFrontier
-from comity.frontier.sqlite.store import Frontier
 from comity.net import ClientSettings, Clock, Session
 from comity.policy import Policy
-
-
-class OrderSource(Protocol):
-    """Where orders come from."""
-
-    def new(self) -> Iterator[Order]:
-        """What was ordered since the last call, the oldest first."""
-
-    def confirm(self, order: Order) -> None:
-        """An order is carried out from now on."""
-
-
-class CrawlStorage(Protocol):
-    """Where a crawl keeps what it has to know.
-
-    Attributes:
-        orders: what the operator orders of its hosts.
-        keeps_clock: whether a later run has the same clock: if not, hosts are left alone then as after a crash.
-    """
-
-    @property
-    def orders(self) -> OrderSource: ...
-
-    keeps_clock: bool
-
-    def begun(self) -> Begun:
-        """With what the crawl was begun that it keeps: asked once, before a run."""
-
-    def frontier(self) -> DurableFrontier:
-        """Opens it."""
-
-    def journal(self) -> WaitJournal:
-        """Opens it."""
-
-    def is_ours(self) -> bool:
-        """Whether this run may still send and keep anything."""
-
-
-class FolderStorage:
-    """A crawl that keeps all in a folder beside its output; its orders are given there, or in the folder of the crawl
-    that it is a shard of."""
-
-    keeps_clock = True
-
-    def __init__(self, folder: Path, orders: Orders) -> None:
-        self._folder = folder
-        self.orders = orders
-
-    def begun(self) -> Begun:
-        return Begun.at(self._folder)
-
-    def frontier(self) -> DurableFrontier:
-        return Frontier(self._folder / "frontier.sqlite")
-
-    def journal(self) -> WaitJournal:
-        return WaitJournalFile(self._folder / "frontier.waits")
-
-    def is_ours(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from comity.crawler.observe.snapshot import HostNow, HostState
+from comity.crawler.observe.stats import StatsCollector
 from comity.frontier.values import Entry
 
 MOST_HOSTS = 16_384
@@ -43,6 +45,31 @@ class Host:
         operator stopped (infinite) waits for no site."""
         since, self.waits_since = self.waits_since, None
         return 0.0 if since is None or ready_at == math.inf else max(min(ready_at, now) - since, 0.0)
+
+
+def status_of(host: Host, collector: StatsCollector, now: float) -> HostNow:
+    """How a host stands."""
+    busy, queued, more = len(host.under_way), len(host.queue), not host.drained
+    if not busy and not queued and not more:
+        state, wait = HostState.DRAINED, 0.0
+        if times := collector.unreachable.get(host.name):
+            state, wait = HostState.UNREACHABLE, max(max(times.values()) - collector.clock.wall(), 0.0)
+        return HostNow(host.name, state, wait, host.delay or 0.0, 0, False, 0)
+    pause = collector.pause(host.name)
+    until, state = pause.until, HostState(pause.why)
+    if host.not_before > until:
+        until, state = host.not_before, HostState(host.held_by)
+    wait = max(until - now, 0.0)
+    if busy and (pause.under_way or not wait):  # else it waits for what shares its pace
+        state, wait = HostState.FETCHING if host.delay is not None else HostState.ROBOTS, 0.0
+    elif not busy and not host.in_heap:
+        state, wait = HostState.LIMIT, 0.0
+    elif not wait:
+        state = HostState.READY
+    interval = pause.interval if host.delay is None else max(host.delay, pause.ordered)
+    if math.isinf(wait):
+        state, wait = HostState.STOPPED, 0.0
+    return HostNow(host.name, state, wait, interval, queued, more, busy)
 
 
 class Hosts:

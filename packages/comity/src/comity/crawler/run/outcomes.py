@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from comity import times
-from comity.crawler.finding import recrawl
+from comity.crawler.finding.duplicates import Duplicate
+from comity.crawler.observe.stats import StatsCollector
 from comity.crawler.output import link_graph, records
 from comity.crawler.output.ledger import Ledger
-from comity.crawler.output.records import CrawledPage, Duplicate, Grounds, PageChange
-from comity.crawler.progress.stats import StatsCollector
-from comity.crawler.sinks import Channel
+from comity.crawler.output.records import CrawledPage, Grounds, PageChange
+from comity.crawler.output.sink import Channel
+from comity.crawler.run import recrawl
 from comity.errors import Postponed as NotNow
 from comity.errors import UnwantedType
 from comity.frontier.values import Batch, Entry, EntryKind, State, Visit

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from comity.crawler import plugins
 from comity.crawler.finding.duplicates import fingerprint_of
+from comity.crawler.finding.uses import Uses
+from comity.crawler.output import plugins
 from comity.crawler.output.records import HTML, NO_META
+from comity.crawler.output.runner import ReadAhead
 from comity.crawler.run.given import Given
 from comity.crawler.run.outcomes import Kept, PageRead, RefusedByUsage, Unchanged
-from comity.crawler.run.uses import Uses
-from comity.crawler.sinks.runner import ReadAhead
 from comity.errors import ExtractionFailed
 from comity.frontier.values import Entry, Visit
 from comity.net import Response

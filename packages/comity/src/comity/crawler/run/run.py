@@ -8,33 +8,34 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Final
 
-from comity.crawler.finding.admission import URLFilter
-from comity.crawler.finding.discovery import Discovery
-from comity.crawler.finding.recrawl import ENDED, FINISHED, refresh_of
-from comity.crawler.places import orders
-from comity.crawler.places.orders import Order
-from comity.crawler.progress.snapshot import ShardState
-from comity.crawler.progress.stats import UNREACHABLE, StatsCollector
+from comity.crawler.finding.limits import Quota
+from comity.crawler.observe.snapshot import ShardState
+from comity.crawler.observe.stats import UNREACHABLE, StatsCollector
+from comity.crawler.run.admission import URLFilter
 from comity.crawler.run.book import Book
 from comity.crawler.run.checkpoint import RUN, judge_again, run_of
 from comity.crawler.run.commits import EVERY, SIZE, Commits
 from comity.crawler.run.control import Control
-from comity.crawler.run.facts import Facts
+from comity.crawler.run.discovery import Discovery
 from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.given import Given, Opened
-from comity.crawler.run.limits import Quota
+from comity.crawler.run.mailbox import Mailbox
 from comity.crawler.run.memory import Memory
 from comity.crawler.run.page_reader import Reader
+from comity.crawler.run.recrawl import refresh_of
+from comity.crawler.run.relay import QUESTION, RobotsRelay
 from comity.crawler.run.scheduler import SLOW, Scheduler
 from comity.crawler.run.unreachable import UnreachableHosts
 from comity.crawler.run.waits import Waits
-from comity.crawler.sharding.mailbox import Mailbox
-from comity.crawler.sharding.placement import ShardPlace
-from comity.crawler.sharding.relay import QUESTION, RobotsRelay
+from comity.crawler.storage import orders
+from comity.crawler.storage.orders import Order
+from comity.crawler.storage.placement import ShardPlace
+from comity.crawler.storage.written_crawl import ENDED, FINISHED
 from comity.errors import StorageError
+from comity.frontier.state_overlay import Facts
 from comity.frontier.values import SEEDS, State
 from comity.frontier.values import Run as RunNumber
 from comity.net import Session
@@ -96,7 +97,7 @@ class Run:
         opened.ledger.begin(given.policy, self.seeds[self.facts.get(STATED, 0) :], opened.sink.name, run)
         self.facts.put(STATED, len(self.seeds))
         memory = Memory(settings.body_memory, given.requests, control.wake)
-        self.quota = Quota(settings.budget, settings.host_budget, self.facts.get, control)
+        self.quota = Quota(settings.budget, settings.host_budget, self.facts.get, lambda: control.granted)
         self.book = Book(given, opened, collector, memory, self.quota, self.facts, self.refresh)
         self.filter = URLFilter(given, around, self.book, self.facts, self._origin_policy_at_once)
         known = frontier.load_states(UNREACHABLE)
@@ -188,14 +189,14 @@ class Run:
         """Carry out what the operator orders."""
         place = self._given.shard
         if order.order == "end":
-            self.opened.ledger.order(order, order.host)
+            self.opened.ledger.order(*astuple(order), pace=order.host)
             if place is None:  # else whoever has all shards tells them to stop
                 self._collector.ordered("all hosts", order.order)
                 self.control.stop()
                 self._given.storage.orders.confirm(order)
         elif place is None or place.elsewhere(order.host) is None:
             pace = self.scheduler.order(order)
-            self.opened.ledger.order(order, pace)
+            self.opened.ledger.order(*astuple(order), pace=pace)
             seconds = "" if order.seconds is None else f" {order.seconds:g} s"
             self._collector.ordered(order.host, f"{order.order}{seconds}")
             self._given.storage.orders.confirm(order)

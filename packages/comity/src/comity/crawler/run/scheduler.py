@@ -13,16 +13,16 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
-from comity.crawler.finding.recrawl import RefreshRun
-from comity.crawler.places.orders import Order
-from comity.crawler.progress.stats import span
+from comity.crawler.finding.limits import Quota
+from comity.crawler.observe.stats import span
 from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
 from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.given import Given
 from comity.crawler.run.hosts import FAR, Host, Hosts
-from comity.crawler.run.limits import Quota
 from comity.crawler.run.outcomes import Outcome, Retried, RobotsKnown, TurnAgain
+from comity.crawler.run.recrawl import RefreshRun
+from comity.crawler.storage.orders import Order
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import Entry, EntryKind, Found
 from comity.net import Session

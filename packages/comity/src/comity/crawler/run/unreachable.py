@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from comity.crawler.progress.stats import UNREACHABLE
+from comity.crawler.observe.stats import UNREACHABLE
 from comity.crawler.run.book import Book
-from comity.crawler.run.facts import Facts
+from comity.frontier.state_overlay import Facts
 from comity.net import Clock
 
 

@@ -1,0 +1,228 @@
+"""A crawl of several shards in a folder: the process that starts the workers keeps the board in memory, and a worker
+asks it through its pipe. Nothing that a shard finds passes there: parcels are in the other shards' databases.
+
+A shard goes to another worker only when the one that had it is known to be dead. A worker ends at once when the process
+above is gone: then nobody says any more who has which shard.
+"""
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+
+from comity.crawler.cluster.jobs import Job, Send, Watched, WorkerMessage
+from comity.crawler.cluster.shard import Shard, ShardEnd
+from comity.crawler.cluster.worker_process import WorkerProcess
+from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.finding.limits import Spent
+from comity.crawler.observe.snapshot import ShardNow, ShardState
+from comity.crawler.run.scheduler import Scheduler
+from comity.crawler.storage.board import BoardInMemory, RoundAnswer, RoundRequest, urls_left
+from comity.crawler.storage.crawl_at import written_crawl
+from comity.crawler.storage.crawl_storage import FolderStorage
+from comity.crawler.storage.orders import Orders
+from comity.crawler.storage.shards import MANIFEST, CrawlManifest, database_of, manifest_of, part, run_in
+from comity.crawler.storage.status import remove_status, write_status
+from comity.crawler.storage.written_crawl import ENDED, FINISHED, displaced
+from comity.errors import StorageError
+from comity.frontier.durable import Anchor, explained_files
+from comity.frontier.sqlite.database import has_begun
+from comity.frontier.sqlite.store import Neighbours, pending
+from comity.frontier.sqlite.view import View
+from comity.frontier.values import Run, State
+
+
+class InFolder:
+    """Where a crawl lies: see sharded.Place. `refresh`: the run begins a refresh."""
+
+    def __init__(self, folder: Path, *, refresh: bool) -> None:
+        self.manifest = manifest_of(folder)
+        self._folder = folder
+        self._refresh = refresh
+
+    @asynccontextmanager
+    async def begin(
+        self, manifest: CrawlManifest, settings: CrawlSettings, workers: int
+    ) -> AsyncIterator["FolderCoordination"]:
+        with closing(
+            FolderCoordination(self._folder, manifest, settings, workers, refresh=self._refresh)
+        ) as coordination:
+            yield coordination
+
+
+class FolderCoordination:
+    """See processes.Coordination. Made, it has settled what holds for this run of so many processes, and written that
+    down. A StorageError: another command was here meanwhile; or files are not those that were written last."""
+
+    go_on = "--resume"
+
+    def __init__(
+        self, folder: Path, manifest: CrawlManifest, settings: CrawlSettings, workers: int, *, refresh: bool
+    ) -> None:
+        if (run_in(folder) or Run("", 0)) != Run(manifest.crawl, manifest.run):
+            raise StorageError(f"{folder} was crawled by another command meanwhile", hint="run it again")
+        if manifest.run:
+            written = written_crawl(folder)
+            for what in displaced(written):
+                raise StorageError(f"{folder}: {what}", hint="put back what was written last, then run it again")
+            manifest.records = list(written.records)
+        manifest.crawl, manifest.run = manifest.crawl or secrets.token_hex(8), manifest.run + 1
+        databases = {number: database_of(folder, number) for number in range(manifest.shards)}
+        if refresh:
+            for path in databases.values():
+                with View(path) as view:
+                    if view.load_state(ENDED) != FINISHED or manifest.ended != FINISHED:
+                        raise StorageError(
+                            f"the crawl in {folder} is not finished", hint="finish it first, with --resume"
+                        )
+            manifest.refresh += 1
+            manifest.seconds = 0.0
+        spent = {number: _spent(path, manifest.refresh) for number, path in databases.items()}
+        manifest.seconds = max(manifest.seconds, *(each.seconds for each in spent.values()))
+        manifest.ended = None
+        manifest.write(folder)
+        self._open = (folder / MANIFEST).open("rb")
+        self._anchor = Anchor(folder / MANIFEST, self._open.fileno())
+        self.now = {number: ShardNow(number) for number in spent}
+        self.earlier = sum(each.pages for each in spent.values())
+        self.limit_reached: str | None = None
+        self.ended = False
+        self._folder = folder
+        self._manifest = manifest
+        self._databases = databases
+        self._workers: dict[int, WorkerProcess] = {}
+        self._board = BoardInMemory(settings, workers, settings.max_pages, spent, manifest.seconds)
+        self._orders = Orders(folder)
+
+    def close(self) -> None:
+        self._open.close()
+
+    async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
+        manifest = self._manifest
+        manifest.seconds = self._board.standing().seconds
+        self.now |= {number: end.now for number, end in ends.items()}
+        begun = {number: path for number, path in self._databases.items() if has_begun(path)}
+        waiting = 0
+        for path in begun.values():
+            with View(path) as view:
+                counts = view.counts()
+                waiting += counts[State.UNASKED] + counts[State.QUEUED]
+        left = urls_left(waiting, self.now.values(), pending(begun))
+        manifest.ended = "stopped" if stopped else FINISHED
+        records = [self.now[number].records for number in range(manifest.shards)]
+        manifest.records = [max(each) for each in zip_longest(manifest.records, records, fillvalue=0)]
+        manifest.write(self._folder)
+        remove_status(self._folder, begun.values())
+        return left, sum(each.end.unasked for each in ends.values())
+
+    def job(self, worker: WorkerProcess, job: Job) -> Job:
+        self._workers[worker.number] = worker
+        return replace(job, orders=self._orders.mark)
+
+    def received(self, worker: WorkerProcess, message: WorkerMessage) -> None:
+        match message:
+            case ("round", asked):
+                worker.send(("answer", self._board.round(worker.name, asked)))
+                self._see(asked)
+            case ("let go", number, token, state, now):
+                self._board.let_go(worker.name, number, token, state, now)
+                self._see_all()
+
+    def shards_of(self, worker: WorkerProcess) -> Collection[int]:
+        return [row.number for row in self._board.standing().rows if row.holder == worker.name]
+
+    def died(self, worker: WorkerProcess) -> None:
+        self._board.gone(worker.name)
+        self._see_all()
+
+    def has_enough(self, *, stopping: bool) -> bool:
+        return False
+
+    def watch(self) -> bool:
+        self._anchor.check()
+        write_status(self._folder, self.now.values())  # for `comity frontier`
+        ends = [order for order in self._orders.new() if order.order == "end"]
+        for order in ends:
+            self._orders.confirm(order)
+        return bool(ends)
+
+    def _see(self, asked: RoundRequest) -> None:
+        """See how shards stand, and have the workers know that have mail from them."""
+        before = dict(self.now)
+        self._see_all()
+        receivers = {
+            receiver
+            for number in asked.stands
+            for receiver, last in self.now[number].sent.items()
+            if last > before[number].sent.get(receiver, 0)
+        }
+        told = self._board.who_has(receivers)
+        for other in self._workers.values():
+            if other.name in told:
+                other.send(("news",))
+
+    def _see_all(self) -> None:
+        state = self._board.standing()
+        self.now = {row.number: row.now for row in state.rows}
+        if state.ended not in (None, FINISHED):
+            self.limit_reached = state.ended
+
+
+def _spent(database: Path, refresh: int) -> Spent:
+    """What a shard has taken of the limits of a crawl or refresh as it committed last; no process works it."""
+    if (view := View.begun(database)) is None:
+        return Spent()
+    with view:
+        refreshed, values = (view.load_state("refresh") or {"number": 0})["number"], view.load_state("spent")
+    return Spent(*values) if values and refreshed == refresh else Spent()
+
+
+class ShardsInFolder:
+    """See member.Shards. `say` tells the process above."""
+
+    def __init__(self, job: Job, send: Send, worker: Watched) -> None:
+        self.where = str(job.folder)
+        self._job = job
+        self._send = send
+        self._worker = worker
+        self.post = Neighbours(partial(database_of, job.folder))
+        with explained_files(path := job.folder / MANIFEST):
+            self._open = path.open("rb")
+        self._anchor = Anchor(path, self._open.fileno())
+        self._answers: deque[asyncio.Future[RoundAnswer]] = deque()
+
+    async def round(self, asked: RoundRequest) -> RoundAnswer:
+        told: asyncio.Future[RoundAnswer] = asyncio.get_running_loop().create_future()
+        self._answers.append(told)
+        self._send("round", asked)
+        return await told
+
+    def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
+        self._anchor.check()
+        job, place = self._job, self._job.manifest.place(number)
+        storage = FolderStorage(job.folder / part(number), Orders(job.folder, job.orders))
+        return Shard(job, place, token, storage, beside=beside, on_sent=sent)
+
+    def forget(self, number: int) -> None:
+        """It stays ours until this process ends, as it then does."""
+
+    async def let_go(self, shard: Shard, state: ShardState) -> None:
+        self._send("let go", shard.place.number, shard.token, state, shard.now(0))
+
+    def received(self, message: WorkerMessage) -> None:
+        match message:
+            case ("answer", answer):
+                told = self._answers.popleft()
+                if not told.done():
+                    told.set_result(answer)
+            case ("news",):
+                self._worker.wake()
+
+    async def close(self) -> None:
+        self.post.close()
+        self._open.close()

@@ -1,0 +1,411 @@
+"""A crawl in a store: board, parcels, orders and frontiers are there, and workers settle among themselves who has which
+shard. A lease says which are a worker's own: nothing is asked of a site and nothing is kept once that is over.
+
+A command begins the crawl, or goes on with one, or joins those who work on it already; it starts workers, tells how the
+whole crawl stands, and gives back the shards of those that die.
+"""
+
+import asyncio
+import math
+import time
+from asyncio import wrap_future
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from comity.crawler.cluster.jobs import Job, Watched, WorkerMessage, name_of_process
+from comity.crawler.cluster.shard import Shard, ShardEnd
+from comity.crawler.cluster.worker_process import WorkerProcess
+from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.finding.limits import Spent
+from comity.crawler.observe.snapshot import ShardNow, ShardState
+from comity.crawler.run import recrawl
+from comity.crawler.run.relay import ORDERS_REST
+from comity.crawler.run.scheduler import Scheduler
+from comity.crawler.storage.board import Board, BoardState, RoundAnswer, RoundRequest, urls_left
+from comity.crawler.storage.leased_storage import LeasedStorage
+from comity.crawler.storage.leases import LONGEST_PAUSE, LeaseKeeper, Leases, number_of
+from comity.crawler.storage.orders import Order
+from comity.crawler.storage.output_folder import check_free, cut_back, is_same, mark_of
+from comity.crawler.storage.shards import CrawlManifest, part
+from comity.crawler.storage.store import LONG, CrawlStore, StoreClock
+from comity.crawler.storage.tables import check_server, make
+from comity.crawler.storage.written_crawl import FINISHED
+from comity.errors import InvalidSetting, StorageError
+from comity.frontier.postgresql.database import address
+from comity.frontier.postgresql.dialect import PostgresDialect
+from comity.frontier.postgresql.store import ShardParcels
+from comity.frontier.tables import Tables
+from comity.frontier.values import Displaced, Run, Superseded, Unreachable
+
+NOTED_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
+LEASE: Final = 15.0  # seconds
+SHORTEST_LEASE: Final = 1.0
+LONGEST_LEASE: Final = 600.0
+
+_NOT_NOW: Final = ("the database system is", "too many", "connection slots")
+"""What is in a server's refusal to have us that may pass; psycopg gives no code for it."""
+
+How = Literal["begin", "join", "resume", "refresh"]  # in which way a command takes part in a crawl
+
+
+class InStore:
+    """Where a crawl lies: see sharded.Place.
+
+    Attributes:
+        manifest: what held for it so far; None where it begins.
+        run: the one that was the last so far; None where there is none.
+
+    Args:
+        folder: of this machine: its parts of the output and of the ledger lie there.
+        lease: seconds after which a process that is not heard of has lost its shards; settled when the crawl begins.
+        on_notice: told that who joins waits for the store; `stopped`: whether they wait no longer.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        url: str,
+        *,
+        how: How,
+        lease: float,
+        on_notice: Callable[[str], None] = lambda text: None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        try:
+            str(folder.absolute()).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidSetting(
+                "folder: its name or a parent's is not UTF-8, and the store must record it",
+                hint="name another with -o",
+            ) from error
+        if not SHORTEST_LEASE <= lease <= LONGEST_LEASE:
+            raise InvalidSetting(f"lease: {lease!r} is not a number of seconds from {SHORTEST_LEASE:g} to 600")
+        self.folder, self.url, self.store = folder, url, CrawlStore(address(url))
+        self.how, self.lease = how, lease
+        self._on_notice, self._stopped, self._waits = on_notice, stopped, False
+        self.manifest: CrawlManifest | None = None
+        self.run: Run | None = None
+        if how != "begin":
+            with closing(self.store):
+                while True:
+                    try:
+                        stored = self.store.crawl()
+                        break
+                    except Unreachable as error:
+                        time.sleep(self._pause_after(error))
+            self.run, self.manifest = stored.run, CrawlManifest.read(stored.manifest, self.store.where)
+
+    @asynccontextmanager
+    async def begin(
+        self, manifest: CrawlManifest, settings: CrawlSettings, workers: int
+    ) -> AsyncIterator["StoreCoordination"]:
+        with closing(self.store), ThreadPoolExecutor(1, "comity-store") as thread:
+            while True:
+                try:
+                    made = thread.submit(StoreCoordination, self, manifest, settings, workers, thread)
+                    coordination = await wrap_future(made)
+                    break
+                except Unreachable as error:
+                    await asyncio.sleep(self._pause_after(error))
+            try:
+                yield coordination
+            finally:
+                with suppress(StorageError):
+                    await wrap_future(thread.submit(coordination.leave))
+
+    def _pause_after(self, error: Unreachable) -> float:
+        """Seconds until the store is asked again. Who joins waits for it as a worker does, and where nobody lets them
+        in, or they are to stop, the error is raised, as for those who begin."""
+        said = str(error)
+        turned_away = "FATAL" in said and not any(words in said for words in _NOT_NOW)
+        if self.how != "join" or self._stopped() or turned_away or "resolve host" in said:
+            raise error
+        if not self._waits:
+            self._waits = True
+            self._on_notice(f"{error}; waiting for it")
+        return LONGEST_PAUSE
+
+
+@dataclass(slots=True)
+class _OrdersRead:
+    """How far orders were read: the last of runs before, the last of all, and when one to end was."""
+
+    before: int = 0
+    last: int = 0
+    ended_at: float = math.inf
+
+
+class StoreCoordination:
+    """See processes.Coordination. Made, the run of so many processes has begun in the store. All here blocks but what
+    Processes calls; `thread` is where this is made, and the database is asked."""
+
+    go_on = "--join"
+
+    def __init__(
+        self, place: InStore, manifest: CrawlManifest, settings: CrawlSettings, workers: int, thread: Executor
+    ) -> None:
+        folder, store, how, run, pages = place.folder, place.store, place.how, place.run, settings.max_pages
+        self.name = name_of_process("command")
+        command = self.name, str(folder)
+        ours = None if how == "begin" else mark_of(store)
+        check_free(folder, ours)
+        with store.open() as db:
+            check_server(db, store.where, manifest.shards, workers)
+            if how == "begin":
+                make(
+                    db, store.where, manifest.shards, asdict(manifest), lease=place.lease, pages=pages, command=command
+                )
+        (ours or mark_of(store)).write(folder)
+        if how == "refresh":
+            manifest.refresh += 1
+            save = partial(recrawl.begun, manifest.refresh)
+            run = store.go_on(asdict(manifest), pages, after=run, command=command, forget=recrawl.FORGOTTEN, save=save)
+        elif how == "resume":
+            run = store.go_on(asdict(manifest), pages, after=run, command=command)
+        crawl = store.crawl()
+        cut_back(store, folder, manifest.sink)
+        before = max((number for number, _ in store.orders()), default=0)
+        self.now = {number: ShardNow(number) for number in range(manifest.shards)}
+        self.limit_reached: str | None = None
+        self.ended = False
+        self._folder = folder
+        self._url = place.url
+        self._store = store
+        self._manifest, self._settings = manifest, settings
+        self._thread = thread
+        self._run = run or crawl.run
+        self._lease = crawl.lease
+        self._names: set[str] = set()  # of all processes started
+        self._dead: list[str] = []  # of them, those whose shards others may have, which the store does not know yet
+        self._holders: dict[int, str] = {}  # of shards, as seen last
+        self._looking: Future[None] | None = None
+        self._orders = _OrdersRead(before, before)
+        self._see(store.standing())
+        self.earlier = sum(now.stats.pages for now in self.now.values())
+
+    async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
+        """As of Coordination, here and below."""
+        return await wrap_future(self._thread.submit(self._sum_up))
+
+    def _sum_up(self) -> tuple[int, int]:
+        with suppress(Superseded):
+            self._see_again()  # first: a connection that broke is made anew
+        cut_back(self._store, self._folder, self._manifest.sink, self._names)
+        state = self._store.standing()
+        self._see(state)
+        ended, now = state.ended, self.now.values()
+        self.ended = ended is not None and all(each.state == "ended" for each in now)
+        self.limit_reached = None if ended in (None, FINISHED) else ended
+        if self.limit_reached is None and any(each.state == "pages" for each in now):
+            kept = Spent(pages=sum(each.spent.pages for each in now))
+            self.limit_reached = self._settings.budget.used_up(kept, 0.0)
+        with self._store.open() as db:
+            (waiting,) = db.execute("SELECT coalesce(sum(unasked + queued), 0) FROM host").fetchone()
+        left = urls_left(int(waiting), now, self._store.pending())
+        return left, self._unasked() if self._manifest.refresh else 0
+
+    def _unasked(self) -> int:
+        """Pages known from before the refresh under way that wait still."""
+        last = {shard: fact["last"] for shard, fact in self._store.state("refresh").items()}
+        with self._store.open(LONG) as db:
+            where = self._store.where
+            return sum(Tables(PostgresDialect(db, where, shard)).unasked(id_) for shard, id_ in last.items())
+
+    def job(self, worker: WorkerProcess, job: Job) -> Job:
+        self._names.add(job.name)
+        manifest = replace(self._manifest, crawl=self._run.crawl, run=self._run.number)
+        return replace(job, manifest=manifest, store=self._url, lease=self._lease, orders=self._orders.before)
+
+    def received(self, worker: WorkerProcess, message: WorkerMessage) -> None:
+        """Workers ask the store."""
+
+    def shards_of(self, worker: WorkerProcess) -> Collection[int]:
+        return [number for number, holder in self._holders.items() if is_same(holder, worker.name)]
+
+    def died(self, worker: WorkerProcess) -> None:
+        if worker.process is not None and worker.process.is_child:  # else it may live on, until its leases are over
+            self._dead.append(worker.name)
+
+    def has_enough(self, *, stopping: bool) -> bool:
+        return stopping or all(now.state == "ended" for now in self.now.values())
+
+    def watch(self) -> bool:
+        if self._looking is None or self._looking.done():
+            if self._looking is not None:
+                self._looking.result()  # raises Superseded, and nothing else
+            self._looking = self._thread.submit(self._see_again)
+        return time.monotonic() >= self._orders.ended_at + ORDERS_REST  # the shards have read and written it down, too
+
+    def _see_again(self) -> None:
+        """See how all shards stand; while the database is away, what was seen last stays. Superseded is raised."""
+        try:
+            self._store.here(self._run, self.name, str(self._folder), works=False)
+            while self._dead:
+                self._store.gone(self._dead[0])
+                self._dead.pop(0)
+            self._see(self._store.standing())
+            for number, order in self._store.orders(self._orders.last):
+                self._orders.last = number
+                if order.order == "end":
+                    self._orders.ended_at = min(self._orders.ended_at, time.monotonic())
+        except Superseded:
+            raise
+        except StorageError:
+            pass
+
+    def leave(self) -> None:
+        """Take part no more."""
+        self._store.gone(self.name, *self._dead)
+
+    def _see(self, state: BoardState) -> None:
+        for row in state.rows:
+            self.now[row.number] = row.now
+            if row.holder is not None:
+                self._holders[row.number] = row.holder
+
+
+class BoardInStore(Board):
+    """The board of a crawl in a store, as one worker of a run asks it, whose parts of the output lie in `folder`.
+    Blocks; one thread at a time. `round` raises Superseded where the run is not the crawl's any more."""
+
+    def __init__(self, store: CrawlStore, leases: Leases, settings: CrawlSettings, run: Run, folder: str) -> None:
+        super().__init__(settings)
+        self._store = store
+        self._leases = leases
+        self._run = run
+        self._folder = folder
+        self._noted: dict[int, tuple[object, float]] = {}
+
+    def standing(self) -> BoardState:
+        return self._store.standing()
+
+    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:
+        self._store.note({number: (token, now)}, state)
+        with self._store.open() as db:
+            self._leases.release(db, [number])
+
+    def forget(self) -> None:
+        """What was said last may not have been heard."""
+        self._noted.clear()
+
+    def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
+        """As of Board; what is not other than what was said last is not said."""
+        self._store.here(self._run, holder, self._folder)
+        at, new = time.monotonic(), {}
+        for number, (token, now) in stands.items():
+            key = token, now.state, dict(now.sent), dict(now.taken), now.granted, now.spent.pages
+            said, since = self._noted.get(number, (None, 0.0))
+            if key != said or at - since > NOTED_EVERY:
+                self._noted[number] = key, at
+                new[number] = token, now
+        self._store.note(new)
+
+    def _share(self, holder: str, number: int, token: int, kept: int | None) -> None:
+        self._store.share(number, token, kept)
+
+    def _end(self, why: str) -> None:
+        self._store.end(self._run, why)
+
+    def _take(self, state: BoardState, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
+        """Have one more shard, where one is free and it is our turn."""
+        for row in state.to_take(holder, asked, self._leases.tokens):
+            with self._store.open() as db:
+                token = self._leases.take(db, row.number, None if row.holder else (row.token, row.renewal))
+            if token is not None:
+                return [(row.number, token)]
+        return []
+
+
+class ShardsInStore:
+    """See member.Shards."""
+
+    def __init__(self, job: Job, worker: Watched) -> None:
+        assert job.store is not None
+        self._job = job
+        self._address = where = address(job.store)
+        self.where = str(where)
+        self._store = CrawlStore(where)
+        self._thread = ThreadPoolExecutor(1, "comity-store")
+        self.post = ShardParcels(self._store.open, self._thread)
+        self._journal_writer = CrawlStore(where), ThreadPoolExecutor(1, "comity-journal")
+        self._storages: dict[tuple[int, int], LeasedStorage] = {}  # by shard and token
+        self._orders: list[Order] = []
+        self._order = 0  # the last one read
+        run, folder = Run(job.manifest.crawl, job.manifest.run), str(job.folder.absolute())
+        self._leases = Leases(
+            where, job.name, job.lease, run=run, part=lambda shard, token: (folder, part_of(shard, token))
+        )
+        self._board = BoardInStore(self._store, self._leases, job.settings, run, folder)
+        self._keeper = LeaseKeeper(self._leases, where, self._lost, worker.works)
+
+    def _lost(self, shard: int, token: int) -> None:  # in another thread: the loop may wait for the database just now
+        if (storage := self._storages.get((shard, token))) is not None:
+            storage.abandon()
+
+    async def round(self, asked: RoundRequest) -> RoundAnswer:
+        try:
+            answer: RoundAnswer = await self._in_thread(self._board.round, self._job.name, asked)
+            for number, token in answer.taken:
+                clock = await self._in_thread(StoreClock.of, self._store)
+                self._storages = {lease: storage for lease, storage in self._storages.items() if lease[0] != number}
+                self._storages[number, token] = self._storage(number, token, clock)
+            orders: list[tuple[int, Order]] = await self._in_thread(self._store.orders, self._order)
+        except (Unreachable, Displaced):
+            self._board.forget()
+            for number in self._leases.tokens.keys() - asked.busy:
+                self._leases.forget(number)  # taken, and then the connection broke: it is taken once more
+            raise
+        for number, order in orders:
+            self._order = number
+            if order.order == "end" and number <= self._job.orders:
+                continue  # which was for a run before
+            self._orders.append(order)
+            for storage in self._storages.values():
+                storage.orders.came(order)
+        return answer
+
+    def _storage(self, number: int, token: int, clock: StoreClock) -> LeasedStorage:
+        manifest, leases = self._job.manifest, self._leases
+        return LeasedStorage(self._address, manifest, number, token, leases, clock, self._journal_writer, self._orders)
+
+    def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
+        if self._keeper.ident is None:
+            self._keeper.start()
+        job, storage = self._job, self._storages[number, token]
+        place, own = job.manifest.place(number), job.folder / part_of(number, token)
+        return Shard(job, place, token, storage, own=own, clock=storage.clock, beside=beside, on_sent=sent)
+
+    def forget(self, number: int) -> None:
+        self._leases.forget(number)
+
+    async def let_go(self, shard: Shard, state: ShardState) -> None:
+        number, now = shard.place.number, shard.now(0)
+        await self._in_thread(self._board.let_go, self._job.name, number, shard.token, state, now)
+
+    def received(self, message: WorkerMessage) -> None:
+        """It says nothing about shards."""
+
+    async def close(self) -> None:
+        self._keeper.close()
+        with suppress(StorageError):
+            await self._in_thread(self._leave)
+        self._thread.shutdown(wait=False)
+        self._journal_writer[1].shutdown(wait=False)
+
+    def _leave(self) -> None:
+        self._store.gone(self._job.name)  # with the shards too that were forgotten
+        self._store.close()
+
+    async def _in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *values))
+
+
+def part_of(shard: int, token: int) -> str:
+    """The name of the folder in which a holder of a shard keeps its part of the output."""
+    number, lot = number_of(token)
+    return f"{part(shard)}-{number:06}-{lot:010x}"

@@ -1,0 +1,143 @@
+"""One shard of a crawl: a Crawler that keeps to its own hosts.
+
+Whether all are at rest, and how many pages it may keep, is for the board to say.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from comity.crawler.cluster.jobs import Job
+from comity.crawler.crawler import Crawler
+from comity.crawler.finding.limits import Spent
+from comity.crawler.observe.snapshot import HostState, ShardNow, ShardState
+from comity.crawler.run.given import Membership
+from comity.crawler.run.mailbox import Mailbox
+from comity.crawler.run.run import End, Run
+from comity.crawler.run.scheduler import Scheduler
+from comity.crawler.storage.board import settings_of_shard
+from comity.crawler.storage.crawl_storage import CrawlStorage
+from comity.crawler.storage.placement import ShardPlace
+from comity.crawler.storage.shards import part
+from comity.net import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class ShardEnd:
+    """How one shard stands once its run has ended, and how that ended."""
+
+    now: ShardNow
+    end: End
+
+
+class Shard:
+    """One shard of a crawl, in one run: a Crawler that was given a place among all. `control.end` has it come to its
+    end once nothing is under way. Its worker has it by a token; `is_ours` says whether it is surely ours now.
+
+    Args:
+        own: the folder of this shard; None for the one that has its name.
+        beside: the schedulers of this process's shards, which share the requests there may be at once.
+        on_sent: told when something for other shards was committed.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        place: ShardPlace,
+        token: int,
+        storage: CrawlStorage,
+        *,
+        own: Path | None = None,
+        clock: Clock | None = None,
+        beside: list[Scheduler] | None = None,
+        on_sent: Callable[[], None] = lambda: None,
+    ) -> None:
+        manifest, own = job.manifest, own or job.folder / part(place.number)
+        begun = storage.begun()
+        self.place = place
+        self.token = token
+        self.is_ours = storage.is_ours
+        self._clock = clock or Clock()
+        self.crawler = Crawler(
+            manifest.seeds,
+            own,
+            policy=job.policy,
+            settings=settings_of_shard(job.settings, manifest.shards),
+            client_settings=job.client_settings,
+            clock=self._clock,
+            sink=manifest.sink,
+            expander=manifest.expander,
+            refresh=manifest.refresh > begun.refresh,
+            begun=begun,
+            storage=storage,
+            membership=Membership(place, [] if beside is None else beside, on_sent),
+        )
+        self.control = self.crawler.control
+        self.run = self.crawler.run
+
+    @property
+    def running(self) -> Run:
+        """The run that is under way, or is over. There is one once it `has_begun`."""
+        assert self.crawler.running is not None
+        return self.crawler.running
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether its frontier is open, so that it can be told and asked."""
+        return self.crawler.running is not None and self.crawler.running.scheduler.has_begun
+
+    @property
+    def progress(self) -> Any:
+        """What differs once it has committed anything more; None before its frontier is open."""
+        if (run := self.crawler.running) is None:
+            return None
+        return run.frontier.totals, run.frontier.sent, run.frontier.taken
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it has requests under way."""
+        return self.has_begun and bool(self.running.scheduler.tasks)
+
+    @property
+    def mailbox(self) -> Mailbox:
+        """What others send to it. There is one once it `has_begun`."""
+        assert self.running.mailbox is not None
+        return self.running.mailbox
+
+    def give_back(self) -> int:
+        """Keep of the pages granted those that requests under way may take; gives how many then are granted."""
+        granted = self.control.granted
+        if granted is not None and self.has_begun:
+            run = self.running
+            self.control.grant(min(granted, run.quota.spent.pages + len(run.scheduler.tasks)))
+        return self.control.granted or 0
+
+    def now(self, worker: int) -> ShardNow:
+        """How it stands; everything it says is committed where it does nothing."""
+        run, now = self.running, self._clock.monotonic()
+        state, until, host = run.state(now)
+        granted, spent = self.control.granted, run.quota.spent
+        return ShardNow(
+            self.place.number,
+            worker,
+            state,
+            until,
+            host,
+            None if host is None else str(HostState(run.client.driver.pause(host).why)),
+            granted,
+            0 if granted is None else max(granted - spent.pages - len(run.scheduler.tasks), 0),
+            run.frontier.sent,
+            run.frontier.taken,
+            Spent(*spent.listed(now)),
+            self.crawler.stats,
+            run.commits.records,
+            run.commits.pages,
+        )
+
+    def result(self, worker: int) -> ShardEnd:
+        """What came of it, once `run` has ended."""
+        state: ShardState = "stopped" if self.control.stopping else "resting"
+        crawler = self.crawler
+        stands = ShardNow(self.place.number, worker, state, stats=crawler.stats, records=self.running.commits.records)
+        return ShardEnd(stands, crawler.end)

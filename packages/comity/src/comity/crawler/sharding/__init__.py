@@ -1,1 +1,0 @@
-"""One crawl over several shards: which shard has a host, and what one sends to another."""

@@ -1,0 +1,417 @@
+"""What those who work one crawl in PostgreSQL tell each other, through tables: who takes part, how each shard stands,
+pages granted, parts of the output, orders. Nobody else is needed in between, and nobody need see another's files."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, astuple, dataclass, replace
+from typing import Any, Final
+
+from comity.crawler.finding.limits import Spent
+from comity.crawler.observe.snapshot import ShardNow
+from comity.crawler.observe.stats import Stats
+from comity.crawler.storage.board import BoardState, Row, left_alone, seconds_of, shared_out
+from comity.crawler.storage.leases import NEXT_TOKEN, StandsStill, now, see_run
+from comity.crawler.storage.orders import Order
+from comity.errors import InputError, StorageError
+from comity.frontier.messages import TAKEN, Parcel
+from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
+from comity.frontier.postgresql.dialect import PostgresDialect
+from comity.frontier.rules import begin_again
+from comity.frontier.tables import ChangedTables
+from comity.frontier.values import Run
+from comity.net import Clock
+
+ASKED: Final = 3  # times that the database is asked for its time
+LOOK_EVERY: Final = 0.25  # seconds between two looks at who takes part
+PATIENCE: Final = 10.0  # seconds that the database may be silent
+STOPPED: Final = 30.0  # seconds that a transaction may stand still: a suspended process holds no rows for ever
+_ORDERED: Final = ("host", "kind", "seconds", "at")  # columns, as the fields of Order
+LONG: Final = 86_400.0  # the same while it does something to all that is in it
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCrawl:
+    """What holds for the whole crawl: its last run, the pages that are granted to no shard (None without a limit), and
+    the rest."""
+
+    run: Run
+    manifest: dict[str, Any]
+    lease: float
+    ended: str | None
+    pool: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """A part of the output: in which run it began, which folder of whom it is, and how far it is committed: what sink
+    and ledger were told.
+    """
+
+    shard: int
+    token: int
+    run: int
+    holder: str
+    folder: str
+    name: str
+    sink: Any
+    ledger: Any
+
+
+class CrawlStore:
+    """One crawl, reached by one connection, which is made anew after it broke. Its methods block; one thread at a time.
+    A StorageError, by every method: Unreachable where the database is not there now."""
+
+    def __init__(self, where: Address) -> None:
+        self.where = where
+        self._db: Any = None
+        self._still: StandsStill | None = None  # leases of shards, and beats of members
+
+    def close(self) -> None:
+        if self._db is not None:
+            with suppress(Exception):
+                self._db.close()
+            self._db = None
+
+    @contextmanager
+    def open(self, patience: float = PATIENCE) -> Iterator[Any]:
+        """The connection; one that broke is dropped."""
+        try:
+            if self._db is None:
+                self._db = connect(self.where, stopped=STOPPED)
+            with explained(self.where), cutting_off(patience, self._db):
+                yield self._db
+        except StorageError:
+            self.close()
+            raise
+
+    # The whole crawl
+
+    def crawl(self) -> StoredCrawl:
+        """What holds for it now; an InputError where there is none."""
+        with self.open() as db:
+            if not is_made(db, self.where):
+                raise InputError(f"no crawl in {self.where}", hint="give the URLs to start one from")
+            id_, run, manifest, *others = db.execute(
+                "SELECT id, run, manifest, lease, ended, pool FROM crawl"
+            ).fetchone()
+        return StoredCrawl(Run(id_, run), json.loads(manifest), *others)
+
+    def time(self) -> float:
+        """The database's, Unix."""
+        with self.open() as db:
+            return float(db.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()[0])
+
+    def go_on(
+        self,
+        manifest: Mapping[str, Any],
+        pages: int | None,
+        *,
+        after: Run | None = None,
+        command: tuple[str, str] | None = None,
+        forget: Iterable[str] = (),
+        save: Callable[[int], dict[str, Any]] | None = None,
+    ) -> Run:
+        """Begin another run, which is given: what is left is shared out anew. Where somebody has worked on it who has
+        not said that he ended, it is first seen for a whole lease whether he still does.
+
+        Args:
+            pages: limit of the whole crawl.
+            after: the run that was the last when `manifest` was made of what it left.
+            command: name and folder of what begins it, which takes part from then on: see `here`.
+            forget, save: begin a refresh, of all shards at once: see `DurableFrontier.begin_again`.
+
+        Raises:
+            StorageError: somebody works on it; or it has not ended, and cannot be refreshed.
+        """
+        with _at_rest(self, PATIENCE if save is None else LONG) as db:
+            id_, before, ended = db.execute("SELECT id, run, ended FROM crawl").fetchone()
+            if after is not None and after != Run(id_, before):
+                raise _is_crawled(self)
+            if save is not None:
+                states = dict(db.execute("SELECT number, state FROM shard").fetchall())
+                if ended is None or {*states.values()} != {"ended"}:
+                    raise StorageError(
+                        f"the crawl in {self.where} is not finished", hint="finish it first, with --resume"
+                    )
+                for number in states:
+                    begin_again(ChangedTables(PostgresDialect(db, self.where, number)), forget, save)
+                db.execute("UPDATE shard SET stands = NULL")
+            kept = {
+                shard: Spent(*json.loads(value)).pages
+                for shard, value in db.execute("SELECT shard, value FROM fact WHERE key = 'spent'").fetchall()
+            }
+            db.execute(f"UPDATE fence SET token = {NEXT_TOKEN}, commits = 0")  # no earlier run keeps anything more
+            db.execute(
+                "UPDATE shard SET token = fence.token, holder = NULL, state = NULL, granted = NULL "
+                "FROM fence WHERE fence.shard = number"
+            )
+            db.execute("DELETE FROM member")
+            if command is not None:
+                db.execute("INSERT INTO member (name, folder, works) VALUES (%s, %s, false)", command)
+            pool = None
+            if pages is not None:
+                pool = max(pages - sum(kept.values()), 0)
+                db.execute("UPDATE shard SET granted = 0")
+                for shard, number in kept.items():
+                    db.execute("UPDATE shard SET granted = %s WHERE number = %s", (number, shard))
+            (run,) = db.execute(
+                "UPDATE crawl SET ended = NULL, run = run + 1, manifest = %s, pool = %s RETURNING run",
+                (json.dumps(manifest), pool),
+            ).fetchone()
+        return Run(id_, run)
+
+    def is_running(self) -> bool:
+        """Whether somebody works on it: it takes a whole lease to see that one does no more who has not said so."""
+        attendance = _Attendance()
+        while True:
+            asked = now()
+            with self.open() as db:
+                there = attendance.somebody(db, asked)
+            if there is not None:
+                return there
+            time.sleep(LOOK_EVERY)
+
+    def end(self, run: Run, why: str) -> None:
+        """A run is over; the first to say so says why."""
+        with self.open() as db:
+            db.execute(
+                "UPDATE crawl SET ended = %s WHERE ended IS NULL AND (id, run) = (%s, %s)", (why, run.crawl, run.number)
+            )
+
+    # Who takes part
+
+    def here(self, run: Run, name: str, folder: str, *, works: bool = True) -> None:
+        """Say that somebody takes part still: a process that works shards, or a command that has begun such.
+        Superseded: the run is not the crawl's any more."""
+        with self.open() as db, db.transaction():
+            see_run(db, self.where, run)
+            db.execute(
+                "INSERT INTO member (name, folder, works) VALUES (%s, %s, %s) "
+                "ON CONFLICT (name) DO UPDATE SET beat = member.beat + 1",
+                (name, folder, works),
+            )
+
+    def gone(self, *names: str) -> None:
+        """Some take part no more, and do nothing more in any shard: others may have theirs at once, each by a token of
+        its own, which waits for a commit that is under way."""
+        with self.open() as db, db.transaction():
+            db.execute("DELETE FROM member WHERE name = ANY(%s)", (list(names),))
+            db.execute("UPDATE shard SET holder = NULL WHERE holder = ANY(%s)", (list(names),))
+
+    # Shards
+
+    def standing(self) -> BoardState:
+        """All shards as they stand. That a lease is over, or a worker gone, is seen by who looks again and again."""
+        asked = now()
+        with self.open() as db:
+            # One statement, and so one instant: pages of the limit are on their way between pool and shards.
+            found = db.execute(
+                "SELECT lease, ended, pool, number, token, holder, renewal, granted, state, stands "
+                "FROM crawl, shard ORDER BY number"
+            ).fetchall()
+            counters: dict[Any, Any] = dict(db.execute("SELECT name, beat FROM member WHERE works").fetchall())
+        lease, ended, pool = found[0][:3]
+        members = len(counters)
+        counters |= {number: (token, renewal) for _, _, _, number, token, _, renewal, *_ in found}
+        self._still = self._still or StandsStill(lease)
+        over = self._still.unchanged(counters, asked)
+        rows = []
+        for *_, number, token, holder, renewal, granted, state, text in found:
+            holder = None if number in over else holder
+            stands = replace(_as_said(number, granted, text), state=state or "starting")
+            rows.append(
+                Row(number, token, holder, renewal, granted, stands if holder is not None else left_alone(stands))
+            )
+        members -= sum(isinstance(key, str) for key in over)
+        return BoardState(rows, members, pool, ended, seconds_of(rows, {}, 0.0))
+
+    def note(self, stands: Mapping[int, tuple[int, ShardNow]], state: str | None = None) -> None:
+        """Say how shards stand: by number the token, and that; `state`: in another than it says."""
+        if stands:
+            texts = [json.dumps(asdict(replace(now, until=round(now.until, 1)))) for _, now in stands.values()]
+            with self.open() as db:
+                db.execute(
+                    "UPDATE shard SET state = new.state, stands = new.stands "
+                    "FROM unnest(%s::int[], %s::bigint[], %s::text[], %s::text[]) "
+                    "AS new (number, token, state, stands) "
+                    "WHERE shard.number = new.number AND shard.token = new.token",
+                    (
+                        list(stands),
+                        [token for token, _ in stands.values()],
+                        [state or now.state for _, now in stands.values()],
+                        texts,
+                    ),
+                )
+
+    def share(self, shard: int, token: int, kept: int | None = None) -> int | None:
+        """Grant a shard more pages, or take back what it does not need: see `board.shared_out`. Gives how many it may
+        keep then; None where there is no limit, or the shard is another's."""
+        with self.open() as db, db.transaction():
+            pool, shards = db.execute(
+                "SELECT pool, (SELECT count(*) FROM shard) FROM crawl FOR NO KEY UPDATE"
+            ).fetchone()
+            row = db.execute(
+                "SELECT granted FROM shard WHERE number = %s AND token = %s FOR UPDATE", (shard, token)
+            ).fetchone()
+            if pool is None or row is None:
+                return None
+            pool, granted = shared_out(pool, row[0], shards, kept)
+            db.execute("UPDATE shard SET granted = %s WHERE number = %s", (granted, shard))
+            db.execute("UPDATE crawl SET pool = %s", (pool,))
+        return granted
+
+    # Parts of the output
+
+    def end_part(self, shard: int, token: int, sink: Any) -> None:
+        """Note how far a part is committed of which nobody writes more."""
+        text = json.dumps(sink)
+        with self.open() as db, db.transaction():
+            db.execute("SELECT 1 FROM fence WHERE shard = %s FOR UPDATE", (shard,))  # no lease begins meanwhile
+            db.execute("UPDATE part SET sink = %s WHERE shard = %s AND token = %s", (text, shard, token))
+            db.execute(
+                f"UPDATE fact_{shard} SET value = %s WHERE key = 'sink' "
+                "AND (SELECT max(token) FROM part WHERE shard = %s) = %s",
+                (text, shard, token),
+            )
+
+    def parts(self) -> list[PartRow]:
+        """All parts of the output, on whatever machine."""
+        with self.open() as db:
+            rows = db.execute(
+                "SELECT shard, token, run, holder, folder, name, sink, ledger FROM part ORDER BY 1, 2"
+            ).fetchall()
+            facts = db.execute("SELECT shard, key, value FROM fact WHERE key IN ('sink', 'ledger')").fetchall()
+        now = {(shard, key): value for shard, key, value in facts}
+        newest = {row[0]: row[1] for row in rows}
+        found = []
+        for shard, token, run, holder, folder, name, *kept in rows:
+            texts = kept if token != newest[shard] else [now.get((shard, key)) for key in ("sink", "ledger")]
+            found.append(
+                PartRow(shard, token, run, holder, folder, name, *(text and json.loads(text) for text in texts))
+            )
+        return found
+
+    def state(self, key: str) -> dict[int, Any]:
+        """What each shard remembers by that name, by number; of one that does not, nothing."""
+        with self.open() as db:
+            rows = db.execute("SELECT shard, value FROM fact WHERE key = %s", (key,)).fetchall()
+        return {shard: json.loads(text) for shard, text in rows}
+
+    # Messages, orders
+
+    def parcels(self) -> list[tuple[int, Parcel]]:
+        """All that were sent and are not forgotten: sender and parcel, of each sender the oldest first."""
+        with self.open() as db:
+            rows = db.execute("SELECT sender, id, receiver, messages FROM parcel ORDER BY id").fetchall()
+        return [(sender, Parcel(*row)) for sender, *row in rows]
+
+    def pending(self) -> dict[int, int]:
+        """How many messages each shard has sent that have not been taken."""
+        with self.open() as db:
+            found = db.execute(
+                "SELECT sender, sum(json_array_length(messages::json))::bigint FROM parcel "
+                "LEFT JOIN fact ON fact.shard = receiver AND fact.key = %s "
+                "WHERE id > coalesce((fact.value::json ->> sender::text)::bigint, 0) GROUP BY sender",
+                (TAKEN,),
+            ).fetchall()
+        return dict(found)
+
+    def order(self, order: Order) -> None:
+        """Give an order to all who take part."""
+        with self.open() as db, db.transaction():
+            # One after the other: whoever reads a number must not miss a lower one that is there a moment later.
+            db.execute("LOCK TABLE operator_order IN EXCLUSIVE MODE")
+            names = ", ".join(_ORDERED)
+            db.execute(f"INSERT INTO operator_order ({names}) VALUES (%s, %s, %s, %s)", astuple(order))
+
+    def orders(self, after: int = 0) -> list[tuple[int, Order]]:
+        """Orders given since one, by number."""
+        with self.open() as db:
+            query = f"SELECT id, {', '.join(_ORDERED)} FROM operator_order WHERE id > %s ORDER BY id"
+            return [(number, Order(*values)) for number, *values in db.execute(query, (after,)).fetchall()]
+
+
+class _Attendance:
+    """Whether somebody takes part, of those who have not said that they do no more."""
+
+    def __init__(self) -> None:
+        self._before: dict[Any, Any] = {}
+        self._still: StandsStill | None = None
+
+    def somebody(self, db: Any, asked: float) -> bool | None:
+        """Whether somebody does; None where that cannot be said yet. `asked`: as of `StandsStill.unchanged`."""
+        there: dict[Any, Any] = dict(db.execute("SELECT name, beat FROM member").fetchall())
+        held = db.execute("SELECT number, token, renewal FROM shard WHERE holder IS NOT NULL").fetchall()
+        there |= {number: (token, renewal) for number, token, renewal in held}
+        first = self._still is None
+        if self._still is None:
+            self._still = StandsStill(*db.execute("SELECT lease FROM crawl").fetchone())
+        renewed = not first and any(self._before.get(key) != value for key, value in there.items())
+        self._before = there
+        if len(self._still.unchanged(there, asked)) == len(there):
+            return False
+        return True if renewed else None
+
+
+@contextmanager
+def _at_rest(store: CrawlStore, patience: float) -> Iterator[Any]:
+    """A transaction in which nobody works on the crawl, and nobody can begin to; a StorageError where somebody does."""
+    attendance = _Attendance()
+    while True:
+        asked = now()
+        with store.open(patience) as db, db.transaction():
+            db.execute("SELECT 1 FROM crawl FOR UPDATE")
+            if (there := attendance.somebody(db, asked)) is False:
+                yield db
+                return
+        if there:
+            raise _is_crawled(store)
+        time.sleep(LOOK_EVERY)
+
+
+def _is_crawled(store: CrawlStore) -> StorageError:
+    return StorageError(f"{store.where} is being crawled by another command", hint="to take part, use --join")
+
+
+def _as_said(number: int, granted: int | None, text: str | None) -> ShardNow:
+    """How a shard stands by what was said of it last."""
+    if text is None:
+        return ShardNow(number, granted=granted)
+    try:
+        values = json.loads(text)
+        values["stats"], values["spent"] = Stats(**values["stats"]), Spent(**values["spent"])
+        for name in ("sent", "taken"):
+            values[name] = {int(shard): last for shard, last in values[name].items()}
+        return ShardNow(**values)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StorageError(f"shard {number}: another version of comity works on this crawl") from error
+
+
+class StoreClock(Clock):
+    """Wall time as the database has it, so that what one machine writes down another can wait for, and all ledgers of a
+    crawl have one time. It runs on the monotonic clock from when the database was asked, so two processes' clocks
+    differ by what its answers took. `at`: the database's time, Unix, just now. `asked`: when it was asked for it, by
+    the monotonic clock."""
+
+    def __init__(self, at: float, asked: float | None = None) -> None:
+        now = time.monotonic()
+        self.within: float = 0.0 if asked is None else (now - asked) / 2
+        self._offset = at - now + self.within
+
+    @classmethod
+    def of(cls, store: CrawlStore) -> "StoreClock":
+        """The clock of a store, by the quickest of some answers. Blocks; its connection should be there already."""
+        clocks = []
+        for _ in range(ASKED):
+            asked = time.monotonic()
+            clocks.append(cls(store.time(), asked))
+        return min(clocks, key=lambda clock: clock.within)
+
+    def wall(self) -> float:
+        return time.monotonic() + self._offset
+
+    def walls(self) -> tuple[float, ...]:
+        """The database's clock, and this machine's: a wait is over once it is by both."""
+        return self.wall(), time.time()
