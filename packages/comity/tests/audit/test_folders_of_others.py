@@ -9,7 +9,7 @@ import socket
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from sites import Site
 from comity import Crawler, Policy
 from comity.audit.prove import prove
 from comity.crawler.storage.crawl_at import crawl_at
-from comity.errors import InvalidSetting
+from comity.errors import InvalidSetting, StorageError
+from comity.frontier.sqlite.database import open_finished
 
 
 @pytest.fixture
@@ -262,6 +263,15 @@ def _generated(folder: Path) -> None:
         db.executescript("ALTER TABLE source ADD COLUMN x TEXT GENERATED ALWAYS AS (printf('%*c', 1000000000, 'x'))")
 
 
+def _checks(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "frontier.sqlite")) as db:
+        (made,) = db.execute("SELECT sql FROM sqlite_schema WHERE name = 'fact'").fetchone()
+        check = "value TEXT NOT NULL CHECK (length(printf('%*c', 1000000000, 'x')) > 0)"
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_schema SET sql = ? WHERE name = 'fact'", (made.replace("value TEXT NOT NULL", check),))
+        db.commit()
+
+
 def _pipe(name: str) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
@@ -286,6 +296,8 @@ def _link(name: str) -> Callable[[Path], None]:
         (_view, ("frontier", "out")),
         (_trigger, ("frontier", "stop", "out", "127.0.0.1")),
         (_generated, ("frontier", "out")),
+        (_checks, ("frontier", "out")),
+        (_checks, ("crawl", "-o", "out", "--resume", "--delay", "0", *ALLOW)),
         (_trigger, ("crawl", "-o", "out", "--resume", "--delay", "0", *ALLOW)),
         (_pipe("frontier.sqlite"), ("frontier", "out")),
         (_pipe("frontier.lock"), ("prove", "out")),
@@ -311,6 +323,33 @@ def test_what_no_crawl_wrote_is_neither_waited_for_nor_followed(
     assert "Traceback" not in told.stderr, told
     said = f"{told.stdout}{told.stderr}"
     assert re.search("not a regular file|was not written by a crawl|cannot be read, or is damaged", said), told
+
+
+@pytest.mark.parametrize(
+    ("columns", "holds"),
+    [
+        ("id INTEGER PRIMARY KEY AUTOINCREMENT, n INTEGER NOT NULL DEFAULT 0", True),
+        ('a TEXT NOT NULL, "price (EUR)" REAL, PRIMARY KEY (a)', True),
+        ("a TEXT DEFAULT (printf('%*c', 1000000000, 'x'))", False),
+        ("a TEXT CHECK (a LIKE '%a%a%a%a%a%a%a%a%a%b')", False),
+        ("a TEXT, CHECK (hex(zeroblob(500000000)) > '')", False),
+        ("a TEXT, [x\"] TEXT CHECK (length(a) > 0), \"y\" TEXT", False),
+        ("a TEXT, `x\"` TEXT CHECK (length(a) > 0), \"y\" TEXT", False),
+        ("a TEXT DEFAULT '\"' CHECK (length(a) > 0), \"y\" TEXT", False),
+        ("a TEXT /* \" */ CHECK (length(a) > 0), \"y\" TEXT", False),
+        ("a TEXT -- \"\n CHECK (length(a) > 0), \"y\" TEXT", False),
+        ("a TEXT, b TEXT AS (a || a)", False),
+        ("a TEXT, b TEXT GENERATED ALWAYS AS (a || a) STORED", False),
+    ],
+)
+def test_tables_of_a_folder_have_no_expressions(tmp_path: Path, columns: str, holds: bool) -> None:
+    """SQLite evaluates those of CHECK and DEFAULT when something is written, however long that takes."""
+    path = tmp_path / "x.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"CREATE TABLE x ({columns})")
+        db.commit()
+    with nullcontext() if holds else pytest.raises(StorageError, match="the table 'x' in it was not written by"):
+        open_finished(path).close()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such links elsewhere")

@@ -15,6 +15,9 @@ from comity.files import NOT_REGULAR, check_regular
 from comity.frontier.durable import no_descriptor, no_room
 from comity.frontier.values import SEEDS
 
+_TABLE: Final = re.compile(  # of columns without expressions, which need brackets
+    r"""(?i)CREATE TABLE "?\w+"? ?\((?:[\w\s,]|"[^"]*"|(?<=PRIMARY KEY )\([\w\s,]*\))*+\)( WITHOUT ROWID)?"""
+)
 _INDEX: Final = re.compile(r'(?i)CREATE (UNIQUE )?INDEX "?\w+"? ON "?\w+"? ?\([\w, "]+\)')  # of columns
 # PRAGMA user_version; fingerprints lie in the machine's byte order
 FORMAT = 6 if sys.byteorder == "little" else 7
@@ -162,15 +165,13 @@ def check_files(path: Path) -> None:
 
 
 def check_tables(db: sqlite3.Connection, path: Path) -> None:
-    """See that a database holds tables and indexes alone, of columns that are stored: a view or a trigger may go on for
-    ever, and what is generated may be of any size. Else a StorageError."""
+    """See that a database holds tables and indexes alone, of plain columns: a view, a trigger or an expression (of
+    CHECK, DEFAULT, an index, a generated column) may go on for ever, or make a value of any size. Else a StorageError.
+    """
     for kind, name, root, sql in db.execute("SELECT type, name, rootpage, sql FROM sqlite_schema").fetchall():
-        stored = bool(root)  # neither a view nor a virtual table
-        if kind == "table" and stored:
-            stored = not db.execute("SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden", (name,)).fetchone()
-        elif kind != "index" or not (sql is None or _INDEX.fullmatch(sql)):
-            stored = False
-        if not stored:
+        form = {"table": _TABLE, "index": _INDEX}.get(kind)
+        is_plain = (kind == "index") if sql is None else form is not None and form.fullmatch(str(sql))
+        if not (is_plain and root):  # neither a view nor a virtual table
             raise StorageError(f"{path}: the {kind} {name!r:.80} in it was not written by a crawl")
 
 
