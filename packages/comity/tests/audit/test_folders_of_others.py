@@ -268,7 +268,9 @@ def _checks(folder: Path) -> None:
         (made,) = db.execute("SELECT sql FROM sqlite_schema WHERE name = 'fact'").fetchone()
         check = "value TEXT NOT NULL CHECK (length(printf('%*c', 1000000000, 'x')) > 0)"
         db.execute("PRAGMA writable_schema = ON")
-        db.execute("UPDATE sqlite_schema SET sql = ? WHERE name = 'fact'", (made.replace("value TEXT NOT NULL", check),))
+        db.execute(
+            "UPDATE sqlite_schema SET sql = ? WHERE name = 'fact'", (made.replace("value TEXT NOT NULL", check),)
+        )
         db.commit()
 
 
@@ -333,11 +335,11 @@ def test_what_no_crawl_wrote_is_neither_waited_for_nor_followed(
         ("a TEXT DEFAULT (printf('%*c', 1000000000, 'x'))", False),
         ("a TEXT CHECK (a LIKE '%a%a%a%a%a%a%a%a%a%b')", False),
         ("a TEXT, CHECK (hex(zeroblob(500000000)) > '')", False),
-        ("a TEXT, [x\"] TEXT CHECK (length(a) > 0), \"y\" TEXT", False),
-        ("a TEXT, `x\"` TEXT CHECK (length(a) > 0), \"y\" TEXT", False),
-        ("a TEXT DEFAULT '\"' CHECK (length(a) > 0), \"y\" TEXT", False),
-        ("a TEXT /* \" */ CHECK (length(a) > 0), \"y\" TEXT", False),
-        ("a TEXT -- \"\n CHECK (length(a) > 0), \"y\" TEXT", False),
+        ('a TEXT, [x"] TEXT CHECK (length(a) > 0), "y" TEXT', False),
+        ('a TEXT, `x"` TEXT CHECK (length(a) > 0), "y" TEXT', False),
+        ('a TEXT DEFAULT \'"\' CHECK (length(a) > 0), "y" TEXT', False),
+        ('a TEXT /* " */ CHECK (length(a) > 0), "y" TEXT', False),
+        ('a TEXT -- "\n CHECK (length(a) > 0), "y" TEXT', False),
         ("a TEXT, b TEXT AS (a || a)", False),
         ("a TEXT, b TEXT GENERATED ALWAYS AS (a || a) STORED", False),
     ],
