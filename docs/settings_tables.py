@@ -37,13 +37,13 @@ def arguments(text: str) -> str:
 
     lines = ["| tool | argument | |", "|---|---|---|"]
     for tool in sorted(tools(), key=lambda tool: text.find(f"| `{tool.name}` |")):
-        schema = tool.listed()["inputSchema"]
+        schema = tool.parameters
         for name, each in schema["properties"].items():
             choices = each.get("enum") or each.get("items", {}).get("enum") or []
             bounds = [str(each[bound]) for bound in ("minimum", "maximum") if bound in each]
             parts = [each.get("description", "").rstrip("."), ", ".join(f"`{choice}`" for choice in choices)]
             parts += [" to ".join(bounds), f"default {each['default']}" if "default" in each else ""]
-            parts.append("required" if name in schema["required"] else "")
+            parts.append("required" if name in schema.get("required", ()) else "")
             lines.append(f"| `{tool.name}` | `{name}` | {'; '.join(part for part in parts if part)} |")
     return re.sub(r"(?<=### Arguments\n)(\|[^\n]*\n)*", lambda _: "\n".join(lines) + "\n", text)
 

@@ -25,7 +25,7 @@ from pdfs import made
 from sites import HANGS, Site, closed
 
 from comity import _listening
-from comity.mcp import first_answer, resources, serving
+from comity.mcp import reading, resources, serving
 from comity.mcp.answers import MAX_LIST_CHARACTERS
 from comity.mcp.crawls import CrawlLimits
 from comity_pages import reader_processes
@@ -52,7 +52,11 @@ def run(coroutine: Any) -> Any:
 def tools() -> list[dict[str, Any]]:
     from comity.mcp.server import TOOLS
 
-    return [tool.listed() for tool in TOOLS]
+    return [
+        {"name": name, "title": tool.title, "inputSchema": tool.parameters, "outputSchema": tool.output_schema}
+        | {"annotations": tool.annotations and tool.annotations.model_dump(by_alias=True)}
+        for name, tool in TOOLS.items()
+    ]
 
 
 async def told(client: "Client", name: str, **arguments: Any) -> dict[str, Any]:
@@ -121,38 +125,6 @@ def test_an_agent_is_served_over_http_by_both_protocols(site: Site, mode: str) -
 
     with over_http(service()) as url:
         run(session(url))
-
-
-def test_the_first_answer_is_that_of_the_sdk() -> None:
-    shake = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a-test", "version": "1"}}
-    accepted = {"Accept": "application/json, text/event-stream"}
-    with over_http(service()) as url:
-        message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": shake}
-        answer = httpx.post(url, json=message, headers=accepted, timeout=HANGS)
-        (by_sdk,) = (line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: {"))
-        ours = first_answer.answer(json.dumps(message).encode())
-        assert ours is not None
-        assert json.loads(ours[1]) == json.loads(by_sdk)
-        answer = posted(url, "server/discover")
-        ours = first_answer.answer(answer.request.content)
-        assert ours is not None
-        assert json.loads(ours[1]) == answer.json()
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"",
-        b"no JSON\n",
-        b"[]\n",
-        b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}\n',
-        b'{"jsonrpc": "2.0", "id": null, "method": "initialize", "params": {}}\n',
-        b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 3}}\n',
-        b'{"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": {}}}\n',
-    ],
-)
-def test_what_does_not_introduce_a_client_is_left_to_the_sdk(line: bytes) -> None:
-    assert first_answer.answer(line) is None
 
 
 def test_host_origin_and_token_are_checked() -> None:
@@ -281,6 +253,16 @@ def test_nobody_is_sent_to_a_host_that_was_not_checked() -> None:
         for host, status in (("evil.example", 421), ("localhost", 404)):
             answer = httpx.post(f"{url}/", headers={"Host": host}, timeout=HANGS)
             assert (answer.status_code, answer.headers.get("Location")) == (status, None)
+
+
+def test_a_closed_standard_input_is_an_error_in_words() -> None:
+    command = [sys.executable, "-m", "comity", "mcp"]
+    answer = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, check=False, timeout=HANGS
+    )
+    assert answer.returncode == 66
+    assert "standard input, where a client speaks, cannot be read" in answer.stderr
+    assert "Traceback" not in answer.stderr
 
 
 @pytest.mark.long
@@ -551,11 +533,9 @@ def test_robots_explains_lints_and_compares_two_agents(site: Site) -> None:
 def test_a_robots_txt_that_holds_whoever_reads_it_is_given_up_and_others_are_answered_meanwhile(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from comity.mcp.tools import robots
-
     site.set("/robots.txt", "User-agent: *\nDisallow: /vault\n")
     monkeypatch.setenv("PYTHONPATH", str(Path(holding.__file__).parent))
-    monkeypatch.setattr(robots, "_asked", holding.hold)
+    monkeypatch.setattr(reading, "lint", holding.hold)
     monkeypatch.setattr(reader_processes, "MAX_SECONDS", 2)
 
     async def session() -> None:
@@ -787,6 +767,10 @@ def test_a_crawl_keeps_exactly_as_many_pages_as_it_may_and_says_why_it_ended(sit
             begun = await told(client, "crawl_start", urls=[start], max_pages=5)
             values = await ended(client, begun["handle"])
             assert (values["state"], values["counts"]["pages"]) == ("limit", 5)
+            assert isinstance(values["counts"]["pages"], int)
+            rest = await told(client, "crawl_status", handle=begun["handle"], **{"from": 3, "limit": 1})
+            assert (rest["from"], rest["next"]) == (3, 4)
+            assert rest["from_site"]["pages"] == values["from_site"]["pages"][3:4]
             assert "5" in values["from_site"]["why"]
             assert len(values["from_site"]["pages"]) == 5
             assert values["handle_lives_until"] > values["ended_at"]
@@ -956,39 +940,6 @@ def test_beyond_the_limits_a_person_is_asked(site: Site, mode: str, reply: str |
             assert all("4 pages (the limit is 2)" in question for question in asked)
 
     run(session())
-
-
-def test_who_speaks_tasks_gets_a_crawl_as_a_task(site: Site) -> None:
-    start = linked(site, 3)
-    tasks: dict[str, Any] = {"capabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
-    with over_http(service()) as url:
-        call = {"name": "crawl_start", "arguments": {"urls": [start]}, **tasks}
-        made = posted(url, "tools/call", call).json()["result"]
-        assert (made["resultType"], made["status"]) == ("task", "working")
-        assert made["ttlMs"] > 3_600_000
-        name = {"taskId": made["taskId"]}
-        assert posted(url, "tasks/get", name).json()["error"]["code"] == -32021
-        assert posted(url, "tasks/get", {**name, **tasks}, **{"Mcp-Name": "another"}).json()["error"]["code"] == -32020
-        while (task := posted(url, "tasks/get", {**name, **tasks}).json()["result"])["status"] == "working":
-            pass
-        assert task["status"] == "completed"
-        assert task["result"]["structuredContent"]["counts"]["pages"] == 4
-        assert posted(url, "tasks/cancel", {**name, **tasks}).json()["result"]["resultType"] == "complete"
-        assert posted(url, "tasks/get", {"taskId": "none", **tasks}).json()["error"]["code"] == -32602
-        status = {"name": "crawl_status", "arguments": {"handle": made["taskId"]}}
-        assert posted(url, "tools/call", status).json()["result"]["structuredContent"]["state"] == "finished"
-
-
-def test_a_task_that_is_cancelled_ends_as_cancelled(site: Site) -> None:
-    start = linked(site, 40)
-    tasks: dict[str, Any] = {"capabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
-    with over_http(service(min_interval=0.05)) as url:
-        call = {"name": "crawl_start", "arguments": {"urls": [start]}, **tasks}
-        name = {"taskId": posted(url, "tools/call", call).json()["result"]["taskId"], **tasks}
-        posted(url, "tasks/cancel", name)
-        while (task := posted(url, "tasks/get", name).json()["result"])["status"] == "working":
-            pass
-        assert task["status"] == "cancelled"
 
 
 # Prompts

@@ -1,4 +1,4 @@
-"""What a tool answers: plain values, our words apart from the site's, within the budget; and what went wrong, in words.
+"""Answers as values: our words apart from the site's; and failures, in words.
 
 A refusal names the rule and its line, never the whole robots.txt.
 """
@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from comity import BadStatus, ComityError, Decision, Postponed, RobotsDisallowed, RobotsUnreachable
 from comity.mcp.untrusted import NOTICE, clean_all
-from comity_robots.as_json import jsonable
 
-MOST: Final = 100  # findings, rules, statements in an answer
+MAX_ENTRIES: Final = 100  # findings, rules, statements in an answer
 MAX_LIST_CHARACTERS: Final = 256 * 1024  # of the entries of one list, which a cursor goes on with
-LONGEST: Final = 500  # characters of a site's words that an answer quotes besides a page's text
+MAX_QUOTE_CHARACTERS: Final = 500  #  of a site's words that an answer quotes besides a page's text
+
+_CURSOR: Final = re.compile(r"([0-9a-f]{64}):([0-9]{1,12})")
 
 # Kind of error -> what it means, and what to do. The words of the error itself may quote the site.
 _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
@@ -52,7 +53,7 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-class Unanswerable(Exception):
+class ToolFailure(Exception):
     """A tool cannot do what it was asked, for a reason that is no error of the library.
 
     Attributes:
@@ -69,11 +70,37 @@ class Unanswerable(Exception):
         return type(self), (self.kind, str(self), self.what_to_do)
 
 
-def answer(said: Any, removed: Counter[str] | None = None) -> dict[str, Any]:
-    """A dataclass or mapping as an answer: everything of the site's cleaned, and a word on whose words they are."""
-    counted = Counter(removed or ())
-    values = clean_all(jsonable(said, sparse=True), counted)
-    return {**values, "removed": dict(counted), "notice": NOTICE}
+def invalid(message: str, what_to_do: str) -> ToolFailure:
+    """The failure of a call whose arguments cannot be used."""
+    return ToolFailure("invalid_arguments", message, what_to_do)
+
+
+def cursor_expired() -> ToolFailure:
+    """The failure of a call whose cursor leads to nothing that is kept."""
+    return ToolFailure(
+        "cursor_expired",
+        "The cursor is not from this server, or what it goes on with is no longer kept.",
+        "Ask again with the URL, without a cursor.",
+    )
+
+
+def parse_cursor(cursor: str) -> tuple[str, int]:
+    """The hash of what a cursor goes on with, and the position in it.
+
+    Raises:
+        ToolFailure: it is none.
+    """
+    match = _CURSOR.fullmatch(cursor)
+    if match is None:
+        raise cursor_expired()
+    return match[1], int(match[2])
+
+
+def framed(values: Mapping[str, Any], removed: Mapping[str, int]) -> dict[str, Any]:
+    """The values of an answer, cleaned, with what was removed from them and a notice on whose words they are."""
+    counted = Counter(removed)
+    cleaned = clean_all(values, counted)
+    return {**cleaned, "removed": dict(counted), "notice": NOTICE}
 
 
 def as_text(values: Mapping[str, Any]) -> str:
@@ -81,34 +108,30 @@ def as_text(values: Mapping[str, Any]) -> str:
     return json.dumps(values, ensure_ascii=False)
 
 
-def failure(error: ComityError | Unanswerable) -> dict[str, Any]:
+def failure(error: ComityError | ToolFailure) -> dict[str, Any]:
     """What went wrong, as an answer."""
-    if isinstance(error, Unanswerable):
+    if isinstance(error, ToolFailure):
         own = {"kind": error.kind, "message": str(error), "what_to_do": error.what_to_do}
-        return answer({"error": own, "from_site": {}})
+        return framed({"error": own, "from_site": {}}, {})
     names = [kind.__name__ for kind in type(error).__mro__]
     name = next((name for name in names if name in _MEANINGS), None)
     if isinstance(error, RobotsUnreachable) and not error.decision.may_pass:
         name = "AddressBlocked"
     message, what_to_do = _MEANINGS[name] if name is not None else ("It failed.", error.hint or "Try something else.")
-    told: dict[str, Any] = {
-        "kind": _snake(name or names[0]),
-        "message": message,
-        "what_to_do": what_to_do,
-    }
+    ours: dict[str, Any] = {"kind": _snake(name or names[0]), "message": message, "what_to_do": what_to_do}
     # The URL too: after a redirect, the site chose it.
     from_site: dict[str, Any] = {"detail": short(error.args[0] if error.args else ""), "url": short(error.url or "")}
     if isinstance(error, RobotsDisallowed):
         decision: Decision = error.decision
-        told |= {"verdict": decision.verdict, "line": decision.rule.line if decision.rule else None}
+        ours |= {"verdict": decision.verdict, "line": decision.rule.line if decision.rule else None}
         from_site["rule"] = short(decision.rule.text) if decision.rule else None
         if not isinstance(error, RobotsUnreachable) and decision.by_policy:
-            told["message"] = "The policy of this server refuses it. Nothing was fetched."
+            ours["message"] = "The policy of this server refuses it. Nothing was fetched."
     elif isinstance(error, BadStatus):
-        told["status"] = error.status
+        ours["status"] = error.status
     elif isinstance(error, Postponed):
-        told["seconds"] = round(error.seconds, 1)
-    return answer({"error": told, "from_site": from_site})
+        ours["seconds"] = round(error.seconds, 1)
+    return framed({"error": ours, "from_site": from_site}, {})
 
 
 def fitting(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -121,12 +144,12 @@ def fitting(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return entries
 
 
-def short(text: str, characters: int = LONGEST) -> str:
+def short(text: str, characters: int = MAX_QUOTE_CHARACTERS) -> str:
     """Words of a site as an answer quotes them."""
     return text if len(text) <= characters else text[: characters - 1] + "…"
 
 
-def when(unix: float | None) -> str | None:
+def iso_utc(unix: float | None) -> str | None:
     """A time as ISO 8601 has it, in UTC."""
     return None if unix is None else datetime.fromtimestamp(unix, UTC).isoformat(timespec="seconds")
 

@@ -4,19 +4,17 @@ In memory only; what is forgotten is fetched again by whoever wants it.
 """
 
 import hashlib
-import json
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
 from comity import CrawledPage
 
 MIB: Final = 1024 * 1024
-PAGES: Final = 64 * MIB  # bytes of text, and of bodies of crawled pages
-ROBOTS: Final = 16 * MIB
-_BESIDE: Final = 4096  # bytes that an entry takes besides its text, counted high: the smallest ones fill memory too
-MAPS: Final = 16 * MIB
+MAX_PAGES_BYTES: Final = 64 * MIB  # of text, and of bodies of crawled pages
+MAX_ROBOTS_BYTES: Final = 16 * MIB
+MAX_MAPS_BYTES: Final = 16 * MIB
+_ENTRY_BYTES: Final = 4096  # that an entry takes besides its text, counted high: the smallest ones fill memory too
 
 Value = TypeVar("Value")
 
@@ -32,7 +30,7 @@ class SizedCache(Generic[Value]):
     def put(self, key: str, value: Value, size: int) -> None:
         """Keep a value; one that is larger than all the room is not kept."""
         self._forget(key)
-        size += _BESIDE
+        size += _ENTRY_BYTES
         if size > self._limit:
             return
         self._values[key] = (value, size)
@@ -63,7 +61,7 @@ class PageText:
     """A page as Markdown, clean already.
 
     Attributes:
-        said: what the answer of `fetch` says of the page besides its text: `ours`, and what stands under `from_site`.
+        ours, from_site: what the answer of `fetch` says of the page besides its text.
         removed: what was taken out, with counts.
     """
 
@@ -71,7 +69,7 @@ class PageText:
     title: str
     markdown: str
     ours: dict[str, Any] = field(default_factory=dict)
-    said: dict[str, Any] = field(default_factory=dict)
+    from_site: dict[str, Any] = field(default_factory=dict)
     removed: dict[str, int] = field(default_factory=dict)
     heading_ids: tuple[tuple[str, str], ...] = ()
     folded: tuple[str, ...] = ()
@@ -91,20 +89,12 @@ class RobotsFile:
 class Store:
     """All that is kept. `crawled`: pages of crawls by the hash of their body, not made Markdown yet."""
 
-    pages: SizedCache[PageText] = field(default_factory=lambda: SizedCache(PAGES))
-    crawled: SizedCache[CrawledPage] = field(default_factory=lambda: SizedCache(PAGES))
-    robots: SizedCache[RobotsFile] = field(default_factory=lambda: SizedCache(ROBOTS))
-    maps: SizedCache[list[dict[str, Any]]] = field(default_factory=lambda: SizedCache(MAPS))
+    pages: SizedCache[PageText] = field(default_factory=lambda: SizedCache(MAX_PAGES_BYTES))
+    crawled: SizedCache[CrawledPage] = field(default_factory=lambda: SizedCache(MAX_PAGES_BYTES))
+    robots: SizedCache[RobotsFile] = field(default_factory=lambda: SizedCache(MAX_ROBOTS_BYTES))
+    maps: SizedCache[list[dict[str, Any]]] = field(default_factory=lambda: SizedCache(MAX_MAPS_BYTES))
 
 
 def hash_of(data: bytes | str) -> str:
     """SHA-256 in hex; text as UTF-8."""
     return hashlib.sha256(data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def kept_as_json(values: list[dict[str, Any]], keep: Callable[[str, list[dict[str, Any]], int], None]) -> str:
-    """Keep a list under the hash of its JSON; gives the hash."""
-    text = json.dumps(values)
-    key = hash_of(text)
-    keep(key, values, len(text))
-    return key

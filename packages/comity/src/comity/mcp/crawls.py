@@ -12,34 +12,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from comity import AsyncClient, ClientSettings, ComityError, CrawledPage, Crawler, CrawlSettings
 from comity.domains import registrable
-from comity.mcp.answers import Unanswerable, short
+from comity.mcp.answers import ToolFailure, short
 from comity.mcp.content_store import Store, hash_of
-from comity.mcp.tool import Include, Pattern, Scope, UrlGiven
 from comity_pages import urls
 
 MIB: Final = 1024 * 1024
-MOST_PAGES: Final = 10_000  # of a crawl, that its status lists
-_GRACE: Final = 10.0  # seconds that a cancelled crawl has to finish what is under way
-
-
-class BeyondLimits(Unanswerable):
-    """A crawl is to go further than the operator allows without asking.
-
-    Attributes:
-        question: what to ask a person.
-    """
-
-    def __init__(self, question: str) -> None:
-        super().__init__(
-            "beyond_limits",
-            f"Nobody agreed to this: {question}",
-            "Stay within the limits, or use a client that can ask its user.",
-        )
-        self.question = question
+MAX_CRAWL_PAGES: Final = 10_000  # of one crawl, that its status lists
+_MAX_CANCEL_SECONDS: Final = 10.0  # that a cancelled crawl has to finish what is under way
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +48,6 @@ class CrawlLimits:
 
 
 State = Literal["running", "finished", "limit", "cancelled", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlRequest:
-    """
-    Attributes:
-        urls: Where to start.
-        max_pages: Pages to keep at most.
-        max_seconds: Seconds after which no request is started.
-        max_depth: Links followed from the start at most.
-        exclude: No URLs that match one of these.
-    """
-
-    urls: Annotated[list[UrlGiven], ("minItems", 1), ("maxItems", 10)]
-    max_pages: Annotated[int, ("minimum", 1), ("maximum", MOST_PAGES)] = 20
-    max_seconds: Annotated[int, ("minimum", 1), ("maximum", 86_400)] = 300
-    max_depth: Annotated[int, ("minimum", 0), ("maximum", 100)] | None = None
-    scope: Scope = "host"
-    include: Include | None = None
-    exclude: Annotated[list[Pattern], ("maxItems", 50)] | None = None
 
 
 @dataclass(slots=True)
@@ -115,8 +78,8 @@ class CrawlTask:
     cancelled: bool = False
     task: "asyncio.Task[None] | None" = None
 
-    def look(self) -> None:
-        """Take over how it stands, while there is a crawler to ask."""
+    def refresh_counts(self) -> None:
+        """Take the counts from the crawler, while there is one."""
         if self.crawler is not None:
             stats = self.crawler.stats.to_dict()
             names = ("pages", "refused", "failed", "found", "outside", "body_bytes")
@@ -142,57 +105,34 @@ class Crawls:
         self._crawls: dict[str, CrawlTask] = {}
         self._removing: set[asyncio.Future[None]] = set()
 
-    def check_limits(self, given: CrawlRequest) -> str | None:
-        """What to ask a person before a crawl goes beyond the limits; None where it does not."""
+    def beyond_limits(self, seeds: list[str], pages: int, seconds: float) -> str | None:
+        """The question to a person before a crawl goes beyond the limits; None where it does not."""
         limits = self._limits
-        beyond = [
-            f"{asked:g} {what} (the limit is {most:g})"
-            for asked, most, what in (
-                (given.max_pages, limits.pages, "pages"),
-                (given.max_seconds, limits.seconds, "seconds"),
-            )
-            if asked > most
-        ]
+        asked = ((pages, limits.pages, "pages"), (seconds, limits.seconds, "seconds"))
+        beyond = [f"{wanted:g} {what} (the limit is {limit:g})" for wanted, limit, what in asked if wanted > limit]
         if not beyond:
             return None
-        hosts = sorted({urls.host(url) for url in given.urls})
+        hosts = sorted({urls.host(url) for url in seeds})
         return f"May the crawl of {', '.join(hosts)} take up to {' and '.join(beyond)}?"
 
-    async def start(self, given: CrawlRequest, *, agreed: bool = False) -> CrawlTask:
+    async def start(self, start_urls: list[str], settings: CrawlSettings) -> CrawlTask:
         """Begin a crawl.
 
-        Args:
-            agreed: whether a person agreed to what `check_limits` asks.
-
         Raises:
-            BeyondLimits: no person agreed.
-            Unanswerable: there are enough crawls, or the site is being crawled.
+            InvalidURL
+            ToolFailure: there are enough crawls, or the site is being crawled.
         """
         self._forget_old()
-        limits = self._limits
-        seeds = [urls.normalise(url) for url in given.urls]
-        question = self.check_limits(given)
-        if question is not None and not agreed:
-            raise BeyondLimits(question)
+        seeds = [urls.normalise(url) for url in start_urls]
         running = [each for each in self._crawls.values() if each.ended is None]
-        if len(running) >= limits.crawls:
-            raise Unanswerable(
-                "too_many_crawls", f"{limits.crawls} crawls are under way.", "Wait for one to end, or cancel one."
+        if len(running) >= self._limits.crawls:
+            raise ToolFailure(
+                "too_many_crawls", f"{len(running)} crawls are under way.", "Wait for one to end, or cancel one."
             )
         if not {_site_of(seed) for seed in seeds}.isdisjoint(_site_of(seed) for each in running for seed in each.seeds):
-            raise Unanswerable(
+            raise ToolFailure(
                 "crawled_already", "A crawl of this site is under way.", "Wait for its end, or cancel it."
             )
-        settings = CrawlSettings(
-            max_pages=given.max_pages,
-            max_seconds=given.max_seconds,
-            max_bytes=limits.bytes,
-            max_depth=given.max_depth,
-            scope=given.scope,
-            include=tuple(given.include or ()),
-            exclude=tuple(given.exclude or ()),
-            longest_wait=60.0,
-        )
         handle = secrets.token_urlsafe(16)
         folder = self._folder / f"crawl-{handle}"
         pages: list[dict[str, Any]] = []
@@ -215,12 +155,12 @@ class Crawls:
         """The crawl of a handle.
 
         Raises:
-            Unanswerable: there is none, or not any more.
+            ToolFailure: there is none, or not any more.
         """
         self._forget_old()
         crawl = self._crawls.get(handle)
         if crawl is None:
-            raise Unanswerable(
+            raise ToolFailure(
                 "unknown_handle",
                 "No crawl has this handle, or it ended too long ago.",
                 "Use the handle that crawl_start gave.",
@@ -239,7 +179,7 @@ class Crawls:
         crawl.cancelled = True
         if crawl.crawler is not None:
             crawl.crawler.stop()
-        _, waiting = await asyncio.wait([crawl.task], timeout=_GRACE)
+        _, waiting = await asyncio.wait([crawl.task], timeout=_MAX_CANCEL_SECONDS)
         if waiting:
             crawl.task.cancel()
             await asyncio.wait([crawl.task])
@@ -252,7 +192,7 @@ class Crawls:
     def _arrived(self, pages: list[dict[str, Any]], page: CrawledPage) -> None:
         key = hash_of(page.body)
         self._store.crawled.put(key, page, len(page.body))
-        if len(pages) < MOST_PAGES:
+        if len(pages) < MAX_CRAWL_PAGES:
             pages.append(
                 {
                     "url": short(page.url, 2048),
@@ -268,7 +208,7 @@ class Crawls:
             stats = await crawler.run()
         except asyncio.CancelledError:
             crawl.state, crawl.ended = "cancelled", "It was cancelled."
-        except (ComityError, Unanswerable) as error:
+        except (ComityError, ToolFailure) as error:
             crawl.state, crawl.ended, crawl.why = "failed", "It failed.", short(str(error))
         except Exception as error:  # a defect of ours must not leave a crawl without an end
             crawl.state, crawl.ended = "failed", f"It failed inside: {type(error).__name__}."
@@ -285,7 +225,7 @@ class Crawls:
             else:
                 crawl.state, crawl.ended = "finished", "Nothing in scope is left to fetch."
         finally:
-            crawl.look()
+            crawl.refresh_counts()
             crawl.crawler = None  # it holds all that it has met
             crawl.ended_at = time.time()
             with suppress(OSError):

@@ -16,7 +16,7 @@ from comity.mcp.crawls import CrawlLimits, Crawls
 from comity_pages import urls
 from comity_pages.reader_processes import ReaderProcesses
 
-LONGEST_WAIT: Final = 60.0  # seconds that an answer waits for its turn
+MAX_WAIT_SECONDS: Final = 60.0  # of an answer, for its turn
 
 
 class Service:
@@ -32,7 +32,7 @@ class Service:
         self.policy = policy
         self._crawling = settings
         # A page is read by somebody who waits for it; the settings' own ten minutes are for programs.
-        self.settings = replace(settings, max_wait=min(settings.max_wait or LONGEST_WAIT, LONGEST_WAIT))
+        self.settings = replace(settings, max_wait=min(settings.max_wait or MAX_WAIT_SECONDS, MAX_WAIT_SECONDS))
         self.limits = limits
         self.store = Store()
         self.readers = ReaderProcesses()

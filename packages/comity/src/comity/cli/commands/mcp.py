@@ -56,7 +56,7 @@ def mcp(
     if http is None:
         if token_file is not None or allow_host or allow_origin:
             raise InvalidSetting("--token-file, --allow-host and --allow-origin go with --http")
-        serving.over_stdio(make)
+        serving.over_stdio(make())
         return Exit.DONE
     try:
         host, port = place_of(http)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import iter_modules
 
-from comity.mcp.tool import Tool
+from mcp.server.mcpserver.tools import Tool
 
 
 def tools() -> Iterator[Tool]:

@@ -1,143 +1,154 @@
-"""The tools crawl_start, crawl_status and crawl_cancel. That a person is asked before a crawl is the server's work."""
+"""The tools crawl_start, crawl_status and crawl_cancel. A crawl beyond the operator's limits asks a person first."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
-from comity.mcp.answers import answer, fitting, when
-from comity.mcp.crawls import MOST_PAGES, CrawlRequest, CrawlTask, State
+from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult, Resolve
+from pydantic import BaseModel, Field
+
+from comity import CrawlSettings
+from comity.mcp.answers import ToolFailure, fitting, iso_utc
+from comity.mcp.crawls import MAX_CRAWL_PAGES, CrawlTask, State
 from comity.mcp.service import Service
-from comity.mcp.tool import Tool
+from comity.mcp.tool import (
+    FROM_SITE,
+    Answer,
+    Form,
+    Include,
+    Pattern,
+    Scope,
+    ToolContext,
+    UrlGiven,
+    service_of,
+    text_of,
+    tool,
+)
 
-Handle = Annotated[str, ("description", "The handle that crawl_start gave."), ("maxLength", 100)]
-
-
-@dataclass(frozen=True, slots=True)
-class _StatusRequest:
-    """
-    Attributes:
-        limit: Pages in one answer.
-    """
-
-    handle: Handle
-    from_: Annotated[int, ("description", "The first page to list."), ("minimum", 0), ("maximum", MOST_PAGES)] = 0
-    limit: Annotated[int, ("minimum", 0), ("maximum", 500)] = 50
-
-
-@dataclass(frozen=True, slots=True)
-class _CancelRequest:
-    handle: Handle
+Handle = Annotated[str, text_of("The handle that crawl_start gave.", 100)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """
-    Attributes:
-        pages: url, title, resource of each page kept.
-    """
-
+class _FromSite(Form):
     why: str | None
-    pages: list[dict[str, Any]]
+    pages: Annotated[list[dict[str, Any]], Field(description="url, title, resource of each page kept.")]
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """
-    Attributes:
-        handle: Names the crawl.
-        ended: Why it ended.
-        handle_life_seconds: How long the handle lives after the crawl's end.
-        handle_lives_until: Known once it ended.
-        left: URLs that still waited when a limit ended it.
-        report: Resource: a page for people.
-        ledger: Resource: every request and refusal.
-        next: The `from` of the next pages.
-    """
-
-    handle: str
+class _Answer(Answer):
+    handle: Annotated[str, Field(description="Names the crawl.")]
     state: State
-    ended: str | None
+    ended: Annotated[str | None, Field(description="Why it ended.")]
     begun_at: str | None
     ended_at: str | None
-    handle_life_seconds: float
-    handle_lives_until: str | None
-    counts: Mapping[str, float]
-    left: int
-    report: str | None
-    ledger: str | None
-    from_: int
-    next: int | None
-    from_site: _Said
+    handle_life_seconds: Annotated[float, Field(description="How long the handle lives after the crawl's end.")]
+    handle_lives_until: Annotated[str | None, Field(description="Known once it ended.")]
+    counts: dict[str, int | float]
+    left: Annotated[int, Field(description="URLs that still waited when a limit ended it.")]
+    report: Annotated[str | None, Field(description="Resource: a page for people.")]
+    ledger: Annotated[str | None, Field(description="Resource: every request and refusal.")]
+    from_: Annotated[int, Field(alias="from")]
+    next: Annotated[int | None, Field(description="The `from` of the next pages.")]
+    from_site: Annotated[_FromSite, FROM_SITE]
 
 
-def status_of(service: Service, crawl: CrawlTask, start: int = 0, limit: int = 50) -> dict[str, Any]:
+class Consent(BaseModel):
+    """What a person answers."""
+
+    agree: Annotated[bool, Field(title="Go beyond the limits")] = False
+
+
+async def ask_consent(
+    context: ToolContext, urls: list[str], max_pages: int, max_seconds: int
+) -> Consent | Elicit[Consent]:
+    """Ask a person whether a crawl may go beyond the limits, where it would.
+
+    Raises:
+        ToolFailure: the client cannot ask its user.
+    """
+    question = service_of(context).crawls.beyond_limits(urls, max_pages, max_seconds)
+    if question is None:
+        return Consent(agree=True)
+    capabilities = context.client_capabilities
+    if capabilities is None or capabilities.elicitation is None:
+        raise ToolFailure(
+            "beyond_limits",
+            f"Nobody agreed to this: {question}",
+            "Stay within the limits, or use a client that can ask its user.",
+        )
+    return Elicit(question, Consent)
+
+
+@tool("Start a crawl", reads=False, idempotent=False)
+async def crawl_start(
+    context: ToolContext,
+    consent: Annotated[ElicitationResult[Consent], Resolve(ask_consent)],
+    urls: Annotated[list[UrlGiven], Field(description="Where to start.", min_length=1, max_length=10)],
+    max_pages: Annotated[int, Field(description="Pages to keep at most.", ge=1, le=MAX_CRAWL_PAGES)] = 20,
+    max_seconds: Annotated[int, Field(description="Seconds after which no request is started.", ge=1, le=86_400)] = 300,
+    max_depth: Annotated[int, Field(description="Links followed from the start at most.", ge=0, le=100)] | None = None,
+    scope: Scope = "host",
+    include: Include | None = None,
+    exclude: Annotated[list[Pattern], Field(description="No URLs that match one of these.", max_length=50)]
+    | None = None,
+) -> _Answer:
+    """Crawls sites politely into a folder of this server, within limits that hold exactly. Gives a handle for
+    crawl_status and crawl_cancel. Beyond the operator's limits a person is asked."""
+    if not (isinstance(consent, AcceptedElicitation) and consent.data.agree):
+        raise ToolFailure("declined", "The user did not agree.", "Stay within the limits.")
+    service = service_of(context)
+    settings = CrawlSettings(
+        max_pages=max_pages,
+        max_seconds=max_seconds,
+        max_bytes=service.limits.bytes,
+        max_depth=max_depth,
+        scope=scope,
+        include=tuple(include or ()),
+        exclude=tuple(exclude or ()),
+        longest_wait=60.0,
+    )
+    return _status(service, await service.crawls.start(urls, settings))
+
+
+@tool("How does a crawl stand?")
+async def crawl_status(
+    context: ToolContext,
+    handle: Handle,
+    from_: Annotated[int, Field(alias="from", description="The first page to list.", ge=0, le=MAX_CRAWL_PAGES)] = 0,
+    limit: Annotated[int, Field(description="Pages in one answer.", ge=0, le=500)] = 50,
+) -> _Answer:
+    """Counts of a crawl, why it ended, and the pages it kept, each with the resource that holds it."""
+    service = service_of(context)
+    return _status(service, service.crawls.find(handle), from_, limit)
+
+
+@tool("Cancel a crawl", reads=False)
+async def crawl_cancel(context: ToolContext, handle: Handle) -> _Answer:
+    """Ends a crawl; requests in progress are finished and kept."""
+    service = service_of(context)
+    crawl = service.crawls.find(handle)
+    await service.crawls.cancel(crawl)
+    return _status(service, crawl)
+
+
+def _status(service: Service, crawl: CrawlTask, start: int = 0, limit: int = 50) -> _Answer:
     """How a crawl stands, with some of its pages."""
-    crawl.look()
+    crawl.refresh_counts()
     shown = fitting(crawl.pages[start : start + limit])
     end = start + len(shown)
     life = service.limits.life
-    base = f"comity://crawl/{crawl.handle}"
-    over = crawl.ended is not None
-    return answer(
-        _Answer(
-            handle=crawl.handle,
-            state=crawl.state,
-            ended=crawl.ended,
-            begun_at=when(crawl.begun),
-            ended_at=when(crawl.ended_at),
-            handle_life_seconds=life,
-            handle_lives_until=when(crawl.ended_at + life) if crawl.ended_at is not None else None,
-            counts=crawl.counts,
-            left=crawl.left,
-            report=f"{base}/report" if over else None,
-            ledger=f"{base}/ledger" if over else None,
-            from_=start,
-            next=end if end < len(crawl.pages) else None,
-            from_site=_Said(crawl.why, shown),
-        )
+    base = f"comity://crawl/{crawl.handle}" if crawl.ended_at is not None else None
+    return _Answer.model_validate(
+        {
+            "handle": crawl.handle,
+            "state": crawl.state,
+            "ended": crawl.ended,
+            "begun_at": iso_utc(crawl.begun),
+            "ended_at": iso_utc(crawl.ended_at),
+            "handle_life_seconds": life,
+            "handle_lives_until": iso_utc(crawl.ended_at + life) if crawl.ended_at is not None else None,
+            "counts": crawl.counts,
+            "left": crawl.left,
+            "report": base and f"{base}/report",
+            "ledger": base and f"{base}/ledger",
+            "from": start,
+            "next": end if end < len(crawl.pages) else None,
+            "from_site": {"why": crawl.why, "pages": shown},
+        }
     )
-
-
-async def _start(service: Service, given: CrawlRequest) -> dict[str, Any]:
-    return status_of(service, await service.crawls.start(given))
-
-
-async def _status(service: Service, given: _StatusRequest) -> dict[str, Any]:
-    return status_of(service, service.crawls.find(given.handle), given.from_, given.limit)
-
-
-async def _cancel(service: Service, given: _CancelRequest) -> dict[str, Any]:
-    crawl = service.crawls.find(given.handle)
-    await service.crawls.cancel(crawl)
-    return status_of(service, crawl)
-
-
-CRAWL_START = Tool(
-    "crawl_start",
-    "Start a crawl",
-    "Crawls sites politely into a folder of this server, within limits that hold exactly. Gives a handle for "
-    "crawl_status and crawl_cancel, or a task where the client speaks tasks. Beyond the operator's limits a person "
-    "is asked.",
-    CrawlRequest,
-    _Answer,
-    _start,
-    reads=False,
-    again=False,
-)
-CRAWL_STATUS = Tool(
-    "crawl_status",
-    "How does a crawl stand?",
-    "Counts of a crawl, why it ended, and the pages it kept, each with the resource that holds it.",
-    _StatusRequest,
-    _Answer,
-    _status,
-)
-CRAWL_CANCEL = Tool(
-    "crawl_cancel",
-    "Cancel a crawl",
-    "Ends a crawl; requests in progress are finished and kept.",
-    _CancelRequest,
-    _Answer,
-    _cancel,
-    reads=False,
-)

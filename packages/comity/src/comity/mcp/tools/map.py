@@ -1,54 +1,47 @@
 """The tool map: which URLs a site has, by its sitemaps and by the links of one page, without fetching them."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
+from pydantic import Field
+
 from comity import ComityError, CrawlSettings, Response
-from comity.mcp.answers import Unanswerable, answer, fitting, short
-from comity.mcp.content_store import kept_as_json
+from comity.mcp.answers import cursor_expired, fitting, invalid, parse_cursor, short
+from comity.mcp.content_store import hash_of
+from comity.mcp.reading import sitemap_entries
 from comity.mcp.service import Service
-from comity.mcp.tool import Cursor, Include, Scope, Tool, UrlGiven, invalid
+from comity.mcp.tool import (
+    FROM_SITE,
+    Answer,
+    Cursor,
+    Form,
+    Include,
+    Scope,
+    ToolContext,
+    UrlGiven,
+    service_of,
+    tool,
+)
 from comity.policy.robots_result import RobotsResult
 from comity_pages import urls
 from comity_pages.signals import sitemaps
 from comity_pages.signals.links import read_page
 from comity_pages.urls import Url
 
-FILES: Final = 10  # sitemaps asked for, for one map
-ENTRIES: Final = 20_000  # URLs of one map
+MAX_SITEMAPS: Final = 10  # asked for, for one map
+MAX_URLS: Final = 20_000  # of one map
 _WELL_KNOWN: Final = "/sitemap.xml"
 
 
-@dataclass(frozen=True, slots=True)
-class _Arguments:
-    """
-    Attributes:
-        limit: URLs in one answer.
-    """
-
-    url: UrlGiven | None = None
-    cursor: Cursor | None = None
-    limit: Annotated[int, ("minimum", 1), ("maximum", 1000)] = 100
-    scope: Scope = "host"
-    include: Include | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    """
-    Attributes:
-        allowed: null: not asked.
-    """
-
+class _Listed(Form):
     url: str
     found_in: str
     lastmod: str | None
-    allowed: bool | None
+    allowed: Annotated[bool | None, Field(description="null: not asked.")]
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(Form):
     source: str
     status: int | None
     problem: str | None
@@ -56,64 +49,68 @@ class _Source:
     entries: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _FromSite(Form):
     urls: list[_Listed]
     sources: list[_Source] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """
-    Attributes:
-        cursor: For more; null: this is the end.
-        whole: False where limits left something out.
-    """
-
+class _Answer(Answer):
     total: int
-    from_: int
-    cursor: str | None
-    from_site: _Said
-    whole: bool | None = None
+    from_: Annotated[int, Field(alias="from")]
+    cursor: Annotated[str | None, Field(description="For more; null: this is the end.")]
+    from_site: Annotated[_FromSite, FROM_SITE]
+    whole: Annotated[bool | None, Field(description="False where limits left something out.")] = None
 
 
-async def _map_site(service: Service, given: _Arguments) -> dict[str, Any]:
-    cursor, limit = given.cursor, given.limit
+@tool("List a site's URLs", name="map")
+async def map_site(
+    context: ToolContext,
+    url: UrlGiven | None = None,
+    cursor: Cursor | None = None,
+    limit: Annotated[int, Field(description="URLs in one answer.", ge=1, le=1000)] = 100,
+    scope: Scope = "host",
+    include: Include | None = None,
+) -> _Answer:
+    """Lists the URLs of a site from its sitemaps and the links of one page, in scope, without fetching them."""
+    service = service_of(context)
+    maps = service.store.maps
+    mapped, start = None, 0
     if cursor is not None:
-        key, _, digits = cursor.partition(":")
-        found = service.store.maps.get(key)
-        if found is None or not digits.isascii() or not digits.isdigit() or int(digits) > len(found):
-            raise Unanswerable(
-                "cursor_expired",
-                "The cursor is not from this server, or the map is no longer kept.",
-                "Ask for the map again, without a cursor.",
-            )
-        return _page(found, key, int(digits), limit, None)
-    if given.url is None:
+        key, start = parse_cursor(cursor)
+        found = maps.get(key)
+        if found is None or start > len(found):
+            raise cursor_expired()
+    elif url is None:
         raise invalid("Neither a url nor a cursor is given.", "Give one of them.")
-    url = Url(given.url)
-    mapped = _Map(service, url, given)
-    await mapped.make()
-    found = list(mapped.entries.values())
-    return _page(found, kept_as_json(found, service.store.maps.put), 0, limit, mapped)
-
-
-def _entries(url: str, body: bytes) -> tuple[list[sitemaps.SitemapUrl | sitemaps.SitemapRef], str | None]:
-    """What a sitemap lists, and why it was not read to its end."""
-    reader = sitemaps.SitemapReader(url)
-    return list(reader.read(body)), reader.problem
+    else:
+        mapped = _Map(service, Url(url), CrawlSettings(scope=scope, include=tuple(include or ())))
+        await mapped.make()
+        found = list(mapped.entries.values())
+        text = json.dumps(found)
+        key = hash_of(text)
+        maps.put(key, found, len(text))
+    shown = fitting([{**each, "url": short(each["url"], 2048)} for each in found[start : start + limit]])
+    end = start + len(shown)
+    return _Answer.model_validate(
+        {
+            "total": len(found),
+            "from": start,
+            "cursor": f"{key}:{end}" if end < len(found) else None,
+            "from_site": {"urls": shown, "sources": mapped and mapped.sources},
+            "whole": mapped and mapped.whole,
+        }
+    )
 
 
 class _Map:
     """The making of one map."""
 
-    def __init__(self, service: Service, url: Url, given: _Arguments) -> None:
+    def __init__(self, service: Service, url: Url, settings: CrawlSettings) -> None:
         self.service = service
         self.url = url
         self.entries: dict[str, dict[str, Any]] = {}
         self.sources: list[dict[str, Any]] = []
         self.whole = True
-        settings = CrawlSettings(scope=given.scope, include=tuple(given.include or ()))
         self._scope = settings.scope_around([url])
         self._named_by: str | None = None
         self._known: Mapping[str, RobotsResult] = {}
@@ -135,7 +132,7 @@ class _Map:
         elsewhere = set(waiting)  # what robots.txt names may lie on another host (sitemaps.org, Cross Submits)
         while waiting:
             sitemap = waiting.pop(0)
-            if asked >= FILES:
+            if asked >= MAX_SITEMAPS:
                 self.whole = False
                 return
             asked += 1
@@ -144,7 +141,7 @@ class _Map:
             waiting = list(dict.fromkeys([*waiting, *listed]))
 
     async def _links(self) -> None:
-        response = await self._answer(self.url, "page")
+        response = await self._get(self.url, "page")
         if response is None:
             return
         stated, named = response.headers.get("Content-Type"), response.header_values("Link")
@@ -158,10 +155,10 @@ class _Map:
         if not anywhere and not self._scope.reaches(url):
             self.sources.append({"source": "sitemap", "status": None, "problem": "out of scope", "url": short(url)})
             return []
-        response = await self._answer(url, "sitemap")
+        response = await self._get(url, "sitemap")
         if response is None:
             return []
-        entries, problem = await self.service.readers.read(_entries, response.url, response.body)
+        entries, problem = await self.service.readers.read(sitemap_entries, response.url, response.body)
         others: list[str] = []
         for entry in entries:
             target = urls.join(response.url, entry.loc)
@@ -174,15 +171,15 @@ class _Map:
         self.sources[-1] |= {"entries": len(entries), "problem": problem}
         return others
 
-    async def _answer(self, url: str, source: str) -> Response | None:
-        said: dict[str, Any] = {"source": source, "status": None, "problem": None, "url": short(url)}
-        self.sources.append(said)
+    async def _get(self, url: str, source: str) -> Response | None:
+        read: dict[str, Any] = {"source": source, "status": None, "problem": None, "url": short(url)}
+        self.sources.append(read)
         try:
             response = await self.service.client.get(url)
         except ComityError as error:
-            said["problem"] = short(error.args[0] if error.args else type(error).__name__, 200)
+            read["problem"] = short(error.args[0] if error.args else type(error).__name__, 200)
             return None
-        said["status"] = response.status
+        read["status"] = response.status
         return response if response.ok else None
 
     def _add(self, url: str, found_in: str, changed: str | None) -> bool:
@@ -190,7 +187,7 @@ class _Map:
         url = url.partition("#")[0]
         if not self._scope.holds(url):
             return True
-        if len(self.entries) >= ENTRIES:
+        if len(self.entries) >= MAX_URLS:
             self.whole = False
             return False
         known = self.entries.get(url)
@@ -202,24 +199,3 @@ class _Map:
         elif changed is not None:
             known["lastmod"] = changed
         return True
-
-
-def _page(found: list[dict[str, Any]], key: str, start: int, limit: int, mapped: _Map | None) -> dict[str, Any]:
-    shown = fitting([{**each, "url": short(each["url"], 2048)} for each in found[start : start + limit]])
-    end = start + len(shown)
-    said = _Said(
-        [_Listed(**each) for each in shown],
-        [_Source(**each) for each in mapped.sources] if mapped is not None else None,
-    )
-    cursor = f"{key}:{end}" if end < len(found) else None
-    return answer(_Answer(len(found), start, cursor, said, None if mapped is None else mapped.whole))
-
-
-MAP = Tool(
-    "map",
-    "List a site's URLs",
-    "Lists the URLs of a site from its sitemaps and the links of one page, in scope, without fetching them.",
-    _Arguments,
-    _Answer,
-    _map_site,
-)
