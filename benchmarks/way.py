@@ -24,7 +24,7 @@ MILESTONES = {
     "Throttle.started": "its host's turn is taken",
     "Connections.connect": "its request is sent",
     "Throttle.answered": "the gate knows of the answer",
-    "StreamedResponse.read": "the body is read",
+    "BodyReader.read": "the body is read",
     "read_page": "the page is parsed",
     "Gate.finished": "its turn is over",
     "Kept.record": "the record is made",

@@ -17,8 +17,9 @@ import comity
 from comity.gate import FetchRobots, Step
 from comity.net import robots_fetch as fetching
 from comity.net.blocking_driver import Driver, Get
+from comity.net.response import Response
 from comity.net.robots_body import LONGEST, read_answer
-from comity.net.robots_fetch import RobotsAnswer, RobotsRequest
+from comity.net.robots_fetch import RobotsRequest
 from comity.net.turns import AsyncDriver
 from comity.policy import Policy, RobotsResult
 
@@ -27,11 +28,11 @@ STEP = FetchRobots("https://example.com", "https://example.com/robots.txt")
 PAGE = "https://example.com/page"
 
 
-def rules(step: FetchRobots, conditions: Any = None, deadline: float = 0.0) -> RobotsAnswer:
-    return RobotsAnswer(200, {}, b"User-agent: *\nDisallow: /no\n")
+def rules(step: FetchRobots, conditions: Any = None, deadline: float = 0.0) -> Response:
+    return Response(url=step.url, status=200, headers={}, body=b"User-agent: *\nDisallow: /no\n")
 
 
-async def async_rules(step: FetchRobots, conditions: Any) -> RobotsAnswer:
+async def async_rules(step: FetchRobots, conditions: Any) -> Response:
     return rules(step)
 
 
@@ -64,7 +65,7 @@ def test_threads_of_one_host_take_turns() -> None:
     driver = Driver(POLICY.with_changes(min_interval=0.02))
     inside, seen, asked = [], [], []
 
-    def once(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> RobotsAnswer:
+    def once(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> Response:
         asked.append(step)
         time.sleep(0.05)
         return rules(step)
@@ -89,7 +90,7 @@ def test_threads_of_one_host_take_turns() -> None:
 def test_when_a_fetch_of_robots_txt_is_broken_off_the_next_caller_fetches() -> None:
     driver = Driver(POLICY)
 
-    def interrupted(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> RobotsAnswer:
+    def interrupted(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> Response:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), driver.turn(PAGE, interrupted):
@@ -103,12 +104,12 @@ def test_when_the_fetching_task_is_cancelled_a_waiting_one_fetches() -> None:
         driver = AsyncDriver(POLICY)
         begun = asyncio.Event()
 
-        async def never(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> RobotsAnswer:
+        async def never(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> Response:
             begun.set()
             await asyncio.sleep(60)
             raise AssertionError
 
-        async def ask(robots: Callable[[FetchRobots, Any], Awaitable[RobotsAnswer]]) -> bool:
+        async def ask(robots: Callable[[FetchRobots, Any], Awaitable[Response]]) -> bool:
             async with driver.turn(PAGE, robots) as go:
                 return go.decision.may_fetch
 
@@ -151,9 +152,10 @@ def test_a_cancelled_request_gives_its_turn_back() -> None:
 def test_a_robots_txt_that_redirects_to_no_end_is_unavailable(location: str | None, why: str) -> None:
     asked: list[str] = []
 
-    def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> RobotsAnswer:
+    def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> Response:
         asked.append(step.url)
-        return RobotsAnswer(302, {"LOCATION": f"/{len(asked)}" if location is None else location}, b"")
+        to = f"/{len(asked)}" if location is None else location
+        return Response(url=step.url, status=302, headers={"LOCATION": to}, body=b"")
 
     result = asked_of(get)
     assert result.kind == "unavailable"
@@ -163,7 +165,8 @@ def test_a_robots_txt_that_redirects_to_no_end_is_unavailable(location: str | No
 
 def test_a_failure_on_the_way_is_unreachable_and_says_where() -> None:
     request = RobotsRequest(POLICY, STEP)
-    assert request.answered(301, {"Location": "https://other.example/robots.txt"}, b"", at=0.0) is None
+    headers = {"Location": "https://other.example/robots.txt"}
+    assert request.answered(Response(url=STEP.url, status=301, headers=headers, body=b""), at=0.0) is None
     result = request.failed(ConnectionResetError(), at=0.0)
     assert (result.kind, result.error) == ("unreachable", "ConnectionResetError")
     assert result.url == "https://other.example/robots.txt"
@@ -194,7 +197,7 @@ def test_a_robots_txt_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(TimeoutError):
         read_answer(STEP.url, 200, {}, trickle(), time.monotonic() + 0.05)
 
-    async def slow(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
+    async def slow(step: FetchRobots, conditions: dict[str, str]) -> Response:
         await asyncio.sleep(60)
         raise AssertionError
 
@@ -207,12 +210,12 @@ SLOW = b"User-agent: *\nCrawl-delay: 99999999999\n"
 PATIENT = POLICY.with_changes(robots_fetch_counts=True)
 
 
-def delayed(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> RobotsAnswer:
-    return RobotsAnswer(200, {}, SLOW)
+def delayed(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> Response:
+    return Response(url=step.url, status=200, headers={}, body=SLOW)
 
 
-async def async_delayed(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> RobotsAnswer:
-    return RobotsAnswer(200, {}, SLOW)
+async def async_delayed(step: FetchRobots, conditions: Any, deadline: float = 0.0) -> Response:
+    return Response(url=step.url, status=200, headers={}, body=SLOW)
 
 
 def test_a_turn_that_comes_too_late_is_not_waited_for() -> None:
@@ -464,7 +467,7 @@ def test_a_compressed_robots_txt_grows_to_its_limit_and_no_further() -> None:
 
 
 def test_a_coding_that_nobody_asked_for_makes_robots_txt_unreachable() -> None:
-    def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> RobotsAnswer:
+    def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> Response:
         headers = {"Content-Encoding": "br"}
         return read_answer(step.url, 200, headers, [b"anything"], deadline)
 

@@ -10,7 +10,7 @@ from raw import RawSite, answer
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
-from comity.net.transport import exact
+from comity.net.transport import to_yarl
 from comity_pages import urls
 
 LOOPBACK = ("127.0.0.0/8",)
@@ -102,8 +102,8 @@ def test_what_is_decided_is_what_is_sent_for_twenty_thousand_urls(raw: RawSite, 
 
 def test_what_is_not_in_the_form_that_is_sent_is_not_sent() -> None:
     for path in ("a b", "a\tb", "a\r\nHost: x", "a#b", "\x7f", "é"):
-        assert exact(urls.Url(f"http://example.test/{path}")).raw_path_qs.isascii()
+        assert to_yarl(urls.Url(f"http://example.test/{path}")).raw_path_qs.isascii()
         forged = str.__new__(urls.Url, f"http://example.test/{path}")  # no way but this one leads to such a Url
         forged.origin = "http://example.test"
         with pytest.raises(comity.FetchError, match="was not checked against robots"):
-            exact(forged)
+            to_yarl(forged)

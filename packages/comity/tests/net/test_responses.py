@@ -96,6 +96,21 @@ def test_history_tells_what_each_redirect_answered(site: Site) -> None:
     assert response.redirects == tuple(hop.url for hop in response.history)
 
 
+def test_a_body_that_was_not_kept_is_no_empty_one(site: Site) -> None:
+    site.set("/1", "moved", status=301, headers={"Location": "/2"})
+    site.set("/2", "here")
+    with Client(QUICK) as client:
+        hop = client.get(site.url("/1")).history[0]
+        with client.stream(site.url("/2")) as stream:
+            heads = (hop, pickle.loads(pickle.dumps(hop)), stream, stream.head_only())
+            for head in heads:
+                for name in ("body", "content", "text", "sha256"):
+                    with pytest.raises(AttributeError, match="was not kept"):
+                        getattr(head, name)
+            assert b"".join(stream.chunks()) == b"here"
+        assert client.head(site.url("/2")).body == b""
+
+
 @pytest.mark.parametrize(
     "label",
     [

@@ -100,17 +100,17 @@ async def _stamped(url: Url, data: bytes, policy: "Policy", settings: "ClientSet
     headers = {"Content-Type": "application/timestamp-query"}  # RFC 3161, 3.4
     async with Session(policy, settings) as session:
         with Deadline(settings.timeout, url):
-            answer = await session.open().open("POST", url, headers=headers, data=query.as_bytes())
-            body = await answer.read(_LARGEST)
+            reader = await session.open().open("POST", url, headers=headers, data=query.as_bytes())
+            answer = await reader.read(_LARGEST)
     if answer.status != 200:
         raise FetchError(f"{url} answered {answer.status} to the query for a time stamp", url=url)
     try:
-        info = client.decode_timestamp_response(body).tst_info
+        info = client.decode_timestamp_response(answer.body).tst_info
     except ValueError as error:
         raise FetchError(f"{url} gave no time stamp: {error}", url=url) from None
     if info.message_imprint.message != sha256(data).digest() or info.nonce != query.nonce:
         raise FetchError(f"{url} gave a time stamp for something else", url=url)
-    return body
+    return answer.body
 
 
 def check(folder: Path, proof: Proof, *, sealed_by: str | None = None, authority: Path | None = None) -> bool:

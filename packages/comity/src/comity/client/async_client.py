@@ -7,18 +7,17 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import urlencode
 
-from comity.errors import ComityError, InvalidURL, TooManyRedirects, check_type
-from comity.http_rules import next_hop
-from comity.net.client_settings import SHARED, ClientSettings, checked_headers, checked_params
+from comity.errors import ComityError, InvalidURL, check_type
+from comity.net.client_settings import ClientSettings, checked_headers, checked_params
 from comity.net.clock import Clock
-from comity.net.response import Head, Response
+from comity.net.redirects import follow
+from comity.net.response import Response, Stream
 from comity.net.session import ClientClosed, Session
-from comity.net.transport import StreamedResponse
 from comity.net.turns import NO_HEADERS
 from comity.policy import Decision, Policy, RobotsResult
 from comity_pages import urls
@@ -145,22 +144,19 @@ class AsyncClient:
     @asynccontextmanager
     async def stream(
         self, url: str, *, headers: Mapping[str, str] = NO_HEADERS, params: Mapping[str, str] = NO_HEADERS
-    ) -> AsyncIterator[StreamedResponse]:
+    ) -> AsyncIterator[Stream[AsyncIterator[bytes]]]:
         """As `get`, but the body is read while it arrives, inside the `async with` block; failures are not tried again.
 
         `timeout` holds for each head. The body may take longer, but each part of it no longer than `read_timeout` or,
         where that is not set, `timeout`.
         """
-        url = self._prepared(url, headers, params)
-        passed: tuple[Head, ...] = ()
-        while True:
-            async with self._session.stream(url, headers=headers, passed=passed) as response:
-                location = response.location
-                if location is None:
-                    yield response
-                    return
-            url, headers = self._next_hop(url, location, passed, headers)
-            passed = (*passed, response.head_only())
+        async with AsyncExitStack() as stack:
+
+            async def send(hop: Url, headers: Mapping[str, str]) -> Stream[AsyncIterator[bytes]]:
+                await stack.aclose()  # of the hop before
+                return await stack.enter_async_context(self._session.stream(hop, headers=headers))
+
+            yield await follow(self._prepared(url, headers, params), headers, send, self.settings.max_redirects)
 
     @asynccontextmanager
     async def _turn(self, url: str) -> AsyncIterator[Answered]:
@@ -268,20 +264,10 @@ class AsyncClient:
             await asyncio.gather(*workers, return_exceptions=True)
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Response:
-        wanted = self._prepared(url, headers, params)
-        passed: tuple[Head, ...] = ()
-        redirects: tuple[str, ...] = ()
-        while True:
-            response = await self._session.fetch(
-                wanted, method=method, headers=headers, redirects=redirects, tries=1 + self.settings.max_retries
-            )
-            location = response.location
-            if location is None:
-                response.history = passed
-                return response
-            redirects = (*redirects, response.url)
-            wanted, headers = self._next_hop(wanted, location, passed, headers)
-            passed = (*passed, response.head_only())
+        async def send(hop: Url, headers: Mapping[str, str]) -> Response:
+            return await self._session.fetch(hop, method=method, headers=headers, tries=1 + self.settings.max_retries)
+
+        return await follow(self._prepared(url, headers, params), headers, send, self.settings.max_redirects)
 
     def _prepared(self, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Url:
         if headers:
@@ -293,18 +279,6 @@ class AsyncClient:
             added = urlencode({**self.settings.params, **params})
             url = f"{url}{'&' if '?' in url else '?'}{added}#{fragment}"
         return Url(url)
-
-    def _next_hop(
-        self, url: Url, location: str, passed: tuple[Head, ...], headers: Mapping[str, str]
-    ) -> tuple[Url, Mapping[str, str]]:
-        """Where a redirect leads; what is meant for one origin stays there."""
-        before = [hop.url for hop in passed]
-        target, why = next_hop(url, location, before, self.settings.max_redirects, setting="max_redirects")
-        if target is None:
-            raise TooManyRedirects(f"{url} {why}: not followed", url=url)
-        if headers and target.origin != url.origin:
-            headers = {name: value for name, value in headers.items() if name.lower() in SHARED}
-        return target, headers
 
 
 def _host(url: str) -> str:

@@ -15,9 +15,8 @@ from comity.client.background import Background
 from comity.errors import ComityError
 from comity.net.client_settings import ClientSettings
 from comity.net.clock import Clock
-from comity.net.response import Head, Response
+from comity.net.response import Response, Stream
 from comity.net.session import ClientClosed
-from comity.net.transport import StreamedResponse
 from comity.net.turns import NO_HEADERS
 from comity.policy import Decision, Policy, RobotsResult
 from comity_pages.urls import normalise
@@ -148,16 +147,17 @@ class Client:
     @contextmanager
     def stream(
         self, url: str, *, headers: Mapping[str, str] = NO_HEADERS, params: Mapping[str, str] = NO_HEADERS
-    ) -> "Iterator[Stream]":
+    ) -> Iterator[Stream[Iterator[bytes]]]:
         """As `AsyncClient.stream`; the body is read by `for part in response.chunks()`."""
         background = self._open()
         opening = self._client.stream(url, headers=headers, params=params)
-        stream = Stream._of(background.run(_entered(opening)), background)
+        response = background.run(_entered(opening))
+        chunks = _Chunks(response, background)
         try:
-            yield stream
+            yield Stream(response, chunks)
         finally:
-            stream._left = True
-            background.release(stream._end)
+            chunks.is_over = True
+            background.release(chunks.close)
             background.release(partial(opening.__aexit__, None, None, None))
 
     @contextmanager
@@ -247,27 +247,20 @@ for _name, _call in vars(Client).items():
         _call.__doc__ = getattr(AsyncClient, _name).__doc__
 
 
-class Stream(Head):
-    """A response whose body is still to come: `for part in response.chunks()`."""
+class _Chunks:
+    """Gives a body in parts as they arrive on a background loop; errors as for `Stream.chunks`.
 
-    _background: Background
-    _response: StreamedResponse
-    _parts: AsyncIterator[bytes] | None
-    _left = False  # whether its block was left
+    Attributes:
+        is_over: whether the block of the stream was left.
+    """
 
-    @classmethod
-    def _of(cls, response: StreamedResponse, background: Background) -> Self:
-        stream = cls(**response._of_head())
-        stream._background, stream._response, stream._parts = background, response, None
-        return stream
+    def __init__(self, response: Stream[AsyncIterator[bytes]], background: Background) -> None:
+        self.is_over = False
+        self._response = response
+        self._background = background
+        self._parts: AsyncIterator[bytes] | None = None
 
-    @property
-    def head(self) -> Head:
-        """What is known of the response before its body is read: the same as the stream's own attributes."""
-        return self
-
-    def chunks(self) -> Iterator[bytes]:
-        """The decoded body in parts as they arrive; errors as for `StreamedResponse.chunks`."""
+    def __call__(self) -> Iterator[bytes]:
         parts = self._response.chunks()
         if self._parts is None:
             self._parts = parts
@@ -277,10 +270,11 @@ class Stream(Head):
 
         while (part := self._background.run(following())) is not None:
             yield part
-            if self._left:
-                raise RuntimeError(f"the response from {self.url} is closed; read a stream inside its `with` block")
+            if self.is_over:
+                url = self._response.url
+                raise RuntimeError(f"the response from {url} is closed; read a stream inside its `with` block")
 
-    async def _end(self) -> None:
+    async def close(self) -> None:
         if self._parts is not None:
             await self._parts.aclose()  # type: ignore[attr-defined]
 

@@ -16,15 +16,15 @@ import webencodings
 import comity
 from comity.gate import FetchRobots
 from comity.net.blocking_driver import Driver, Get
+from comity.net.response import Response
 from comity.net.robots_body import asked_with, no_answer, read_answer
-from comity.net.robots_fetch import RobotsAnswer
 from comity.policy import RobotsResult
 from comity_pages import urls
 from comity_pages.urls import Url
 from comity_robots.compat import robotstxt
 from comity_robots.compat.robotstxt import url_text
 
-Sender = Callable[[str, dict[str, str], float], RobotsAnswer]
+Sender = Callable[[str, dict[str, str], float], Response]
 """Sends a GET of a URL with headers; reads until a time of the monotonic clock."""
 
 
@@ -115,13 +115,12 @@ def _parser(known: Mapping[str, RobotsResult], decision: comity.Decision, agent:
 def _over(send: Sender, origin: str, settings: comity.ClientSettings, policy: comity.Policy) -> Get:
     """Asks for a robots.txt over something open; what it redirects to elsewhere, behind the address guard."""
 
-    def get(step: FetchRobots, _: dict[str, str], deadline: float) -> RobotsAnswer:
+    def get(step: FetchRobots, _: dict[str, str], deadline: float) -> Response:
         with no_answer(step.url, Exception):
             if step.url.origin == origin:
                 return send(step.url, asked_with(policy, step.url, {}, step.url, None), deadline)
             with comity.Client(policy.with_changes(mode="ignore"), settings) as other:
-                found = other.get(step.url)
-            return RobotsAnswer(found.status, found.headers, found.body)
+                return other.get(step.url)
 
     return get
 
@@ -137,23 +136,23 @@ def _site_of(source: Any) -> str:
 def _sender(source: Any, timeout: float) -> Sender | None:
     """What sends a request over a connection or session that is open, told by its methods; None where it is none."""
 
-    def by_connection(url: str, headers: dict[str, str], deadline: float) -> RobotsAnswer:
+    def by_connection(url: str, headers: dict[str, str], deadline: float) -> Response:
         source.request("GET", Url(url).path_and_query, headers=headers)
         answer = source.getresponse()
         received = dict(answer.headers.items())
         found = read_answer(url, answer.status, received, iter(partial(answer.read1, 65_536), b""), deadline)
-        if found.cut:
+        if found.truncated:
             source.close()
         else:
             answer.read()  # nothing is left, but `read1` does not say so to the connection
         return found
 
-    def by_requests(url: str, headers: dict[str, str], deadline: float) -> RobotsAnswer:
+    def by_requests(url: str, headers: dict[str, str], deadline: float) -> Response:
         with source.get(url, headers=headers, allow_redirects=False, stream=True, timeout=timeout) as answer:
             parts = answer.raw.stream(65_536, decode_content=False)
             return read_answer(url, answer.status_code, answer.headers, parts, deadline)
 
-    def by_httpx(url: str, headers: dict[str, str], deadline: float) -> RobotsAnswer:
+    def by_httpx(url: str, headers: dict[str, str], deadline: float) -> Response:
         with source.stream("GET", url, headers=headers, follow_redirects=False, timeout=timeout) as answer:
             return read_answer(url, answer.status_code, answer.headers, answer.iter_raw(), deadline)
 

@@ -8,7 +8,7 @@ import aiohttp
 
 from comity.middleware.sending import Arriving, AsyncSending
 from comity.net.connections import LONGEST_LINE
-from comity.net.transport import exact
+from comity.net.transport import to_yarl
 from comity_pages.urls import Url
 
 
@@ -38,11 +38,11 @@ class ComityMiddleware(AsyncSending):
                 proxy_auth=request.proxy_auth,
             )
             async with bare:
-                answer = await bare.get(exact(robots_url), headers=headers, allow_redirects=False, ssl=request.ssl)
+                answer = await bare.get(to_yarl(robots_url), headers=headers, allow_redirects=False, ssl=request.ssl)
             return Arriving(answer.status, answer.headers, answer.content.iter_any(), answer.close)
 
         decided = Url(str(request.url))
-        url = exact(decided)
+        url = to_yarl(decided)
         if url.raw_path_qs != request.url.raw_path_qs or url.authority != request.url.authority:
             if request.headers.get("Host") == request.url.host_port_subcomponent:
                 request.headers["Host"] = str(url.host_port_subcomponent)

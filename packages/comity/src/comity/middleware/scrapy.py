@@ -33,8 +33,9 @@ from comity.errors import FetchError, InvalidURL
 from comity.gate import FetchRobots, Go
 from comity.middleware.sending import AsyncSending, as_sent, without_empty_query
 from comity.net.client_settings import MAX_WAIT, ClientSettings
+from comity.net.response import Response as RobotsResponse
 from comity.net.robots_body import LONGEST, RobotsBody, no_answer
-from comity.net.robots_fetch import TIMEOUT, RobotsAnswer
+from comity.net.robots_fetch import TIMEOUT
 from comity_pages.signals import robots_meta
 from comity_robots.fields import settings_of
 
@@ -180,7 +181,7 @@ class ComityMiddleware:
             self._driver.headers_received(go, status, headers)
         self._driver.finished(go, "abandoned" if given_up else "done")
 
-    async def _get(self, cause: Request, step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
+    async def _get(self, cause: Request, step: FetchRobots, conditions: dict[str, str]) -> RobotsResponse:
         await self._sending.check_redirect(step)
         alone = {_ROBOTS: 0, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
         meta: dict[str, object] = {**alone, "dont_obey_robotstxt": True, "download_timeout": TIMEOUT}
@@ -194,7 +195,9 @@ class ComityMiddleware:
             raise RuntimeError("the crawler has no engine yet")
         with no_answer(step.url, Exception):  # there are a great many kinds of errors, Twisted's among them
             response = await engine.download_async(request)
-        return RobotsAnswer(response.status, _headers(response), response.body[:LONGEST])
+        return RobotsResponse(
+            url=step.url, status=response.status, headers=_headers(response), body=response.body[:LONGEST]
+        )
 
 
 def _decoded(response: Response) -> Response:

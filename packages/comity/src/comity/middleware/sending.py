@@ -18,8 +18,8 @@ from comity.net.address import AddressGuard
 from comity.net.blocking_driver import Driver
 from comity.net.client_settings import MAX_WAIT
 from comity.net.names import in_thread, system_addresses
+from comity.net.response import Response
 from comity.net.robots_body import asked_with, no_answer, read_answer, read_answer_async
-from comity.net.robots_fetch import RobotsAnswer
 from comity.net.turns import AsyncDriver
 from comity.policy import Decision, Policy
 from comity_pages.urls import Url
@@ -158,7 +158,7 @@ class Sending(_Sending):
             RobotsDisallowed, Postponed, CircuitOpen
         """
 
-        def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> RobotsAnswer:
+        def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> Response:
             if (host := self.elsewhere(step)) is not None:
                 found: tuple[str, ...] = ()
                 with suppress(OSError):
@@ -204,7 +204,7 @@ class AsyncSending(_Sending):
     ) -> tuple[Any, Decision]:
         """As `Sending.send`."""
 
-        async def get(step: FetchRobots, conditions: dict[str, str]) -> RobotsAnswer:
+        async def get(step: FetchRobots, conditions: dict[str, str]) -> Response:
             await self.check_redirect(step)
             with no_answer(step.url, *errors):
                 arriving = await ask(step.url, self.robots_headers(step.url, conditions, request))

@@ -13,12 +13,12 @@ from comity.gate.steps import Body
 from comity.net import robots_fetch
 from comity.net.names import system_addresses
 from comity.net.needs import Ask, Find, Need, News, Sleep, T, Way
-from comity.net.robots_fetch import RobotsAnswer
+from comity.net.response import Response
 from comity.net.turns import NO_ANSWER, NO_HEADERS, Turns
 from comity.policy import Decision
 from comity_pages.urls import Url
 
-Get = Callable[[FetchRobots, dict[str, str], float], RobotsAnswer]
+Get = Callable[[FetchRobots, dict[str, str], float], Response]
 """Sends one request for a robots.txt, with conditions as headers, and follows no redirect. It may read until a time on
 the monotonic clock."""
 

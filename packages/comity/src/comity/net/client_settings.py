@@ -17,9 +17,13 @@ MIB = 1024 * 1024
 MAX_WAIT: Final = 600.0  # seconds
 APPLICATION_ID: Final = int.from_bytes(b"cmty")  # which SQLite keeps in a cache file
 CONCEALED: Final = "***"
-PERSONAL: Final = frozenset(("authorization", "cookie", "proxy-authorization"))
-SHARED: Final = frozenset(("accept", "accept-language"))  # of one call's headers, what another origin is told too
-OURS: Final = frozenset(("host", "user-agent", "connection", "content-length", "transfer-encoding", "accept-encoding"))
+CREDENTIAL_HEADERS: Final = frozenset(("authorization", "cookie", "proxy-authorization"))
+CROSS_ORIGIN_HEADERS: Final = frozenset(
+    ("accept", "accept-language")
+)  # of one call's headers, what another origin is told too
+CLIENT_HEADERS: Final = frozenset(
+    ("host", "user-agent", "connection", "content-length", "transfer-encoding", "accept-encoding")
+)
 # As text: most runs conceal nothing and need neither compiled.
 _SECRET: Final = "(?i)auth|cookie|credential|key|password|secret|session|token"
 _USERINFO: Final = r"(?s)(?<=//).*@|^(?!.*//).*@"
@@ -53,7 +57,7 @@ def checked_headers(field: str, headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if not (isinstance(name, str) and isinstance(value, str) and is_field_name(name) and value.isprintable()):
             raise InvalidSetting(f"{field}: {name!r} is not a header that can be sent")
-        if name.lower() in OURS:
+        if name.lower() in CLIENT_HEADERS:
             why = "Policy.agent says who sends it" if name.lower() == "user-agent" else "the client writes it itself"
             raise InvalidSetting(f"{field}: {name} cannot be set: {why}")
 
@@ -84,7 +88,7 @@ def _check_mapping(field: str, values: object) -> None:
 def _headers(values: Mapping[str, str]) -> Mapping[str, str]:
     checked_headers("headers", values)
     for name in values:
-        if name.lower() in PERSONAL:
+        if name.lower() in CREDENTIAL_HEADERS:
             raise InvalidSetting(f"headers: {name} would be sent to every host: use auth, or headers of one call")
     return values
 

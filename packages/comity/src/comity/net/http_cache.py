@@ -143,7 +143,7 @@ class HttpCache:
                 cached,
                 headers=_renewed(cached.headers, response.headers),
                 fetched_at=response.fetched_at,
-                redirects=response.redirects,
+                history=response.history,
                 go=response.go,
                 address=response.address,
                 elapsed=response.elapsed,

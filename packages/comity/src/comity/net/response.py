@@ -3,11 +3,10 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from operator import attrgetter
-from typing import Any, Final, Self
+from typing import Any, Final, Generic, Self, TypeVar
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -17,37 +16,58 @@ from comity.http_rules import REDIRECTS
 from comity.policy import Decision
 from comity_robots.shown import Shown, short
 
-_MULTIPLE: Final = ("headers", "request_headers")
 MARKUP: Final = ("", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
+Parts = TypeVar("Parts", covariant=True)
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)
-class Head(Shown):
-    """What is known when the head of an answer has arrived.
+class Response(Shown):
+    """One HTTP response, its body decoded from any content coding.
 
     Attributes:
         url: the URL that answered.
-        redirects: the URLs passed on the way to it, oldest first.
-        history: what these URLs answered, oldest first: heads, for the bodies of redirects are not kept.
         headers: case-insensitive; the first value where a header repeats (`all_headers` has them all).
-        go: the gate's permission, which `decision` puts into words; None for a robots.txt, which needs none.
+        body: of redirects on the way, which `history` has, and of a stream it is not kept: then this is an
+            AttributeError.
+        elapsed: seconds from sending to the last byte.
+        go: the gate's permission, which `decision` puts into words; None for a robots.txt, which needs none, and for
+            what somebody else has fetched.
         fetched_at: Unix time in seconds when the head of the answer arrived.
+        history: what the URLs passed on the way to it answered, oldest first, without their bodies.
         reason, http_version: the rest of the status line as received; "" and "1.1" for a copy kept from earlier.
         request_headers: what was sent, in its order; empty for a copy kept from earlier.
         address: the IP address that answered; None for a copy kept from earlier, or behind a proxy.
+        from_cache: whether the body is a copy that the server confirmed, or that was still fresh.
+        truncated: whether the body goes on after what is here; only of a robots.txt (`max_robots_body`).
+        received: with the setting `raw`, the bytes of a body that came with a content coding, as they came; else None.
     """
 
     url: str
     status: int
     headers: Mapping[str, str]
+    body: bytes
+    elapsed: float = 0.0
     go: Go | None = None
     fetched_at: float = 0.0
-    redirects: tuple[str, ...] = ()
-    history: "tuple[Head, ...]" = ()
+    history: "tuple[Response, ...]" = ()
     reason: str = ""
     http_version: str = "1.1"
     request_headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # credentials may stand there
     address: str | None = None
+    from_cache: bool = False
+    truncated: bool = False
+    received: bytes | None = field(default=None, init=False, repr=False)
+    _sha256: str | None = field(default=None, init=False, repr=False)
+
+    def __getattr__(self, name: str) -> Any:  # called only for what has no value: the body, and what is made of it
+        if name != "url" and hasattr(type(self), name):
+            raise AttributeError(f"the body of {self.url} was not kept")
+        raise AttributeError(f"a response has no attribute {name!r}")
+
+    @property
+    def redirects(self) -> tuple[str, ...]:
+        """The URLs passed on the way to it, oldest first."""
+        return tuple(hop.url for hop in self.history)
 
     @property
     def decision(self) -> Decision:
@@ -61,7 +81,8 @@ class Head(Shown):
         return tuple(self.headers.items())
 
     def _line(self) -> str:
-        return f"{self.status} {short(self.url)} {short(self.content_type)}".rstrip()
+        head = f"{self.status} {short(self.url)} {short(self.content_type)}".rstrip()
+        return f"{head} {len(self.body):,} bytes" if hasattr(self, "body") else head
 
     def _rows(self) -> Iterable[tuple[str, object]]:
         yield from (("url", self.url), ("status", f"{self.status} {self.reason}"), ("type", self.content_type))
@@ -105,65 +126,15 @@ class Head(Shown):
             return self.headers.getall(name, [])
         return [value for each, value in self.headers.items() if each.lower() == name.lower()]
 
-    def head_only(self) -> "Head":
+    def head_only(self) -> "Response":
         """What is known without the body."""
-        return Head(**self._of_head())
+        return self._copied_to(Response.__new__(Response))
 
-    def _of_head(self) -> dict[str, Any]:
-        """Its fields, without a body."""
-        return dict(zip(_OF_HEAD, _VALUES(self)))  # noqa: B905 - as many as there are names
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
-        for name in _MULTIPLE:  # multidict's read-only views cannot be pickled
-            if isinstance(state[name], CIMultiDictProxy):
-                state[name] = CIMultiDict(state[name])
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, CIMultiDictProxy(value) if isinstance(value, CIMultiDict) else value)
-
-
-@lru_cache(1024)  # a site says the same of all its pages
-def _essence(content_type: str) -> str:
-    return content_type.partition(";")[0].strip().lower()
-
-
-_OF_HEAD: Final = tuple(each.name for each in dataclasses.fields(Head))
-_VALUES: Final = attrgetter(*_OF_HEAD)
-
-
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)
-class Response(Head):
-    """One HTTP response, its body read and decoded from any content coding.
-
-    Attributes:
-        elapsed: seconds from sending to the last byte.
-        from_cache: whether the body is a copy that the server confirmed, or that was still fresh.
-        received: with the setting `raw`, the bytes of a body that came with a content coding, as they came; else None.
-    """
-
-    body: bytes
-    elapsed: float
-    from_cache: bool = False
-    received: bytes | None = field(default=None, init=False, repr=False)
-    _sha256: str | None = field(default=None, init=False, repr=False)
-
-    @classmethod
-    def _read(cls, head: Head, body: bytes, elapsed: float, sha256: str | None) -> "Response":
-        """What a head is with the body behind it. One by one, because every request comes here."""
-        self = cls.__new__(cls)
-        self.url, self.status, self.headers, self.go = head.url, head.status, head.headers, head.go
-        self.fetched_at, self.redirects, self.history = head.fetched_at, head.redirects, head.history
-        self.reason, self.http_version, self.address = head.reason, head.http_version, head.address
-        self.request_headers = head.request_headers
-        self.body, self.elapsed, self._sha256 = body, elapsed, sha256
-        self.from_cache, self.received = False, None
-        return self
-
-    def _line(self) -> str:
-        return f"{Head._line(self)} {len(self.body):,} bytes"
+    def _copied_to(self, other: "Response") -> "Response":
+        """Gives another what is known without the body."""
+        for name in _OF_HEAD:
+            setattr(other, name, getattr(self, name))
+        return other
 
     @property
     def sha256(self) -> str:
@@ -214,3 +185,47 @@ class Response(Head):
         except (ValueError, RecursionError) as error:
             kind = f", it is {self.content_type}" if self.content_type else ""
             raise InvalidJSON(f"the body of {self.url} is not JSON{kind}: {error}", url=self.url) from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        known = (each.name for each in dataclasses.fields(self) if hasattr(self, each.name))
+        return {name: _picklable(getattr(self, name)) for name in known}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, CIMultiDictProxy(value) if isinstance(value, CIMultiDict) else value)
+
+
+class Stream(Response, Generic[Parts]):
+    """A response whose body is read while it arrives, inside the block that it was given to.
+
+    Attributes:
+        chunks: gives the decoded body in parts as they arrive: `for part in response.chunks()`, with `async for` where
+            it is an AsyncClient's. They can be read once. Raises RuntimeError where the block is left, or the body was
+            read before; TooLarge, Timeout, FetchError.
+    """
+
+    __slots__ = ("chunks",)
+
+    chunks: Callable[[], Parts]
+
+    def __init__(self, response: Response, chunks: Callable[[], Parts]) -> None:
+        response._copied_to(self)
+        self.chunks = chunks
+
+    @property
+    def head(self) -> Response:
+        """What is known of the response before its body is read: the same as the stream's own attributes."""
+        return self
+
+
+@lru_cache(1024)  # a site says the same of all its pages
+def _essence(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _picklable(value: Any) -> Any:
+    """Multidict's read-only views cannot be pickled."""
+    return CIMultiDict(value) if isinstance(value, CIMultiDictProxy) else value
+
+
+_OF_HEAD: Final = tuple(each.name for each in dataclasses.fields(Response) if each.name != "body")

@@ -7,7 +7,7 @@ from typing import Final
 
 from comity.errors import FetchError
 from comity.net.decoding import ACCEPTED, decoder_for
-from comity.net.robots_fetch import RobotsAnswer
+from comity.net.response import Response
 from comity.policy import Policy
 from comity_pages import urls
 from comity_pages.urls import Url
@@ -77,9 +77,7 @@ class RobotsBody:
         return bytes(self._content)
 
 
-def read_answer(
-    url: str, status: int, headers: Mapping[str, str], parts: Iterable[bytes], deadline: float
-) -> RobotsAnswer:
+def read_answer(url: str, status: int, headers: Mapping[str, str], parts: Iterable[bytes], deadline: float) -> Response:
     """The answer of a wrapped library whose body comes in parts, undecoded. Errors as for RobotsBody.
 
     Raises:
@@ -92,16 +90,14 @@ def read_answer(
             break
         if time.monotonic() > deadline:
             raise TimeoutError
-    return RobotsAnswer(status, headers, body.end(), cut=body.full)
+    return Response(url=url, status=status, headers=headers, body=body.end(), truncated=body.full)
 
 
-async def read_answer_async(
-    url: str, status: int, headers: Mapping[str, str], parts: AsyncIterable[bytes]
-) -> RobotsAnswer:
+async def read_answer_async(url: str, status: int, headers: Mapping[str, str], parts: AsyncIterable[bytes]) -> Response:
     """The same; the deadline is kept further up."""
     body = RobotsBody(url, status, headers)
     async for part in parts:
         body.take(part)
         if body.full:
             break
-    return RobotsAnswer(status, headers, body.end(), cut=body.full)
+    return Response(url=url, status=status, headers=headers, body=body.end(), truncated=body.full)

@@ -2,38 +2,23 @@
 is a result. The content is not judged here, and nothing is sent: that is what a driver does for `Ask`.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from comity.errors import AddressBlocked, ComityError
 from comity.gate import FetchRobots, Gate, Resolve, Wait
 from comity.http_caching import combined
-from comity.http_rules import BUSY, REDIRECTS, is_temporary, next_hop, retry_after
+from comity.http_rules import REDIRECTS, is_temporary, next_hop, stay_away
 from comity.net.clock import Clock
 from comity.net.deadlines import timed_out
 from comity.net.needs import Ask, Relay, Way
-from comity.net.transport import MOST_GONE, ConnectionGone
+from comity.net.response import Response
+from comity.net.transport import MAX_STALE_RETRIES, StaleConnection
 from comity.policy import Policy, RobotsResult
 from comity_pages.urls import Url
 
 TIMEOUT = 30.0  # seconds for a robots.txt, and for each of its redirects, where no settings say otherwise
-
-
-class RobotsAnswer(NamedTuple):
-    """The answer to one request for a robots.txt.
-
-    Attributes:
-        headers: names in any case.
-        cut: whether the body went on where reading it was left off.
-        address: the IP address of the server, where it is known.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    cut: bool = False
-    address: str | None = None
 
 
 class RobotsRequest:
@@ -57,19 +42,14 @@ class RobotsRequest:
         cached = self._step.cached
         return cached.validators if cached is not None and cached.url == self.url else {}
 
-    def answered(
-        self, status: int, headers: Mapping[str, str], body: bytes, *, at: float, cut: bool = False
-    ) -> RobotsResult | None:
-        """What came of it; None: ask `url` now.
-
-        Args:
-            headers: of the answer, names in any case.
-            at: Unix time in seconds.
-            cut: whether the body went on where reading it was left off.
-        """
-        headers = combined(headers)
+    def answered(self, answer: Response, *, at: float) -> RobotsResult | None:
+        """What came of it; None: ask `url` now. `at`: Unix time in seconds."""
+        status, headers = answer.status, combined(answer.headers)
         if status == 304 and self.headers and self._step.cached is not None:
-            return self._step.cached.renewed(self._policy, headers, at)
+            return replace(
+                self._step.cached.renewed(self._policy, headers, at),
+                address=answer.address or self._step.cached.address,
+            )
         problem = ""
         if status in REDIRECTS:
             location, most = headers.get("location", ""), self._policy.robots_redirects
@@ -82,13 +62,14 @@ class RobotsRequest:
             self._step.origin,
             self.url,
             status,
-            body,
+            answer.body,
             policy=self._policy,
             fetched_at=at,
             headers=headers,
             redirects=tuple(self._passed),
             error=problem or None,
-            cut=cut,
+            cut=answer.truncated,
+            address=answer.address,
         )
 
     def failed(self, error: Exception, *, at: float) -> RobotsResult:
@@ -122,7 +103,7 @@ class DriverHooks:
     jitter: bool = False
     robots_timeout: float | None = None
     at_hand: Callable[[FetchRobots], FetchRobots | None] | None = None
-    relay: Callable[[Relay], Awaitable[RobotsAnswer | Exception | None]] | None = None
+    relay: Callable[[Relay], Awaitable[Response | Exception | None]] | None = None
     on_robots: Callable[[RobotsResult], None] | None = None
     on_report: Callable[[str], None] | None = None
 
@@ -161,11 +142,9 @@ class RobotsFetching:
                 if outcome is None:
                     outcome = yield Ask(asked, request.headers)
                 wall = self.clock.wall()
-                if isinstance(outcome, RobotsAnswer):
-                    status, headers, body, cut, address = outcome
-                    result = request.answered(status, headers, body, at=wall, cut=cut)
-                    result = result if result is None or address is None else replace(result, address=address)
-                elif isinstance(outcome, ConnectionGone) and gone < MOST_GONE:
+                if isinstance(outcome, Response):
+                    result = request.answered(outcome, at=wall)
+                elif isinstance(outcome, StaleConnection) and gone < MAX_STALE_RETRIES:
                     gone += 1
                 else:
                     if isinstance(outcome, TimeoutError):
@@ -200,7 +179,7 @@ class RobotsFetching:
         if self.hooks.on_robots is not None:
             self.hooks.on_robots(in_force)
 
-    def relayed_robots(self, origin: str, text: str, conditions: dict[str, str]) -> Way[RobotsAnswer | Exception]:
+    def relayed_robots(self, origin: str, text: str, conditions: dict[str, str]) -> Way[Response | Exception]:
         """To the answer of a host of ours, in its turn, to which an origin's robots.txt redirects that another gate
         asks for; what is sent is recorded here. An error stands for no answer.
 
@@ -209,21 +188,21 @@ class RobotsFetching:
         """
         url, limit = Url(text), self._limit()
         step = FetchRobots(origin, url)
-        for _ in range(1 + MOST_GONE):
+        for _ in range(1 + MAX_STALE_RETRIES):
             while not isinstance(taken := self.gate.robots_redirected(step, url, self.clock.monotonic()), FetchRobots):
                 yield from self._take(taken, url, limit)
             try:
-                outcome: RobotsAnswer | Exception = yield Ask(taken, conditions)
+                outcome: Response | Exception = yield Ask(taken, conditions)
             except BaseException:
                 self.gate.robots_abandoned(taken, self.clock.monotonic())
                 self.report(taken.key)
                 raise
             good, asked_for = False, None
-            if isinstance(outcome, RobotsAnswer):
-                good, later = not is_temporary(outcome.status), combined(outcome.headers).get("retry-after")
-                asked_for = retry_after(later, self.clock.wall()) if outcome.status in BUSY else None
+            if isinstance(outcome, Response):
+                good = not is_temporary(outcome.status)
+                asked_for = stay_away(outcome.status, combined(outcome.headers), self.clock.wall())
             self.gate.robots_let_go(taken, self.clock.monotonic(), good=good, retry_after=asked_for)
             self.report(taken.key)
-            if not isinstance(outcome, ConnectionGone):
+            if not isinstance(outcome, StaleConnection):
                 break
         return timed_out(url, self.hooks.robots_timeout or TIMEOUT) if isinstance(outcome, TimeoutError) else outcome

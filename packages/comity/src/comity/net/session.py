@@ -24,9 +24,9 @@ from comity.net.clock import Clock
 from comity.net.deadlines import Deadline
 from comity.net.needs import Relay
 from comity.net.request_record import RequestRecord
-from comity.net.response import Head, Response
-from comity.net.robots_fetch import DriverHooks, RobotsAnswer
-from comity.net.transport import MOST_GONE, ConnectionGone, Room, StreamedResponse, Transport
+from comity.net.response import Response, Stream
+from comity.net.robots_fetch import DriverHooks
+from comity.net.transport import MAX_STALE_RETRIES, BodyBudget, BodyReader, StaleConnection, Transport
 from comity.net.turns import AsyncDriver
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity_pages.urls import Url, normalise
@@ -62,7 +62,7 @@ class Hooks:
     on_request: Callable[[RequestRecord], None] | None = None
     on_report: Callable[[str], None] | None = None
     may_send: Callable[[], bool] | None = None
-    relay: Callable[[Relay], Awaitable[RobotsAnswer | Exception | None]] | None = None
+    relay: Callable[[Relay], Awaitable[Response | Exception | None]] | None = None
     address_of: Callable[[Callable[[str], Awaitable[str]], str], Awaitable[str]] | None = None
 
 
@@ -125,7 +125,7 @@ class Session:
         if transport is not None and transport.loop is asyncio.get_running_loop():
             await transport.close()
         elif transport is not None:
-            transport.leave()
+            transport.abandon()
         if self._cache is not None:
             self._cache.close()
             self._cache = None
@@ -141,7 +141,7 @@ class Session:
         if transport is not None and transport.loop is not loop:
             if transport.loop.is_running():
                 raise RuntimeError("another event loop uses the client: open one in each, or use comity.Client")
-            transport.leave()
+            transport.abandon()
             self._transport = None
         if self._transport is None:
             if self._closed:
@@ -200,21 +200,19 @@ class Session:
         *,
         method: str = "GET",
         headers: Mapping[str, str] | None = None,
-        redirects: tuple[str, ...] = (),
         tries: int = 1,
         max_body: int | None = None,
         any_type: bool = False,
-        room: Room | None = None,
+        budget: BodyBudget | None = None,
         credentials: bool = True,
     ) -> Response:
         """One request for a URL when its turn has come, and where that may help, the same again.
 
         Args:
-            redirects: the URLs passed on the way to it.
             tries: how often it is sent at most.
             max_body: bytes of this body, instead of what the settings say.
             any_type: whether `content_types` does not hold for it.
-            room: is told of the octets of the body as they arrive, and may have the rest wait.
+            budget: is told of the octets of the body as they arrive, and may have the rest wait.
             credentials: whether those that the settings have for the URL's origin are sent (`auth`).
 
         Raises:
@@ -230,11 +228,11 @@ class Session:
                 cache = None
             elif (cached := cache.page(url)) is not None:
                 if is_fresh(cached, self.clock.wall()):
-                    cached.go, cached.redirects = await self._nothing_to_send(url), redirects
+                    cached.go = await self._permit_cached(url)
                     return cached
                 headers = conditions(cached)
         to_come: Body | None = None if method == "HEAD" else "read"
-        answer = await self._exchange(
+        reader = await self._exchange(
             url,
             method,
             headers,
@@ -242,29 +240,26 @@ class Session:
             tries=tries,
             max_body=max_body,
             any_type=any_type,
-            room=room,
+            budget=budget,
             credentials=credentials,
         )
-        answer.redirects = redirects
-        response = answer._with_body(self.clock.monotonic())
-        return response if cache is None else cache.keep(response, cached)
+        return reader.response if cache is None else cache.keep(reader.response, cached)
 
     @asynccontextmanager
     async def stream(
-        self, url: str, *, headers: Mapping[str, str] | None = None, passed: tuple[Head, ...] = ()
-    ) -> AsyncIterator[StreamedResponse]:
+        self, url: str, *, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Stream[AsyncIterator[bytes]]]:
         """One request for a URL, whose body is read while it arrives, inside the block."""
         self.open()
-        answer = await self._exchange(Url(url), "GET", headers, "streamed")
-        answer.redirects, answer.history = tuple(hop.url for hop in passed), passed
-        go = answer.go
+        reader = await self._exchange(Url(url), "GET", headers, "streamed")
+        go = reader.response.go
         assert go is not None
         try:
-            with closing(answer):
-                yield answer
-            self._over(answer._record)
+            with closing(reader):
+                yield Stream(reader.response, reader.chunks)
+            self._finish_record(reader.record)
         except BaseException as error:
-            self._over(answer._record, error=error)
+            self._finish_record(reader.record, error=error)
             ours = isinstance(error, FetchError | asyncio.CancelledError)  # what the block raises is no failure
             self.driver.finished(go, _end_of(error) if ours else "done")
             raise
@@ -280,15 +275,15 @@ class Session:
         tries: int = 1,
         max_body: int | None = None,
         any_type: bool = False,
-        room: Room | None = None,
+        budget: BodyBudget | None = None,
         credentials: bool = True,
-    ) -> StreamedResponse:
+    ) -> BodyReader:
         """Send a request in its turn, and where that may help, again.
 
         Args:
             to_come: how the body is read: here, or `streamed`, by the caller, who then says that the request is over.
         """
-        settings, streamed, gone = self.settings, to_come == "streamed", 0
+        settings, streamed, stale = self.settings, to_come == "streamed", 0
         if credentials and (settings.auth or settings.licences):
             headers = {**settings.credentials(url.origin), **(headers or {})}
         while True:
@@ -298,52 +293,55 @@ class Session:
             digest = None if record is None or streamed else hashlib.sha256()
             try:
                 transport = self._transport or self.open()  # closed while it waited: open says so
-                # While a room has the rest of a body wait, the time-out stands still.
+                # While a budget has the rest of a body wait, the time-out stands still.
                 with Deadline(settings.timeout, url):
-                    answer = await transport.open(
+                    reader = await transport.open(
                         method, url, headers=headers or None, streamed=streamed, timeout=settings.head_timeout
                     )
-                    answer.go, answer._sent, answer._record = go, sent, record
-                    answer.fetched_at = wall = self.clock.wall()
+                    response, reader.record = reader.response, record
+                    response.go, response.fetched_at = go, (wall := self.clock.wall())
                     if record is not None:
-                        record.headers_received(answer.status, answer.headers, self.clock.monotonic(), wall)
-                    self.driver.headers_received(go, answer.status, answer.headers, body=to_come)
+                        record.headers_received(response.status, response.headers, self.clock.monotonic(), wall)
+                    self.driver.headers_received(go, response.status, response.headers, body=to_come)
                     try:
                         if settings.content_types and not any_type:
-                            answer.require_type(settings.content_types)
+                            reader.require_type(settings.content_types)
                         if to_come == "read":
-                            await answer.read(max_body or settings.max_body, room=room, digest=digest)
+                            await reader.read(max_body or settings.max_body, budget=budget, digest=digest)
+                        elif not streamed:
+                            response.body = b""
+                        response.elapsed = self.clock.monotonic() - sent
                     except BaseException:
-                        answer.close()
+                        reader.close()
                         raise
                 signing = transport.signing
-                once_more = signing is not None and signing.asked(url, answer.status, answer.headers)
+                once_more = signing is not None and signing.asked(url, response.status, response.headers)
                 if streamed and not once_more:
-                    return answer
+                    return reader
                 if record is not None:
-                    answer._sha256 = None if digest is None else digest.hexdigest()
-                    self._over(record, body=None if streamed else answer._body, sha256=answer._sha256)
+                    response._sha256 = None if digest is None else digest.hexdigest()
+                    self._finish_record(record, body=None if streamed else response.body, sha256=response._sha256)
             except BaseException as failed:
-                error = self._meant(failed)
-                self._over(record, error=error)
+                error = self._as_closed(failed)
+                self._finish_record(record, error=error)
                 # The connection that was kept for it had ended (RFC 9110, 9.2.2): no try of the host failed.
-                once_more = isinstance(error, ConnectionGone) and gone < MOST_GONE
+                once_more = isinstance(error, StaleConnection) and stale < MAX_STALE_RETRIES
                 end: End = "abandoned" if once_more else _end_of(error)
                 again = self.driver.finished(go, end, may_repeat=tries > 0 and end in ("failed", "timed_out"))
-                gone, tries = gone + once_more, tries + once_more
+                stale, tries = stale + once_more, tries + once_more
                 if again or once_more:
                     continue
                 if error is not failed:
                     raise error from None
                 raise
             if once_more:  # signed this time
-                answer.close()
+                reader.close()
                 self.driver.finished(go)
                 tries += 1
-            elif not self.driver.finished(go, may_repeat=tries > 0 and answer.status in RETRIED):
-                return answer
+            elif not self.driver.finished(go, may_repeat=tries > 0 and response.status in RETRIED):
+                return reader
 
-    async def _nothing_to_send(self, url: Url) -> Go:
+    async def _permit_cached(self, url: Url) -> Go:
         """A Go for what needs no request: only the verdict counts, no turn is taken."""
         decision = await self.check(url)
         origin_policy = self.origin_policy(url)
@@ -359,7 +357,7 @@ class Session:
             record.signed = signing.keyid(url, time.time())
         return record
 
-    def _over(
+    def _finish_record(
         self,
         record: RequestRecord | None,
         *,
@@ -374,7 +372,7 @@ class Session:
             record.finished(self.clock.monotonic(), body=body, sha256=sha256, error=error)
             self.on_request(record)
 
-    def _meant(self, failed: BaseException) -> BaseException:
+    def _as_closed(self, failed: BaseException) -> BaseException:
         """What a request that failed means: where the connections were ended by `close`, the site is not to blame."""
         return ClientClosed() if self._closed and isinstance(failed, FetchError) else failed
 
@@ -393,28 +391,29 @@ class Session:
             self.on_robots(kept)
         return asked
 
-    async def get_robots(self, step: FetchRobots, headers: dict[str, str]) -> RobotsAnswer:
+    async def get_robots(self, step: FetchRobots, headers: dict[str, str]) -> Response:
         """Send a request for a robots.txt. It goes around the gate's rules (no recursion), never around the guard."""
         record = self._record(step, "GET", step.url)
         if step.url.origin == step.origin:  # not where it redirects to
             headers = {**self.settings.credentials(step.origin), **headers}
         try:
             transport = self.open()
-            answer = await transport.open("GET", step.url, headers=headers or None)
+            reader = await transport.open("GET", step.url, headers=headers or None)
             if record is not None:
-                record.headers_received(answer.status, answer.headers, self.clock.monotonic(), self.clock.wall())
-            body = await answer.read(self.settings.max_robots_body, cut=True)
-            await transport.turns.take(len(body) + TAKEN_UP)
+                head = reader.response
+                record.headers_received(head.status, head.headers, self.clock.monotonic(), self.clock.wall())
+            response = await reader.read(self.settings.max_robots_body, truncate=True)
+            await transport.slices.take(len(response.body) + TAKEN_UP)
         except BaseException as failed:
-            error = self._meant(failed)
-            self._over(record, error=error)
+            error = self._as_closed(failed)
+            self._finish_record(record, error=error)
             if error is not failed:  # nothing is learned of the site
                 raise error from None
             raise
-        self._over(record, body=body)
-        return RobotsAnswer(answer.status, answer.headers, body, answer.cut, answer.address)
+        self._finish_record(record, body=response.body)
+        return response
 
-    async def relayed_robots(self, asked: Relay) -> RobotsAnswer | Exception:
+    async def relayed_robots(self, asked: Relay) -> Response | Exception:
         """What a host of ours answers that another session is redirected to for a robots.txt; an error: nothing.
 
         Raises:

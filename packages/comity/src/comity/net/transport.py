@@ -33,7 +33,7 @@ from comity.net.deadlines import Deadline, deadlines_paused
 from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.loop_slices import LoopSlices
 from comity.net.names import Names
-from comity.net.response import Head, Response
+from comity.net.response import Response
 from comity.policy import Policy
 from comity_pages import urls
 from comity_pages.urls import Url
@@ -49,22 +49,22 @@ _ERRORS = (aiohttp.ClientError, OSError, ValueError)
 _MOST_SAID: Final = 200  # characters of what a parser says: it quotes the server
 
 
-MOST_GONE: Final = 3  # times in a row that a request may find a kept connection ended, and is sent again
+MAX_STALE_RETRIES: Final = 3  # times in a row that a request may find a kept connection ended, and is sent again
 
 
-class ConnectionGone(FetchError):
+class StaleConnection(FetchError):
     """A connection that was kept from an earlier request had ended when this one was sent over it, and no octet of an
     answer came: most likely the server's idle time-out was over at that moment (RFC 9112, 9.3.1 and 9.5)."""
 
 
-class Room(Protocol):
-    """Counts the memory that a body takes while it arrives."""
+class BodyBudget(Protocol):
+    """Counts the memory that bodies take while they arrive."""
 
-    def took(self, octets: int) -> bool:
+    def consume(self, octets: int) -> bool:
         """So many more octets have come; whether more may be read at once."""
         ...
 
-    async def more(self) -> None:
+    async def wait(self) -> None:
         """Come back when more may be read. The time that this takes is none of the site's."""
         ...
 
@@ -77,44 +77,38 @@ class Digest(Protocol):
         ...
 
 
-class StreamedResponse(Head):
-    """A response whose body is still to come: `async for part in response.chunks()`.
+class BodyReader:
+    """Reads the body of a response as it arrives, decoded.
 
     Attributes:
-        cut: whether the body went on past the limit and was left there.
-        received: with the setting `raw`, the bytes of a body that came with a content coding, as they came.
+        response: its head; its body too, once that was read whole.
+        record: evidence of the request, which has yet to be handed to who listens.
     """
 
-    __slots__ = (
-        *("_answer", "_closed", "_settings", "_taken", "_turns", "cut", "received"),
-        *("_body", "_record", "_sent", "_sha256"),  # what was read, and what the session knows of the request
-    )
-
-    _sha256: str | None
-    _sent: float  # when, on the client's monotonic clock
-    _record: "RequestRecord | None"  # evidence that has yet to be handed to who listens
+    __slots__ = ("_answer", "_closed", "_settings", "_slices", "_taken", "_undecoded", "record", "response")
 
     def __init__(
-        self, url: Url, answer: aiohttp.ClientResponse, settings: ClientSettings, address: str | None, turns: LoopSlices
+        self,
+        url: Url,
+        answer: aiohttp.ClientResponse,
+        settings: ClientSettings,
+        address: str | None,
+        slices: LoopSlices,
     ) -> None:
         major, minor = answer.version or aiohttp.HttpVersion11
-        self.url, self.status, self.headers = str(url), answer.status, answer.headers
-        self.reason, self.http_version = answer.reason or "", f"{major}.{minor}"
-        self.request_headers, self.address = answer.request_info.headers, address
-        self.go, self.fetched_at, self.redirects, self.history = None, 0.0, (), ()
-        self.cut = self._closed = self._taken = False
-        self._body, self._sha256 = b"", None
-        self.received: bytearray | None = None
+        # One by one, because every request comes here; it has no body yet.
+        self.response = head = Response.__new__(Response)
+        head.url, head.status, head.headers = str(url), answer.status, answer.headers
+        head.reason, head.http_version = answer.reason or "", f"{major}.{minor}"
+        head.request_headers, head.address = answer.request_info.headers, address
+        head.go, head.fetched_at, head.elapsed, head.history = None, 0.0, 0.0, ()
+        head.from_cache = head.truncated = self._closed = self._taken = False
+        head.received = head._sha256 = None
+        self._undecoded: bytearray | None = None  # the body as it comes, with the setting `raw`
         self._answer = answer
         self._settings = settings
-        self._turns = turns
-
-    def _with_body(self, now: float) -> Response:
-        """It as a whole, read up to `now`."""
-        found = Response._read(self, self._body, now - self._sent, self._sha256)
-        if self.received is not None:
-            found.received = bytes(self.received)
-        return found
+        self._slices = slices
+        self.record: RequestRecord | None = None
 
     def close(self) -> None:
         """Leave the rest unread; the connection cannot be used again unless all was read."""
@@ -127,46 +121,46 @@ class StreamedResponse(Head):
         Raises:
             UnwantedType
         """
-        kind = self.content_type
-        if self.ok and kind not in wanted and f"{kind.partition('/')[0]}/*" not in wanted:
+        response, kind = self.response, self.response.content_type
+        if response.ok and kind not in wanted and f"{kind.partition('/')[0]}/*" not in wanted:
             raise UnwantedType(
-                f"{self.url} is {kind or 'of no content type'}, which content_types leaves out",
-                url=self.url,
-                status=self.status,
+                f"{response.url} is {kind or 'of no content type'}, which content_types leaves out",
+                url=response.url,
+                status=response.status,
                 content_type=kind,
             )
 
     async def read(
-        self, limit: int, *, cut: bool = False, room: Room | None = None, digest: "Digest | None" = None
-    ) -> bytes:
-        """The whole decoded body.
+        self, limit: int, *, truncate: bool = False, budget: BodyBudget | None = None, digest: "Digest | None" = None
+    ) -> Response:
+        """The response with its whole decoded body.
 
         Args:
-            limit: bytes; a longer body raises TooLarge, or is cut there if `cut`.
-            room: is told of what arrives, and may have the rest wait, while time-outs stand still.
-            digest: is updated with what arrives, perhaps with more than is kept of a body that is cut.
+            limit: bytes; a longer body raises TooLarge, or ends there if `truncate`.
+            budget: is told of what arrives, and may have the rest wait, while time-outs stand still.
+            digest: is updated with what arrives, perhaps with more than is kept of a body that is truncated.
 
         Raises:
             TooLarge, Timeout, FetchError
         """
-        length = self._answer.content_length
+        length, response = self._answer.content_length, self.response
         try:
-            most = limit if room is None else min(limit, AT_ONCE)
-            if length is not None and length <= most and "Content-Encoding" not in self.headers:
+            most = limit if budget is None else min(limit, AT_ONCE)
+            if length is not None and length <= most and "Content-Encoding" not in response.headers:
                 body = await self._answer.read()
                 if digest is not None:
                     digest.update(body)
-                if room is not None:
-                    room.took(len(body))
-                self._body = body
-                return body
+                if budget is not None:
+                    budget.consume(len(body))
+                response.body = body
+                return response
         except _ERRORS as error:
-            raise explained(error, self.url) from error
+            raise translate_error(error, self.response.url) from error
         body = b""  # where it comes in one part, it need not be copied
         whole: BytesIO | None = None  # hands out what it holds without a copy, and lets go of each part at once
         left = limit
         try:
-            async for part in self._parts(limit, cut=cut, least=UNPACKED_AT_ONCE):
+            async for part in self._parts(limit, truncate=truncate, least=UNPACKED_AT_ONCE):
                 if not body:
                     body = part
                 else:
@@ -178,12 +172,12 @@ class StreamedResponse(Head):
                 left -= len(part)
                 if digest is not None:  # part by part: all of a large body would take milliseconds
                     digest.update(part)
-                if cut and left <= 0:
-                    self.cut = self.cut or left < 0 or not self._answer.content.at_eof()
+                if truncate and left <= 0:
+                    response.truncated = response.truncated or left < 0 or not self._answer.content.at_eof()
                     break
-                if room is not None and not room.took(len(part)):
+                if budget is not None and not budget.consume(len(part)):
                     with deadlines_paused():
-                        await room.more()
+                        await budget.wait()
         except BaseException:
             if whole is not None:
                 whole.close()  # the error holds this frame, and may be kept for long
@@ -191,57 +185,58 @@ class StreamedResponse(Head):
             raise
         if whole is not None:
             body = whole.getvalue()
-        self._body = body if len(body) <= limit else body[:limit]
-        return self._body
+        response.body = body if len(body) <= limit else body[:limit]
+        if self._undecoded is not None:
+            response.received = bytes(self._undecoded)
+        return response
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The decoded body in parts as they arrive; they can be read once, inside the block.
-
-        Raises:
-            RuntimeError: the block is left, or the body was read before.
-            TooLarge, Timeout, FetchError
-        """
+        """See `Stream.chunks`."""
         return self._parts(self._settings.max_body)
 
-    async def _parts(self, limit: int, *, cut: bool = False, least: int = 0) -> AsyncIterator[bytes]:
+    async def _parts(self, limit: int, *, truncate: bool = False, least: int = 0) -> AsyncIterator[bytes]:
         """The decoded body in parts as they arrive.
 
         Args:
-            limit, cut: as for `read`.
+            limit, truncate: as for `read`.
             least: packed octets that are worth unpacking, but at the end: each time others have to be waited for.
         """
         self._check_open()
         if self._taken:
-            raise RuntimeError(f"the body of {self.url} was already read; it can be read only once")
+            raise RuntimeError(f"the body of {self.response.url} was already read; it can be read only once")
         self._taken = True
-        decoder = None
-        if self.status not in (204, 304):
+        response, decoder = self.response, None
+        if response.status not in (204, 304):
             try:
-                decoder = decoder_for(self.header_values("Content-Encoding"), self.url, self._settings.max_ratio)
+                decoder = decoder_for(
+                    response.header_values("Content-Encoding"), response.url, self._settings.max_ratio
+                )
             except UnwantedType as error:
-                error.status, error.content_type = self.status, self.content_type
+                error.status, error.content_type = response.status, response.content_type
                 raise
         if decoder is not None and self._settings.raw:
-            self.received = bytearray()
+            self._undecoded = bytearray()
         room = limit
         whole = False
         try:
             arriving = self._answer.content.iter_any()
             async for data in arriving if decoder is None else _gathered(arriving, least):
                 if decoder is not None:
-                    await self._turns.take(len(data))
+                    await self._slices.take(len(data))
                 self._check_open()
                 last = self._answer.content.at_eof()
-                if self.received is not None:
-                    self.received += data
+                if self._undecoded is not None:
+                    self._undecoded += data
                 for part in (data,) if decoder is None else decoder.feed(data, room, last=last):
                     room -= len(part)
                     if room < 0:
-                        if not cut:
+                        if not truncate:
                             raise TooLarge(
-                                f"the body of {self.url} is over {limit} bytes", url=self.url, hint="raise max_body"
+                                f"the body of {response.url} is over {limit} bytes",
+                                url=response.url,
+                                hint="raise max_body",
                             )
-                        self.cut = True
+                        response.truncated = True
                         yield part[: len(part) + room]
                         return
                     yield part
@@ -251,14 +246,16 @@ class StreamedResponse(Head):
             whole = True
         except _ERRORS as error:
             self._check_open()
-            raise explained(error, self.url) from error
+            raise translate_error(error, self.response.url) from error
         finally:
             if not whole:
                 self._answer.close()
 
     def _check_open(self) -> None:
         if self._closed:
-            raise RuntimeError(f"the response from {self.url} is closed; read a stream inside its `with` block")
+            raise RuntimeError(
+                f"the response from {self.response.url} is closed; read a stream inside its `with` block"
+            )
 
 
 class Transport:
@@ -266,7 +263,7 @@ class Transport:
 
     Attributes:
         loop: that event loop.
-        turns: shares out the unpacking of answers, in bytes.
+        slices: shares out the unpacking of answers, in bytes.
     """
 
     def __init__(
@@ -285,7 +282,7 @@ class Transport:
         self.loop = asyncio.get_running_loop()
         self._settings = settings
         self._guard = guard
-        self.turns = LoopSlices(UNPACKED_AT_ONCE)
+        self.slices = LoopSlices(UNPACKED_AT_ONCE)
         self._names = Names(settings.resolve, settings.nameservers)
         connecting, reading = settings.connect_timeout, settings.read_timeout
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=connecting, sock_read=reading)
@@ -317,7 +314,7 @@ class Transport:
         await self._session.close()
         await self._names.close()
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """Let go of all connections from outside the event loop, which is closed or stands still."""
         if self._session.connector is not None:
             self._session.connector._close()  # the part of it that waits for nothing
@@ -332,8 +329,8 @@ class Transport:
         streamed: bool = False,
         data: bytes | None = None,
         timeout: float | None = None,
-    ) -> StreamedResponse:
-        """Send one request; gives the answer as soon as its head is there.
+    ) -> BodyReader:
+        """Send one request; gives what reads the answer as soon as its head is there.
 
         Args:
             streamed: whether the body may take longer than `timeout`, which then bounds the wait for each part.
@@ -355,15 +352,15 @@ class Transport:
         try:
             response = await self._session.request(
                 method,
-                exact(url),
+                to_yarl(url),
                 headers=headers,
                 data=data,
                 allow_redirects=False,
                 timeout=self._streaming if streamed else self._session.timeout,
             )
         except _ERRORS as error:
-            raise explained(error, url, attempt) from error
-        return StreamedResponse(url, response, self._settings, attempt.address, self.turns)
+            raise translate_error(error, url, attempt) from error
+        return BodyReader(url, response, self._settings, attempt.address, self.slices)
 
     async def address_of(self, host: str) -> str:
         """The first address of a host, by the resolver that connections use; the host itself where none is found."""
@@ -391,7 +388,7 @@ async def _gathered(arriving: AsyncIterable[bytes], least: int) -> AsyncIterator
         yield b"".join(held)
 
 
-def exact(url: Url) -> URL:
+def to_yarl(url: Url) -> URL:
     """A URL as aiohttp takes it, which then sends it octet for octet.
 
     Raises:
@@ -406,7 +403,7 @@ def exact(url: Url) -> URL:
     return found
 
 
-def explained(error: Exception, url: str, attempt: Attempt | None = None) -> ComityError:
+def translate_error(error: Exception, url: str, attempt: Attempt | None = None) -> ComityError:
     """The library's error as one of ours, in words for people.
 
     Args:
@@ -420,8 +417,8 @@ def explained(error: Exception, url: str, attempt: Attempt | None = None) -> Com
         return failed
     if attempt is not None and attempt.refusal and isinstance(error, aiohttp.ClientConnectorError):
         return _blocked(url, attempt.refusal)
-    if attempt is not None and not attempt.fresh and _is_gone(error):
-        return ConnectionGone.at(url, "the server closed the connection that was kept for it")
+    if attempt is not None and not attempt.fresh and _is_stale(error):
+        return StaleConnection.at(url, "the server closed the connection that was kept for it")
     if isinstance(error, TimeoutError):  # of connecting or reading alone; the total is the client's
         return Timeout(f"{url} took too long: {text or type(error).__name__}", url=url, hint="raise the time-out")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -463,7 +460,7 @@ def _blocked(url: str, refusal: str) -> AddressBlocked:
     return AddressBlocked.at(url, refusal)
 
 
-def _is_gone(error: Exception) -> bool:
+def _is_stale(error: Exception) -> bool:
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return isinstance(error.message, str)  # else it is the part of a head that came
     return isinstance(error, aiohttp.ClientOSError) and not isinstance(error, aiohttp.ClientConnectorError)

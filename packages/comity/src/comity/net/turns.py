@@ -31,7 +31,8 @@ from comity.net.clock import Clock
 from comity.net.deadlines import Deadline
 from comity.net.names import in_thread
 from comity.net.needs import Ask, Find, Need, News, Relay, Sleep, T, Way
-from comity.net.robots_fetch import DriverHooks, RobotsAnswer, RobotsFetching
+from comity.net.response import Response
+from comity.net.robots_fetch import DriverHooks, RobotsFetching
 from comity.policy import Decision, Policy
 from comity_pages.urls import Url
 from comity_robots.fields import settings_of
@@ -268,7 +269,7 @@ class Turns(RobotsFetching):
         return no_turn(url, self.max_wait or 0.0, ready - self.clock.monotonic())
 
 
-Get = Callable[[FetchRobots, dict[str, str]], Awaitable[RobotsAnswer]]
+Get = Callable[[FetchRobots, dict[str, str]], Awaitable[Response]]
 """Sends one request for a robots.txt, with conditions as headers; follows no redirect."""
 
 
@@ -318,7 +319,7 @@ class AsyncDriver(Turns):
         """The decision about a URL. Errors as for `decision_on`."""
         return await self._run(self.decision_on(url), get)
 
-    async def relayed(self, asked: Relay, get: Get) -> RobotsAnswer | Exception:
+    async def relayed(self, asked: Relay, get: Get) -> Response | Exception:
         """What a host of ours answers to who has us relay. Errors as for `relayed_robots`."""
         return await self._run(self.relayed_robots(*asked), get)
 

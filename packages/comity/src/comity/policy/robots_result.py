@@ -105,6 +105,7 @@ class RobotsResult(Shown):
         redirects: tuple[str, ...] = (),
         error: str | None = None,
         cut: bool = False,
+        address: str | None = None,
     ) -> "RobotsResult":
         """Sort an HTTP response by RFC 9309, 2.3.1.
 
@@ -139,6 +140,7 @@ class RobotsResult(Shown):
             unreachable_since=fetched_at if kind == "unreachable" else None,
             robots=robots,
             left_out=cut or (robots is None and bool(body)),
+            address=address,
         )
 
     @classmethod

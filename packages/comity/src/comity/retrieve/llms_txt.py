@@ -13,8 +13,9 @@ from weakref import WeakKeyDictionary
 from comity.errors import ComityError
 from comity.http_caching import combined, freshness
 from comity.http_rules import GONE, is_temporary
+from comity.net import Response
 from comity.retrieve.evidence import Manifest, sha256
-from comity.retrieve.plugins import Asker, Fetched, Fetcher, fetched
+from comity.retrieve.plugins import Asker, Fetcher, fetched
 from comity_pages.signals import llms
 from comity_pages.signals.llms import LlmsTxt
 
@@ -77,9 +78,9 @@ async def _read(
     return found, _manifest(origin, answer, sha256(answer.body), found.problem), _life(answer)
 
 
-def _manifest(origin: str, answer: Fetched, digest: str | None, problem: str | None) -> Manifest:
+def _manifest(origin: str, answer: Response, digest: str | None, problem: str | None) -> Manifest:
     return Manifest("llms.txt", origin, answer.url, answer.status, digest, answer.fetched_at, answer.redirects, problem)
 
 
-def _life(answer: Fetched) -> float:
+def _life(answer: Response) -> float:
     return freshness(combined(answer.headers), answer.fetched_at)

@@ -8,17 +8,20 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
-from comity.errors import AddressBlocked, ComityError, PartFailed, TooLarge, TooManyRedirects
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from comity.errors import AddressBlocked, ComityError, PartFailed, TooLarge
 from comity.gate.steps import refusal
-from comity.http_rules import REDIRECTS, next_hop
 from comity.net import ClientSettings, Response
 from comity.net.address import AddressGuard
+from comity.net.redirects import follow
 from comity.policy import Decision, Policy
 from comity_pages import urls
 from comity_pages.signals.llms import Candidate
+from comity_pages.urls import Url
 from comity_robots.shown import short
 
 
@@ -55,59 +58,32 @@ DEFAULT_HEADERS = {"Accept": "text/markdown, text/html;q=0.9, application/xhtml+
 _LONGEST_HEADER = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """An answer whoever fetched it. `request_headers`: those of ours that were really sent."""
-
-    url: str
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-    redirects: tuple[str, ...]
-    request_headers: Mapping[str, str]
-    fetched_at: float
-
-    def header(self, name: str) -> str:
-        """The first value of a header, empty where it is missing."""
-        return next((value for each, value in self.headers if each.lower() == name), "")
-
-    def values(self, name: str) -> list[str]:
-        """All values of a header."""
-        return [value for each, value in self.headers if each.lower() == name]
-
-    @property
-    def content_type(self) -> str:
-        return self.header("content-type").partition(";")[0].strip().lower()
-
-
-async def fetched(client: Asker, fetcher: Fetcher | None, url: str, headers: Mapping[str, str]) -> Fetched:
-    """One URL and the redirects from it, each hop decided anew, whoever does the fetching.
+async def fetched(client: Asker, fetcher: Fetcher | None, url: str, headers: Mapping[str, str]) -> Response:
+    """One URL and the redirects from it, each hop decided anew, whoever does the fetching. Of `request_headers` it has
+    ours alone.
 
     Raises:
         RobotsDisallowed, AddressBlocked, FetchError and its kinds
         PartFailed: the fetcher failed.
     """
+
     if fetcher is None:
-        return await _by_client(client, url, headers)
-    settings = client.settings
-    passed: list[str] = []
-    while True:
-        await _require(client, url)
-        answer = _checked_answer(await called("fetcher", fetcher, url, dict(headers), about=url), url)
-        if len(answer.body) > settings.max_body:
-            raise TooLarge(f"the body of {url} is over {settings.max_body} bytes", url=url)
-        if answer.url != url:  # it followed a redirect of its own
-            await _require(client, answer.url)
-            passed.append(url)
-            url = answer.url
-        location = answer.header("location") if answer.status in REDIRECTS else ""
-        if not location:
-            return Fetched(url, answer.status, answer.headers, answer.body, tuple(passed), headers, answer.fetched_at)
-        target, why = next_hop(url, location, passed, settings.max_redirects, setting="max_redirects")
-        if target is None:
-            raise TooManyRedirects(f"{url} {why}: not followed", url=url)
-        passed.append(url)
-        url = str(target)  # compiled code takes no subclass
+        response = await client.get(url, headers=headers)
+    else:
+        response = await follow(Url(url), headers, partial(_send, client, fetcher), client.settings.max_redirects)
+    response.request_headers = headers
+    return response
+
+
+async def _send(client: Asker, fetcher: Fetcher, url: Url, headers: Mapping[str, str]) -> Response:
+    await _require(client, url)
+    # Compiled code takes no subclass.
+    answer = _checked_answer(await called("fetcher", fetcher, str(url), dict(headers), about=url), url)
+    if len(answer.body) > client.settings.max_body:
+        raise TooLarge(f"the body of {url} is over {client.settings.max_body} bytes", url=url)
+    if answer.url != url:  # it followed a redirect of its own
+        await _require(client, answer.url)
+    return answer
 
 
 async def _require(client: Asker, url: str) -> None:
@@ -180,20 +156,7 @@ async def called(part: str, function: Callable[..., Any], *arguments: Any, about
         raise PartFailed(f"the {part} raised {type(error).__name__}: {error}", url=about) from error
 
 
-async def _by_client(client: Asker, url: str, headers: Mapping[str, str]) -> Fetched:
-    response = await client.get(url, headers=headers)
-    return Fetched(
-        response.url,
-        response.status,
-        response.all_headers,
-        response.body,
-        response.redirects,
-        headers,
-        response.fetched_at,
-    )
-
-
-def _checked_answer(answer: Any, url: str) -> Fetched:
+def _checked_answer(answer: Any, url: str) -> Response:
     """
     Raises:
         PartFailed: it is not what a fetcher may answer.
@@ -201,7 +164,7 @@ def _checked_answer(answer: Any, url: str) -> Fetched:
     try:
         status, body, final = answer.status, answer.body, answer.url
         given = getattr(answer, "all_headers", None) or dict(answer.headers).items()
-        headers = tuple((str(name), str(value)) for name, value in given)
+        headers = CIMultiDictProxy(CIMultiDict([(str(name), str(value)) for name, value in given]))
     except (AttributeError, TypeError, ValueError) as error:
         raise PartFailed(
             f"the fetcher answered {short(repr(answer))}: {error}",
@@ -216,4 +179,5 @@ def _checked_answer(answer: Any, url: str) -> Fetched:
         raise PartFailed(
             f"the fetcher says that {short(repr(final))} answered, which is not an http or https URL", url=url
         )
-    return Fetched(urls.normalise(final), status, headers, body, (), {}, time.time())
+    now = time.time()
+    return Response(url=urls.normalise(final), status=status, headers=headers, body=body, fetched_at=now)

@@ -24,6 +24,7 @@ from comity.errors import (
     RobotsUnreachable,
     UnsupportedContent,
 )
+from comity.net import Response
 from comity.payment import bad_status
 from comity.policy import Decision
 from comity.policy.page_warnings import about, of_data, of_frames
@@ -34,7 +35,6 @@ from comity.retrieve.plugins import (
     Asker,
     Chooser,
     Extractor,
-    Fetched,
     Fetcher,
     called,
     chosen,
@@ -128,7 +128,7 @@ class _Retrieval:
         answer, kind = await self.first_usable(await self.candidates())
         return await self.result(decision, *await self.sent_on(answer, kind))
 
-    async def sent_on(self, answer: Fetched, kind: Form) -> tuple[Fetched, Form, links.Page]:
+    async def sent_on(self, answer: Response, kind: Form) -> tuple[Response, Form, links.Page]:
         """What answers where a page sends its reader on at once, which is as good as a redirect (as a crawl takes it);
         else the page. With it what its tags say."""
         passed = {answer.url}
@@ -146,30 +146,31 @@ class _Retrieval:
             except ComityError as error:
                 self.not_followed = f"That was not followed: {error.args[0]}"
                 break
-            answer = replace(there, redirects=(*answer.redirects, answer.url, *there.redirects))
+            there.history = (*answer.history, answer.head_only(), *there.history)
+            answer = there
             passed |= {target, there.url}
             said = await self.said(answer, kind)
         return answer, kind, said
 
-    async def said(self, answer: Fetched, kind: Form) -> links.Page:
+    async def said(self, answer: Response, kind: Form) -> links.Page:
         """What the tags and headers of an answer say."""
-        stated = answer.header("content-type") if kind == "html" else "text/plain"
-        refresh = answer.header("refresh") or None
+        stated = answer.headers.get("Content-Type", "") if kind == "html" else "text/plain"
+        refresh = answer.headers.get("Refresh") or None
         page: links.Page = await self.read(
-            links.read_page, answer.body, answer.url, stated, answer.values("link"), refresh
+            links.read_page, answer.body, answer.url, stated, answer.header_values("Link"), refresh
         )
         return page
 
-    def leads_to(self, said: links.Page, answer: Fetched) -> str | None:
+    def leads_to(self, said: links.Page, answer: Response) -> str | None:
         """Where a page sends its reader on at once, unless it asks that its links are not followed."""
         if said.refresh is None or said.refresh.seconds > 0 or self.directives(said, answer).nofollow:
             return None
         return said.refresh.url
 
-    def directives(self, said: links.Page, answer: Fetched) -> RobotsMeta:
+    def directives(self, said: links.Page, answer: Response) -> RobotsMeta:
         """What a page says to robots, in headers and metas."""
         now = datetime.fromtimestamp(answer.fetched_at, UTC)
-        tags = answer.values("x-robots-tag")
+        tags = answer.header_values("X-Robots-Tag")
         return robots_meta.read(tags, said.metas, agent=self.client.policy.asked_as, now=now)
 
     async def decide(self, url: str) -> Decision:
@@ -210,11 +211,11 @@ class _Retrieval:
                 order = {first: order.get(first, "chooser"), **order}
         return list(order.items())
 
-    async def first_usable(self, order: list[tuple[str, Why]]) -> tuple[Fetched, Form]:
+    async def first_usable(self, order: list[tuple[str, Why]]) -> tuple[Response, Form]:
         """The first candidate that is allowed and answers with something that can be read."""
         own: ComityError | None = None  # why the page itself cannot be had
         for url, why in order:
-            answer: Fetched | None = None
+            answer: Response | None = None
             verdict: str | None = None
             try:
                 decision = await self.decide(url)
@@ -241,12 +242,12 @@ class _Retrieval:
         )
 
     def note(
-        self, url: str, why: Why, verdict: str | None, outcome: CandidateOutcome, words: str, answer: Fetched | None
+        self, url: str, why: Why, verdict: str | None, outcome: CandidateOutcome, words: str, answer: Response | None
     ) -> None:
         status, media_type = (answer.status, answer.content_type or None) if answer is not None else (None, None)
         self.considered.append(Considered(url, why, verdict, outcome, words, status, media_type))
 
-    async def result(self, requested: Decision, answer: Fetched, kind: Form, said: links.Page) -> Retrieved:
+    async def result(self, requested: Decision, answer: Response, kind: Form, said: links.Page) -> Retrieved:
         """Convert, judge and put together."""
         policy = self.client.policy
         for hop in answer.redirects:
@@ -260,7 +261,7 @@ class _Retrieval:
             title = read.metadata.title.value
         stated = usage.merge(
             decision.usage,
-            usage.from_headers(answer.headers, agent=policy.asked_as, url=answer.url),
+            usage.from_headers(answer.all_headers, agent=policy.asked_as, url=answer.url),
             usage.from_page(said, agent=policy.asked_as),
             usage.Usage(licences=usage.from_links(read.licences)),
         )
@@ -309,10 +310,10 @@ class _Retrieval:
             folded=read.folded,
         )
 
-    async def converted(self, answer: Fetched, kind: Form) -> tuple[ExtractedPage, Conversion]:
+    async def converted(self, answer: Response, kind: Form) -> tuple[ExtractedPage, Conversion]:
         """The Markdown: what is Markdown or plain text already passes through unchanged."""
         own = self.extractor if kind == "html" else None
-        stated = answer.header("content-type")
+        stated = answer.headers.get("Content-Type", "")
         page: ExtractedPage | None = await self.read(
             read_body, answer.body, answer.url, stated, content=self.content, convert=own is None
         )
@@ -327,18 +328,18 @@ class _Retrieval:
         return replace(page, markdown=markdown, left_out=(), agreement=None), "extractor"
 
 
-def _usable(answer: Fetched, why: Why) -> Form:
+def _usable(answer: Response, why: Why) -> Form:
     """
     Raises:
         BadStatus, UnsupportedContent
     """
     url = answer.url
     if not 200 <= answer.status < 300:
-        raise bad_status(url, answer.status, answer.headers)
+        raise bad_status(url, answer.status, answer.all_headers)
     if answer.status in (204, 205):
         raise UnsupportedContent(f"{url} answered with HTTP status {answer.status}, which has no content", url=url)
     media_type = answer.content_type
-    kind = form_of(answer.body, answer.header("content-type") or media_type)
+    kind = form_of(answer.body, answer.headers.get("Content-Type", "") or media_type)
     if kind is None and media_type in FORMS:
         raise UnsupportedContent(
             f"{url} is served as {media_type}, and its first bytes are not text",

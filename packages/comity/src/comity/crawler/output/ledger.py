@@ -23,7 +23,6 @@ from comity.frontier.durable import Anchor
 from comity.frontier.values import Run
 from comity.net import Clock, Response
 from comity.net.request_record import RequestRecord
-from comity.net.robots_fetch import RobotsAnswer
 from comity.policy import Policy, RobotsResult
 from comity.policy.policy import policy_to_dict
 from comity_pages import urls
@@ -204,12 +203,12 @@ class Ledger:
         """An order of the operator, which holds from now on; `pace` names what shares the host's."""
         self._note("order", host=host, pace=pace, order=order, seconds=seconds, given_at=given_at)
 
-    def relayed(self, origin: str, url: str, shard: int, outcome: RobotsAnswer | Exception) -> None:
+    def relayed(self, origin: str, url: str, shard: int, outcome: Response | Exception) -> None:
         """What a host of another shard answered, to which an origin's robots.txt redirects: that shard's ledger has the
         request.
         """
         status = sha256 = error = None
-        if isinstance(outcome, RobotsAnswer):
+        if isinstance(outcome, Response):
             status, sha256 = outcome.status, hashlib.sha256(outcome.body).hexdigest()
         else:
             error = str(outcome)

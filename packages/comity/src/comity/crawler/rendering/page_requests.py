@@ -7,15 +7,15 @@ sheets are kept for the run, so that a site's pages do not ask for them again an
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from comity.crawler.rendering.cors import agreed, is_shared, question, to_be_asked_about
-from comity.errors import ComityError, FetchError, Postponed, RobotsDisallowed, TooManyRedirects
-from comity.http_rules import next_hop
+from comity.errors import ComityError, FetchError, Postponed, RobotsDisallowed
 from comity.net import Response, Session
-from comity.net.client_settings import OURS, SHARED
+from comity.net.client_settings import CLIENT_HEADERS
+from comity.net.redirects import follow
 from comity.policy import Decision
 from comity_pages import urls
 from comity_pages.urls import Url
@@ -90,7 +90,7 @@ PIXEL: Final = bytes.fromhex("47494638396101000100800000000000ffffff21f904010000
 """What the page gets for every picture, so that nothing waits for it or mourns it."""
 MOST_TARGETS: Final = 100
 MOST_SEEN: Final = 2000  # requests of any kind, most of them for pictures; a page that wants more floods us
-NOT_SENT: Final = OURS | {"cookie", "upgrade-insecure-requests", "referer"}
+NOT_SENT: Final = CLIENT_HEADERS | {"cookie", "upgrade-insecure-requests", "referer"}
 NOT_SHOWN: Final = frozenset(
     (  # of no use to a page, or about a network that the browser does not have
         *("accept-ch", "alt-svc", "clear-site-data", "connection", "content-disposition", "content-encoding"),
@@ -287,34 +287,28 @@ class PageRequests:
             credentials: whether the settings' credentials are sent, as long as no redirect leaves the origin.
             asker: the origin of the script that asks and has a say in the headers; None: they are the browser's own.
         """
-        passed: list[str] = []
-        while True:
-            if asker is not None and url.origin != asker:
-                await self._agree(url, method, headers, asker)
-            response = await self._send(url, method, headers, credentials)
+        origin = url.origin
+
+        async def send(hop: Url, headers: Mapping[str, str]) -> Response:
+            nonlocal credentials
+            credentials = credentials and hop.origin == origin
+            if asker is not None and hop.origin != asker:
+                await self._agree(hop, method, headers, asker)
+            response = await self._send(hop, method, headers, credentials)
             if response.from_cache:
                 self._copied(response)
             self.counts["fetched"] += 1
-            if response.location is None:
-                return response
-            target, why = next_hop(
-                url, response.location, passed, self._client.settings.max_redirects, setting="max_redirects"
-            )
-            if target is None:
-                raise TooManyRedirects(f"{url} {why}: not followed", url=url)
-            if target.origin != url.origin:
-                headers = {name: value for name, value in headers.items() if name in SHARED}
-                credentials = False
-            passed.append(url)
-            url = target
+            return response
 
-    async def _send(self, url: str, method: str, headers: dict[str, str], credentials: bool) -> Response:
+        return await follow(url, headers, send, self._client.settings.max_redirects)
+
+    async def _send(self, url: str, method: str, headers: Mapping[str, str], credentials: bool) -> Response:
         if self._sent >= self._most:
             raise _TooMany(url)
         self._sent += 1
         return await self._client.fetch(url, method=method, headers=headers, credentials=credentials)
 
-    async def _agree(self, url: str, method: str, headers: dict[str, str], asker: str) -> None:
+    async def _agree(self, url: str, method: str, headers: Mapping[str, str], asker: str) -> None:
         """Ask another origin whether it takes the headers that a script has chosen, where a browser would; else a
         FetchError. Playwright says yes to each such question of the browser's by itself."""
         names = to_be_asked_about(headers)

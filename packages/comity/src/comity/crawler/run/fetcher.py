@@ -165,7 +165,7 @@ class Fetcher:
         lists = self._may_list(entry)
         most = max(self._client.settings.max_body, LARGEST_SITEMAP) if lists else None
         response = await self._client.fetch(
-            entry.url, headers=self._conditions(before), max_body=most, any_type=lists, room=room
+            entry.url, headers=self._conditions(before), max_body=most, any_type=lists, budget=room
         )
         if not response.ok or response.location is not None:
             return self._no_page(entry, response, before)

@@ -81,7 +81,7 @@ class Memory:
 
 
 class BodyOctets:
-    """The octets of one body that arrives, as the client counts them (see net.Room)."""
+    """The octets of one body that arrives, as the client counts them (see net.transport.BodyBudget)."""
 
     __slots__ = ("_memory", "octets")
 
@@ -89,7 +89,7 @@ class BodyOctets:
         self._memory = memory
         self.octets = 0
 
-    def took(self, octets: int) -> bool:
+    def consume(self, octets: int) -> bool:
         """So many more octets have come; whether more may be read at once."""
         self.octets += octets
         memory = self._memory
@@ -100,7 +100,7 @@ class BodyOctets:
         memory._go_on()
         return memory._has_room(self)
 
-    async def more(self) -> None:
+    async def wait(self) -> None:
         """Come back when more may be read."""
         waiting = self._memory._waiting
         future = waiting[self] = asyncio.get_running_loop().create_future()

@@ -24,10 +24,11 @@ from comity.frontier.values import Message
 from comity.gate.steps import postponed
 from comity.net import Session
 from comity.net.needs import Relay
-from comity.net.robots_fetch import RobotsAnswer
+from comity.net.response import Response
 from comity_pages import urls
 
 QUESTION: Final = "relay "  # facts, by origin: in which run who asked for what
+_RELAYED: Final = ("status", "truncated", "address")  # beside headers and body
 ORDERS_REST: Final = 1.0  # seconds until both shards know of the same orders
 
 
@@ -66,7 +67,7 @@ class RobotsRelay:
             else:  # who asked has ended since
                 self._facts.put(name, None)
 
-    async def ask(self, wanted: Relay) -> RobotsAnswer | Exception | None:
+    async def ask(self, wanted: Relay) -> Response | Exception | None:
         """Carry out a Relay; Postponed where the host may not be asked now, or the crawl ends."""
         host, stopped = urls.host(wanted.url), self._session.driver.gate.stopped
         if (shard := await self._owner(host)) is None:
@@ -147,16 +148,17 @@ class RobotsRelay:
         self._control.wake()
 
 
-def _told(outcome: RobotsAnswer | Exception) -> dict[str, Any]:
+def _told(outcome: Response | Exception) -> dict[str, Any]:
     """What a host answered, as JSON can hold it."""
     if isinstance(outcome, Exception):
         text = outcome.detail if isinstance(outcome, ComityError) else str(outcome)
         blocked = {"blocked": True} if isinstance(outcome, AddressBlocked) else {}
         return {"error": text or type(outcome).__name__, **blocked}
-    return {**outcome._asdict(), "headers": dict(outcome.headers), "body": b64encode(outcome.body).decode("ascii")}
+    told = {name: getattr(outcome, name) for name in _RELAYED}
+    return told | {"headers": dict(outcome.headers), "body": b64encode(outcome.body).decode("ascii")}
 
 
-def _outcome(url: str, told: dict[str, Any]) -> RobotsAnswer | Exception:
+def _outcome(url: str, told: dict[str, Any]) -> Response | Exception:
     if "error" in told:
         return (AddressBlocked if told.get("blocked") else FetchError)(told["error"], url=url)
-    return RobotsAnswer(**{**told, "body": b64decode(told["body"])})
+    return Response(url=url, **{**told, "body": b64decode(told["body"])})

@@ -40,7 +40,7 @@ from comity.frontier.values import SEEDS, State
 from comity.frontier.values import Run as RunNumber
 from comity.net import Session
 from comity.net.needs import Relay
-from comity.net.robots_fetch import RobotsAnswer
+from comity.net.response import Response
 from comity.net.session import Hooks
 from comity.policy import OriginPolicy, RobotsResult
 
@@ -273,7 +273,7 @@ class Run:
             self.waits.after_request(pace)
             self.scheduler.answered(pace)
 
-        async def relay(wanted: Relay) -> RobotsAnswer | Exception | None:
+        async def relay(wanted: Relay) -> Response | Exception | None:
             return await self.mailbox.relay.ask(wanted) if self.mailbox is not None else None
 
         async def address_of(look_up: Callable[[str], Awaitable[str]], host: str) -> str:
