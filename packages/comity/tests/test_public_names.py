@@ -28,7 +28,7 @@ POLICY = """
 """
 GATE = """
     ask consult epoch finished headers_received hosts_at origin_policy pace_of pause policy resolved robots
-    robots_abandoned robots_arrived robots_at_hand robots_let_go robots_redirected stopped sweep throttles
+    robots_abandoned robots_arrived robots_at_hand release_robots_turn robots_redirected stopped sweep throttles
 """
 
 

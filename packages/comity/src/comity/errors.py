@@ -35,6 +35,11 @@ class FetchError(ComityError):
     """The request was made, or tried, and no usable response came back."""
 
 
+class StaleConnection(FetchError):
+    """A connection that was kept from an earlier request had ended when this one was sent over it, and no octet of an
+    answer came: most likely the server's idle time-out was over at that moment (RFC 9112, 9.3.1 and 9.5)."""
+
+
 class Timeout(FetchError):
     """No response within the configured time."""
 

@@ -11,6 +11,8 @@ REDIRECTS: Final = (301, 302, 303, 307, 308)  # those that lead elsewhere (RFC 9
 BUSY: Final = (429, 503)  # with these a Retry-After says how long to stay away
 RETRIED: Final = (429, 502, 503, 504)  # within one call: what may be over soon, by its definition
 GONE: Final = (404, 410)
+MAX_STALE_RETRIES: Final = 3
+"""Times in a row that a request may find a kept connection ended, and is sent again (RFC 9110, 9.2.2)."""
 PAYMENT_REQUIRED: Final = 402
 
 

@@ -32,9 +32,8 @@ from comity.frontier.sqlite.view import View
 from comity.frontier.state_overlay import Facts
 from comity.frontier.values import Message, Run
 from comity.net import ClientSettings, Session
-from comity.net.needs import Relay
 from comity.net.response import Response
-from comity.net.session import Hooks
+from comity.net.turns import Hooks, Relay
 
 POLICY = Policy(min_interval=0.1, allow_addresses=("127.0.0.0/8",))
 HERE, THERE = "127.0.0.1", "127.0.0.2"

@@ -401,7 +401,7 @@ def test_a_robots_txt_that_another_gate_asks_a_host_of_ours_for_takes_its_turn_a
     assert gate.robots_redirected(asked, asked.url, 1.0) == Wait(3.0, "a.example")
     assert gate.robots_redirected(asked, asked.url, 3.0) == asked
     assert gate.ask(URL, 4.0) == Wait(None, "a.example")
-    assert gate.robots_let_go(asked, 10.0, good=False, retry_after=60.0) == "a.example"
+    assert gate.release_robots_turn(asked, 10.0, good=False, retry_after=60.0) == "a.example"
     assert gate.ask(URL, 10.0) == Wait(70.0, "a.example")
     assert gate.throttles.of("a.example").backoff == 10.0
     gate.stopped.add("a.example")

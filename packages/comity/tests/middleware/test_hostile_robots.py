@@ -15,7 +15,7 @@ from sites import HANGS, Handler, Site
 import comity
 from comity.gate import FetchRobots
 from comity.middleware.sending import Sending
-from comity.net import robots_fetch
+from comity.net import turns
 from comity_pages.urls import Url
 
 FAST = comity.Policy(agent="MyBot/1.0", min_interval=0, robots_fetch_counts=False, allow_addresses=("127.0.0.0/8",))
@@ -73,7 +73,7 @@ def test_of_a_huge_robots_txt_the_start_counts_and_the_rest_is_not_read(
 
 @pytest.mark.parametrize("name", IN_PROCESS)
 def test_a_robots_txt_that_trickles_is_given_up_in_time(name: str, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robots_fetch, "TIMEOUT", 0.5)
+    monkeypatch.setattr(turns, "MAX_ROBOTS_SECONDS", 0.5)
     times: list[float] = []
     site.set("/robots.txt", trickling(times))
     started = time.monotonic()

@@ -15,12 +15,11 @@ from sites import HANGS
 
 import comity
 from comity.gate import FetchRobots, Step
-from comity.net import robots_fetch as fetching
-from comity.net.blocking_driver import Driver, Get
+from comity.net import turns
+from comity.net.async_driver import AsyncDriver
+from comity.net.blocking_driver import Driver, Get, read_robots
 from comity.net.response import Response
-from comity.net.robots_body import LONGEST, read_answer
-from comity.net.robots_fetch import RobotsRequest
-from comity.net.turns import AsyncDriver
+from comity.net.turns import MAX_ROBOTS_BYTES, RobotsRequest
 from comity.policy import Policy, RobotsResult
 
 POLICY = Policy(agent="MyBot/1.0", min_interval=0.1, robots_fetch_counts=False, backoff=0)
@@ -182,12 +181,12 @@ def test_of_a_long_robots_txt_only_the_start_is_read() -> None:
             taken += 1
             yield b"#" * 65_536
 
-    assert len(read_answer(STEP.url, 200, {}, parts(), time.monotonic() + HANGS).body) == LONGEST
+    assert len(read_robots(STEP.url, 200, {}, parts(), time.monotonic() + HANGS).body) == MAX_ROBOTS_BYTES
     assert taken == 16
 
 
 def test_a_robots_txt_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "TIMEOUT", 0.05)
+    monkeypatch.setattr(turns, "MAX_ROBOTS_SECONDS", 0.05)
 
     def trickle() -> Iterator[bytes]:
         while True:
@@ -195,7 +194,7 @@ def test_a_robots_txt_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch)
             yield b"#"
 
     with pytest.raises(TimeoutError):
-        read_answer(STEP.url, 200, {}, trickle(), time.monotonic() + 0.05)
+        read_robots(STEP.url, 200, {}, trickle(), time.monotonic() + 0.05)
 
     async def slow(step: FetchRobots, conditions: dict[str, str]) -> Response:
         await asyncio.sleep(60)
@@ -456,20 +455,20 @@ def test_a_compressed_robots_txt_is_read() -> None:
     text = b"User-agent: *\nDisallow: /no\n"
     for coding, packed in (("gzip", gzip.compress(text)), ("deflate", zlib.compress(text)), ("identity", text)):
         parts = (packed[at : at + 1] for at in range(len(packed)))
-        answer = read_answer(STEP.url, 200, {"content-encoding": coding}, parts, time.monotonic() + HANGS)
+        answer = read_robots(STEP.url, 200, {"content-encoding": coding}, parts, time.monotonic() + HANGS)
         assert answer.body == text
 
 
 def test_a_compressed_robots_txt_grows_to_its_limit_and_no_further() -> None:
     bomb = gzip.compress(b"#" * 50_000_000)
-    answer = read_answer(STEP.url, 200, {"Content-Encoding": "gzip"}, [bomb], time.monotonic() + HANGS)
-    assert len(answer.body) == LONGEST
+    answer = read_robots(STEP.url, 200, {"Content-Encoding": "gzip"}, [bomb], time.monotonic() + HANGS)
+    assert len(answer.body) == MAX_ROBOTS_BYTES
 
 
 def test_a_coding_that_nobody_asked_for_makes_robots_txt_unreachable() -> None:
     def get(step: FetchRobots, conditions: dict[str, str], deadline: float) -> Response:
         headers = {"Content-Encoding": "br"}
-        return read_answer(step.url, 200, headers, [b"anything"], deadline)
+        return read_robots(step.url, 200, headers, [b"anything"], deadline)
 
     result = asked_of(get)
     assert (result.kind, "not requested" in str(result.error)) == ("unreachable", True)

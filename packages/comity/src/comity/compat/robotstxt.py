@@ -15,9 +15,9 @@ import webencodings
 
 import comity
 from comity.gate import FetchRobots
-from comity.net.blocking_driver import Driver, Get
+from comity.net.blocking_driver import Driver, Get, read_robots
 from comity.net.response import Response
-from comity.net.robots_body import asked_with, no_answer, read_answer
+from comity.net.turns import no_answer, robots_request_headers
 from comity.policy import RobotsResult
 from comity_pages import urls
 from comity_pages.urls import Url
@@ -118,7 +118,7 @@ def _over(send: Sender, origin: str, settings: comity.ClientSettings, policy: co
     def get(step: FetchRobots, _: dict[str, str], deadline: float) -> Response:
         with no_answer(step.url, Exception):
             if step.url.origin == origin:
-                return send(step.url, asked_with(policy, step.url, {}, step.url, None), deadline)
+                return send(step.url, robots_request_headers(policy, step.url, {}, step.url, None), deadline)
             with comity.Client(policy.with_changes(mode="ignore"), settings) as other:
                 return other.get(step.url)
 
@@ -140,7 +140,7 @@ def _sender(source: Any, timeout: float) -> Sender | None:
         source.request("GET", Url(url).path_and_query, headers=headers)
         answer = source.getresponse()
         received = dict(answer.headers.items())
-        found = read_answer(url, answer.status, received, iter(partial(answer.read1, 65_536), b""), deadline)
+        found = read_robots(url, answer.status, received, iter(partial(answer.read1, 65_536), b""), deadline)
         if found.truncated:
             source.close()
         else:
@@ -150,11 +150,11 @@ def _sender(source: Any, timeout: float) -> Sender | None:
     def by_requests(url: str, headers: dict[str, str], deadline: float) -> Response:
         with source.get(url, headers=headers, allow_redirects=False, stream=True, timeout=timeout) as answer:
             parts = answer.raw.stream(65_536, decode_content=False)
-            return read_answer(url, answer.status_code, answer.headers, parts, deadline)
+            return read_robots(url, answer.status_code, answer.headers, parts, deadline)
 
     def by_httpx(url: str, headers: dict[str, str], deadline: float) -> Response:
         with source.stream("GET", url, headers=headers, follow_redirects=False, timeout=timeout) as answer:
-            return read_answer(url, answer.status_code, answer.headers, answer.iter_raw(), deadline)
+            return read_robots(url, answer.status_code, answer.headers, answer.iter_raw(), deadline)
 
     if isinstance(source, HTTPConnection):
         return by_connection

@@ -231,13 +231,13 @@ class Gate:
 
     def robots_redirected(self, step: FetchRobots, url: Url, now: float) -> Resolve | Wait | FetchRobots:
         """A robots.txt redirects to `url`, which is asked in its own host's turn: now by the step given, or later."""
-        self.robots_let_go(step, now)
+        self.release_robots_turn(step, now)
         key = self.pace_of(url.host)
         if key is None and self.policy.robots_fetch_counts:
             return Resolve(url.host)
         return self._robots_turn(step.origin, url, step.cached, key or url.host, now)
 
-    def robots_let_go(
+    def release_robots_turn(
         self, step: FetchRobots, now: float, *, good: bool = True, retry_after: float | None = None
     ) -> str | None:
         """The turn of a FetchRobots step is over, and its answer is no robots.txt of ours: a redirect, or what another

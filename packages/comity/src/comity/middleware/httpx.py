@@ -20,7 +20,7 @@ from comity import Policy
 from comity.errors import FetchError
 from comity.middleware.sending import Arriving, AsyncSending, Sending, Sign, as_sent
 from comity.net.client_settings import MAX_WAIT
-from comity.net.robots_fetch import TIMEOUT
+from comity.net.turns import MAX_ROBOTS_SECONDS
 from comity_pages.urls import Url
 
 if TYPE_CHECKING:
@@ -167,7 +167,9 @@ def _robots_request(url: Url, headers: dict[str, str], cause: Any) -> Any:
     """A request for a robots.txt, with the time-outs of the request that needs it, as far as they are shorter."""
     given = cause.extensions.get("timeout", {})
     parts = ("connect", "read", "write", "pool")
-    timeouts = {part: TIMEOUT if given.get(part) is None else min(given[part], TIMEOUT) for part in parts}
+    timeouts = {
+        part: MAX_ROBOTS_SECONDS if given.get(part) is None else min(given[part], MAX_ROBOTS_SECONDS) for part in parts
+    }
     return _library(cause).Request("GET", str(url), headers=headers, extensions={"timeout": timeouts})
 
 

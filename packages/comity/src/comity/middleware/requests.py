@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
 from comity import Policy
 from comity.middleware.sending import Arriving, Sending, Sign, as_sent
 from comity.net.client_settings import MAX_WAIT
-from comity.net.robots_fetch import TIMEOUT
+from comity.net.turns import MAX_ROBOTS_SECONDS
 from comity_pages.urls import Url
 
 
@@ -96,7 +96,9 @@ def _robots_timeout(timeout: Any) -> tuple[float, float]:
     if isinstance(timeout, urllib3.Timeout):
         timeout = (timeout.connect_timeout, timeout.read_timeout)
     given = timeout if isinstance(timeout, tuple) else (timeout, timeout)
-    connect, read = (min(each, TIMEOUT) if isinstance(each, int | float) else TIMEOUT for each in given)
+    connect, read = (
+        min(each, MAX_ROBOTS_SECONDS) if isinstance(each, int | float) else MAX_ROBOTS_SECONDS for each in given
+    )
     return connect, read
 
 

@@ -34,8 +34,7 @@ from comity.gate import FetchRobots, Go
 from comity.middleware.sending import AsyncSending, as_sent, without_empty_query
 from comity.net.client_settings import MAX_WAIT, ClientSettings
 from comity.net.response import Response as RobotsResponse
-from comity.net.robots_body import LONGEST, RobotsBody, no_answer
-from comity.net.robots_fetch import TIMEOUT
+from comity.net.turns import MAX_ROBOTS_BYTES, MAX_ROBOTS_SECONDS, RobotsBody, no_answer
 from comity_pages.signals import robots_meta
 from comity_robots.fields import settings_of
 
@@ -168,7 +167,7 @@ class ComityMiddleware:
         """Of a robots.txt only the start is read."""
         if _ROBOTS in request.meta:
             request.meta[_ROBOTS] += len(data)
-            if request.meta[_ROBOTS] > LONGEST:
+            if request.meta[_ROBOTS] > MAX_ROBOTS_BYTES:
                 raise StopDownload(fail=False)
 
     def _over(
@@ -184,7 +183,7 @@ class ComityMiddleware:
     async def _get(self, cause: Request, step: FetchRobots, conditions: dict[str, str]) -> RobotsResponse:
         await self._sending.check_redirect(step)
         alone = {_ROBOTS: 0, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
-        meta: dict[str, object] = {**alone, "dont_obey_robotstxt": True, "download_timeout": TIMEOUT}
+        meta: dict[str, object] = {**alone, "dont_obey_robotstxt": True, "download_timeout": MAX_ROBOTS_SECONDS}
         meta["download_maxsize"] = _LARGEST
         if cause.meta.get("proxy") is not None:
             meta["proxy"] = cause.meta["proxy"]
@@ -196,14 +195,14 @@ class ComityMiddleware:
         with no_answer(step.url, Exception):  # there are a great many kinds of errors, Twisted's among them
             response = await engine.download_async(request)
         return RobotsResponse(
-            url=step.url, status=response.status, headers=_headers(response), body=response.body[:LONGEST]
+            url=step.url, status=response.status, headers=_headers(response), body=response.body[:MAX_ROBOTS_BYTES]
         )
 
 
 def _decoded(response: Response) -> Response:
     """A robots.txt as Scrapy's own decompression, which comes next, is to leave it: decoded, within bounds."""
     body = RobotsBody(response.url, response.status, _headers(response))
-    body.take(response.body[:LONGEST])
+    body.take(response.body[:MAX_ROBOTS_BYTES])
     headers = response.headers.copy()
     headers.pop("Content-Encoding", None)
     return response.replace(body=body.end(), headers=headers)

@@ -14,13 +14,14 @@ from typing import Any, Literal, NamedTuple
 
 from comity.errors import AddressBlocked, FetchError
 from comity.gate import FetchRobots
+from comity.net import async_driver, blocking_driver
 from comity.net.address import AddressGuard
+from comity.net.async_driver import AsyncDriver
 from comity.net.blocking_driver import Driver
 from comity.net.client_settings import MAX_WAIT
 from comity.net.names import in_thread, system_addresses
 from comity.net.response import Response
-from comity.net.robots_body import asked_with, no_answer, read_answer, read_answer_async
-from comity.net.turns import AsyncDriver
+from comity.net.turns import no_answer, robots_request_headers
 from comity.policy import Decision, Policy
 from comity_pages.urls import Url
 
@@ -109,7 +110,7 @@ class _Sending:
         """The headers of the request for a robots.txt that another request needs."""
         known = cause.headers.get("Authorization")
         known = known.decode("latin-1") if isinstance(known, bytes) else known
-        headers = asked_with(self.driver.policy, url, conditions, str(cause.url), known)
+        headers = robots_request_headers(self.driver.policy, url, conditions, str(cause.url), known)
         self.sign(headers, "GET", url)
         return headers
 
@@ -167,7 +168,7 @@ class Sending(_Sending):
             with no_answer(step.url, *errors):
                 arriving = ask(step.url, self.robots_headers(step.url, conditions, request))
                 try:
-                    return read_answer(step.url, *arriving[:3], deadline)
+                    return blocking_driver.read_robots(step.url, *arriving[:3], deadline)
                 finally:
                     arriving.close()
 
@@ -209,7 +210,7 @@ class AsyncSending(_Sending):
             with no_answer(step.url, *errors):
                 arriving = await ask(step.url, self.robots_headers(step.url, conditions, request))
                 try:
-                    return await read_answer_async(step.url, *arriving[:3])
+                    return await async_driver.read_robots(step.url, *arriving[:3])
                 finally:
                     await _done(arriving.close())
 

@@ -1,8 +1,8 @@
-"""Driver: carries out the needs of turns in the calling thread; any thread may use it."""
+"""Driver: carries out the effects of turns in the calling thread; any thread may use it."""
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,11 +10,21 @@ from comity.errors import system_failed
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End
 from comity.gate.steps import Body
-from comity.net import robots_fetch
 from comity.net.names import system_addresses
-from comity.net.needs import Ask, Find, Need, News, Sleep, T, Way
 from comity.net.response import Response
-from comity.net.turns import NO_ANSWER, NO_HEADERS, Turns
+from comity.net.turns import (
+    NO_ANSWER,
+    NO_HEADERS,
+    Effect,
+    Flow,
+    RequestRobots,
+    ResolveHost,
+    RobotsBody,
+    Sleep,
+    T,
+    TurnProtocol,
+    WaitForEvent,
+)
 from comity.policy import Decision
 from comity_pages.urls import Url
 
@@ -23,12 +33,12 @@ Get = Callable[[FetchRobots, dict[str, str], float], Response]
 the monotonic clock."""
 
 
-class Driver(Turns):
+class Driver(TurnProtocol):
     """For callers that block."""
 
-    def _begin(self, other: Turns | None = None) -> None:
+    def _begin(self, other: TurnProtocol | None = None) -> None:
         super()._begin(other)
-        self._lock = threading.Lock()  # held whenever a way goes on
+        self._lock = threading.Lock()  # held whenever a flow goes on
 
     @contextmanager
     def turn(self, url: str, get: Get) -> Iterator[Go]:
@@ -58,32 +68,34 @@ class Driver(Turns):
         with self._lock:
             return super().finished(go, end, may_repeat=may_repeat)
 
-    def _run(self, way: Way[T], get: Get) -> T:
+    def _run(self, flow: Flow[T], get: Get) -> T:
         outcome: Any = None
         error: BaseException | None = None
         while True:
             with self._lock:
                 try:
-                    need = way.send(outcome) if error is None else way.throw(error)
+                    effect = flow.send(outcome) if error is None else flow.throw(error)
                 except StopIteration as end:
                     return end.value  # type: ignore[no-any-return]
-                if isinstance(need, News):  # from now on it may be told
-                    self._told.setdefault(need.token, threading.Event())
-                    event = self._told[need.token]
+                if isinstance(effect, WaitForEvent):  # from now on it may be woken
+                    self._events.setdefault(effect.token, threading.Event())
+                    event = self._events[effect.token]
             outcome = error = None
             try:
-                outcome = event.wait(need.seconds) if isinstance(need, News) else self._carried_out(need, get)
+                outcome = (
+                    event.wait(effect.seconds) if isinstance(effect, WaitForEvent) else self._carry_out(effect, get)
+                )
             except BaseException as raised:
                 error = raised
 
-    def _carried_out(self, need: Need, get: Get) -> Any:
-        match need:
-            case Ask(step, conditions):
+    def _carry_out(self, effect: Effect, get: Get) -> Any:
+        match effect:
+            case RequestRobots(step, conditions):
                 try:
-                    return get(step, conditions, time.monotonic() + robots_fetch.TIMEOUT)
+                    return get(step, conditions, time.monotonic() + self.robots_timeout)
                 except NO_ANSWER as error:
                     return error
-            case Find(host):
+            case ResolveHost(host):
                 try:
                     return min(system_addresses(host.strip("[]")))
                 except OSError as error:
@@ -93,3 +105,19 @@ class Driver(Turns):
             case Sleep(seconds):
                 time.sleep(seconds)
         return None
+
+
+def read_robots(url: str, status: int, headers: Mapping[str, str], parts: Iterable[bytes], deadline: float) -> Response:
+    """The answer of a wrapped library whose body comes in parts, undecoded. Errors as for RobotsBody.
+
+    Raises:
+        TimeoutError: they come so slowly that they are given up.
+    """
+    body = RobotsBody(url, status, headers)
+    for part in parts:
+        body.take(part)
+        if body.is_full:
+            break
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    return Response(url=url, status=status, headers=headers, body=body.end(), truncated=body.is_full)

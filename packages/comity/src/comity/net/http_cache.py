@@ -284,7 +284,7 @@ def _result(record: dict[str, Any], body: bytes, policy: Policy) -> RobotsResult
             policy=policy,
             fetched_at=fetched_at,
             redirects=redirects,
-            cut=record.get("left_out") is True,
+            truncated=record.get("left_out") is True,
         )
     if record["unreachable_since"] is None:
         return result

@@ -6,28 +6,36 @@ It sends what the driver permits, in time, and tells driver and listeners what c
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from comity.errors import AddressBlocked, ComityError, FetchError, Postponed, Timeout, TooLarge, UnwantedType
+from comity.errors import (
+    AddressBlocked,
+    ComityError,
+    FetchError,
+    Postponed,
+    StaleConnection,
+    Timeout,
+    TooLarge,
+    UnwantedType,
+)
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End
 from comity.gate.steps import Body, refusal
-from comity.http_rules import RETRIED
+from comity.http_rules import MAX_STALE_RETRIES, RETRIED
 from comity.net.address import AddressGuard
+from comity.net.async_driver import AsyncDriver
 from comity.net.client_settings import ClientSettings
 from comity.net.clock import Clock
 from comity.net.deadlines import Deadline
-from comity.net.needs import Relay
 from comity.net.request_record import RequestRecord
 from comity.net.response import Response, Stream
-from comity.net.robots_fetch import DriverHooks
-from comity.net.transport import MAX_STALE_RETRIES, BodyBudget, BodyReader, StaleConnection, Transport
-from comity.net.turns import AsyncDriver
+from comity.net.transport import BodyBudget, BodyReader, Transport
+from comity.net.turns import Hooks, Relay
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity_pages.urls import Url, normalise
 
@@ -42,28 +50,6 @@ class ClientClosed(ComityError, RuntimeError):
 
     def __init__(self, message: str = "the client is closed; to open it again, use the client as a context manager"):
         super().__init__(message)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hooks:
-    """What who drives a session is told and asked.
-
-    Attributes:
-        on_robots: told of each robots.txt as it arrives.
-        on_request: told of each request when it is over.
-        on_report: told of a pace when a request that it counts was answered, or never will be.
-        may_send: asked right before each request goes out, over a connection that is there; where it says no, nothing
-            is sent. For who holds its hosts for a time only.
-        relay: see DriverHooks.
-        address_of: says what a host shares its pace by, given what looks its address up.
-    """
-
-    on_robots: Callable[[RobotsResult], None] | None = None
-    on_request: Callable[[RequestRecord], None] | None = None
-    on_report: Callable[[str], None] | None = None
-    may_send: Callable[[], bool] | None = None
-    relay: Callable[[Relay], Awaitable[Response | Exception | None]] | None = None
-    address_of: Callable[[Callable[[str], Awaitable[str]], str], Awaitable[str]] | None = None
 
 
 class Session:
@@ -93,16 +79,15 @@ class Session:
         self.on_robots = hooks.on_robots
         self.on_request = hooks.on_request
         self.clock = clock or Clock()
-        told = DriverHooks(
+        self.driver: AsyncDriver = AsyncDriver(
+            policy,
+            settings.max_wait,
+            self.clock,
+            None if pace_with is None else pace_with.driver,
+            replace(hooks, cached_robots=self._cached_robots, on_robots=self._robots_in_force),
             jitter=settings.jitter,
             robots_timeout=settings.robots_timeout or settings.timeout,
-            at_hand=self._robots_at_hand,
-            relay=hooks.relay,
-            on_robots=self._robots_in_force,
-            on_report=hooks.on_report,
         )
-        shared = None if pace_with is None else pace_with.driver
-        self.driver: AsyncDriver = AsyncDriver(policy, settings.max_wait, self.clock, shared, told)
         self._transport: Transport | None = None
         self._cache: HttpCache | None = None
         self._closed = False
@@ -378,7 +363,7 @@ class Session:
 
     # robots.txt
 
-    def _robots_at_hand(self, step: FetchRobots) -> FetchRobots | None:
+    def _cached_robots(self, step: FetchRobots) -> FetchRobots | None:
         """What is left of a step when the cache was looked into; None: what is kept there is in force."""
         if self._cache is None or self.settings.credentials(step.origin):  # what credentials open is for us alone
             return step

@@ -21,6 +21,7 @@ from comity.errors import (
     AddressBlocked,
     ComityError,
     FetchError,
+    StaleConnection,
     Timeout,
     TooLarge,
     UnwantedType,
@@ -47,14 +48,6 @@ UNPACKED_AT_ONCE = 64 * 1024  # packed bytes in one turn of the loop: about a mi
 AT_ONCE = 64 * 1024  # bytes of a body that is not worth reading in parts
 _ERRORS = (aiohttp.ClientError, OSError, ValueError)
 _MOST_SAID: Final = 200  # characters of what a parser says: it quotes the server
-
-
-MAX_STALE_RETRIES: Final = 3  # times in a row that a request may find a kept connection ended, and is sent again
-
-
-class StaleConnection(FetchError):
-    """A connection that was kept from an earlier request had ended when this one was sent over it, and no octet of an
-    answer came: most likely the server's idle time-out was over at that moment (RFC 9112, 9.3.1 and 9.5)."""
 
 
 class BodyBudget(Protocol):

@@ -104,7 +104,7 @@ class RobotsResult(Shown):
         headers: Mapping[str, str] | None = None,
         redirects: tuple[str, ...] = (),
         error: str | None = None,
-        cut: bool = False,
+        truncated: bool = False,
         address: str | None = None,
     ) -> "RobotsResult":
         """Sort an HTTP response by RFC 9309, 2.3.1.
@@ -115,7 +115,7 @@ class RobotsResult(Shown):
         Args:
             headers: of the response, names in lower case.
             error: what went wrong with the redirects, for people.
-            cut: whether the body went on where reading it was left off (RFC 9309, 2.5).
+            truncated: whether the body went on where reading it was left off (RFC 9309, 2.5).
         """
         headers = dict(headers or {})
         robots = None
@@ -139,7 +139,7 @@ class RobotsResult(Shown):
             headers=headers,
             unreachable_since=fetched_at if kind == "unreachable" else None,
             robots=robots,
-            left_out=cut or (robots is None and bool(body)),
+            left_out=truncated or (robots is None and bool(body)),
             address=address,
         )
 

@@ -42,7 +42,7 @@ from comity.errors import Postponed, StorageError
 from comity.frontier.postgresql import database
 from comity.frontier.values import Batch, Displaced, EntryKind, Found, State, Unreachable
 from comity.net import ClientSettings, Session
-from comity.net.session import Hooks
+from comity.net.turns import Hooks
 from comity.policy.policy import policy_to_dict
 
 HOSTS = 6

@@ -14,7 +14,7 @@ from comity.crawler.run.relay import RobotsRelay
 from comity.crawler.storage.placement import ShardPlace
 from comity.frontier.messages import TAKEN_CHAIN, Parcel, Post, chained, numbers
 from comity.frontier.state_overlay import Facts
-from comity.net.turns import AsyncDriver
+from comity.net.async_driver import AsyncDriver
 from comity_pages import urls
 
 MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is taken in

@@ -23,8 +23,8 @@ from comity.frontier.state_overlay import Facts
 from comity.frontier.values import Message
 from comity.gate.steps import postponed
 from comity.net import Session
-from comity.net.needs import Relay
 from comity.net.response import Response
+from comity.net.turns import Relay
 from comity_pages import urls
 
 QUESTION: Final = "relay "  # facts, by origin: in which run who asked for what

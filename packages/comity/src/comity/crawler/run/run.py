@@ -39,9 +39,8 @@ from comity.frontier.state_overlay import Facts
 from comity.frontier.values import SEEDS, State
 from comity.frontier.values import Run as RunNumber
 from comity.net import Session
-from comity.net.needs import Relay
 from comity.net.response import Response
-from comity.net.session import Hooks
+from comity.net.turns import Hooks, Relay
 from comity.policy import OriginPolicy, RobotsResult
 
 PLACE: Final = "place"  # the fact that says which shard of a crawl this is, and how many URLs that was given so far
