@@ -14,9 +14,14 @@ from hypothesis import strategies as st
 from sites import Site
 
 from comity import Crawler, CrawlSettings, InvalidSetting, InvalidURL, Policy
+from comity.audit.fate import fate_of
+from comity.crawler.finding import scope as scopes
 from comity.crawler.finding.limits import Budget, Quota, Spent
-from comity.crawler.finding.scope import BREADTHS, Scope
+from comity.crawler.finding.scope import BREADTHS, GROWN, SCOPE, Scope
+from comity.crawler.run import commits
+from comity.crawler.run.admission import URLFilter
 from comity.domains import registrable
+from comity.frontier.sqlite.view import View
 from comity_pages import urls
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -54,7 +59,7 @@ def pages(folder: Path, site: Site) -> set[str]:
     ],
 )
 def test_a_scope_lies_around_the_urls_given(by: Any, inside: str, outside: str | None) -> None:
-    scope = Scope(by=by).around("https://www.example.co.uk/docs/start?from=/x/")
+    scope = Scope(by=by, given={"https://www.example.co.uk/docs/start?from=/x/"})
     assert scope.judge(inside).inside
     if outside is not None:
         judgement = scope.judge(outside)
@@ -63,9 +68,8 @@ def test_a_scope_lies_around_the_urls_given(by: Any, inside: str, outside: str |
 
 
 def test_patterns_are_those_of_robots_txt() -> None:
-    scope = Scope(include=("/blog/*.html$", "/news"), exclude=("*?print=", "http://a.example/news/old")).around(
-        "http://a.example/"
-    )
+    excluded = ("*?print=", "http://a.example/news/old")
+    scope = Scope(given={"http://a.example/"}, include=("/blog/*.html$", "/news"), exclude=excluded)
     verdicts = {
         "http://a.example/blog/x.html": "it is on a.example and the pattern /blog/*.html$ includes it",
         "http://a.example/blog/x.html5": "no pattern includes it",
@@ -78,7 +82,7 @@ def test_patterns_are_those_of_robots_txt() -> None:
 
 
 def test_depth_is_part_of_the_scope() -> None:
-    scope = Scope(max_depth=2).around("http://a.example/")
+    scope = Scope(max_depth=2, given={"http://a.example/"})
     assert scope.holds("http://a.example/", depth=2)
     assert scope.judge("http://a.example/", depth=3).why == "it is 3 links from the start; the limit is 2"
 
@@ -121,9 +125,71 @@ def test_registrables_come_from_the_public_suffix_list(host: str, domain: str) -
 def test_a_redirect_of_a_given_url_moves_a_prefix_and_never_widens_it(
     origin: str, target: str, inside: str, outside: str
 ) -> None:
-    scope = Scope(by="prefix").around(origin).moved(origin, target)
+    scope = Scope(by="prefix", given={origin})
+    scope.move(origin, target)
+    assert not scope.move(origin, target), "it is followed once"
     assert scope.holds(inside)
     assert not scope.holds(outside)
+
+
+@pytest.mark.parametrize("by", ["host", "domain", "prefix"])
+def test_a_scope_grows_in_linear_time_though_all_that_was_given_redirects(
+    by: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = Counter[str]()
+    anchor = scopes._anchor
+
+    def counted(by: Any, url: str) -> str:
+        steps[by] += 1
+        return anchor(by, url)
+
+    monkeypatch.setattr(scopes, "_anchor", counted)
+    given = [f"http://n{number}.example/a/b" for number in range(400)]
+    scope = CrawlSettings(scope=by).scope_around(given)
+    for url in given:
+        scope.move(url, url.replace(".example", ".www.example" if by != "domain" else "b.example"))
+        scope.move(url, f"{url}/")
+        assert scope.reaches(f"{urls.origin(url)}/")
+    assert steps[by] < 12 * len(given), "a few for each, however many there are"
+
+
+def test_what_a_crawl_remembers_of_its_scope_is_linear_in_what_it_was_given(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commits, "EVERY", 0.0)
+    seeds = [site.url(f"/{number}/a/b") for number in range(40)]
+    for number in range(len(seeds)):
+        site.set(f"/{number}/a/b", status=302, headers={"Location": f"/to/{number}/x/"})
+        site.link(f"/to/{number}/x/")
+    saved, save_state = [], URLFilter.save_state
+
+    def save(self: URLFilter) -> dict[str, Any]:
+        saved.append(save_state(self))
+        return saved[-1]
+
+    monkeypatch.setattr(URLFilter, "save_state", save)
+    crawl(tmp_path, *seeds, scope="prefix")
+    written = sum(json.dumps(state).count("http:") for state in saved)
+    assert len(seeds) < written <= 2 * len(seeds)
+
+
+def test_where_a_seed_redirected_is_in_scope_in_later_runs_too(site: Site, tmp_path: Path) -> None:
+    with Site("127.0.0.2") as other:
+        site.set("/", status=301, headers={"Location": other.url("/")})
+        other.link("/", "/1", "/2", "http://127.0.0.3/")
+        other.link("/1", "/3")
+        for path in ("/2", "/3"):
+            other.link(path)
+        crawl(tmp_path, site.url("/"), max_pages=1)
+        with View(tmp_path / "frontier.sqlite") as view:
+            assert view.load_states(GROWN) == {f"{GROWN}1": {"new": [other.url("/")], "lost": []}}
+        assert fate_of(tmp_path, other.url("/9")).fate == "not found"
+        assert fate_of(tmp_path, "http://127.0.0.3/9").fate == "out of scope"
+        crawl(tmp_path, max_pages=None, exclude=("/nothing",))
+        assert pages(tmp_path, other) == {"/", "/1", "/2", "/3"}
+        with View(tmp_path / "frontier.sqlite") as view:
+            assert view.load_states(GROWN) == {}
+            assert sorted(view.load_state(SCOPE)["given"]) == [site.url("/"), other.url("/")]
 
 
 @pytest.mark.parametrize(("by", "kept"), [("host", 3), ("domain", 2), ("prefix", 4), ("any", 1)])
@@ -131,10 +197,11 @@ def test_a_scope_that_is_widened_remembers_one_url_for_each_place(by: Any, kept:
     urls = [
         f"http://{host}/d/{number}" for number in range(100) for host in ("a.example", "www.a.example", "b.example")
     ]
-    scope = Scope(by=by).widened([*urls, "http://b.example/e/"])
+    scope = Scope(by=by)
+    assert scope.widen([*urls, "http://b.example/e/"])
     assert len(scope.given) == kept
     assert all(scope.holds(url) for url in urls)
-    assert scope.widened(urls) is scope
+    assert not scope.widen(urls)
 
 
 @given(st.sampled_from(BREADTHS), st.lists(WORDS, max_size=3), st.lists(WORDS, max_size=3), WORDS)
@@ -143,15 +210,18 @@ def test_whatever_the_patterns_and_urls_are_both_questions_agree(
 ) -> None:
     try:
         scope = Scope(
-            by=by, include=tuple("/" + text for text in include), exclude=tuple("*" + text for text in exclude)
-        ).around("http://a.example/a/")
+            by=by,
+            given={"http://a.example/a/"},
+            include=tuple("/" + text for text in include),
+            exclude=tuple("*" + text for text in exclude),
+        )
         url = urls.normalise("http://a.example/" + path)
     except InvalidURL:
         return
     judgement = scope.judge(url)
     assert judgement.inside == scope.holds(url)
     assert judgement.why
-    assert scope.around("http://a.example/a/") is scope
+    assert not scope.add("http://a.example/a/")
     assert Scope.from_dict(json.loads(json.dumps(scope.to_dict()))) == scope
 
 

@@ -15,7 +15,7 @@ from comity.audit.learned import robots_files
 from comity.audit.stored import last_name, page_of, stored_in
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.canonicalize import Canonicalizer
-from comity.crawler.finding.scope import Scope
+from comity.crawler.finding.scope import Scope, stored_scope
 from comity.crawler.finding.sitemap_names import naming
 from comity.crawler.finding.traps import Traps
 from comity.crawler.observe.stats import UNREACHABLE, sitemap_in_words
@@ -215,7 +215,7 @@ def waiting(view: FrontierView, url: Url, standing: QueuedURL) -> Fate:
 def _anew(known: _Known, url: Url) -> Fate:
     """Judge a URL that nothing is stored about by the settings, the scope and the robots.txt that the crawl has."""
     view, settings = known.view, known.settings
-    kept = view.load_state("scope")
+    kept = stored_scope(view.load_state, view.load_states)
     if kept is not None:
         scope = Scope.from_dict(kept)
         if not (verdict := scope.judge(url)).inside:

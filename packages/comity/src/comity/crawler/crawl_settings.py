@@ -137,9 +137,14 @@ class CrawlSettings:
         """The scope of a crawl from these seeds; that of an earlier run of the same crawl, as `to_dict` gave it, lies
         within."""
         scope = scopes.Scope(by=self.scope, include=self.include, exclude=self.exclude, max_depth=self.max_depth)
-        scope = scope.around(*(() if before is None else before["given"]))
-        # A redirect may take back a prefix that was given, but not one that another URL gives too.
-        return scope.around(*seeds) if self.scope == "prefix" else scope.widened(seeds)
+        scope.add(*(() if before is None else before["given"]))
+        if (
+            self.scope == "prefix"
+        ):  # a redirect may take back a prefix that was given, but not one that another URL gives
+            scope.add(*seeds)
+        else:
+            scope.widen(seeds)
+        return scope
 
 
 def limits() -> list[str]:

@@ -34,6 +34,10 @@ class CommittedFrontier:
         text = self._committed.fact(key)
         return default if text is None else json.loads(text)
 
+    def load_states(self, start: str) -> dict[str, Any]:
+        """What is saved whose names begin with `start`, by name."""
+        return {key: json.loads(text) for key, text in self._committed.facts(start).items()}
+
 
 class FrontierView(CommittedFrontier):
     """A frontier as it was committed last when the view was opened; `opened` is open as long as the view is. `busiest`,

@@ -151,10 +151,6 @@ class DurableFrontier(CommittedFrontier):
         with self._transaction():
             _save(self._store, {key: value})
 
-    def load_states(self, start: str) -> dict[str, Any]:
-        """What is saved whose names begin with `start`, by name."""
-        return {key: json.loads(text) for key, text in self._committed.facts(start).items()}
-
     def _reload(self) -> None:
         self._host_ids.clear()
         self._store.reload()

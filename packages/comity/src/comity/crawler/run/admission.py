@@ -2,14 +2,14 @@
 allows it. It asks what is known already and sends no request: where robots.txt was not read yet, the URL waits for
 that."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeVar
 
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.finding.recently_seen import RecentlySeen
-from comity.crawler.finding.scope import Scope
+from comity.crawler.finding.scope import GROWN, SCOPE, Scope, stored_scope
 from comity.crawler.finding.sitemap_names import SitemapNames
 from comity.crawler.finding.traps import Traps, redirect_trap
 from comity.crawler.output import records
@@ -56,6 +56,7 @@ class URLFilter:
     Args:
         seeds: URLs in normal form that the scope lies around.
         origin_policy: what holds for the origin of a URL in normal form, or None where the site would have to be asked.
+        grown: what runs before remember of how the scope grew; see `stored_scope`.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class URLFilter:
         book: Book,
         facts: Facts,
         origin_policy: Callable[[str], OriginPolicy | None],
+        grown: Mapping[str, Any],
     ) -> None:
         settings = self._settings = given.settings
         self._book = book
@@ -74,8 +76,9 @@ class URLFilter:
         self.unmet = self._recent.unmet
         self._left_out: set[str] = set()  # so that each is counted once
         self._left_out_before: set[str] = set()
-        self._scope: Scope = settings.scope_around(seeds, facts.get("scope"))
-        self._scope_kept: Scope | None = None  # as `save_state` gave it out last
+        self._scope: Scope = settings.scope_around(seeds, stored_scope(facts.get, lambda start: grown))
+        self._grown = list(grown)  # names of facts that the first save makes superfluous
+        self._saves = 0  # of the scope
         self._given: list[str] = []
         today = datetime.fromtimestamp(given.clock.wall(), UTC).date()
         self._traps = Traps(settings.max_url_length, settings.max_path_segments, today=today, facts=facts)
@@ -207,7 +210,7 @@ class URLFilter:
     def arrived(self, message: Message) -> None:
         """Take up what another shard found."""
         if message.widens:
-            self._widen(self._scope.moved(message.found_on or message.url, message.url))
+            self._look_again(self._scope.move(message.found_on or message.url, message.url))
         else:
             self._recent.forget(message.url)  # it may have gone out from here, to be placed
             self.discover(
@@ -222,7 +225,7 @@ class URLFilter:
 
     def moved(self, origin: str, target: str) -> None:
         """A URL given by hand redirected: example.com to www.example.com, for instance."""
-        if self._widen(self._scope.moved(origin, target)) and self._place is not None:
+        if self._look_again(self._scope.move(origin, target)) and self._place is not None:
             for shard in self._place.others:
                 self._book.message(shard, Message(target, found_on=origin, widens=True))
 
@@ -261,17 +264,18 @@ class URLFilter:
         """What changed since the last call, by name, to be remembered across runs."""
         state: dict[str, Any] = {}
         if self._given:
-            self._widen(self._scope.widened(self._given))
+            self._look_again(self._scope.widen(self._given))
             self._given.clear()
-        if self._scope is not self._scope_kept:
-            self._scope_kept = self._scope
-            state["scope"] = self._scope.to_dict()
+        changes = self._scope.take_changes()
+        if not self._saves:
+            state = dict.fromkeys(self._grown) | {SCOPE: self._scope.to_dict()}
+        elif changes:
+            state = {f"{GROWN}{self._saves}": changes}
+        self._saves += bool(state)
         return state
 
-    def _widen(self, scope: Scope) -> bool:
-        """Whether a scope is another than before; of what was met lately some may lie in it then."""
-        if scope == self._scope:
-            return False
-        self._scope = scope
-        self._recent.clear()
-        return True
+    def _look_again(self, is_changed: bool) -> bool:
+        """Where the scope has changed, some of what was met lately may lie in it."""
+        if is_changed:
+            self._recent.clear()
+        return is_changed

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
+from comity.crawler.finding.scope import stored_scope
 from comity.crawler.finding.sitemap_names import leads_into, naming
 from comity.crawler.observe.stats import UNREACHABLE
 from comity.crawler.output.plugins import is_code
@@ -175,7 +176,7 @@ def judge_again(frontier: DurableFrontier, settings: CrawlSettings, policy: Poli
     URLs given that no run before was given."""
     load_state, load_states = frontier.load_state, frontier.load_states
     kept = settings_to_dict(settings)
-    before, scope = load_state(SETTINGS, {}), load_state("scope")
+    before, scope = load_state(SETTINGS, {}), stored_scope(load_state, load_states)
     covers = None
     if scope is not None and any(before.get(name) != _as_json(kept[name]) for name in COVERING):
         covers = settings.scope_around(seeds, scope)

@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass
 from typing import Any, Final
 
 from comity.crawler.finding.limits import Quota
+from comity.crawler.finding.scope import GROWN, SCOPE
 from comity.crawler.observe.snapshot import ShardState
 from comity.crawler.observe.stats import UNREACHABLE, StatsCollector
 from comity.crawler.run.admission import URLFilter
@@ -98,7 +99,8 @@ class Run:
         memory = Memory(settings.body_memory, given.requests, control.wake)
         self.quota = Quota(settings.budget, settings.host_budget, self.facts.get, lambda: control.granted)
         self.book = Book(given, opened, collector, memory, self.quota, self.facts, self.refresh)
-        self.filter = URLFilter(given, around, self.book, self.facts, self._origin_policy_at_once)
+        grown = frontier.load_states(GROWN)
+        self.filter = URLFilter(given, around, self.book, self.facts, self._origin_policy_at_once, grown)
         known = frontier.load_states(UNREACHABLE)
         self._unreachable = UnreachableHosts(self.book, clock, given.policy.failure_life, self.facts, known)
         reader = Reader(given, opened.reader, opened.sink.read_ahead)
@@ -232,7 +234,7 @@ class Run:
             around = around[[*place, len(begun)][2] :]  # they only grow in number; earlier versions kept all of them
         own = around if given.shard is None else given.shard.own(around)
         self.seeds = [*begun, *(seed for seed in own if seed not in known)]
-        scope = facts.get("scope")
+        scope = facts.get(SCOPE)
         if scope is None or scope["by"] != given.settings.scope:  # it remembers one for each place
             around = self.seeds if given.shard is None else given.seeds
         elif given.shard is None:
