@@ -272,7 +272,7 @@ def test_pages_that_are_open_together_share_what_was_seen(crawled: Path, monkeyp
 def test_pages_that_watch_a_crawl_are_so_many_and_leave_room_for_questions(
     crawled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "MAX_WATCHING", 3)
+    monkeypatch.setattr(app, "MAX_WATCHERS", 3)
     with Page(place=str(crawled)) as page, httpx.Client(timeout=HANGS) as client, ExitStack() as stack:
         events = f"{page.url}/api/crawl/events"
         for _ in range(3):

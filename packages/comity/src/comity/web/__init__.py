@@ -1,1 +1,2 @@
-"""The page of `comity serve`: a workbench for robots.txt, a dashboard of a crawl. It knows no rule. Extra `web`."""
+"""The web page of `comity serve`: a robots.txt workbench and a crawl's dashboard. It decides nothing itself. Extra
+`web`."""

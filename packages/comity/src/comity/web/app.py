@@ -1,4 +1,4 @@
-"""The application: routes, what each may be asked, and the headers that keep a site's text from ever becoming code."""
+"""The web application: routes, request validation, and headers that keep a site's text from running as code."""
 
 import asyncio
 import inspect
@@ -15,15 +15,15 @@ from comity.errors import ComityError
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.web import workbench
-from comity.web.workbench import QUESTIONS, Unanswerable
+from comity.web.workbench import QUESTIONS, InvalidQuestion
 from comity_pages._extras import need
 from comity_pages.reader_processes import ReaderProcesses
 
-LARGEST_QUESTION: Final = 4 * 1024 * 1024
+MAX_QUESTION_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a request's body."""
-MAX_WATCHING: Final = 32
+MAX_WATCHERS: Final = 32
 """Pages that are told of a crawl as it goes on: each keeps a connection of the process."""
-QUESTION_SECONDS: Final = 5.0
+MAX_QUESTION_SECONDS: Final = 5.0
 """For the first part of a question that is refused."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -70,27 +70,25 @@ def build(
             try:
                 given = _arguments(question, await _body(request))
                 return responses.JSONResponse(await read(question, **given))  # off the loop: it takes a while
-            except (Unanswerable, ComityError) as error:
+            except (InvalidQuestion, ComityError) as error:
                 return responses.JSONResponse({"error": str(error)}, 422)
 
         return answer
 
-    async def fetch(request: Any) -> Any:
+    async def fetch(url: str) -> dict[str, Any]:
         """A site's robots.txt, as the policy's client gets it: address guard, redirects, limits."""
-        try:
-            given = await _body(request)
-            url = given.get("url")
-            if not isinstance(url, str) or not url.strip():
-                raise Unanswerable("url: name a site, such as https://example.com/")
-            async with AsyncClient(policy, settings) as client:
-                decision = await client.check(url if "://" in url else f"https://{url}")
-                (result,) = client.inspect().values()
-        except (Unanswerable, ComityError, ValueError) as error:
-            return responses.JSONResponse({"error": str(error)}, 422)
-        if result.kind == "unreachable":
-            return responses.JSONResponse({"error": decision.why}, 422)
+        if not url.strip():
+            raise InvalidQuestion("url: name a site, such as https://example.com/")
+        async with AsyncClient(policy, settings) as client:
+            decision = await client.check(url if "://" in url else f"https://{url}")
+            result = next(iter(client.inspect().values()), None)
+        if result is None or result.kind == "unreachable":  # None: the policy does not ask robots.txt
+            raise InvalidQuestion(decision.why)
         text = result.robots.body.decode("utf-8", "replace") if result.robots is not None else ""
-        return responses.JSONResponse({"url": result.url, "status": result.status, "text": text})
+        return {"url": result.url, "status": result.status, "text": text}
+
+    async def on_loop(question: Callable[..., Awaitable[Any]], **given: Any) -> Any:
+        return await question(**given)
 
     async def known(_: Any) -> Any:
         crawl = None if place is None else place if "://" not in place else "a store"  # whose address has a password
@@ -110,8 +108,8 @@ def build(
         watching = 0
 
         async def events(_: Any) -> Any:
-            if watching >= MAX_WATCHING:
-                return responses.JSONResponse({"error": f"{MAX_WATCHING} pages watch this crawl already"}, 503)
+            if watching >= MAX_WATCHERS:
+                return responses.JSONResponse({"error": f"{MAX_WATCHERS} pages watch this crawl already"}, 503)
 
             async def told(scope: AsgiMessage, receive: Receive, send: Send) -> None:
                 nonlocal watching
@@ -137,7 +135,7 @@ def build(
             routing.Route(f"/api/{name}", answering(each, readers.read), methods=["POST"])
             for name, each in QUESTIONS.items()
         ),
-        routing.Route("/api/fetch", fetch, methods=["POST"]),
+        routing.Route("/api/fetch", answering(fetch, on_loop), methods=["POST"]),
         routing.Route("/api/agents", known),
         routing.Route("/api/openapi.json", described),
         *crawl,
@@ -169,38 +167,31 @@ def guarded(app: App, token: str | None) -> App:
                 message["headers"] = [*message.get("headers", ()), *HEADERS]
             await send(message)
 
+        async def respond(status: int, *fields: tuple[bytes, bytes], body: bytes = b"") -> None:
+            await sending({"type": "http.response.start", "status": status, "headers": fields})
+            await send({"type": "http.response.body", "body": body})
+
         if token is not None and (shown := _shown(scope, headers)) is not None:
             headers["authorization"] = f"Bearer {shown}"
         wrong = _refusal(scope, headers, token)
         if wrong is None and b"token=" in scope["query_string"]:  # shown once, then kept by the browser for our pages
             cookie = f"comity={token}; HttpOnly; SameSite=Strict; Path=/".encode()
-            await sending(
-                {
-                    "type": "http.response.start",
-                    "status": 303,
-                    "headers": [(b"location", _path(scope)), (b"set-cookie", cookie)],
-                }
-            )
-            await send({"type": "http.response.body", "body": b""})
+            await respond(303, (b"location", _path(scope)), (b"set-cookie", cookie))
             return
         if wrong is None:
             await app(scope, receive, sending)
             return
         status, why = wrong
         with suppress(TimeoutError):  # else the connection is reset while the question is still sent
-            async with asyncio.timeout(QUESTION_SECONDS):
+            async with asyncio.timeout(MAX_QUESTION_SECONDS):
                 await receive()
-        body = json.dumps({"error": why}).encode()
-        await sending(
-            {"type": "http.response.start", "status": status, "headers": [(b"content-type", b"application/json")]}
-        )
-        await send({"type": "http.response.body", "body": body})
+        await respond(status, (b"content-type", b"application/json"), body=json.dumps({"error": why}).encode())
 
     return checked
 
 
 def _shown(scope: AsgiMessage, headers: Mapping[str, str]) -> str | None:
-    """The token that a browser shows: in the link that opened the page, then as a cookie."""
+    """Return the token that a browser presents: in the link that opened the page, then as a cookie."""
     from http.cookies import CookieError, SimpleCookie
     from urllib.parse import parse_qs
 
@@ -215,14 +206,14 @@ def _shown(scope: AsgiMessage, headers: Mapping[str, str]) -> str | None:
 
 
 def _path(scope: AsgiMessage) -> bytes:
-    """The path of a request, as an address on this server whatever stands in it."""
+    """Return the path of a request as an address on this server, whatever it contains."""
     from urllib.parse import quote
 
     return f"/{quote(scope['path'].lstrip('/'))}".encode()
 
 
 def _refusal(scope: AsgiMessage, headers: Mapping[str, str], token: str | None) -> tuple[int, str] | None:
-    """Why a request is not answered, with the status to say so."""
+    """Return the status and reason for refusing a request; None if it is allowed."""
     import hmac
 
     host = headers.get("host", "").lower()
@@ -246,15 +237,15 @@ async def _body(request: Any) -> dict[str, Any]:
     body = b""
     async for part in request.stream():
         body += part
-        if len(body) > LARGEST_QUESTION:
-            raise Unanswerable(f"the question is longer than {LARGEST_QUESTION:,} bytes")
+        if len(body) > MAX_QUESTION_BYTES:
+            raise InvalidQuestion(f"the question is longer than {MAX_QUESTION_BYTES:,} bytes")
     try:
         given = json.loads(body)
         json.dumps(given, ensure_ascii=False).encode()  # half of a surrogate pair is no text
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
-        raise Unanswerable("the question is not a JSON object")
+        raise InvalidQuestion("the question is not a JSON object")
     return given
 
 
@@ -262,21 +253,21 @@ def _arguments(question: Callable[..., Any], given: Mapping[str, Any]) -> dict[s
     """The members of a question as the function takes them.
 
     Raises:
-        Unanswerable: one is missing, unknown or of another type.
+        InvalidQuestion: one is missing, unknown or of another type.
     """
     parameters = inspect.signature(question).parameters
     for name in given:
         if name not in parameters:
-            raise Unanswerable(f"{name[:80]} is not a member of this question")
+            raise InvalidQuestion(f"{name[:80]} is not a member of this question")
     for name, each in parameters.items():
         if name not in given:
             if each.default is inspect.Parameter.empty:
-                raise Unanswerable(f"{name} is missing")
+                raise InvalidQuestion(f"{name} is missing")
             continue
         value = given[name]
         right = isinstance(value, str) if each.annotation is str else _is_texts(value)
         if not right:
-            raise Unanswerable(f"{name} is not {'text' if each.annotation is str else 'a list of texts'}")
+            raise InvalidQuestion(f"{name} is not {'text' if each.annotation is str else 'a list of texts'}")
     return dict(given)
 
 
@@ -285,7 +276,7 @@ def _is_texts(value: Any) -> bool:
 
 
 def openapi() -> dict[str, Any]:
-    """The API in words of OpenAPI, made from the functions that answer."""
+    """Return the OpenAPI description of the API, generated from the functions that answer."""
     paths = {}
     for name, question in QUESTIONS.items():
         parameters = inspect.signature(question).parameters

@@ -1,6 +1,5 @@
-"""What the dashboard shows of a crawl, running or finished, in a folder or a store. It reads what the crawl keeps for
-resume, status and audit; nothing is measured twice, and an order takes the way of `comity frontier`.
-"""
+"""Data of the dashboard: a running or finished crawl, in a folder or a store. It reads what resume, status and audit
+read, and gives orders as `comity frontier` does."""
 
 import asyncio
 import json
@@ -23,21 +22,21 @@ from comity.crawler.storage.crawl_at import STORES, crawl_at, end
 from comity.crawler.storage.orders import ORDERS, host_named
 from comity.errors import ComityError
 from comity.frontier.values import HostCounts, State
-from comity.web.workbench import Unanswerable
+from comity.web.workbench import InvalidQuestion
 
-MOST_HOSTS: Final = 200
-MOST_ROWS: Final = 30
-LONGEST: Final = 10_000
+MAX_HOSTS: Final = 200
+MAX_ROWS: Final = 30
+MAX_TEXT_CHARACTERS: Final = 10_000
 """Characters of a URL, or of a text that is sought."""
-LEAST: Final = 2.0
+MIN_LOOK_SECONDS: Final = 2.0
 """Seconds between two looks at a crawl."""
-TICK: Final = 0.25
+POLL_SECONDS: Final = 0.25
 """Seconds after which an open page is told no more once the server ends."""
-SHARE: Final = 0.01
+MAX_CPU_SHARE: Final = 0.01
 """Of one processor, what looking may take."""
-LEDGER_SHARE: Final = 0.0025
+MAX_LEDGER_CPU_SHARE: Final = 0.0025
 """Of one processor, what reading the ledger may take while the crawl runs."""
-FIRST: Final = 0.02
+MIN_READING_SECONDS: Final = 0.02
 """Seconds of the processor that one reading may take in any case."""
 
 
@@ -60,7 +59,7 @@ class Dashboard:
         self._last: tuple[float, dict[str, Any]] = 0.0, {}
 
     def now(self) -> dict[str, Any]:
-        """The queue as it stands: counts, the hosts that most waits for, what holds them up, shards."""
+        """Return the queue's state: counts, the hosts with the longest queues and their delays, shards."""
         crawl = crawl_at(self.place)
         counts: Counter[State] = Counter(dict.fromkeys(State, 0))
         hosts: list[HostCounts] = []
@@ -68,11 +67,11 @@ class Dashboard:
         for each in crawl.views():
             with each as view:
                 counts.update(view.counts())
-                hosts += view.busiest(MOST_HOSTS)
+                hosts += view.busiest(MAX_HOSTS)
                 if kept := view.load_state("tally"):
                     tally.add(Tally(kept))
                     memory |= [kept[-1]]
-        hosts = sorted(hosts, key=lambda host: -host.waiting)[:MOST_HOSTS]
+        hosts = sorted(hosts, key=lambda host: -host.waiting)[:MAX_HOSTS]
         moment, running = time.time(), crawl.is_running()
         if self._ran and not running:
             self._figures = None  # the last ones are worth reading at once
@@ -83,7 +82,7 @@ class Dashboard:
             "running": running,
             "memory": sum(size or 0 for size in memory.values()) if running else 0,
             "depths": tally.depths,
-            "types": dict(tally.types.most_common(MOST_ROWS)),
+            "types": dict(tally.types.most_common(MAX_ROWS)),
             "counts": {state.name.lower(): number for state, number in counts.items()},
             "hosts": [
                 asdict(host) | {"why": delays[host.host].in_words(moment) if host.host in delays else ""}
@@ -107,20 +106,27 @@ class Dashboard:
                     self._gathering = None
                     found = _shown(gather(self._folders(), store=self._store))
                 cost = time.thread_time() - began
-                kept = self._figures = (time.monotonic() + max(LEAST, cost / SHARE), found | {"at": at})
+                kept = self._figures = (
+                    time.monotonic() + max(MIN_LOOK_SECONDS, cost / MAX_CPU_SHARE),
+                    found | {"at": at},
+                )
         return kept[1] | {"again": round(max(0.0, kept[0] - time.monotonic()), 1)}
 
     def _read_on(self, at: float) -> tuple[dict[str, Any], float]:
-        """The figures of a crawl that runs, and up to when."""
+        """Return the figures of a running crawl, and up to when they were read."""
         gathering = self._gathering = self._gathering or Gathering(self._folders(), store=self._store)
         now = time.monotonic()
-        share = max(FIRST, LEDGER_SHARE * (now - self._read_at)) if self._read_at else FIRST
+        share = (
+            max(MIN_READING_SECONDS, MAX_LEDGER_CPU_SHARE * (now - self._read_at))
+            if self._read_at
+            else MIN_READING_SECONDS
+        )
         self._read_at = now
         figures = gathering.read(share)
         return _shown(figures), (figures.ended or at) if gathering.behind else at
 
     def fate(self, url: str) -> dict[str, Any]:
-        """What became of a URL, and why."""
+        """Return what became of a URL, and why."""
         _bounded(url)
         return fate_of(self._folders(), url, store=self._store).to_dict()
 
@@ -128,7 +134,7 @@ class Dashboard:
         """URLs of the crawl that contain a text, with what became of each; `after` says where to go on.
 
         Raises:
-            Unanswerable: the text is too long.
+            InvalidQuestion: the text is too long.
         """
         _bounded(search)
         return asdict(listing(self._folders(), store=self._store, sought=search, state=state, after=after))
@@ -145,14 +151,14 @@ class Dashboard:
         whether it carries the order out by now.
 
         Raises:
-            Unanswerable: it is no order.
+            InvalidQuestion: it is no order.
         """
         if kind not in ORDERS:
-            raise Unanswerable(f"an order is one of {', '.join(ORDERS)}")
+            raise InvalidQuestion(f"an order is one of {', '.join(ORDERS)}")
         try:
             interval = float(seconds) if ORDERS[kind].is_timed else None
         except ValueError:
-            raise Unanswerable(f"{seconds[:40]!r} is not a number of seconds") from None
+            raise InvalidQuestion(f"{seconds[:40]!r} is not a number of seconds") from None
         crawl = crawl_at(self.place)
         given = end(crawl) if kind == "end" else crawl.give(host_named(host), kind, interval)
         met = kind == "end" or crawl.has(given.host)
@@ -161,7 +167,7 @@ class Dashboard:
         return {"host": given.host, "kind": kind, "running": runs, "met": met, "confirmed": confirmed}
 
     def proof(self) -> dict[str, Any]:
-        """Whether the crawl kept to the rules; of one that runs, that it still runs."""
+        """Prove the crawl; a running one is reported as running."""
         return prove(self._folders(), store=self._store).to_dict()
 
     async def changes(self, ending: Callable[[], bool]) -> AsyncIterator[dict[str, Any]]:
@@ -172,7 +178,7 @@ class Dashboard:
             again, found = await asyncio.get_running_loop().run_in_executor(self._looking, self._look)
             yield found
             while time.monotonic() < again and not ending():
-                await asyncio.sleep(TICK)
+                await asyncio.sleep(POLL_SECONDS)
 
     def _look(self) -> tuple[float, dict[str, Any]]:
         """When to look again, and `now`, or why there is none. It costs the processor's seconds of this thread, for the
@@ -184,7 +190,7 @@ class Dashboard:
                 found = self.now()
             except ComityError as error:
                 found = {"error": str(error)}
-            self._last = time.monotonic() + max(LEAST, (time.thread_time() - began) / SHARE), found
+            self._last = time.monotonic() + max(MIN_LOOK_SECONDS, (time.thread_time() - began) / MAX_CPU_SHARE), found
         return self._last
 
     def _folders(self) -> list[Path]:
@@ -192,12 +198,12 @@ class Dashboard:
 
 
 def _bounded(text: str) -> None:
-    if len(text) > LONGEST:
-        raise Unanswerable(f"more than {LONGEST:,} characters")
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise InvalidQuestion(f"more than {MAX_TEXT_CHARACTERS:,} characters")
 
 
 def _shown(figures: Figures) -> dict[str, Any]:
-    hosts = sorted(figures.hosts.items(), key=lambda item: -item[1].requests)[:MOST_ROWS]
+    hosts = sorted(figures.hosts.items(), key=lambda item: -item[1].requests)[:MAX_ROWS]
     return {
         "state": figures.state,
         "agent": figures.agent,
@@ -206,7 +212,7 @@ def _shown(figures: Figures) -> dict[str, Any]:
         "requests": figures.requests,
         "refused": figures.refused,
         "bytes": figures.bytes,
-        "statuses": dict(figures.statuses.most_common(MOST_ROWS)),
+        "statuses": dict(figures.statuses.most_common(MAX_ROWS)),
         "timeline": {"start": figures.timeline.start, "width": figures.timeline.width, "bins": figures.timeline.bins},
         "hosts": [
             {
@@ -218,8 +224,8 @@ def _shown(figures: Figures) -> dict[str, Any]:
             }
             for name, each in hosts
         ],
-        "reasons": dict(figures.reasons.most_common(MOST_ROWS)),
-        "rules": [[*map(str, rule), count] for rule, count in figures.rules.most_common(MOST_ROWS)],
+        "reasons": dict(figures.reasons.most_common(MAX_ROWS)),
+        "rules": [[*map(str, rule), count] for rule, count in figures.rules.most_common(MAX_ROWS)],
         "refusals": [each._asdict() for each in reversed(figures.refusals)],
         "ratios": {"bounds": RATIOS, "counts": figures.ratios},
         "stats": None if figures.stats is None else asdict(figures.stats),

@@ -1,4 +1,4 @@
-"""The web page on an address of this machine: until it is told to end, or while something else runs."""
+"""Serves the web page: until told to end, or while something else runs."""
 
 import threading
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ from comity.policy import Policy
 from comity.web.app import build
 
 LOOPBACK: Final = "127.0.0.1"
-PATIENCE: Final = 1
+SHUTDOWN_SECONDS: Final = 1
 """Seconds that open connections get when the server ends."""
 
 
 def server_of(policy: Policy, settings: ClientSettings, *, token: str | None = None, place: str | None = None) -> Any:
-    """The server of the page, as `build` makes it; see `_listening.server_of`."""
+    """Return the server of the page."""
     app = build(policy, settings, token=token, place=place, ending=lambda: server.should_exit)
-    server = _listening.server_of(app, "web", lifespan="off", timeout_graceful_shutdown=PATIENCE)
+    server = _listening.server_of(app, "web", lifespan="off", timeout_graceful_shutdown=SHUTDOWN_SECONDS)
     return server
 
 

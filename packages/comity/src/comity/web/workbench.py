@@ -21,18 +21,18 @@ from comity_robots.explain import Match
 from comity_robots.lint import Finding
 from comity_robots.values import Rule
 
-LARGEST: Final = 1024 * 1024
+MAX_ROBOTS_CHARACTERS: Final = 1024 * 1024
 """Characters of a robots.txt."""
-MOST: Final = 100
+MAX_ITEMS: Final = 100
 """Agents, and URLs, of one question."""
-LONGEST: Final = 2000
+MAX_ITEM_CHARACTERS: Final = 2000
 """Characters of an agent or URL."""
 DIALECTS: Final = ("rfc9309", "google", "bing", "yandex")
-MOST_CHANGES: Final = 500
+MAX_CHANGES: Final = 500
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
-class Unanswerable(ValueError):
+class InvalidQuestion(ValueError):
     """A question that cannot be answered; `str` says what to change."""
 
 
@@ -59,16 +59,16 @@ def check(
     A URL that is none, such as one that is half typed, has a verdict that is neither: `allowed` is null, `why` says it.
 
     Raises:
-        Unanswerable: too much was asked, or the dialect is none.
+        InvalidQuestion: too much was asked, or the dialect is none.
     """
     _bounded(text, agents, urls)
     if len(why) not in (0, 2):
-        raise Unanswerable("why: name an agent and a URL")
+        raise InvalidQuestion("why: name an agent and a URL")
     agent, url = why or ("", "")
     robots = _parsed(text, dialect)
     try:
         tested, wrong = [_tested(robots, each) for each in _expectations(tests)], None
-    except Unanswerable as error:  # a test that is half typed holds up no verdict
+    except InvalidQuestion as error:  # a test that is half typed holds up no verdict
         tested, wrong = [], str(error)
     return {
         "why": explain(text, agent, url, dialect) if why and _is_url(url) else None,
@@ -85,7 +85,7 @@ def explain(text: str, agent: str, url: str, dialect: str = "rfc9309") -> dict[s
     """Why one agent may fetch one URL, or not, with the rules that lost.
 
     Raises:
-        Unanswerable
+        InvalidQuestion
     """
     _bounded(text, [agent], [url])
     robots = _parsed(text, dialect)
@@ -99,7 +99,7 @@ def lint(text: str, dialect: str = "rfc9309") -> list[dict[str, Any]]:
     """What is wrong, useless or surprising in the file, line by line, with a fix where there is one.
 
     Raises:
-        Unanswerable
+        InvalidQuestion
     """
     _bounded(text, (), ())
     return [_finding(each) for each in _parsed(text, dialect).lint()]
@@ -109,7 +109,7 @@ def changes(old: str, new: str, dialect: str = "rfc9309") -> dict[str, Any]:
     """What a change of the file means, agent by agent.
 
     Raises:
-        Unanswerable
+        InvalidQuestion
     """
     _bounded(old, (), ())
     _bounded(new, (), ())
@@ -142,16 +142,16 @@ def changes(old: str, new: str, dialect: str = "rfc9309") -> dict[str, Any]:
                 "before": _rule(each.before),
                 "after": _rule(each.after),
             }
-            for each in found.changes[:MOST_CHANGES]
+            for each in found.changes[:MAX_CHANGES]
         ],
-        "undecided": found.undecided[:MOST_CHANGES],
-        "left_out": sum(max(0, len(each) - MOST_CHANGES) for each in everything),
+        "undecided": found.undecided[:MAX_CHANGES],
+        "left_out": sum(max(0, len(each) - MAX_CHANGES) for each in everything),
         "paces": {
             name: {agent: [_pace(each) for each in both] for agent, both in _first(differing)}
             for name, differing in paces.items()
         },
-        "added": {name: values[:MOST_CHANGES] for name, values in added.items()},
-        "removed": {name: values[:MOST_CHANGES] for name, values in removed.items()},
+        "added": {name: values[:MAX_CHANGES] for name, values in added.items()},
+        "removed": {name: values[:MAX_CHANGES] for name, values in removed.items()},
         "usage": {
             agent: {"before": lines, "after": lines_now, "changes": [asdict(each) for each in found.uses[agent]]}
             for agent, (lines, lines_now) in _first(found.usage)
@@ -160,7 +160,7 @@ def changes(old: str, new: str, dialect: str = "rfc9309") -> dict[str, Any]:
 
 
 def _first(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    return islice(found.items(), MOST_CHANGES)
+    return islice(found.items(), MAX_CHANGES)
 
 
 def _pace(said: Any) -> float | str | None:
@@ -169,20 +169,20 @@ def _pace(said: Any) -> float | str | None:
 
 def _expectations(text: str) -> list[Expectation]:
     try:
-        found = list(islice(expectations.read(text), MOST + 1))
+        found = list(islice(expectations.read(text), MAX_ITEMS + 1))
     except NoExpectation as error:
-        raise Unanswerable(f"{error}: write AGENT yes PATH, or AGENT not PATH") from None
-    if len(found) > MOST:
-        raise Unanswerable(f"more than {MOST} tests")
+        raise InvalidQuestion(f"{error}: write AGENT yes PATH, or AGENT not PATH") from None
+    if len(found) > MAX_ITEMS:
+        raise InvalidQuestion(f"more than {MAX_ITEMS} tests")
     return found
 
 
 def _bounded(text: str, agents: Sequence[str], urls: Sequence[str]) -> None:
-    if len(text) > LARGEST:
-        raise Unanswerable(f"the file is longer than {LARGEST:,} characters")
+    if len(text) > MAX_ROBOTS_CHARACTERS:
+        raise InvalidQuestion(f"the file is longer than {MAX_ROBOTS_CHARACTERS:,} characters")
     for name, given in (("agents", agents), ("URLs", urls)):
-        if len(given) > MOST or any(len(each) > LONGEST for each in given):
-            raise Unanswerable(f"at most {MOST} {name} of {LONGEST:,} characters")
+        if len(given) > MAX_ITEMS or any(len(each) > MAX_ITEM_CHARACTERS for each in given):
+            raise InvalidQuestion(f"at most {MAX_ITEMS} {name} of {MAX_ITEM_CHARACTERS:,} characters")
 
 
 @lru_cache(16)  # one file is asked about again and again, in several dialects
@@ -190,20 +190,20 @@ def _parsed(text: str, dialect: str) -> Robots:
     try:
         return parse(text.encode("utf-8", "replace"), dialect)
     except InvalidSetting as error:
-        raise Unanswerable(str(error)) from None
+        raise InvalidQuestion(str(error)) from None
 
 
 def _absolute(url: str) -> str:
     """A URL as a crawler sends it, which is how rules are compared; a path stands for one on any host.
 
     Raises:
-        Unanswerable: it is not a URL.
+        InvalidQuestion: it is not a URL.
     """
     whole = url if _SCHEME.match(url) else f"https://site.example{url if url.startswith('/') else f'/{url}'}"
     try:
         return normalise(whole)
     except InvalidURL as error:
-        raise Unanswerable(str(error)) from None
+        raise InvalidQuestion(str(error)) from None
 
 
 def _verdict(match: Match) -> dict[str, Any]:
@@ -252,14 +252,14 @@ def _disagreements(
 def _is_url(url: str) -> bool:
     try:
         return bool(_absolute(url))
-    except Unanswerable:
+    except InvalidQuestion:
         return False
 
 
 def _brief(robots: Robots, agent: str, url: str) -> dict[str, Any]:
     try:
         allowed, rule, why = robots.brief(_absolute(url), agent)
-    except Unanswerable as error:
+    except InvalidQuestion as error:
         return {"allowed": None, "line": None, "why": str(error)}
     return {"allowed": allowed, "line": rule.line if rule else None, "why": why}
 
