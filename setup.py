@@ -2,6 +2,4 @@
 
 from runpy import run_path
 
-run_path("packages/robots/src/comity_robots/_building.py")["build"](
-    "comity", "packages/comity/src", quickly=("frontier.",)
-)
+run_path("packages/robots/src/comity_robots/_building.py")["build"]("comity", "packages/comity/src")

@@ -16,7 +16,7 @@ HELLO = '''"""`comity hello`."""
 
 from comity.cli.exits import Exit
 from comity.cli.options import argument, command, option
-from comity.cli.terminal import say
+from comity.cli.terminal import print_out
 
 
 @command("Check URLs")
@@ -25,7 +25,7 @@ from comity.cli.terminal import say
 def hello(name: str, times: int) -> Exit:
     """Greet a robot."""
     for _ in range(times):
-        say(f"hello {name}")
+        print_out(f"hello {name}")
     return Exit.DONE
 '''
 EVERY = [app.get_command(click.Context(app), name) for name in app.list_commands(click.Context(app))]
@@ -109,9 +109,9 @@ def test_a_path_is_checked_by_a_file(tmp_path: Path) -> None:
 
 def test_what_is_not_a_terminal_gets_no_colour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("comity.cli.terminal.sys.stdout", (stream := Terminal()))
-    terminal.say("  rest", lead="allowed", colour="green")
+    terminal.print_out("  rest", lead="allowed", colour="green")
     monkeypatch.setenv("NO_COLOR", "1")
-    terminal.say("  rest", lead="allowed", colour="green")
+    terminal.print_out("  rest", lead="allowed", colour="green")
     assert stream.getvalue() == "\x1b[32mallowed\x1b[0m  rest\nallowed  rest\n"
     (tmp_path / "robots.txt").write_text("")
     assert "\x1b" not in comity("check", "/", "--robots", "robots.txt", cwd=tmp_path).stdout

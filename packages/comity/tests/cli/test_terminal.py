@@ -17,7 +17,7 @@ from sites import Site
 
 from comity.cli import terminal
 from comity.cli.app import app
-from comity.cli.terminal import complain, safe
+from comity.cli.terminal import error_line, safe
 from comity.errors import ComityError
 
 SOURCES = Path(terminal.__file__).parent
@@ -91,7 +91,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     try:
         app(list(words), standalone_mode=False)
     except ComityError as error:
-        complain(str(error))
+        error_line(str(error))
     answer = capsys.readouterr()
     return answer.out + answer.err
 

@@ -19,7 +19,7 @@ from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, Policy, StorageError
 from comity.audit.prove import prove
-from comity.cli.summary import sum_up
+from comity.cli.summary import print_summary
 from comity.crawler import Expanded
 from comity.crawler.output.records import CrawledPage
 from comity.crawler.run.outcomes import Kept
@@ -346,7 +346,7 @@ def test_a_robots_txt_that_goes_on_behind_the_limit_is_recorded_as_cut(
     asyncio.run(crawler.run())
     (record,) = records(tmp_path, "robots")
     assert crawler.stats.robots_cut == cut
-    sum_up(crawler, crawler.stats, as_json=False)
+    print_summary(crawler, crawler.stats, as_json=False)
     assert ("robots.txt cut                 1  hosts: read to the limit" in capsys.readouterr().out) is cut
     assert record.get("cut", False) is cut
     assert ("read to 512,000 bytes: what follows is not known" in caplog.text) is cut
@@ -378,7 +378,7 @@ def test_hosts_are_counted_that_are_crawled_without_readable_rules(tmp_path: Pat
         decision = crawler.check(sites[0].url("/"))
     assert decision is not None
     assert decision.why == "robots.txt unavailable (HTTP status 403): everything is allowed"
-    sum_up(crawler, crawler.stats, as_json=False)
+    print_summary(crawler, crawler.stats, as_json=False)
     assert (
         "without rules                  3  hosts: robots.txt is 403, HTML, ...; robots.jsonl" in capsys.readouterr().out
     )

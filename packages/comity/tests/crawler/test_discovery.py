@@ -20,7 +20,7 @@ from comity.audit.fate import fate_of
 from comity.audit.prove import prove
 from comity.audit.report.figures import gather
 from comity.audit.report.page import html
-from comity.cli.summary import sum_up
+from comity.cli.summary import print_summary
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.finding import sitemap_names
 from comity.crawler.run import admission, discovery
@@ -515,7 +515,7 @@ def test_a_sitemap_that_breaks_midway_is_named_wherever_a_crawl_is_told_of(
     itself = fate_of(tmp_path, site.url("/x.xml"))
     assert itself.fate == "sitemap"
     assert told in itself.why
-    sum_up(crawler, crawler.stats, as_json=False)
+    print_summary(crawler, crawler.stats, as_json=False)
     assert "damaged sitemaps               3  not read to their end; sitemaps.jsonl\n" in capsys.readouterr().out
     assert html(gather(tmp_path)).count("read up to line 2") == 1
     assert prove(tmp_path).findings == []

@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sites import HANGS, Site
 
 from comity import Policy
-from comity.cli.metrics import place, serving
+from comity.cli.metrics import parse_address, serving
 from comity.crawler import Crawler, CrawlSettings, HostState
 from comity.crawler.observe import stats
 from comity.crawler.observe.metrics import collector
@@ -279,7 +279,7 @@ def test_a_port_in_use_is_said_and_nothing_is_begun(tmp_path: Path, site: Site) 
     [("9464", "127.0.0.1", 9464), ("0.0.0.0:1", "0.0.0.0", 1), ("[::1]:65535", "::1", 65535), ("::1:80", "::1", 80)],
 )
 def test_only_this_machine_is_served_unless_an_address_is_named(text: str, address: str, port: int) -> None:
-    assert place(text) == (address, port)
+    assert parse_address(text) == (address, port)
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_only_this_machine_is_served_unless_an_address_is_named(text: str, addre
 )
 def test_what_is_no_address_and_port_is_said(text: str) -> None:
     with pytest.raises(InvalidSetting, match="ADDRESS"):
-        place(text)
+        parse_address(text)
 
 
 def test_without_the_library_the_extra_is_named(tmp_path: Path) -> None:

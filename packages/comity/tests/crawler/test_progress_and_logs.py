@@ -48,7 +48,7 @@ def picture_of(hosts: int, *, rules: int = 0, name: str = "www{}.example.com", t
         pages_per_second=1234.5,
         under_way=3,
         states={HostState.INTERVAL: hosts, HostState.DRAINED: 5},
-        hosts=tuple(host(name.format(number)) for number in range(min(hosts, progress.MOST_HOSTS))),
+        hosts=tuple(host(name.format(number)) for number in range(min(hosts, progress.MAX_HOSTS))),
         rules=tuple((RefusingRule(name.format(number), number, text), 10 - number) for number in range(rules)),
         other_rules=0,
     )
@@ -70,14 +70,14 @@ def test_the_picture_fits_any_terminal_and_never_takes_more_than_16_lines(name: 
     for hosts, rules in product((0, 1, 40), (0, 3)):
         now = picture_of(hosts, rules=rules, name=name, text=text)
         for width, height in product((10, 20, 36, 38, 60, 69, 70, 80, 120, 400), (1, 2, 5, 8, 10, 16, 24, 100)):
-            lines = lines_of(progress.picture(now, width, height))
+            lines = lines_of(progress.render(now, width, height))
             assert len(lines) <= min(16, height)
             assert all(Text(line).cell_len <= width for line in lines), lines
 
 
 def test_the_picture_says_of_each_host_what_it_waits_for() -> None:
     now = picture_of(1, rules=1)
-    lines = lines_of(progress.picture(now, 80))
+    lines = lines_of(progress.render(now, 80))
     assert lines[0] == "27h46m  123,456 pages 1,234/s  99,999 refused  77 failed  9,999,999 URLs  100..."
     assert lines[2].split() == ["host", "state", "next", "interval", "queued", "active"]
     assert lines[3].split() == ["www0.example.com", "interval", "0.4", "s", "1.0", "s", "17+"]
@@ -86,22 +86,22 @@ def test_the_picture_says_of_each_host_what_it_waits_for() -> None:
 
 
 def test_a_crawl_without_hosts_is_one_line() -> None:
-    assert len(lines_of(progress.picture(picture_of(0), 80))) == 1
+    assert len(lines_of(progress.render(picture_of(0), 80))) == 1
 
 
 def test_a_low_window_shows_hosts_rather_than_rules() -> None:
-    picture = progress.picture(picture_of(40, rules=3), 80, 9)
+    picture = progress.render(picture_of(40, rules=3), 80, 9)
     assert "www4.example.com" in picture.plain
     assert "Disallow" not in picture.plain
 
 
 def test_the_end_of_a_long_host_is_shown_for_it_says_whose_host_it_is() -> None:
     now = picture_of(1, name="www.bank.example." + "a" * 80 + ".evil.example")
-    assert re.search(r"^\.\.a+\.evil\.example ", progress.picture(now, 80).plain, re.MULTILINE)
+    assert re.search(r"^\.\.a+\.evil\.example ", progress.render(now, 80).plain, re.MULTILINE)
 
 
 def test_nothing_from_a_site_steers_the_terminal() -> None:
-    picture = progress.picture(picture_of(3, rules=3, name=HOSTILE, text=HOSTILE), 400)
+    picture = progress.render(picture_of(3, rules=3, name=HOSTILE, text=HOSTILE), 400)
     assert all(char.isprintable() or char == "\n" for char in picture.plain)
     assert len(lines_of(picture)) == 1 + 1 + 1 + 3 + 1 + 1 + 1 + 3
     assert "[red]x[/] \\x1b[31m\\x9b2J\\u202egnp" in picture.plain, "markup is text"
@@ -292,7 +292,7 @@ def test_a_host_whose_robots_txt_is_unreachable_is_not_called_done(
         (host,) = now.hosts
         assert (host.state, host.queued) == (HostState.UNREACHABLE, 0)
         assert host.wait > 0
-        lines = lines_of(progress.picture(now, 80))
+        lines = lines_of(progress.render(now, 80))
         assert lines[3].split()[:2] == ["127.0.0.1", "unreachable"]
         assert lines[4] == "1 host: 1 robots.txt unreachable"
     clock.now += QUICK.failure_life + 1

@@ -21,7 +21,7 @@ _ANY: Final = "https://example.com"  # stands for the site of a file, whose name
 
 
 def policies_of(agent: tuple[str, ...], **options: Any) -> tuple[list[Policy], ClientSettings]:
-    """The policy of each agent that was named, and how robots.txt is fetched."""
+    """Return the policy of each named agent, and the settings for fetching robots.txt."""
     configuration = loaded(**options, agent=agent[0] if agent else None)
     policies = [configuration.policy, *(configuration.policy.with_changes(agent=each) for each in agent[1:])]
     return policies, configuration.client
@@ -30,10 +30,8 @@ def policies_of(agent: tuple[str, ...], **options: Any) -> tuple[list[Policy], C
 def answers(
     targets: Sequence[str], policies: Sequence[Policy], settings: ClientSettings, robots: Path | None
 ) -> Iterator[Answer]:
-    """What comes of each URL for each agent, in order; a text that is no URL does not keep others from being judged.
-
-    A site is asked once, by the name of the first agent.
-    """
+    """Yield the verdict on each URL for each agent, in order; a text that is not a URL yields its error. Each site's
+    robots.txt is fetched once, under the first agent's name."""
     file = None if robots is None else (named(robots), 200, read(robots))
     with client.Client(policies[0], settings) if file is None else nullcontext() as asking:
         for given in targets:
@@ -57,8 +55,8 @@ def answers(
                 yield replace(decision, url=path) if path else decision, result, policy
 
 
-def cut(result: RobotsResult | None) -> str:
-    """How much of a robots.txt was read, in words; empty where all of it was."""
+def truncation_note(result: RobotsResult | None) -> str:
+    """Describe how much of a robots.txt was read; empty if all of it was."""
     if result is None or result.robots is None or not result.robots.truncated:
         return ""
     size = f"{'more than ' if result.left_out else ''}{len(result.body):,}"

@@ -1,6 +1,5 @@
-"""The command line: reads words, calls the library, prints. Errors become one line and an exit code, never a
-traceback.
-"""
+"""The command line: it parses arguments, calls the library and prints. Errors become one line and an exit code, never
+a traceback."""
 
 import errno
 import gc
@@ -17,7 +16,7 @@ import click
 
 from comity.cli import commands
 from comity.cli.exits import Exit, code_of
-from comity.cli.terminal import STDOUT, complain, take_streams, warned
+from comity.cli.terminal import STDOUT, error_line, prepare_streams, show_warning
 from comity.errors import ComityError, system_failed
 from comity_robots._forms import engine, imported
 
@@ -37,7 +36,7 @@ def _print_version(context: click.Context, _parameter: click.Parameter, wanted: 
 
 
 class _PipeBroken(Exception):
-    """A pipe is broken: of the error itself click would end the process with 1 and say nothing."""
+    """Carries a BrokenPipeError past click, which would exit with 1 and print nothing."""
 
     def __init__(self, error: BrokenPipeError) -> None:
         self.error = error
@@ -64,7 +63,8 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def listed(self) -> Iterator[tuple[str, str, str]]:
-        """Name, section and first line of help of each command, read from its file: to import them all takes long."""
+        """Yield the name, section and first line of help of each command, read from its file; importing them all would
+        be slow."""
         for each in iter_modules(commands.__path__):
             file = Path(getattr(each.module_finder, "path", ""), f"{each.name}.py")
             head = _HEAD.search(file.read_text("utf-8")) if file.exists() else None
@@ -119,11 +119,11 @@ def app() -> None:
 
 def main() -> None:
     """Entry point of the `comity` command."""
-    take_streams()
+    prepare_streams()
     gc.set_threshold(50_000)  # what is imported stays: looking it through for garbage, again and again, takes long
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = warned
+            warnings.showwarning = show_warning
             code = app(
                 standalone_mode=False,
                 complete_var="_COMITY_COMPLETE",
@@ -131,7 +131,7 @@ def main() -> None:
             )
         sys.stdout.flush()  # what cannot be written is said here, not by the interpreter on its way out
     except ComityError as error:
-        complain(str(error))
+        error_line(str(error))
         code = code_of(error)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
@@ -144,7 +144,7 @@ def main() -> None:
         while context is not None and context.parent is not None:
             names.insert(0, str(context.info_name))
             context = context.parent
-        complain(f"{error.format_message()} (try: {' '.join(('comity', *names, '--help'))})")
+        error_line(f"{error.format_message()} (try: {' '.join(('comity', *names, '--help'))})")
         code = Exit.USAGE
     except (KeyboardInterrupt, click.Abort):
         code = Exit.INTERRUPTED
@@ -155,13 +155,13 @@ def main() -> None:
     except (ImportError, MemoryError, RuntimeError) as error:
         if (failed := system_failed(error)) is None:
             raise
-        complain(str(failed))
+        error_line(str(failed))
         code = code_of(failed)
     sys.exit(code or 0)
 
 
 def _refused(error: OSError) -> Exit:
-    """Say what the system refused."""
+    """Print what the system refused; return the exit code."""
     full = Exit.NO_ROOM if error.errno == errno.ENOSPC else Exit.OUTPUT
     what = error.strerror or error
     if error.filename is STDOUT:  # `comity ... | head`, `comity ... > /dev/full`
@@ -169,10 +169,10 @@ def _refused(error: OSError) -> Exit:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
             return Exit.DONE
-        complain(f"standard output cannot be written: {what}")
+        error_line(f"standard output cannot be written: {what}")
         return full
     if error.filename is not None:
-        complain(f"{error.filename} cannot be used: {what}")
+        error_line(f"{error.filename} cannot be used: {what}")
         return full
-    complain(f"the system refused something: {what}")
+    error_line(f"the system refused something: {what}")
     return Exit.FATAL

@@ -1,4 +1,4 @@
-"""A crawl as the command line begins it, or goes on with it: made of what was typed, run, and summed up."""
+"""A crawl started or resumed from the command line: built from the options, run, and summarised."""
 
 import shlex
 import sys
@@ -22,8 +22,8 @@ from comity.cli.input_files import read, urls_in
 from comity.cli.logs import logging_to
 from comity.cli.metrics import serving
 from comity.cli.options import as_option, as_typed, loaded
-from comity.cli.summary import command_again, sum_up
-from comity.cli.terminal import complain, say, unwaited
+from comity.cli.summary import print_summary, resume_command
+from comity.cli.terminal import error_line, nonblocking, print_out
 from comity.configuration import PREFIX, Configuration, every_setting
 from comity.crawler import Crawler, CrawlSettings
 from comity.crawler.cluster.in_store import LEASE
@@ -54,16 +54,16 @@ INTERPRETED: Final = (
     "pip install --force-reinstall --no-deps comity comity-pages comity-robots; "
     "COMITY_NO_EXTENSIONS=1 hides this line)"
 )
-DEMO_DELAY: Final = 0.2  # seconds; the demo site is ours
-_TOLD: Final = frozenset(("agent", "min_interval", "mode"))  # first of what a crawl goes on with
+DEMO_DELAY_SECONDS: Final = 0.2  # seconds; the demo site is ours
+_ALWAYS_SHOWN: Final = frozenset(("agent", "min_interval", "mode"))  # first of what a crawl goes on with
 _LEASE: Final = SettingField(name="--lease", hint=float, unit="seconds")
 
 
 class CrawlOptions(SimpleNamespace):
-    """What was typed, but for the settings, by the names that the options of the command have (commands/crawl.py)."""
+    """The options of `comity crawl` that are not settings, by the names that commands/crawl.py gives them."""
 
     def check(self) -> None:
-        """See that they go together."""
+        """Raise an error if options contradict each other."""
         if self.sink is not None and self.form is not None:
             raise click.UsageError("--format and --sink exclude each other")
         if self.compress is not None and (self.sink is not None or self.form not in (None, "jsonl")):
@@ -76,46 +76,46 @@ class CrawlOptions(SimpleNamespace):
             raise click.UsageError("--join and --lease are about a crawl in PostgreSQL: add --store URL")
         if self.store is not None and self.source is not None:
             raise click.UsageError("--source is not possible with --store")
-        if self.join and self.again:
+        if self.join and self.mode:
             raise click.UsageError("--join excludes --resume and --refresh: it takes part in what one of them begins")
         if self.address is not None and self.engine != "ray":
             raise InvalidSetting("--address names a Ray cluster: add --engine ray")
-        if self.demo and (self.url or self.urls or self.again):
+        if self.demo and (self.url or self.urls or self.mode):
             raise InvalidSetting(
                 "--demo starts its own web site and cannot be combined with a URL, --resume or --refresh"
             )
 
     @property
-    def again(self) -> str | None:
-        """The option that goes on with a crawl."""
+    def mode(self) -> str | None:
+        """The option that continues a crawl: `--resume`, `--refresh` or None."""
         return "--resume" if self.resume else "--refresh" if self.refresh else None
 
     @property
-    def written_by(self) -> str | None:
-        """The format or plug-in of the output."""
+    def format(self) -> str | None:
+        """The output format, or the plug-in that writes it."""
         packed = {"gzip": "jsonl.gz", "zstd": "jsonl.zst"}  # as --format may say it too
         form: str | None = self.sink or (self.form if self.compress is None else packed[self.compress])
         return form
 
     @property
-    def expanded_by(self) -> str | None:
-        """The plug-in that makes records of pages."""
+    def expander_name(self) -> str | None:
+        """The plug-in that extracts records from pages."""
         if self.schema is None:
             plugin: str | None = self.expander
             return plugin
         return SchemaExpander(read(self.schema).decode("utf-8-sig", "replace")).name
 
     def plugins(self, expander: str | None) -> dict[str, str | None]:
-        """The plug-ins that were typed, by kind; `expander` as `expanded_by` gave it."""
-        return {"source": self.source, "expander": expander, "sink": self.written_by}
+        """The plug-ins given on the command line, by kind."""
+        return {"source": self.source, "expander": expander, "sink": self.format}
 
 
-def crawled(given: dict[str, Any]) -> Exit:
-    """Make the crawl that was typed, by options and their names, and run it to its end."""
+def run_crawl(given: dict[str, Any]) -> Exit:
+    """Build the crawl that the options describe, run it to its end and print the summary."""
     settings = {name: value for name, value in given.items() if name == "config" or name in every_setting()}
     typed = CrawlOptions(**{name: value for name, value in given.items() if name not in settings})
     typed.check()
-    expander = typed.expanded_by
+    expander = typed.expander_name
     configuration = loaded(**settings)
     seeds = [*map(normalise, typed.url), *(urls_in(typed.urls) if typed.urls is not None else ())]
     console = Console(stderr=True)
@@ -135,39 +135,38 @@ def crawled(given: dict[str, Any]) -> Exit:
         if typed.metrics is not None:
             served = stack.enter_context(serving(crawler, typed.metrics))
             if not quiet:
-                complain(f"metrics at {served}")
+                error_line(f"metrics at {served}")
         if typed.dashboard is not None:
             from comity.web.serving import dashboard  # late: needs an extra
 
             where = typed.store or str(crawler.folder)
             page = stack.enter_context(dashboard(where, typed.dashboard, crawler.policy, client_settings))
-            complain(f"dashboard at {page}")
+            error_line(f"dashboard at {page}")
         if lacks_compiled() and not quiet:
-            complain(INTERPRETED)
+            error_line(INTERPRETED)
         stats = process.run(crawler, None if typed.as_json or quiet else console)
     # Who ended it does not wait for a terminal that hangs.
-    with unwaited("stdout") if crawler.stopped else nullcontext():
+    with nonblocking("stdout") if crawler.stopped else nullcontext():
         some_may_fail = typed.ok_if_some_failed
-        variables, options = _typed_again(crawler, configuration, typed.plugins(expander))
-        again = None if typed.demo else command_again(crawler, variables, options)
-        code = sum_up(crawler, stats, as_json=typed.as_json, again=again, ok_if_some_failed=some_may_fail)
+        variables, options = _words_to_resume(crawler, configuration, typed.plugins(expander))
+        again = None if typed.demo else resume_command(crawler, variables, options)
+        code = print_summary(crawler, stats, as_json=typed.as_json, again=again, ok_if_some_failed=some_may_fail)
         if typed.report is not None:
             for words in write(crawler.folder, typed.report, store=typed.store):
-                complain(words)
+                error_line(words)
             if typed.as_json:
-                complain(f"report in {typed.report}")
+                error_line(f"report in {typed.report}")
             else:
-                say(f"{'report in':20}{'':>12}  {typed.report}")
+                print_out(f"{'report in':20}{'':>12}  {typed.report}")
         return code
 
 
 def _crawler(
     typed: CrawlOptions, expander: str | None, configuration: Configuration, seeds: list[str], stack: ExitStack
 ) -> tuple[AnyCrawl, ClientSettings]:
-    """The crawl that the options speak of, new or begun, and the settings of its client; what it needs is open as long
-    as the stack."""
+    """Return the crawl, new or resumed, and its client settings; what it needs stays open as long as the stack."""
     policy, settings, client_settings = configuration.policy, configuration.crawl, configuration.client
-    folder, store, again, join, shards = typed.folder, typed.store, typed.again, typed.join, typed.shards
+    folder, store, again, join, shards = typed.folder, typed.store, typed.mode, typed.join, typed.shards
     if client_settings.connections < settings.concurrency:
         client_settings = replace(client_settings, connections=settings.concurrency)
     if typed.demo:
@@ -181,30 +180,30 @@ def _crawler(
         seeds = [normalise(seed) for seed in site.seeds]
         policy = policy.with_changes(allow_addresses=(*policy.allow_addresses, "127.0.0.0/8"))
         if configuration.settings["min_interval"].origin == "default":
-            policy = policy.with_changes(min_interval=DEMO_DELAY)
+            policy = policy.with_changes(min_interval=DEMO_DELAY_SECONDS)
         client_settings = replace(client_settings, resolve=site.resolve)
-    if join and (settled := _settled_before(configuration, typed.lease)):
+    if join and (settled := _options_settled_by_the_crawl(configuration, typed.lease)):
         raise InvalidSetting(f"--join takes part in a crawl as it was begun: leave out {', '.join(settled)}")
     begun = Begun.at(folder) if store is None and folder is not None else Begun()
     if not seeds and not again and not join and typed.source is None and not begun.is_there:
         raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
     goes_on = limits = ""
-    folder = _own_folder(folder, seeds) if store is not None else _folder(folder, seeds, again, begun)
+    folder = _parts_folder(folder, seeds) if store is not None else _folder(folder, seeds, again, begun)
     how: dict[str, Any] = {"settings": settings}
     if again:
         if store is not None:
             begun = crawl_at(store).begun()
         _check_rights(begun, store or folder, configuration, typed.plugins(expander))
-        policy, goes_on = _as_begun(begun.policy, configuration)
+        policy, goes_on = _resumed_policy(begun.policy, configuration)
         how["settings"], limits = _settings_for_run(begun, configuration, expander)
     if typed.engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
         shards = shards_for(typed.workers)  # one worker is placed as several are
     how |= {"policy": policy, "client_settings": client_settings, "refresh": typed.refresh}
-    how |= {"sink": typed.written_by, "expander": expander, "on_begin": partial(_complain_of, goes_on, limits)}
+    how |= {"sink": typed.format, "expander": expander, "on_begin": partial(_print_notes, goes_on, limits)}
     if store is None and not is_sharded(folder, typed.workers, shards):
         return Crawler(seeds, folder, source=typed.source, begun=begun, **how), client_settings
     command = (*COMMAND, *("-v",) * typed.verbose, *(() if typed.log is None else ("--log", str(typed.log))))
-    how |= {"shards": shards, "workers": typed.workers, "command": command, "on_notice": complain}
+    how |= {"shards": shards, "workers": typed.workers, "command": command, "on_notice": error_line}
     if typed.engine == "ray":
         on_ray = _on_ray(typed.address, typed.workers, typed.verbose, typed.log, anywhere=store is not None)
         how["start"] = stack.enter_context(on_ray)
@@ -218,7 +217,7 @@ def _crawler(
 
 @contextmanager
 def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None, *, anywhere: bool) -> Iterator["Start"]:
-    """What starts workers as actors of Ray, which is joined meanwhile."""
+    """Start workers as Ray actors; the Ray cluster is joined for the duration."""
     from comity.crawler.cluster.on_ray import placing
 
     prepare = partial(process.prepare, Path.cwd(), verbose, None if log is None else log.absolute())
@@ -226,20 +225,20 @@ def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None, *
         yield placing(ray, prepare=prepare, anywhere=anywhere)
 
 
-def _complain_of(*lines: str) -> None:
+def _print_notes(*lines: str) -> None:
     for line in filter(None, lines):
-        complain(line)
+        error_line(line)
 
 
-def _own_folder(folder: Path | None, seeds: list[str]) -> Path:
-    """Where this machine keeps its parts of a crawl that lies in PostgreSQL."""
+def _parts_folder(folder: Path | None, seeds: list[str]) -> Path:
+    """Return the folder where this machine keeps its parts of a crawl in PostgreSQL."""
     if folder is not None and stored_in(folder) is None and Begun.at(folder).is_there:
         raise StorageError(f"{folder} already contains a crawl of its own", hint="choose another folder with -o")
     return folder or _folder(None, seeds, None, Begun())
 
 
 def _folder(folder: Path | None, seeds: list[str], again: str | None, begun: Begun) -> Path:
-    """Where the crawl lies; `again` is the option that goes on with one, if it was given, `begun` what lies there."""
+    """Return the crawl's folder. `again` is the option that continues a crawl, `begun` what the folder holds."""
     if folder is None:
         if again:
             raise InvalidSetting(f"{again} needs the folder of the crawl: -o DIR")
@@ -256,7 +255,7 @@ def _folder(folder: Path | None, seeds: list[str], again: str | None, begun: Beg
 
 
 def _check_writable(file: Path, folder: Path) -> None:
-    """See before the crawl whether a file can be written after it; in the crawl's own folder it can."""
+    """Check before the crawl that a file can be written after it."""
     if file.parent == folder and not file.is_dir():
         return
     before = file.exists()
@@ -267,30 +266,30 @@ def _check_writable(file: Path, folder: Path) -> None:
 
 
 def _check_rights(begun: Begun, where: object, configuration: Configuration, plugins: Mapping[str, str | None]) -> None:
-    """See that a crawl that goes on has no rights but those given now; else a RightsNotGiven says what to type."""
+    """Raise RightsNotGiven if a resumed crawl would have rights that this command does not give."""
     given = configuration.stated | {kind for kind, name in plugins.items() if name is not None}
     rights = rights_in(begun, configuration.policy, configuration.crawl, given)
     if not rights:
         return
-    variables, words = _as_words(rights)
+    variables, words = _as_options(rights)
     command = " ".join((*variables, shlex.join(("comity", *sys.argv[1:], *words))))
     begun_with = " ".join((*variables, *map(quote, words)))
     raise RightsNotGiven(where, rights, begun_with, f"if that is what you want, type: {command}")
 
 
-def _typed_again(
+def _words_to_resume(
     crawler: AnyCrawl, configuration: Configuration, plugins: Mapping[str, str | None]
 ) -> tuple[list[str], list[str]]:
-    """The variables and options that whoever goes on with a crawl types again: what no folder can allow by itself, and
-    no variable in force allows."""
+    """Return the variables and options that must be typed again to resume: rights that no folder can give and no
+    variable in force gives."""
     named = {kind: name for kind, name in plugins.items() if name is not None}
     begun = Begun(True, crawler.policy, settings_to_dict(crawler.settings), 0, named)
     in_force = [name for name, each in configuration.chosen.items() if each.origin.startswith(PREFIX)]
-    return _as_words(rights_in(begun, Policy(), CrawlSettings(), in_force))
+    return _as_options(rights_in(begun, Policy(), CrawlSettings(), in_force))
 
 
-def _as_words(rights: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Settings and plug-ins as they are typed: variables where no option sets it so, and the words of options."""
+def _as_options(rights: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Format settings and plug-ins as options, or as variables where no option exists."""
     words: list[str] = []
     variables: list[str] = []
     for name, value in rights.items():
@@ -303,9 +302,9 @@ def _as_words(rights: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     return variables, words
 
 
-def _as_begun(begun: Policy | None, configuration: Configuration) -> tuple[Policy, str]:
-    """The policy that a crawl was begun with, with what the command line changes, and without what it would allow more
-    than is stated now; and the line that tells of it."""
+def _resumed_policy(begun: Policy | None, configuration: Configuration) -> tuple[Policy, str]:
+    """Return the stored policy, changed by the command line and reduced to what is allowed now, and a line that
+    describes it."""
     now, stated = configuration.policy, configuration.stated
     if begun is None:
         return now, ""
@@ -317,13 +316,14 @@ def _as_begun(begun: Policy | None, configuration: Configuration) -> tuple[Polic
     if not others:
         return begun, ""
     pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
-    told = [f"{name} {every_setting()[name].written(getattr(begun, name))}" for name in others if name not in _TOLD]
+    told = [
+        f"{name} {every_setting()[name].written(getattr(begun, name))}" for name in others if name not in _ALWAYS_SHOWN
+    ]
     return begun, f"resuming with the earlier settings: {shown(', '.join((begun.agent, pace, *told)))}"
 
 
 def _settings_for_run(before: Begun, configuration: Configuration, expander: str | None) -> tuple[dict[str, Any], str]:
-    """The settings of a crawl that the command line gives now, and those that hold for one run only; and in words
-    which others it goes on with."""
+    """Return the settings given for this run, and a line that names the earlier options it keeps."""
     now, typed = configuration.crawl, configuration.arguments.keys()
     begun = checkpoint.stated_settings(CrawlSettings(**before.settings))
     kept = {name: value for name, value in begun.items() if name not in typed or (name == "exclude" and now.exclude)}
@@ -338,8 +338,8 @@ def _settings_for_run(before: Begun, configuration: Configuration, expander: str
     return anew, f"keeping the earlier options: {shown(' '.join(words))}" if words else ""
 
 
-def _settled_before(configuration: Configuration, lease: str | None) -> list[str]:
-    """The options given that who joins a crawl cannot change, since they were settled when it began."""
+def _options_settled_by_the_crawl(configuration: Configuration, lease: str | None) -> list[str]:
+    """Return the given options that a joining process cannot change, because the crawl settled them when it began."""
     settled = (settings_of(Policy).keys() | settings_of(CrawlSettings).keys()) - OF_THE_RUN
     options = [as_typed(name, value)[0] for name, value in configuration.arguments.items() if name in settled]
     return options + ["--lease"] * (lease is not None)

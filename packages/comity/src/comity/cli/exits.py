@@ -1,4 +1,4 @@
-"""What the command's exit codes mean. The numbers from 64 on are those of sysexits.h."""
+"""Exit codes of the command. Those from 64 on are from sysexits.h."""
 
 from enum import IntEnum
 
@@ -34,7 +34,7 @@ class Exit(IntEnum):
 
 
 def code_of(error: ComityError) -> Exit:
-    """The exit code for an error that ended the command."""
+    """Return the exit code for an error that ended the command."""
     if isinstance(error, InvalidURL | InvalidSetting | MissingExtra):
         return Exit.USAGE
     if isinstance(error, InputError):

@@ -1,4 +1,4 @@
-"""Files that a command is given to read, `-` for standard input; also lists of URLs in them."""
+"""Reads the files named on the command line (`-` is standard input), and lists of URLs in them."""
 
 import re
 import sys
@@ -9,18 +9,18 @@ from typing import Final
 from comity.errors import InputError, InvalidSetting, InvalidURL
 from comity_pages import urls
 
-MOST_NAMED: Final = 3  # wrong lines of a list
+MAX_WRONG_LINES_SHOWN: Final = 3  # wrong lines of a list
 _URL: Final = re.compile(r"https?:/", re.IGNORECASE)
 
 
-def check_once(files: Sequence[Path]) -> None:
-    """See that standard input is not to be read twice; else an InvalidSetting."""
+def check_stdin_once(files: Sequence[Path]) -> None:
+    """Raise InvalidSetting if two files are both standard input."""
     if [str(file) for file in files].count("-") > 1:
         raise InvalidSetting("standard input ('-') can be read only once", hint="name the other file")
 
 
 def read(file: Path) -> bytes:
-    """The octets of a file; an InputError says that it cannot be read, or is a URL."""
+    """Read a file's bytes. Raises InputError if it cannot be read, or is a URL."""
     try:
         return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
@@ -33,23 +33,23 @@ def read(file: Path) -> bytes:
 
 
 def token_in(file: Path | None) -> str | None:
-    """The token in a file; None without one."""
+    """Read a token from a file; None if no file is given."""
     return None if file is None else read(file).decode("utf-8", "replace").strip()
 
 
 def named(file: Path) -> str:
-    """What a file is called in a sentence."""
+    """Return the name of a file for messages."""
     return "standard input" if str(file) == "-" else str(file)
 
 
 def lines_in(file: Path) -> dict[int, str]:
-    """The lines of a file, or of standard input for `-`, by number, without empty ones and those that begin with #."""
+    """Return the lines of a file by number, without blank lines and lines that begin with #."""
     lines = enumerate(read(file).decode("utf-8-sig", "replace").split("\n"), 1)
     return {number: text for number, line in lines if (text := line.strip()) and not text.startswith("#")}
 
 
 def urls_in(file: Path) -> list[str]:
-    """The URLs of a file, one on each of `lines_in`; InvalidURL names the first lines that hold none."""
+    """Read a file with one URL a line. InvalidURL names the first lines that hold none."""
     found, wrong = [], []
     for number, url in lines_in(file).items():
         try:
@@ -57,13 +57,13 @@ def urls_in(file: Path) -> list[str]:
         except InvalidURL as error:
             wrong.append(f"line {number}: {error}")
     if wrong:
-        more = f"; and {len(wrong) - MOST_NAMED:,} more" if len(wrong) > MOST_NAMED else ""
-        raise InvalidURL(f"{named(file)}: {'; '.join(wrong[:MOST_NAMED])}{more}")
+        more = f"; and {len(wrong) - MAX_WRONG_LINES_SHOWN:,} more" if len(wrong) > MAX_WRONG_LINES_SHOWN else ""
+        raise InvalidURL(f"{named(file)}: {'; '.join(wrong[:MAX_WRONG_LINES_SHOWN])}{more}")
     return found
 
 
 def is_folder(target: str) -> bool:
-    """Whether a word of the command line names a folder, where a URL may stand too."""
+    """Whether an argument, which may also be a URL, names a folder."""
     try:
         return bool(target) and "://" not in target and Path(target).is_dir()
     except OSError:  # it is too long for a name, say

@@ -1,4 +1,4 @@
-"""Where the log of a command goes: standard error or a file, one line for each message, whatever a site sent."""
+"""Sends the log of a command to standard error or a file, one line per message, whatever a site sent."""
 
 import logging
 import sys
@@ -10,11 +10,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from comity.cli.terminal import complain
+from comity.cli.terminal import error_line
 from comity.crawler.observe.stats import shown
 from comity.frontier.durable import writing_to
 
-LONGEST = 2000  # characters of a line
+MAX_LINE_CHARACTERS = 2000  # characters of a line
 
 
 class LineFormatter(logging.Formatter):
@@ -25,11 +25,11 @@ class LineFormatter(logging.Formatter):
         message = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
             message += f": {type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
-        return f"{at} {record.levelname.lower():7}  {shown(message, LONGEST)}"
+        return f"{at} {record.levelname.lower():7}  {shown(message, MAX_LINE_CHARACTERS)}"
 
 
 class OnConsole(logging.Handler):
-    """Prints above what is shown live on the same console."""
+    """Prints log lines above the live display on the same console."""
 
     def __init__(self, console: Console) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class OnConsole(logging.Handler):
 
 
 class ToFile(logging.FileHandler):
-    """Appends to a file as long as that can be written; where it no longer can, it says so once."""
+    """Appends to a file; if that fails, it says so once and stops."""
 
     full = False
 
@@ -68,12 +68,12 @@ class ToFile(logging.FileHandler):
         if not self.full:
             self.full = True
             why = error.strerror or str(error)
-            complain(f"{self.baseFilename} cannot be written: {why}; nothing more is logged")
+            error_line(f"{self.baseFilename} cannot be written: {why}; nothing more is logged")
 
 
 @contextmanager
 def logging_to(file: Path | None, console: Console | None, *, level: int) -> Iterator[None]:
-    """Send what comity logs from a level on to a file, to a console, to both or to neither."""
+    """Send comity's log, from a level on, to a file, a console, both or neither."""
     handlers: list[logging.Handler] = [] if console is None else [OnConsole(console)]
     if file is not None:
         with writing_to(file, "name another --log FILE"):

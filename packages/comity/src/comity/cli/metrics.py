@@ -11,8 +11,8 @@ from comity.crawler.observe.metrics import collector, library
 from comity.errors import InvalidSetting
 
 
-def place(text: str) -> tuple[str, int]:
-    """Address and port of `[ADDRESS:]PORT`, or an InvalidSetting; without an address only this machine is served."""
+def parse_address(text: str) -> tuple[str, int]:
+    """Parse `[ADDRESS:]PORT`; without an address, only this machine is served. Raises InvalidSetting."""
     try:
         given, port = place_of(text)
         address = LOOPBACK[0] if given is None else given.removeprefix("[").removesuffix("]")
@@ -26,9 +26,9 @@ def place(text: str) -> tuple[str, int]:
 
 @contextmanager
 def serving(crawler: AnyCrawl, where: str) -> Iterator[str]:
-    """Serve a crawl's metrics, with those of the process, at `[ADDRESS:]PORT`; gives the URL. Port 0: any free one.
-    InvalidSetting: it is no address of this machine, or in use. MissingExtra: `prometheus_client` is not installed."""
-    address, port = place(where)
+    """Serve the metrics of a crawl and of this process at `[ADDRESS:]PORT`; yields the URL. Port 0 takes any free one.
+    Raises InvalidSetting if the address cannot be used, MissingExtra without `prometheus_client`."""
+    address, port = parse_address(where)
     library()  # or the error that says how to get it
     import prometheus_client as prometheus
 
@@ -54,8 +54,8 @@ def serving(crawler: AnyCrawl, where: str) -> Iterator[str]:
 
 
 def _named(app: Any) -> Any:
-    """The application for requests that name this machine: a page of a site whose name was made to lead here (DNS
-    rebinding) names that site."""
+    """Refuse requests that name another host, as a page does whose name was made to resolve to this machine (DNS
+    rebinding)."""
 
     def checked(environ: dict[str, Any], start: Any) -> Any:
         if is_loopback(host_of(environ.get("HTTP_HOST", ""))):

@@ -1,6 +1,5 @@
-"""What commands are made of: the decorators of a command, and options that several commands have or that belong
-together. Those of settings come from their table.
-"""
+"""Decorators for commands, and the options that several commands share. Options of settings come from the table of
+settings."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_origin
 
 import click
 
-from comity.cli.terminal import complain
+from comity.cli.terminal import error_line
 from comity.errors import InvalidSetting
 from comity_robots.fields import docstring
 
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 
 
-def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Several options as one decorator, in the order written."""
+def combine(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Combine several options into one decorator, in the order written."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(options):
@@ -33,17 +32,17 @@ def together(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return decorate
 
 
-LONGEST_CHOICE: Final = 30  # columns
+MAX_CHOICE_COLUMNS: Final = 30  # columns
 
 
 class InSection(click.Command):
-    """A command and the heading of `comity --help` that it stands under; none for one that nobody types."""
+    """A command that appears under a heading of `comity --help`; hidden without one."""
 
     section = ""
 
 
 class Group(InSection, click.Group):
-    """A command with commands of its own."""
+    """A command with subcommands."""
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         if cmd.help is None and cmd.callback is not None:  # `python -OO`
@@ -55,8 +54,8 @@ Made = TypeVar("Made", bound=InSection)
 
 
 def command(section: str, kind: type[Made] = InSection) -> Callable[[Command], Made]:  # type: ignore[assignment]
-    """Make a command of a function, under a heading of `comity --help`; its docstring is the help. `kind`: `Group` for
-    one with commands of its own."""
+    """Turn a function into a command under a heading of `comity --help`; its docstring is the help. `kind`: `Group`
+    for one with subcommands."""
 
     def decorate(function: Command) -> Made:
         made = click.command(cls=kind, hidden=not section, help=docstring(function))(function)
@@ -67,7 +66,7 @@ def command(section: str, kind: type[Made] = InSection) -> Callable[[Command], M
 
 
 def argument(name: str, metavar: str, **more: Any) -> Callable[[Command], Command]:
-    """A word of the command line: `name` is the parameter's, `metavar` what usage shows, with ... for several."""
+    """A positional argument: `name` is the parameter, `metavar` its name in usage, with ... for several values."""
     several = "..." in metavar
     required = "[" not in metavar
     if metavar.strip("[]") == "DIR":
@@ -78,16 +77,15 @@ def argument(name: str, metavar: str, **more: Any) -> Callable[[Command], Comman
 def option(
     names: str, shown: str | Sequence[str] | None, words: str, *, default: Any = None, otherwise: str = "", **more: Any
 ) -> Callable[[Command], Command]:
-    """An option, and in `words` what it does. `names`: as `click.option` takes them, with spaces between. `shown`: what
-    stands for its value in help, or the values to choose from; None: it is a flag. `otherwise`: what help shows instead
-    of the default."""
+    """An option; `words` is its help. `names`: as for `click.option`, separated by spaces. `shown`: placeholder of its
+    value, or the choices; None for a flag. `otherwise`: shown in help instead of the default."""
     if shown is None:
         more |= {} if "count" in more else {"is_flag": True}
     elif isinstance(shown, str):
         more["metavar"] = shown
     else:
         more["type"] = click.Choice(shown)
-        if len("|".join(shown)) > LONGEST_CHOICE:
+        if len("|".join(shown)) > MAX_CHOICE_COLUMNS:
             more["metavar"], words = "NAME", f"{words.removesuffix('.')}: {', '.join(shown)}."
     default_shown = otherwise or ("" if default is None else str(default))
     if default is not None:
@@ -96,7 +94,7 @@ def option(
 
 
 class _SettingOption(click.Option):
-    """An option that sets a setting. What help says of it comes from the table, which is read only then."""
+    """An option that sets a setting. Its help comes from the table of settings, which is read only for help."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         from comity.configuration import every_setting, words_of_setting
@@ -113,7 +111,7 @@ class _SettingOption(click.Option):
         return click.Option.get_help_record(shown, ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """The values that a setting may have, for a shell that completes them."""
+        """Complete the values of a setting in a shell."""
         from click.shell_completion import CompletionItem
 
         from comity.configuration import every_setting
@@ -126,26 +124,26 @@ class _SettingOption(click.Option):
 
 
 def option_for(setting: str, *names: str, **more: Any) -> Callable[[Command], Command]:
-    """The option of a command that sets a setting; its value is text, which the setting reads and checks. `names`:
-    where they are not the setting's with dashes."""
+    """The option that sets a setting, which parses and checks the value. `names`: its names, if not the setting's with
+    dashes."""
     if more.get("is_flag"):
         more.setdefault("default", None)
     return click.option(*(names or (f"--{setting.replace('_', '-')}",)), setting, cls=_SettingOption, **more)
 
 
 def option_of(setting: str) -> str | None:
-    """The option of the command under way that sets a setting, as it is typed; None where there is none."""
+    """Return the current command's option for a setting; None if it has none."""
     parameters = click.get_current_context().command.params
     return next((max(each.opts, key=len) for each in parameters if each.name == setting), None)
 
 
 def as_typed(setting: str, value: Any) -> list[str]:
-    """A setting and its value as one types them; where there is no option for it, as comity.toml has it."""
+    """Format a setting as an option, or as a line of comity.toml if there is no option for it."""
     return as_option(setting, value) or [f"{setting} = {value}"]
 
 
 def as_option(setting: str, value: Any) -> list[str] | None:
-    """A setting and its value as an option of the command under way; None where no option sets it to that."""
+    """Format a setting as an option of the current command; None if no option sets that value."""
     from comity.configuration import every_setting
 
     parameters = click.get_current_context().command.params
@@ -159,9 +157,8 @@ def as_option(setting: str, value: Any) -> list[str] | None:
 
 
 def loaded(config: Path | None, *, unnamed: bool = True, **options: Any) -> "Configuration":
-    """The settings in force. What was not named on the command line is left to environment, file and defaults. What a
-    comity.toml sets that nobody named is printed; without `unnamed` it is not read. An InvalidSetting names the option,
-    variable or file whose value is not allowed."""
+    """Load the settings: options, then environment, file and defaults. What an unnamed comity.toml sets is printed;
+    with `unnamed=False` none is read. InvalidSetting names the option, variable or file at fault."""
     from comity.configuration import FILE, every_setting, load
 
     said = {name: value for name, value in options.items() if value is not None and value != ()}
@@ -177,34 +174,34 @@ def loaded(config: Path | None, *, unnamed: bool = True, **options: Any) -> "Con
         raise InvalidSetting(f"{named}: {what}", hint=hint) from None
     if configuration.unnamed:
         values = ((name, configuration.settings[name].value) for name in configuration.unnamed)
-        complain(
+        error_line(
             f"{FILE} sets {', '.join(f'{name} = {every_setting()[name].written(value)}' for name, value in values)}"
         )
     return configuration
 
 
-def only_one(_: click.Context, option: click.Parameter, values: tuple[Any, ...]) -> Any:
-    """The value of an option that may be given once (`multiple=True` counts), as its callback: of two, one would be
-    left out in silence."""
+def single_value(_: click.Context, option: click.Parameter, values: tuple[Any, ...]) -> Any:
+    """Callback: return the single value of an option declared with `multiple=True`; refuse several, since one would be
+    ignored silently."""
     if len(values) > 1:
         raise click.BadParameter(f"it was given {len(values)} times, and only one can be taken", param=option)
     return values[0] if values else None
 
 
 _agents: Final = partial(option_for, "agent", "-A", "--agent", metavar="AGENT", multiple=True)
-AGENT: Final = together(_agents(callback=only_one), option_for("product_token"))
-AGENTS: Final = together(_agents(), option_for("product_token"))
+AGENT: Final = combine(_agents(callback=single_value), option_for("product_token"))
+AGENTS: Final = combine(_agents(), option_for("product_token"))
 
 
 def _named(value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-    """Refuses an empty text, as of a shell's variable that is not set: Path("") would be the folder we are in."""
+    """Refuse an empty text, such as an unset shell variable: Path("") would be the current folder."""
     if value == "":
         raise click.BadParameter("an empty text names no file or folder", context, param)
     return value
 
 
 class _Path(click.Path):
-    """A file or folder. Whether it can be read is told by whoever reads it: click would call it a wrong option."""
+    """A file or folder. Whoever reads it reports that it cannot be read; click would call the option wrong."""
 
     def __init__(self, *, allow_dash: bool = False) -> None:
         super().__init__(path_type=Path, readable=False, allow_dash=allow_dash)
@@ -222,20 +219,20 @@ PRESET: Final = option("--preset", "NAME", "A bundle of settings, such as google
 JSON: Final = option("--json as_json", None, "Print JSON.")
 DIALECT: Final = option_for("dialect")
 ALLOW_ADDRESS: Final = option_for("allow_addresses", "--allow-address", metavar="CIDR", multiple=True)
-PURPOSE: Final = together(option_for("purposes", "--purpose", multiple=True), option_for("use"))
+PURPOSE: Final = combine(option_for("purposes", "--purpose", multiple=True), option_for("use"))
 ROBOTS: Final = option(
     "--robots", "FILE", "Read this robots.txt ('-': standard input) instead of the site's.",
-    type=FILE, multiple=True, callback=only_one,
+    type=FILE, multiple=True, callback=single_value,
 )  # fmt: skip
 # Folders that a crawl was written to, and where its queue is.
 FOLDERS: Final = argument("folders", "DIR...", type=PATH)
 STORE: Final = option("--store", "URL", "Where the queue of a crawl in PostgreSQL is.")
-ASKING: Final = together(AGENT, CONFIG, ALLOW_ADDRESS)
-READING: Final = together(AGENT, DIALECT, CONFIG, ALLOW_ADDRESS)
-JUDGING: Final = together(AGENTS, ROBOTS, PRESET, DIALECT, PURPOSE, CONFIG, ALLOW_ADDRESS)
+ASKING: Final = combine(AGENT, CONFIG, ALLOW_ADDRESS)
+READING: Final = combine(AGENT, DIALECT, CONFIG, ALLOW_ADDRESS)
+JUDGING: Final = combine(AGENTS, ROBOTS, PRESET, DIALECT, PURPOSE, CONFIG, ALLOW_ADDRESS)
 TOKEN_FILE: Final = option("--token-file", "FILE", "File with the token that clients must send.", type=FILE)
 
-ENGINE: Final = together(
+ENGINE: Final = combine(
     option("--engine", ("local", "ray"), "What starts processes: this machine, or Ray.", default="local"),
     option("--address", "[ray://]HOST:PORT", "The Ray cluster to join.", otherwise="RAY_ADDRESS, or one started here"),
 )

@@ -1,4 +1,4 @@
-"""The process of a crawl: set up for it, run until it ends or is told to. A worker's is set up by the same rules."""
+"""Sets up the process of a crawl and runs it until it ends or is stopped. Workers are set up in the same way."""
 
 import asyncio
 import ctypes
@@ -14,52 +14,51 @@ from rich.console import Console
 
 from comity.cli.logs import logging_to
 from comity.cli.progress import watch
-from comity.cli.terminal import complain, tell, unwaited
+from comity.cli.terminal import error_line, nonblocking, print_err
 from comity.crawler import Stats
 from comity.crawler.cluster.sharded import AnyCrawl
 from comity.crawler.output.plugins import look_in
 
-SWITCH = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
-GARBAGE = 50_000  # objects made between two looks for cycles, of which a crawl makes few
-OF_ITS_OWN = 1024 * 1024  # bytes of a block that goes back to the system when it is freed
-KEPT_FREE = 32 * 1024 * 1024  # bytes at the end of the heap that do not
-GROWTH = 4 * 1024 * 1024  # bytes by which the heap grows at least
-FOR_GOOD = ExitStack()  # what a worker's process has open until it ends
+SWITCH_SECONDS = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
+GC_OBJECTS = 50_000  # objects made between two looks for cycles, of which a crawl makes few
+MMAP_THRESHOLD_BYTES = 1024 * 1024  # bytes of a block that goes back to the system when it is freed
+TRIM_THRESHOLD_BYTES = 32 * 1024 * 1024  # bytes at the end of the heap that do not
+TOP_PAD_BYTES = 4 * 1024 * 1024  # bytes by which the heap grows at least
+PROCESS_STACK = ExitStack()  # what a worker's process has open until it ends
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # malloc.h: M_TRIM_THRESHOLD and so on
 
 
 def tune() -> None:
-    """Set the interpreter up for a crawl: the process is ours."""
-    sys.setswitchinterval(SWITCH)
+    """Tune the interpreter and malloc for a crawl, which has the process to itself."""
+    sys.setswitchinterval(SWITCH_SECONDS)
     gc.freeze()  # what is there now stays to the end
-    gc.set_threshold(GARBAGE, 20, 100)
+    gc.set_threshold(GC_OBJECTS, 20, 100)
     # Left to itself, glibc takes blocks from the heap up to the size of the largest ever freed, and the bodies of a
     # crawl leave holes in it: several times as much memory as is in use. And it gives back what it needs for the next
     # page: each page of memory that comes again takes the kernel microseconds, and a body has seventy.
     with suppress(AttributeError, OSError, TypeError):  # another C library, or none that has a name
         option = ctypes.CDLL(None).mallopt
-        option(_MMAP_THRESHOLD, OF_ITS_OWN)
-        option(_TRIM_THRESHOLD, KEPT_FREE)
-        option(_TOP_PAD, GROWTH)
+        option(_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES)
+        option(_TRIM_THRESHOLD, TRIM_THRESHOLD_BYTES)
+        option(_TOP_PAD, TOP_PAD_BYTES)
         option(_ARENA_MAX, 1)  # threads share one heap: bodies are made in one and freed in another
 
 
 def prepare(folder: Path, verbose: int, log: Path | None) -> None:
-    """Set up a process that is a worker, and nothing else until it ends. In `folder`, where the command is run,
-    plug-ins are found."""
+    """Set up a worker process for its whole life. Plug-ins are found in `folder`, where the command was run."""
     look_in(folder)
     tune()
-    FOR_GOOD.enter_context(unwaited())
-    FOR_GOOD.enter_context(logging_to(log, Console(stderr=True) if verbose else None, level=level_of(verbose)))
+    PROCESS_STACK.enter_context(nonblocking())
+    PROCESS_STACK.enter_context(logging_to(log, Console(stderr=True) if verbose else None, level=level_of(verbose)))
 
 
 def level_of(verbose: int) -> int:
-    """What is logged for so many -v."""
+    """Return the log level for a number of -v."""
     return logging.DEBUG if verbose > 1 else logging.INFO
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's loop where it is installed (extra `speed`)."""
+    """Return uvloop's loop factory if it is installed (extra `speed`)."""
     try:
         import uvloop
     except ImportError:
@@ -68,7 +67,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def on_signal(loop: asyncio.AbstractEventLoop, number: signal.Signals, action: Callable[[], object]) -> None:
-    """Have the loop do something when a signal comes, on Windows too, whose loop takes no handlers."""
+    """Call an action when a signal arrives, also on Windows, whose loop has no signal handlers."""
     try:
         loop.add_signal_handler(number, action)
     except NotImplementedError:
@@ -76,7 +75,7 @@ def on_signal(loop: asyncio.AbstractEventLoop, number: signal.Signals, action: C
 
 
 def run(crawler: AnyCrawl, console: Console | None) -> Stats:
-    """Run a crawl, shown on the console, until it ends or a signal ends it."""
+    """Run a crawl, displayed on the console, until it ends or a signal stops it."""
     tune()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_run(crawler, console))
@@ -89,8 +88,8 @@ async def _run(crawler: AnyCrawl, console: Console | None) -> Stats:
     def interrupt() -> None:
         crawler.stop()
         on_signal(loop, signal.SIGINT, task.cancel)
-        tell("")
-        complain("finishing the requests in progress; press Ctrl-C again to stop at once")
+        print_err("")
+        error_line("finishing the requests in progress; press Ctrl-C again to stop at once")
 
     on_signal(loop, signal.SIGINT, interrupt)
     on_signal(loop, signal.SIGTERM, crawler.stop)

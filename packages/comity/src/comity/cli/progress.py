@@ -1,7 +1,5 @@
-"""How a crawl goes, for people: a calm picture of at most 16 lines on a terminal, a line every few seconds elsewhere.
-
-Host names and rules come from sites, so they are shown as plain text, escaped and cut to the room there is.
-"""
+"""Shows the progress of a crawl: a live display of at most 16 lines on a terminal, a line every few seconds elsewhere.
+Host names and rules come from sites, so they are shown as plain text, escaped and truncated."""
 
 import asyncio
 import time
@@ -13,22 +11,22 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from comity.cli.terminal import counted
+from comity.cli.terminal import count_noun
 from comity.crawler import HostNow, HostState, Snapshot
 from comity.crawler.cluster.sharded import AnyCrawl
 from comity.crawler.observe.snapshot import ShardNow, ShardState
 from comity.crawler.observe.stats import WAITS, RefusingRule, shown, size
 
-EVERY = 0.5  # seconds from one picture to the next
-LINE_EVERY = 5.0  # seconds, without a terminal
-SHARE = 0.02  # of the time may go into pictures, where a crawl has very many hosts
-MOST_LINES = 16
-MOST_HOSTS = 8
-LEAST_HOSTS = 3  # that must be seen before there is room for rules
-MOST_RULES = 3
-MOST_HOST = 60  # columns of a host's name
-NARROW = 70  # columns, under which only state and time of hosts are shown
-NARROWEST = 36  # columns, under which there is no room for hosts
+REFRESH_SECONDS = 0.5  # seconds from one picture to the next
+LINE_SECONDS = 5.0  # seconds, without a terminal
+MAX_RENDER_SHARE = 0.02  # of the time may go into pictures, where a crawl has very many hosts
+MAX_LINES = 16
+MAX_HOSTS = 8
+MIN_HOSTS_ABOVE_RULES = 3  # that must be seen before there is room for rules
+MAX_RULES = 3
+MAX_HOST_COLUMNS = 60  # columns of a host's name
+MIN_COLUMNS_FOR_ALL = 70  # columns, under which only state and time of hosts are shown
+MIN_COLUMNS_FOR_HOSTS = 36  # columns, under which there is no room for hosts
 COLUMNS = (("state", 14), ("next", 7), ("interval", 8), ("queued", 7), ("active", 9))  # after the host
 
 _WORDS = {
@@ -65,31 +63,31 @@ _LOOKS = {
 
 
 async def watch(crawler: AnyCrawl, console: Console) -> None:
-    """Show how a crawl goes until cancelled."""
+    """Show the progress of a crawl until cancelled."""
     if not console.is_terminal or console.is_dumb_terminal:
         while True:
-            await asyncio.sleep(LINE_EVERY)
+            await asyncio.sleep(LINE_SECONDS)
             console.print(line(crawler.snapshot(hosts=0, rules=0)), highlight=False, soft_wrap=True)
 
     def now() -> Text:
-        return picture(crawler.snapshot(hosts=MOST_HOSTS, rules=MOST_RULES), console.width, max(console.height - 1, 1))
+        return render(crawler.snapshot(hosts=MAX_HOSTS, rules=MAX_RULES), console.width, max(console.height - 1, 1))
 
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
             begun = time.monotonic()
             live.update(await asyncio.to_thread(now), refresh=True)
-            await asyncio.sleep(max(EVERY, (time.monotonic() - begun) / SHARE))
+            await asyncio.sleep(max(REFRESH_SECONDS, (time.monotonic() - begun) / MAX_RENDER_SHARE))
 
 
-def picture(now: Snapshot, width: int, height: int = MOST_LINES) -> Text:
-    """A crawl in at most 16 lines, or as many as there are, none wider than `width` columns."""
+def render(now: Snapshot, width: int, height: int = MAX_LINES) -> Text:
+    """Render a snapshot in at most 16 lines, none wider than `width` columns."""
     lines = [line(now)]
-    left = min(height, MOST_LINES) - 1 if width >= NARROWEST else 0
-    rules = now.rules[:MOST_RULES]
+    left = min(height, MAX_LINES) - 1 if width >= MIN_COLUMNS_FOR_HOSTS else 0
+    rules = now.rules[:MAX_RULES]
     for_rules = len(rules) + 2 if rules else 0
-    if left - for_rules < 3 + min(len(now.hosts), LEAST_HOSTS):
+    if left - for_rules < 3 + min(len(now.hosts), MIN_HOSTS_ABOVE_RULES):
         rules, for_rules = (), 0  # in a low window hosts matter more
-    hosts = now.hosts[: max(min(MOST_HOSTS, left - for_rules - 3), 0)]
+    hosts = now.hosts[: max(min(MAX_HOSTS, left - for_rules - 3), 0)]
     if hosts:
         lines += [Text(), *_hosts(hosts, width), _totals(now)]
     if now.shards and left > (len(hosts) + 3 if hosts else 0) + for_rules:
@@ -102,7 +100,7 @@ def picture(now: Snapshot, width: int, height: int = MOST_LINES) -> Text:
 
 
 def line(now: Snapshot) -> Text:
-    """A crawl in one line, what matters most first."""
+    """Render a snapshot in one line, the most important first."""
     stats = now.stats
     said = Text(no_wrap=True)
     said.append(f"{duration(now.seconds)}  ", "dim")
@@ -119,9 +117,9 @@ def line(now: Snapshot) -> Text:
 
 
 def _hosts(hosts: Sequence[HostNow], width: int) -> Iterator[Text]:
-    """A line for each, in columns that stay where they are."""
-    columns = COLUMNS if width >= NARROW else COLUMNS[:2]
-    room = min(width - sum(2 + size for _, size in columns), MOST_HOST)
+    """Yield a line for each host, in fixed columns."""
+    columns = COLUMNS if width >= MIN_COLUMNS_FOR_ALL else COLUMNS[:2]
+    room = min(width - sum(2 + size for _, size in columns), MAX_HOST_COLUMNS)
     head = [f"{name:<{size}}" if name == "state" else f"{name:>{size}}" for name, size in columns]
     yield Text("  ".join([f"{'host':{room}}", *head]), "dim")
     for host in hosts:
@@ -130,19 +128,19 @@ def _hosts(hosts: Sequence[HostNow], width: int) -> Iterator[Text]:
         interval = "" if host.state is HostState.UNREACHABLE else wait(host.interval)
         numbers = (wait(host.wait) if host.wait else "", interval, queued, str(host.under_way or ""))
         cells = [f"{number:>{size}}" for number, (_, size) in zip(numbers, columns[1:], strict=False)]
-        name = set_cell_size(cut(host.name, room, end=True), room)
+        name = set_cell_size(truncate(host.name, room, end=True), room)
         yield Text.assemble(name, "  ", (state, _LOOKS.get(host.state, "none")), "  ", "  ".join(cells))
 
 
 def _totals(now: Snapshot) -> Text:
-    """How many hosts are in which state."""
+    """Count hosts by state."""
     counts = sorted(now.states.items(), key=lambda item: -item[1])
     said = ", ".join(f"{count:,} {_WORDS[state]}" for state, count in counts)
-    return Text(f"{counted(sum(now.states.values()), 'host')}: {said}", "dim")
+    return Text(f"{count_noun(sum(now.states.values()), 'host')}: {said}", "dim")
 
 
 def _shards(shards: Sequence[ShardNow]) -> Text:
-    """How many shards do what, and the one that waits longest."""
+    """Count shards by state, and name the one that waits longest."""
     counts = Counter(_SHARDS[shard.state] for shard in shards).most_common()
     said = f"{len(shards):,} shards: {', '.join(f'{count:,} {words}' for words, count in counts)}"
     longest = max(shards, key=lambda shard: shard.until)
@@ -154,14 +152,14 @@ def _shards(shards: Sequence[ShardNow]) -> Text:
 def _rules(rules: Sequence[tuple[RefusingRule, int]], width: int) -> Iterator[Text]:
     yield Text("refused  by", "dim")
     for rule, count in rules:
-        host = cut(rule.host, max(width // 3, 8), end=True)
+        host = truncate(rule.host, max(width // 3, 8), end=True)
         where = host if rule.line is None else f"{host} line {rule.line}"
         words = shown(rule.text if rule.line is not None else _VERDICTS.get(rule.text, rule.text.replace("_", " ")))
         yield Text.assemble((f"{count:>7,}", "yellow"), "  ", (f"{where}  ", "dim"), words)
 
 
-def cut(text: str, room: int, *, end: bool = False) -> str:
-    """Text from a site in at most so many columns; `end`: its end is kept, which says whose a host is."""
+def truncate(text: str, room: int, *, end: bool = False) -> str:
+    """Truncate a site's text to a number of columns; `end` keeps its end, which identifies a host."""
     text = shown(text)
     if cell_len(text) <= room:
         return text
@@ -179,7 +177,7 @@ def _fit(text: Text, width: int) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Seconds for people, at most two units and seven characters."""
+    """Format seconds in at most two units and seven characters."""
     whole = int(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -190,10 +188,10 @@ def duration(seconds: float) -> str:
 
 
 def wait(seconds: float) -> str:
-    """A wait or an interval, in at most seven characters."""
+    """Format a wait or an interval in at most seven characters."""
     return f"{seconds:.1f} s" if seconds < 10 else duration(seconds)
 
 
 def rate(pages: float) -> str:
-    """Pages each second."""
+    """Format a number of pages per second."""
     return f"{pages:.1f}/s" if pages < 100 else f"{pages:,.0f}/s"

@@ -1,4 +1,4 @@
-"""robots.txt files that a command is given: a path, `-` for standard input, or the URL of a site."""
+"""Reads the robots.txt files named on the command line: a path, `-` for standard input, or the URL of a site."""
 
 import re
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ class Source:
 
 
 def read_all(targets: Sequence[str], configuration: "Configuration") -> list[Source]:
-    """Each target, in order. Only a URL leads to a request. RobotsUnreachable: a site does not answer."""
-    input_files.check_once([Path(target) for target in targets])
+    """Read each target, in order; only URLs cause requests. Raises RobotsUnreachable if a site does not answer."""
+    input_files.check_stdin_once([Path(target) for target in targets])
     return [_of(target, configuration) for target in targets]
 
 
@@ -55,7 +55,7 @@ def _of_site(target: str, configuration: "Configuration") -> Source:
 
 
 def annotation(level: str, file: str, line: int, title: str, message: str) -> str:
-    """A workflow command of GitHub."""
+    """Format a workflow command of GitHub."""
     of_text = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
     of_value = of_text | str.maketrans({":": "%3A", ",": "%2C"})
     where = f"file={file.translate(of_value)},line={line},title={title.translate(of_value)}"

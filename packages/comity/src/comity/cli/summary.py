@@ -1,4 +1,4 @@
-"""What is said at the end of a crawl: what was done, where it lies, what to do next, and the exit code."""
+"""Prints the summary of a crawl (what was done, where it is, what to do next) and chooses the exit code."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from rich.text import Text
 
 from comity.audit.broken import failed  # here: the package may be replaced while the crawl runs
 from comity.cli.exits import Exit
-from comity.cli.terminal import complain, safe
+from comity.cli.terminal import error_line, safe
 from comity.crawler import Stats
 from comity.crawler.cluster.sharded import AnyCrawl, ShardedCrawl
 from comity.crawler.crawl_settings import limits
@@ -21,14 +21,14 @@ from comity.crawler.run import checkpoint
 from comity.frontier.postgresql.database import Address
 from comity.policy import Policy
 
-_MOST_FAILED: Final = 5  # that are named
+_MAX_FAILED_SHOWN: Final = 5  # that are named
 _IF_ANY: Final = (
     "skipped by type", "payment required", "waiting", "left in queue", "known, not fetched", "out of scope", "nofollow",
     "damaged sitemaps", "without rules", "robots.txt cut", "soft 404", "challenges", "misfit",
 )  # fmt: skip
 
 
-def sum_up(
+def print_summary(
     crawler: AnyCrawl,
     stats: Stats,
     *,
@@ -36,8 +36,8 @@ def sum_up(
     again: str | None = None,
     ok_if_some_failed: bool = False,
 ) -> Exit:
-    """Print the summary. `again`: the command that goes on with the crawl; None where the site is not there for a later
-    run. `ok_if_some_failed`: pages that failed leave the exit code at 0, as long as anything was fetched."""
+    """Print the summary. `again`: the command that resumes the crawl; None if it cannot be resumed.
+    `ok_if_some_failed`: failed pages leave the exit code at 0 if anything was fetched."""
     end = crawler.end
     if as_json:
         found = {"folder": str(crawler.folder), **stats.to_dict(), "left": end.left, "ended": _ended(crawler)}
@@ -99,7 +99,7 @@ def sum_up(
 
 
 def _ended(crawler: AnyCrawl) -> str:
-    """Why the run ended, as half a sentence."""
+    """Say why the run ended, in a phrase."""
     if crawler.stopped:
         return "stopped"
     if crawler.end.limit_reached:
@@ -112,23 +112,23 @@ def _ended(crawler: AnyCrawl) -> str:
 
 
 def _broken(crawler: AnyCrawl, stats: Stats) -> Iterator[str]:
-    """The first URLs that failed, and what lists them all."""
+    """Yield lines for the first failed URLs, and the command that lists all."""
     if not stats.failed or _store_of(crawler) is not None:
         return
     links = failed(crawler.folder)
-    for link in links[:_MOST_FAILED]:
+    for link in links[:_MAX_FAILED_SHOWN]:
         yield f"  {link.url}  {link.why}" + (f", linked from {link.pages[0]}" if link.pages else "")
     yield f"  all, with the pages that link to them: comity report {crawler.folder} --broken-links"
 
 
 def _more(crawler: AnyCrawl, again: str | None) -> str:
-    """How to go on with what is left in the queue, where a limit ended the run."""
+    """Return the command that continues with the queue, if a limit ended the run."""
     lifted = _lifted(crawler)
     return f"continue: {again}{lifted}" if again and lifted else ""
 
 
 def _lifted(crawler: AnyCrawl) -> str:
-    """The options that lift the limits that ended the run; empty where none did."""
+    """Return the options that lift the limits that ended the run; empty if none did."""
     if crawler.stopped or crawler.end.put_off:
         return ""
     if crawler.end.limit_reached:
@@ -138,14 +138,14 @@ def _lifted(crawler: AnyCrawl) -> str:
 
 
 def _raised(crawler: AnyCrawl) -> str:
-    """The options that lift the limit at which a run ended, or the next one would end there at once."""
+    """Return the option that lifts the limit at which the run ended; without it the next run would end at once."""
     reached = crawler.end.limit_reached
     return f" --max-{reached} none" if reached in COUNTED else ""
 
 
-def command_again(crawler: AnyCrawl, variables: list[str], words: list[str]) -> str:
-    """The command that goes on with a crawl, with the variables and options that are given again. One in a store others
-    may still work on: it is joined, as it was begun."""
+def resume_command(crawler: AnyCrawl, variables: list[str], words: list[str]) -> str:
+    """Return the command that resumes a crawl, with its variables and options. A stopped crawl in a store is joined,
+    since others may still work on it."""
     store, to = _store_of(crawler), f"-o {quote(str(crawler.folder))}"
     if store is not None:
         to = f"--store '{store}' {to}"
@@ -155,36 +155,36 @@ def command_again(crawler: AnyCrawl, variables: list[str], words: list[str]) -> 
 
 
 def _store_of(crawler: AnyCrawl) -> Address | None:
-    """The store in which a crawl lies."""
+    """Return the store of a crawl; None for a folder."""
     return crawler.store if isinstance(crawler, ShardedCrawl) else None
 
 
 def _conclude(crawler: AnyCrawl, stats: Stats, again: str | None) -> Exit:
-    """Say what is left to do, or why there is nothing."""
+    """Print what is left to do, or why nothing is; return the exit code."""
     if crawler.stopped:
-        complain(f"stopped early{f'; continue with: {again}' if again else ''}")
+        error_line(f"stopped early{f'; continue with: {again}' if again else ''}")
         return Exit.INTERRUPTED
     if not stats.reached and crawler.end.trouble:
-        complain(f"{'nothing was fetched' if crawler.end.passing else 'no page was kept'}: {crawler.end.trouble}")
+        error_line(f"{'nothing was fetched' if crawler.end.passing else 'no page was kept'}: {crawler.end.trouble}")
         return Exit.NOT_READY if crawler.end.passing else Exit.PARTLY
     if not stats.reached and crawler.end.refusal:
-        complain(f"nothing was fetched: {crawler.end.refusal}")
+        error_line(f"nothing was fetched: {crawler.end.refusal}")
     if crawler.end.put_off:
         how = f"; continue later with: {again}{_raised(crawler)}" if again else ""
         end = crawler.end
-        complain(f"left in queue, because their hosts must rest: {end.left:,} ({end.put_off}){how}")
+        error_line(f"left in queue, because their hosts must rest: {end.left:,} ({end.put_off}){how}")
         if not stats.reached:
             return Exit.NOT_READY
     if stats.postponed:
         how = f"; try again later with: {again}{_raised(crawler)}" if again else ""
-        complain(f"left in queue, because robots.txt is unreachable: {stats.postponed:,}{how}")
+        error_line(f"left in queue, because robots.txt is unreachable: {stats.postponed:,}{how}")
         if not stats.reached:
             return Exit.NOT_READY
     return Exit.PARTLY if stats.failed else Exit.DONE
 
 
 def _where(crawler: AnyCrawl, channel: str) -> str:
-    """Which file of the folder holds a channel's records."""
+    """Name the file that holds a channel's records."""
     if crawler.format not in FORMATS:
         return crawler.format
     parts = "shard-*/" if isinstance(crawler, ShardedCrawl) else ""

@@ -21,46 +21,46 @@ from comity.cli.exits import Exit
 from comity.errors import without_userinfo
 
 STDOUT: Final = "standard output"  # as the file of an error of it
-INSTEAD: Final = "\N{REPLACEMENT CHARACTER}"
-MOST_WAITING: Final = 64 * 1024  # octets that wait to be read before more is dropped
-PIECE: Final = 512  # octets written at once
-READ_WITHIN: Final = 2.0  # seconds after which nobody is taken to read any more
+REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+MAX_WAITING_BYTES: Final = 64 * 1024  # octets that wait to be read before more is dropped
+MAX_WRITE_BYTES: Final = 512  # octets written at once
+MAX_STALL_SECONDS: Final = 2.0  # seconds after which nobody is taken to read any more
 # Not printable by Python's measure, and yet harmless: joiners, which scripts need, and the soft hyphen.
 _HARMLESS: Final = frozenset("\u200c\u200d\xad")
 
 
 def safe(text: str, *, lines: bool = False) -> str:
-    """A text without what a terminal obeys: control characters, what turns the direction of writing, invisible tags. Of
-    several `lines` ends and tabs stay."""
+    """Replace what a terminal would obey (control characters, direction marks, invisible tags). With `lines`, line
+    ends and tabs stay."""
     if text.isprintable():
         return text
-    return "".join(char if _is_shown(char) or (lines and char in "\n\t") else INSTEAD for char in text)
+    return "".join(char if _is_shown(char) or (lines and char in "\n\t") else REPLACEMENT for char in text)
 
 
 def _is_shown(char: str) -> bool:
     return char.isprintable() or char in _HARMLESS or unicodedata.category(char) == "Zs"
 
 
-def say(text: str, *, lead: str = "", colour: str | None = None) -> None:
-    """One line on standard output; on a terminal what leads it has a colour."""
+def print_out(text: str, *, lead: str = "", colour: str | None = None) -> None:
+    """Print a line on standard output; on a terminal its lead is coloured."""
     shown = safe(lead)
     if colour is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         shown = click.style(shown, fg=colour)
     print(f"{shown}{safe(text)}")
 
 
-def tell(text: str) -> None:
-    """One line on standard error."""
+def print_err(text: str) -> None:
+    """Print a line on standard error."""
     print(safe(text), file=sys.stderr)
 
 
-def complain(message: str) -> None:
-    """One line on standard error that begins with the command's name; passwords in URLs are concealed."""
+def error_line(message: str) -> None:
+    """Print a line on standard error after the command's name; passwords in URLs are concealed."""
     click.echo(f"comity: {safe(without_userinfo(' '.join(message.split())))}", err=True)
 
 
 class _Stdout(io.FileIO):
-    """Standard output, whose errors say that they are its own."""
+    """Standard output; its errors name it as their file."""
 
     def write(self, data: Any, /) -> int:
         try:
@@ -70,10 +70,9 @@ class _Stdout(io.FileIO):
             raise
 
 
-class Unwaited(io.TextIOBase):
-    """A stream that takes text at once and never waits for who reads it: a thread writes it, whole pieces of it are
-    dropped while too much waits. A terminal that hangs or was stopped by Ctrl-S must not stop what goes on.
-    """
+class NonBlockingStream(io.TextIOBase):
+    """A stream whose write never blocks: a thread writes, and text is dropped while too much waits. A terminal that
+    hangs or was stopped by Ctrl-S must not stop the crawl."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -102,17 +101,17 @@ class Unwaited(io.TextIOBase):
     def write(self, text: str) -> int:
         data = text.encode(self.encoding, self.errors)
         with self._changed:
-            if data and self._size + len(data) <= MOST_WAITING:
+            if data and self._size + len(data) <= MAX_WAITING_BYTES:
                 self._waiting.append(data)
                 self._size += len(data)
                 self._changed.notify_all()
         return len(text)
 
     def drain(self) -> None:
-        """Come back when all is written, or for a while nothing more of it is read."""
+        """Wait until everything is written, or until nothing is read any more."""
         with self._changed:
             while left := self._size:
-                self._changed.wait(READ_WITHIN)
+                self._changed.wait(MAX_STALL_SECONDS)
                 if self._size == left:
                     return
 
@@ -124,7 +123,7 @@ class Unwaited(io.TextIOBase):
                 data = self._waiting[0]
             while data:
                 try:
-                    written = os.write(self._stream.fileno(), data[:PIECE])
+                    written = os.write(self._stream.fileno(), data[:MAX_WRITE_BYTES])
                 except OSError:  # nobody will ever read it
                     written = len(data)
                 data = data[written:]
@@ -136,8 +135,8 @@ class Unwaited(io.TextIOBase):
 
 
 @contextmanager
-def unwaited(name: str = "stderr") -> Iterator[None]:
-    """Have nothing wait in the block for who reads a standard stream, be it a terminal or another program."""
+def nonblocking(name: str = "stderr") -> Iterator[None]:
+    """Replace a standard stream by a non-blocking one within the block."""
     before, waits = getattr(sys, name), False
     with suppress(OSError, ValueError):  # one that has no number is no stream of the system's
         waits = os.name == "posix" and not stat.S_ISREG(os.fstat(before.fileno()).st_mode)
@@ -145,7 +144,7 @@ def unwaited(name: str = "stderr") -> Iterator[None]:
         yield
         return
     before.flush()
-    stream = Unwaited(before)
+    stream = NonBlockingStream(before)
     setattr(sys, name, stream)
     try:
         yield
@@ -154,11 +153,9 @@ def unwaited(name: str = "stderr") -> Iterator[None]:
         stream.drain()
 
 
-def take_streams() -> None:
-    """See that there are three standard streams, that standard output takes any text, whatever the locale, and that an
-    error of it can be told from others. What is read from a standard input that is closed is an error, and not an empty
-    file, which would allow everything.
-    """
+def prepare_streams() -> None:
+    """Make sure that three standard streams exist, that standard output accepts any text, and that its errors can be
+    told from others. Reading a closed standard input is an error: an empty file would allow everything."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:  # closed by who started us (`>&-`): what is opened next would take its number
             with suppress(OSError):
@@ -180,23 +177,23 @@ def take_streams() -> None:
         )
 
 
-def warned(message: Warning | str, *_: object, **__: object) -> None:
-    """A warning as one line, for `warnings.showwarning`."""
-    complain(str(message).removeprefix("comity: "))
+def show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning as one line, for `warnings.showwarning`."""
+    error_line(str(message).removeprefix("comity: "))
 
 
-def partly(absent: Sequence[str]) -> Exit:
-    """Say what of a crawl is missing; the exit code of that."""
+def report_missing(absent: Sequence[str]) -> Exit:
+    """Print which parts of a crawl are missing; return the exit code."""
     for words in absent:
-        complain(words)
+        error_line(words)
     return Exit.PARTLY if absent else Exit.DONE
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: `1 page`, `2 pages`."""
+def count_noun(number: int, noun: str) -> str:
+    """Format a number with its noun: `1 page`, `2 pages`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def show_json(value: Any) -> None:
-    """A value as JSON on standard output."""
+def print_json(value: Any) -> None:
+    """Print a value as JSON."""
     print(json.dumps(value, indent=2))

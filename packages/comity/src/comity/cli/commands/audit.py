@@ -28,7 +28,7 @@ from comity.cli.options import (
     loaded,
     option,
 )
-from comity.cli.terminal import counted, say, tell
+from comity.cli.terminal import count_noun, print_err, print_out
 from comity.errors import InvalidSetting
 from comity.files import write_where_named
 from comity.frontier.durable import writing_to
@@ -98,7 +98,7 @@ def audit(
         table = sources.robots(robots, siblings=siblings)
     else:
         origins = fetching.origins_in(given, column, ROWS)
-        tell(f"fetching the robots.txt of {len(origins):,} origins")
+        print_err(f"fetching the robots.txt of {len(origins):,} origins")
         table = fetching.fetched(origins, configuration.policy, configuration.client)
     if address is not None and engine != "ray":
         raise InvalidSetting("--address names a Ray cluster: add --engine ray")
@@ -120,22 +120,24 @@ def audit(
         counts = _counted(found)
     lines = summary.lines(counts, names)
     if robots is not None and Path(robots).is_dir():
-        tell("a file of --robots stands for http and https of its host, and for www. where that has no file of its own")
-    head = f"{counted(counts[('urls',)], 'URL')}, {counted(len(names), 'agent')} in {output}"
+        print_err(
+            "a file of --robots stands for http and https of its host, and for www. where that has no file of its own"
+        )
+    head = f"{count_noun(counts[('urls',)], 'URL')}, {count_noun(len(names), 'agent')} in {output}"
     for line in [json.dumps(summary.nested(counts))] if as_json else [head, *lines]:
-        say(line)
+        print_out(line)
     if report is not None:
         _write(report, page("Who may fetch what", summary.plots(counts, names), [("Summary", lines)]))
     return Exit.DONE
 
 
 def _listed(words: str | None) -> tuple[str, ...]:
-    """The names in a list with commas."""
+    """Split a comma-separated list."""
     return tuple(name.strip() for name in (words or "").split(",") if name.strip())
 
 
 def _check_name(output: Path, *, keep_parts: bool) -> None:
-    """See before anything is judged that the output's name says what can be written."""
+    """Check that the output's name has a format that can be written."""
     if keep_parts and output.suffix in part_files.FORMATS and output.suffix != ".parquet":
         raise InvalidSetting(f"-o: {output}: --parts are Parquet files", hint="name a folder, or leave out --parts")
     if not keep_parts and output.suffix not in part_files.FORMATS:
@@ -146,14 +148,14 @@ def _check_name(output: Path, *, keep_parts: bool) -> None:
 
 
 def _counted(judged: Iterable[runners.JudgedPart]) -> summary.Counts:
-    """Counts of what is written, part by part."""
+    """Sum the counts of the parts as they are written."""
     counts: summary.Counts = Counter()
     started = time.monotonic()
     for _, size, own in judged:
         counts.update(own)
         counts[("urls",)] += size
         done = counts[("urls",)]
-        tell(f"{done:,} URLs, {done / (time.monotonic() - started):,.0f} per second")
+        print_err(f"{done:,} URLs, {done / (time.monotonic() - started):,.0f} per second")
     return counts
 
 
@@ -161,14 +163,14 @@ def _surveyed(table: Any, agents: tuple[str, ...], report: Path | None, *, as_js
     found = survey(table, agents)
     lines = found.lines()
     for line in [json.dumps(asdict(found))] if as_json else lines:
-        say(line)
+        print_out(line)
     if report is not None:
         _write(report, page(f"What {found.hosts:,} robots.txt files say", found.plots(), [("Survey", lines)]))
     return Exit.DONE
 
 
 def _changes(table: Any, agents: Sequence[str], *, as_json: bool) -> Exit:
-    """Print what each agent gained or lost between the captures of an origin."""
+    """Print what each agent gained or lost between captures."""
     told = 0
     for origin, seen, change in history.changes(table, agents):
         told += 1
@@ -176,11 +178,11 @@ def _changes(table: Any, agents: Sequence[str], *, as_json: bool) -> Exit:
         rule = change.after or change.before
         if as_json:
             told_as = {"origin": origin, "seen": seen, "agent": change.agent, "change": verb, "pattern": change.pattern}
-            say(json.dumps(told_as | ({"line": rule.line, "rule": rule.text} if rule else {})))
+            print_out(json.dumps(told_as | ({"line": rule.line, "rule": rule.text} if rule else {})))
             continue
         line = f" ({'now' if change.after else 'before'}, line {rule.line}: {rule.text})" if rule else ""
-        say(f"{f'{seen} ' if seen else ''}{origin}  {change.agent} {verb} {change.pattern}{line}")
-    tell(f"{told:,} changes")
+        print_out(f"{f'{seen} ' if seen else ''}{origin}  {change.agent} {verb} {change.pattern}{line}")
+    print_err(f"{told:,} changes")
     return Exit.DONE
 
 
@@ -195,4 +197,4 @@ def _time(text: str) -> float:
 def _write(path: Path, text: str) -> None:
     with writing_to(path):
         write_where_named(path, text.encode("utf-8"))
-    tell(f"report in {path}")
+    print_err(f"report in {path}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, JSON, STORE, command
-from comity.cli.terminal import partly, say
+from comity.cli.terminal import print_out, report_missing
 from comity.crawler.storage.crawl_at import written_crawl
 from comity_robots.as_json import jsonable
 
@@ -27,8 +27,8 @@ def changes(folders: tuple[Path, ...], store: str | None, as_json: bool) -> Exit
             print(json.dumps(jsonable(each), ensure_ascii=False))
             continue
         what = "content changed" if each.content else "only the shell changed"
-        say(f"{each.url}  {what} (refresh {each.refresh})")
+        print_out(f"{each.url}  {what} (refresh {each.refresh})")
         if each.difference:
             for line in each.difference.split("\n"):
-                say(line)
-    return partly(crawl.absent)
+                print_out(line)
+    return report_missing(crawl.absent)

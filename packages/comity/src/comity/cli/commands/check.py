@@ -8,11 +8,11 @@ from typing import Any, Final
 import click
 
 from comity.cells import cell
-from comity.cli.answers import Answer, answers, cut, exit_code, policies_of
+from comity.cli.answers import Answer, answers, exit_code, policies_of, truncation_note
 from comity.cli.exits import Exit
 from comity.cli.input_files import lines_in
 from comity.cli.options import FILE, JUDGING, argument, command, option
-from comity.cli.terminal import complain, say
+from comity.cli.terminal import error_line, print_out
 from comity.errors import InvalidURL
 
 _COLUMNS: Final = ("url", "agent", "answer", "why", "verdict", "line", "rule", "robots_sha256", "robots_at", "delay")
@@ -54,14 +54,14 @@ def check(
         table = csv.writer(sys.stdout, lineterminator="\n")
         table.writerow((*_COLUMNS, *policies[0].purposes))
     judged: list[str] = []
-    told: set[str] = set()
+    noted: set[str] = set()
     width = max(len(policy.agent) for policy in policies)
     for each in answers(targets, policies, client, robots):
         row = _row(each)
         result = None if isinstance(each, InvalidURL) else each[1]
-        if result is not None and (words := cut(result)) and result.url not in told:
-            told.add(result.url)
-            complain(f"{result.url}: {words}")
+        if result is not None and (words := truncation_note(result)) and result.url not in noted:
+            noted.add(result.url)
+            error_line(f"{result.url}: {words}")
         judged.append(row["answer"])
         if as_json:
             print(json.dumps(row), flush=True)
@@ -70,19 +70,19 @@ def check(
             stated = ((row["usage"] or {}).get(purpose, {}).get("preference") for purpose in policies[0].purposes)
             table.writerow([cell(value) for value in (*(flat.get(name) for name in _COLUMNS), *stated)])
         elif isinstance(each, InvalidURL):
-            complain(str(each))
+            error_line(str(each))
         else:
             decision, _, _ = each
             agent = f"{decision.agent:{width}}  " if len(policies) > 1 else ""
             shown = f"  {agent}{decision.url}  {decision.why}"
-            say(shown, lead=f"{row['answer']:11}", colour=_COLOURS[decision.answer])
+            print_out(shown, lead=f"{row['answer']:11}", colour=_COLOURS[decision.answer])
             for purpose in decision.purposes:
-                say(f"{'':11}  {decision.explain_usage(purpose)}")
+                print_out(f"{'':11}  {decision.explain_usage(purpose)}")
     return Exit.DONE if exit_zero else exit_code(judged)
 
 
 def _row(each: Answer) -> dict[str, Any]:
-    """An answer as it is printed; the keys are always the same."""
+    """Return an answer as a record; its keys are always the same."""
     if isinstance(each, InvalidURL):
         return {"url": each.url, "agent": None, "answer": "error", "why": str(each), "decision": None, "usage": None}
     decision, _, _ = each

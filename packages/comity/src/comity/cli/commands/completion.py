@@ -7,7 +7,7 @@ import click
 
 from comity.cli.exits import Exit
 from comity.cli.options import argument, command, option
-from comity.cli.terminal import say, tell
+from comity.cli.terminal import print_err, print_out
 from comity.files import write_where_named
 from comity.frontier.durable import writing_to
 
@@ -39,6 +39,6 @@ def completion(shell: str, install: bool) -> Exit:
     with writing_to(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         write_where_named(file, script.encode("utf-8"))
-    say(f"written to {file}")
-    tell(f"open a new shell{_MORE.get(shell, '')}")
+    print_out(f"written to {file}")
+    print_err(f"open a new shell{_MORE.get(shell, '')}")
     return Exit.DONE

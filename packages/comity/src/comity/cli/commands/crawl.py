@@ -17,17 +17,17 @@ from comity.cli.options import (
     PRESET,
     PURPOSE,
     argument,
+    combine,
     command,
     option,
     option_for,
-    together,
 )
-from comity.cli.terminal import unwaited
+from comity.cli.terminal import nonblocking
 from comity.crawler.crawl_settings import limits
 from comity.crawler.output.formats import FORMATS
 
 _PARTS: Final = click.IntRange(1, 256)
-_LIMITS: Final = together(
+_LIMITS: Final = combine(
     *map(option_for, limits()),
     option_for("max_depth"),
     option_for("scope"),
@@ -43,7 +43,7 @@ _LIMITS: Final = together(
     option_for("render", is_flag=True, help="Run the scripts of pages in Chromium."),
     option_for("render_auto", is_flag=True, help="Run the scripts only of pages that are next to empty without them."),
 )
-_WATCHING: Final = together(
+_WATCHING: Final = combine(
     option("-q --quiet", None, "Show no progress, only the summary."),
     option("-v --verbose", None, "Log to standard error; -vv: each request too.", count=True),
     option("--log", "FILE", "Write a log to FILE, one line per event.", type=PATH),
@@ -106,13 +106,13 @@ _WATCHING: Final = together(
 @_WATCHING
 @CONFIG
 @JSON
-@unwaited()
+@nonblocking()
 def crawl(**given: Any) -> Exit:
     """Crawl web sites.
 
     A SIZE is in bytes, or like 50MB; a TIME in seconds, or like 10m. Exit code 0: done, 2: some pages failed (see
     --ok-if-some-failed), 3: nothing could be reached, retry later, 130: stopped by Ctrl-C.
     """
-    from comity.cli.crawling import crawled  # late: who wants help needs none of it
+    from comity.cli.crawling import run_crawl  # late: who wants help needs none of it
 
-    return crawled(given)
+    return run_crawl(given)

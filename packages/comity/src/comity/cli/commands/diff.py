@@ -6,7 +6,7 @@ from typing import Any
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, READING, argument, command, loaded
 from comity.cli.robots_files import read_all
-from comity.cli.terminal import say, show_json
+from comity.cli.terminal import print_json, print_out
 from comity_robots import diff as difference
 
 
@@ -22,27 +22,27 @@ def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
     """
     changes = difference(*(source.robots for source in read_all((old, new), loaded(**options))))
     if as_json:
-        show_json(asdict(changes))
+        print_json(asdict(changes))
         return Exit.PARTLY if changes else Exit.DONE
     for change in changes.changes:
         verb = "may now fetch" if change.allowed else "may no longer fetch"
         rule = change.after or change.before
         where = f"{'NEW' if change.after else 'OLD'}, line {rule.line}: {rule.text}" if rule else "no rule"
         what = f"{change.agent} {verb} {change.paths}"
-        say(f"  ({where})", lead=what, colour="green" if change.allowed else "red")
+        print_out(f"  ({where})", lead=what, colour="green" if change.allowed else "red")
     for pattern in changes.undecided:
-        say(f"not known whether paths of {pattern} changed: it meets too many other patterns")
+        print_out(f"not known whether paths of {pattern} changed: it meets too many other patterns")
     for agent, (before, after) in changes.delays.items():
-        say(f"{agent}: Crawl-delay {_seconds(before)} -> {_seconds(after)}")
+        print_out(f"{agent}: Crawl-delay {_seconds(before)} -> {_seconds(after)}")
     for name, differing in (("Request-rate", changes.rates), ("Visit-time", changes.hours)):
         for agent, (was, now) in differing.items():
-            say(f"{agent}: {name} {was or 'none'} -> {now or 'none'}")
+            print_out(f"{agent}: {name} {was or 'none'} -> {now or 'none'}")
     for agent, (lines, lines_now) in changes.usage.items():
-        say(f"{agent}: preferences {'; '.join(lines) or 'none'} -> {'; '.join(lines_now) or 'none'}")
+        print_out(f"{agent}: preferences {'; '.join(lines) or 'none'} -> {'; '.join(lines_now) or 'none'}")
     for name, what in (("licences", "licence"), ("parameters", "Clean-param"), ("sitemaps", "sitemap")):
         for how in ("added", "removed"):
             for value in getattr(changes, f"{name}_{how}"):
-                say(f"{what} {how}: {value}")
+                print_out(f"{what} {how}: {value}")
     return Exit.PARTLY if changes else Exit.DONE
 
 

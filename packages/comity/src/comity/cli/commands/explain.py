@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from comity.cli.answers import Answer, answers, cut, exit_code, policies_of
+from comity.cli.answers import Answer, answers, exit_code, policies_of, truncation_note
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, JUDGING, argument, command
-from comity.cli.terminal import complain, say, show_json
+from comity.cli.terminal import error_line, print_json, print_out
 from comity.errors import InvalidURL
 from comity.policy import Decision, Policy, RobotsResult
 
@@ -27,15 +27,15 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
     policies, client = policies_of(**options)
     judged = list(answers(url, policies, client, robots))
     if as_json:
-        show_json([_as_json(each) for each in judged])
+        print_json([_as_json(each) for each in judged])
     for number, each in enumerate(judged):
         if isinstance(each, InvalidURL):
-            complain(str(each))
+            error_line(str(each))
         elif not as_json:
             if number:
-                say("")
+                print_out("")
             for line in _in_words(each, _match_of(each)):
-                say(line)
+                print_out(line)
     return exit_code(["error" if isinstance(each, InvalidURL) else each[0].answer for each in judged])
 
 
@@ -56,7 +56,7 @@ def _as_json(each: Answer) -> dict[str, Any]:
         "path": match.path if match else None,
         "group": list(match.group.agents) if match and match.group else None,
         "beaten": [{"line": rule.line, "text": rule.text, "why": why} for rule, why in match.beaten] if match else [],
-        "cut": cut(each[1]) or None,
+        "cut": truncation_note(each[1]) or None,
     }
 
 
@@ -66,7 +66,7 @@ def _in_words(each: tuple[Decision, RobotsResult | None, Policy], match: "Match 
     if decision.source is not None:
         status = f" (HTTP {decision.source.status})" if decision.source.url.startswith("http") else ""
         lines.append(f"  source    {decision.source.url}{status}")
-    if words := cut(each[1]):
+    if words := truncation_note(each[1]):
         lines.append(f"  read      {words}")
     if match is not None:
         lines.append(f"  compared  {match.path}")

@@ -24,7 +24,7 @@ from comity.cli.options import (
     loaded,
     option,
 )
-from comity.cli.terminal import complain, safe
+from comity.cli.terminal import error_line, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
 from comity.files import write_where_named
 from comity.frontier.durable import writing_to
@@ -99,13 +99,13 @@ def fetch(
     except RobotsUnreachable:
         raise
     except RobotsDisallowed as error:
-        complain(str(error))
+        error_line(str(error))
         return Exit.PARTLY
     except BadStatus as error:
-        complain(str(error))
+        error_line(str(error))
         return Exit.NOT_READY if is_temporary(error.status) else Exit.FATAL
     if selecting is not None and selecting.found is None:
-        complain(f"{result.url} is {result.media_type}: a schema selects from HTML")
+        error_line(f"{result.url} is {result.media_type}: a schema selects from HTML")
         return Exit.FATAL
     walled = result.kind != "page" and not result.markdown
     text = json.dumps(result.to_dict(pieces, max_tokens), indent=2) + "\n" if as_json else result.markdown
@@ -119,14 +119,14 @@ def fetch(
     elif not walled:
         _print(text if text.endswith("\n") else text + "\n")
     for line in (*_warnings(result), *_hidden(result)) if selecting else () if as_json else _notes(result):
-        complain(line)
+        error_line(line)
     if selecting is not None:
         return selecting.end(result.url)
     return Exit.FATAL if walled else Exit.DONE
 
 
 class _Selecting:
-    """An extractor that answers the records of a page, a line of JSON each."""
+    """An extractor that returns the records of a page, a line of JSON each."""
 
     def __init__(self, schema: "Schema") -> None:
         self._schema = schema
@@ -137,15 +137,15 @@ class _Selecting:
         return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in self.found.records)
 
     def end(self, url: str) -> Exit:
-        """Say how the page does not fit; the exit code of that."""
+        """Print how the page does not fit the schema; return the exit code."""
         if self.found is None or self.found.misfit is None:
             return Exit.DONE
-        complain(f"{url} does not fit the schema: {self.found.misfit}")
+        error_line(f"{url} does not fit the schema: {self.found.misfit}")
         return Exit.PARTLY
 
 
 def _print(text: str) -> None:
-    """To a terminal what it can show, to anything else the text as it is, in UTF-8."""
+    """Print text: escaped on a terminal, as it is in UTF-8 elsewhere."""
     if sys.stdout.isatty():
         data = safe(text, lines=True).encode(sys.stdout.encoding, "replace")
     else:

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from comity.cli.exits import Exit
-from comity.cli.options import JSON, Group, argument, command, option, together
-from comity.cli.terminal import complain, say, show_json
+from comity.cli.options import JSON, Group, argument, combine, command, option
+from comity.cli.terminal import error_line, print_json, print_out
 from comity.crawler.storage.crawl_at import ReadCrawl, crawl_at, end
 from comity.crawler.storage.orders import ORDERS, OrderForm, OrderKind, host_named, url_of
 from comity.errors import InvalidSetting
@@ -19,7 +19,7 @@ from comity_pages import urls
 from comity_robots.fields import SettingField
 
 _INTERVAL = SettingField(name="TIME", hint=float, unit="seconds")
-_LEAST = click.IntRange(min=1)
+_POSITIVE = click.IntRange(min=1)
 
 
 class _FrontierGroup(Group):
@@ -55,13 +55,13 @@ def frontier() -> None:
 
 
 def _command_of(kind: OrderKind, form: OrderForm) -> None:
-    """The command that gives a kind of order about a host."""
+    """Build the command that gives one kind of order about a host."""
 
     def give(place: str, host: str, interval: str | None = None) -> Exit:
         return _order(place, host, kind, interval)
 
     words = ("place", "DIR"), ("host", "HOST"), *[("interval", "TIME")] * form.is_timed
-    frontier.command(kind, help=form.help)(together(*(argument(*each) for each in words))(give))
+    frontier.command(kind, help=form.help)(combine(*(argument(*each) for each in words))(give))
 
 
 for _kind, _form in ORDERS.items():
@@ -79,14 +79,14 @@ def end_crawl(place: str) -> Exit:
     crawl = crawl_at(place)
     if not crawl.confirms(end(crawl)):
         return _unconfirmed(crawl)
-    say(f"the crawl in {crawl.name} ends once the requests in progress are finished")
+    print_out(f"the crawl in {crawl.name} ends once the requests in progress are finished")
     return Exit.DONE
 
 
 @frontier.command()
 @argument("folder", "DIR")
 @option("--host", "H", "The queue of this host only.")
-@option("--limit", "N", "Maximum number of hosts, or of URLs with --host.", type=_LEAST, default=10)
+@option("--limit", "N", "Maximum number of hosts, or of URLs with --host.", type=_POSITIVE, default=10)
 @JSON
 def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
     """Show the queue: URLs by state, hosts, what comes next.
@@ -115,11 +115,11 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
             "hosts": [asdict(each) | rests.get(each.host, {"until": None, "why": None}) for each in hosts],
             "next": [_row(name, entry) for name, entry in following],
         }
-        show_json(found | ({"shards": [asdict(each) for each in shards]} if shards else {}))
+        print_json(found | ({"shards": [asdict(each) for each in shards]} if shards else {}))
         return Exit.DONE
     numbers = {"waiting": counts[State.UNASKED] + counts[State.QUEUED]}
     numbers |= {state.name.lower(): counts[state] for state in (State.DONE, State.REFUSED, State.FAILED)}
-    say(", ".join(f"{number:,} {name}" for name, number in numbers.items()))
+    print_out(", ".join(f"{number:,} {name}" for name, number in numbers.items()))
     if shards:
         parts = [(each.shard, (each.pages, each.waiting, each.to_others), f"  {each.state}") for each in shards]
         _print_table(("shard", "pages", "waiting", "to others", "state"), parts, least=9)
@@ -132,15 +132,15 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
         ]
         _print_table(("host", "waiting", "done", "refused", "failed", *["resting"] * bool(words)), rows)
     if following:
-        say("")
-        say("next" if host else "next of each")
+        print_out("")
+        print_out("next" if host else "next of each")
         for _, entry in following:
-            say(f"  {entry.url}{_remarks(entry)}")
+            print_out(f"  {entry.url}{_remarks(entry)}")
     return Exit.DONE
 
 
 def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) -> Exit:
-    """Give an order about a host to the crawl in a folder or a store."""
+    """Give an order about a host to a crawl in a folder or a store."""
     crawl = crawl_at(place)
     given = crawl.give(host, kind, None if interval is None else _INTERVAL.checked(_INTERVAL.read(interval)))
     words = ORDERS[kind].words.format(host=given.host, seconds=given.seconds)
@@ -149,17 +149,17 @@ def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) 
         return _unconfirmed(crawl)
     runs = runs and crawl.is_running()
     when = "effective now" if runs else "effective from the next run on: the crawl is not running"
-    say(f"{words}, {when}")
+    print_out(f"{words}, {when}")
     if urls.origin(url_of(host)).partition("//")[2] != given.host:
-        complain(f"an order holds for all ports of {given.host}, whose requests share one pace")
+        error_line(f"an order holds for all ports of {given.host}, whose requests share one pace")
     if not crawl.has(given.host):
-        complain(f"the crawl has no URL of {given.host} so far; the order takes effect once it has one")
+        error_line(f"the crawl has no URL of {given.host} so far; the order takes effect once it has one")
     return Exit.DONE
 
 
 def _unconfirmed(crawl: ReadCrawl) -> Exit:
-    """Say that an order was written down, and no more."""
-    complain(
+    """Print that an order was recorded."""
+    error_line(
         f"the crawl in {crawl.name} runs and has not confirmed the order, which holds once it reads it: is it "
         "suspended, or busy beginning?"
     )
@@ -167,14 +167,14 @@ def _unconfirmed(crawl: ReadCrawl) -> Exit:
 
 
 def _print_table(heads: Sequence[str], rows: Sequence[tuple[str, tuple[int, ...], str]], least: int = 0) -> None:
-    """Rows of a name, of numbers and of words, below their heads; the first column has the `least` width, or more."""
+    """Print a table of names, numbers and words under headings; the first column is at least `least` wide."""
     first, *others = heads
     width, count = max(least, len(first), *(len(name) for name, _, _ in rows)), len(rows[0][1])
     named = [f"{head:>11}" for head in others[:count]] + [f" {head}" for head in others[count:]]
-    say("")
-    say(" ".join((f"{first:{width}}", *named)))
+    print_out("")
+    print_out(" ".join((f"{first:{width}}", *named)))
     for name, numbers, words in rows:
-        say(" ".join((f"{name:{width}}", *(f"{number:>11,}" for number in numbers))) + words)
+        print_out(" ".join((f"{name:{width}}", *(f"{number:>11,}" for number in numbers))) + words)
 
 
 def _row(host: str, entry: Entry) -> dict[str, Any]:

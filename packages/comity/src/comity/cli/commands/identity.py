@@ -8,7 +8,7 @@ import comity.identity
 from comity.cli.exits import Exit
 from comity.cli.input_files import read
 from comity.cli.options import ASKING, FILE, JSON, PATH, Group, argument, command, loaded, option
-from comity.cli.terminal import complain, say, show_json, tell
+from comity.cli.terminal import error_line, print_err, print_json, print_out
 from comity.errors import InvalidSetting
 from comity.identity.published import BEGINS_AFTER, create, user_agent
 from comity.identity.published import rotate as rotated
@@ -39,11 +39,11 @@ def new(folder: Path, **said: Any) -> Exit:
     The key stays in DIR/keys, readable by you alone. Publish DIR/public on the origin of --page.
     """
     made = create(folder, Identity(**said), time.time())
-    say(f"made {folder}, key {made.signing(time.time()).public().thumbprint}")
-    say(f"1. publish {folder / 'public'} as {made.origin}/, the key directory as")
-    say("   application/http-message-signatures-directory+json")
-    say(f"2. check it: comity identity check {folder} --agent '{user_agent(made)}'")
-    say(f"3. crawl signed: comity crawl URL --agent '{user_agent(made)}' --identity {folder}")
+    print_out(f"made {folder}, key {made.signing(time.time()).public().thumbprint}")
+    print_out(f"1. publish {folder / 'public'} as {made.origin}/, the key directory as")
+    print_out("   application/http-message-signatures-directory+json")
+    print_out(f"2. check it: comity identity check {folder} --agent '{user_agent(made)}'")
+    print_out(f"3. crawl signed: comity crawl URL --agent '{user_agent(made)}' --identity {folder}")
     return Exit.DONE
 
 
@@ -56,8 +56,8 @@ def rotate(folder: Path) -> Exit:
     """
     key = rotated(folder, time.time()).keys[-1]
     begins = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(key.signs_from))
-    say(f"new key {key.public().thumbprint}, signs from {begins}")
-    say(f"publish {folder / 'public'} again within {BEGINS_AFTER // 3600} hours")
+    print_out(f"new key {key.public().thumbprint}, signs from {begins}")
+    print_out(f"publish {folder / 'public'} again within {BEGINS_AFTER // 3600} hours")
     return Exit.DONE
 
 
@@ -88,15 +88,15 @@ def check(folder: Path, address: str | None, as_json: bool, **options: Any) -> E
         settings=configuration.client,
         address=address,
     )
-    tell(f"fetching what is published; each request may take up to {configuration.client.timeout:g} s")
+    print_err(f"fetching what is published; each request may take up to {configuration.client.timeout:g} s")
     done = []
     for each in found:
         done.append({"holds": each.holds, "what": each.what, "said": each.said})
         if not as_json:
             mark = "-" if each.holds is None else "ok" if each.holds else "FAIL"
-            say(f"{mark:5}{each.what:16}{each.said}")
+            print_out(f"{mark:5}{each.what:16}{each.said}")
     if as_json:
-        show_json(done)
+        print_json(done)
     return Exit.PARTLY if any(each["holds"] is False for each in done) else Exit.DONE
 
 
@@ -119,16 +119,16 @@ def verify(url: str, headers: Path, method: str, as_json: bool, **options: Any) 
     lines = (line.partition(":") for line in read(headers).decode("utf-8", "replace").splitlines())
     given = joined((name, value) for name, colon, value in lines if colon and name.strip())
     if not given:
-        complain("no headers given: one 'Name: value' per line, with --headers FILE or on standard input")
+        error_line("no headers given: one 'Name: value' per line, with --headers FILE or on standard input")
         return Exit.INPUT
     configuration = loaded(**options)
     keys = comity.identity.KeyLookup(configuration.policy, configuration.client)
     verdict = asyncio.run(keys.verify(method.upper(), url, given))
     if as_json:
-        show_json(asdict(verdict))
+        print_json(asdict(verdict))
     else:
-        say(f"{verdict.outcome}: {verdict.why}")
+        print_out(f"{verdict.outcome}: {verdict.why}")
         if verdict.expires is not None:
             until = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(verdict.expires))
-            say(f"covers {', '.join(verdict.covered)}; until {until}")
+            print_out(f"covers {', '.join(verdict.covered)}; until {until}")
     return {"verified": Exit.DONE, "invalid": Exit.PARTLY}.get(verdict.outcome, Exit.NOT_READY)

@@ -25,7 +25,7 @@ from comity.cli.options import (
     loaded,
     option,
 )
-from comity.cli.terminal import partly, say, show_json
+from comity.cli.terminal import print_json, print_out, report_missing
 from comity.identity.practices import practices
 from comity_pages import urls
 from comity_robots import parse
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from comity.policy import Policy
     from comity.policy.robots_result import RobotsResult
 
-_SHOWN = 20
+_MAX_VALUES_SHOWN = 20
 
 
 @command("Check URLs")
@@ -74,31 +74,31 @@ def inspect(url: tuple[str, ...], ourselves: bool, store: str | None, as_json: b
 
 
 def _show(found: Sequence[dict[str, Any]], told: Callable[[dict[str, Any]], list[str]], *, as_json: bool) -> None:
-    """Print what is known of each site, an empty line between two."""
+    """Print each site, separated by blank lines."""
     if as_json:
-        show_json(found)
+        print_json(found)
         return
     for number, each in enumerate(found):
         if number:
-            say("")
+            print_out("")
         for line in told(each):
-            say(line)
+            print_out(line)
 
 
 def _practices(configuration: "Configuration", *, as_json: bool) -> Exit:
-    """Print the practices for crawlers, and how the settings keep each."""
+    """Print the best practices for crawlers, and whether the settings follow each."""
     from dataclasses import asdict
 
     found = practices(configuration.policy, configuration.client)
     if as_json:
-        show_json([asdict(each) for each in found])
+        print_json([asdict(each) for each in found])
     for each in () if as_json else found:
-        say(f"{'yes' if each.kept else 'no':5}{each.name:28}{each.how}")
+        print_out(f"{'yes' if each.kept else 'no':5}{each.name:28}{each.how}")
     return Exit.DONE
 
 
 def _learned(folders: Sequence[Path], store: str | None, *, as_json: bool) -> Exit:
-    """Print what a crawl learned of each site: its robots.txt as it was read last, and what of it is for the crawl."""
+    """Print the robots.txt that a crawl last read from each site."""
     from comity.audit.learned import robots_files
     from comity.crawler.storage.crawl_at import crawl_at
     from comity.policy import Policy
@@ -108,7 +108,7 @@ def _learned(folders: Sequence[Path], store: str | None, *, as_json: bool) -> Ex
     last = robots_files(crawl.parts, policy)
     found = [{"origin": each.origin, "robots": _facts(each, policy, f"{each.origin}/")} for each in last]
     _show(found, _robots_in_words, as_json=as_json)
-    return partly(crawl.absent)
+    return report_missing(crawl.absent)
 
 
 async def _asked(targets: Sequence[str], configuration: "Configuration") -> list[dict[str, Any]]:
@@ -142,7 +142,7 @@ async def _site(asking: client.AsyncClient, url: str, policy: "Policy") -> dict[
 
 
 def _facts(result: "RobotsResult | None", policy: "Policy", url: str) -> dict[str, Any]:
-    """What a robots.txt says, and what of it is for us."""
+    """Return what a robots.txt says, and which of it applies to us."""
     robots, agent = (result and result.robots) or parse(b""), policy.asked_as
     ours = robots.explain(url, agent).group
     return {
@@ -160,7 +160,7 @@ def _facts(result: "RobotsResult | None", policy: "Policy", url: str) -> dict[st
 
 
 def _robots_in_words(site: dict[str, Any]) -> list[str]:
-    """What a site's robots.txt says, in lines."""
+    """Describe a site's robots.txt in lines."""
     robots = site["robots"]
     status = f" (HTTP {robots['status']})" if robots["status"] is not None else ""
     lines = [
@@ -171,8 +171,12 @@ def _robots_in_words(site: dict[str, Any]) -> list[str]:
         ours = ", ".join(robots["our_group"]) if robots["our_group"] else "no group applies to us"
         lines.append(f"  groups      {robots['groups']:,}; ours: {ours}")
         lines.append(f"  rules       {robots['rules']:,}")
-        shown = ", ".join(robots["agents"][:_SHOWN])
-        more = f" and {len(robots['agents']) - _SHOWN} more" if len(robots["agents"]) > _SHOWN else ""
+        shown = ", ".join(robots["agents"][:_MAX_VALUES_SHOWN])
+        more = (
+            f" and {len(robots['agents']) - _MAX_VALUES_SHOWN} more"
+            if len(robots["agents"]) > _MAX_VALUES_SHOWN
+            else ""
+        )
         lines.append(f"  agents      {shown or 'none'}{more}")
     if robots["crawl_delay"] is not None:
         lines.append(f"  delay       {robots['crawl_delay']:,.10g} s between requests")
@@ -195,7 +199,7 @@ def _site_in_words(site: dict[str, Any]) -> list[str]:
 
 
 def _some(label: str, values: Sequence[str]) -> list[str]:
-    lines = [f"  {label}{value}" for value in values[:_SHOWN]]
-    if len(values) > _SHOWN:
-        lines.append(f"  {label}and {len(values) - _SHOWN} more; --json has them all")
+    lines = [f"  {label}{value}" for value in values[:_MAX_VALUES_SHOWN]]
+    if len(values) > _MAX_VALUES_SHOWN:
+        lines.append(f"  {label}and {len(values) - _MAX_VALUES_SHOWN} more; --json has them all")
     return lines

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.cli.exits import Exit
-from comity.cli.input_files import check_once
+from comity.cli.input_files import check_stdin_once
 from comity.cli.options import JSON, READING, argument, command, loaded, option
 from comity.cli.robots_files import Source, annotation, read_all
-from comity.cli.terminal import complain, counted, say, show_json, tell
+from comity.cli.terminal import count_noun, error_line, print_err, print_json, print_out
 from comity.errors import ComityError, InputError, InvalidSetting, InvalidURL, RobotsUnreachable
 from comity.files import write_where_named
 from comity.frontier.durable import writing_to
 from comity_robots import Robots, parse
 from comity_robots.lint import CODES, SEVERITIES, Finding, fixed, folded
 
-_MOST_ROUNDS: Final = 10  # a fix may show what another one hid
+_MAX_FIX_ROUNDS: Final = 10  # a fix may show what another one hid
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}  # SARIF's
 _COLOURS: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
 _LINES_SHOWN: Final = 10
@@ -52,7 +52,7 @@ def lint(
     """
     wanted = _codes(select, "--select") or set(CODES)
     wanted -= _codes(ignore, "--ignore")
-    check_once([Path(each) for each in target])
+    check_stdin_once([Path(each) for each in target])
     configuration = loaded(**options)
     found: Found = []
     unread: list[ComityError] = []
@@ -64,7 +64,7 @@ def lint(
             unread.append(error)  # the others are linted all the same
             continue
         if source.missing:
-            tell(f"{source.name}: {source.missing}")
+            print_err(f"{source.name}: {source.missing}")
         if fix or unsafe_fixes:
             source, count = _mended(source, wanted, unsafe=unsafe_fixes)
             mended += count
@@ -74,9 +74,9 @@ def lint(
     _FORMS[form or ("json" if as_json else "text")](found)
     every = [finding for _, findings in found for finding in findings]
     if form in (None, "text", "github") and not as_json:
-        tell(_summary(every, mended, fix or unsafe_fixes, unsafe_fixes))
+        print_err(_summary(every, mended, fix or unsafe_fixes, unsafe_fixes))
     for other in unread[1:]:
-        complain(str(other))
+        error_line(str(other))
     if unread:
         raise unread[0]
     failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
@@ -84,7 +84,7 @@ def lint(
 
 
 def _codes(given: Sequence[str], option: str) -> set[str]:
-    """The codes that words stand for; an InvalidSetting where one is neither a code nor a severity."""
+    """Return the codes that words stand for; InvalidSetting if one is neither a code nor a severity."""
     found: set[str] = set()
     for word in (word.strip() for words in given for word in words.split(",")):
         named = {code for code, (severity, _) in CODES.items() if word in (code, severity)}
@@ -103,11 +103,11 @@ def _findings(robots: Robots, wanted: set[str]) -> tuple[Finding, ...]:
 
 
 def _mended(source: Source, wanted: set[str], *, unsafe: bool) -> tuple[Source, int]:
-    """A source with what can be fixed, and how many fixes that took; its file is written anew."""
+    """Fix a source and rewrite its file; return it with the number of fixes."""
     if source.path is None:
         raise InvalidSetting(f"--fix: {source.name} is not a file", hint="save it, and name the file")
     robots, count = source.robots, 0
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_FIX_ROUNDS):
         findings = _findings(robots, wanted)
         body = fixed(robots, findings, unsafe=unsafe)
         if body == robots.body:
@@ -126,7 +126,7 @@ def _fixable(finding: Finding, unsafe: bool) -> bool:
 
 def _summary(findings: Sequence[Finding], mended: int, fix: bool, unsafe: bool) -> str:
     counts = Counter(finding.severity for finding in findings)
-    parts = [counted(counts["error"], "error"), counted(counts["warning"], "warning"), f"{counts['info']:,} info"]
+    parts = [count_noun(counts["error"], "error"), count_noun(counts["warning"], "warning"), f"{counts['info']:,} info"]
     said = ", ".join(parts) if findings else "no findings"
     if fix:
         said += f"; {mended:,} fixed"
@@ -140,13 +140,13 @@ def _summary(findings: Sequence[Finding], mended: int, fix: bool, unsafe: bool) 
 
 
 def _said(finding: Finding, others: tuple[int, ...]) -> str:
-    """A finding in one line, with the lines of those that it stands for."""
+    """Format a finding in one line, with the lines of the findings it stands for."""
     advice = f"write {finding.suggestion}" if finding.suggestion == finding.replacement else finding.suggestion
     changes = " (changes what is read)" if finding.changes and finding.replacement is not None else ""
     more = ""
     if others:
         shown = ", ".join(map(str, others[:_LINES_SHOWN])) + (", ..." if len(others) > _LINES_SHOWN else "")
-        more = f" [and {counted(len(others), 'more line')}: {shown}]"
+        more = f" [and {count_noun(len(others), 'more line')}: {shown}]"
     return f"{finding.message}; {advice}{changes}{more}"
 
 
@@ -154,20 +154,20 @@ def _as_text(found: Found) -> None:
     for source, findings in found:
         for finding, others in folded(findings):
             place = f"{source.name}:{finding.line}: {finding.code}"
-            say(f" {_said(finding, others)}", lead=place, colour=_COLOURS[finding.severity])
+            print_out(f" {_said(finding, others)}", lead=place, colour=_COLOURS[finding.severity])
 
 
 def _as_annotations(found: Found) -> None:
-    """As GitHub shows them beside the lines of a change (workflow commands)."""
+    """Print findings as GitHub workflow commands."""
     for source, findings in found:
         for finding, others in folded(findings):
             level = "notice" if finding.severity == "info" else finding.severity
-            say(annotation(level, source.name, finding.line, finding.code, _said(finding, others)))
+            print_out(annotation(level, source.name, finding.line, finding.code, _said(finding, others)))
 
 
 def _as_json(found: Found) -> None:
     each = ((source.name, finding) for source, findings in found for finding in findings)
-    show_json([{"file": name, "severity": finding.severity, **asdict(finding)} for name, finding in each])
+    print_json([{"file": name, "severity": finding.severity, **asdict(finding)} for name, finding in each])
 
 
 def _as_sarif(found: Found) -> None:
@@ -193,7 +193,7 @@ def _as_sarif(found: Found) -> None:
     driver = {"name": "comity", "version": comity.__version__, "rules": rules}
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
     runs = [{"tool": {"driver": driver}, "results": results}]
-    show_json({"$schema": schema, "version": "2.1.0", "runs": runs})
+    print_json({"$schema": schema, "version": "2.1.0", "runs": runs})
 
 
 _FORMS: Final[dict[str, Callable[[Found], None]]] = {

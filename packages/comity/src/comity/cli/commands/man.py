@@ -8,7 +8,7 @@ import click
 
 from comity.cli.exits import Exit
 from comity.cli.options import PATH, argument, command, option
-from comity.cli.terminal import say
+from comity.cli.terminal import print_out
 from comity.files import write_anew
 from comity.frontier.durable import writing_to
 
@@ -35,7 +35,7 @@ def man(name: tuple[str, ...], write: Path | None) -> Exit:
         for names, each in _commands(root):
             page = "\n".join((*_page(each, names), ""))
             write_anew(folder / f"{'-'.join(names)}.1", page.encode("utf-8"))
-    say(f"written to {folder}; read one with: man -M {write} comity-crawl")
+    print_out(f"written to {folder}; read one with: man -M {write} comity-crawl")
     return Exit.DONE
 
 

@@ -5,14 +5,12 @@ from typing import Any
 
 import click
 
-import comity.mcp
 from comity._listening import check_exposure, listen, place_of
 from comity.cli.exits import Exit
 from comity.cli.input_files import token_in
 from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG_ALONE, PATH, PRESET, TOKEN_FILE, command, loaded, option
-from comity.cli.terminal import complain
+from comity.cli.terminal import error_line
 from comity.errors import InvalidSetting
-from comity.mcp import serving
 from comity_robots.fields import SettingField
 
 _CRAWL_SECONDS = SettingField(name="--crawl-seconds", hint=float, unit="seconds")
@@ -47,16 +45,14 @@ def mcp(
     """
     configuration = loaded(unnamed=False, **options)  # an editor starts it in whatever folder it has open
     longest: float = _CRAWL_SECONDS.checked(_CRAWL_SECONDS.read(crawl_seconds))
+    from comity.mcp import CrawlLimits, Service, serving  # late: help needs none of it
+
     serving.check_installed()
-
-    def make() -> comity.mcp.Service:
-        limits = comity.mcp.CrawlLimits(pages=crawl_pages, seconds=longest)
-        return comity.mcp.Service(configuration.policy, configuration.client, limits, folder)
-
+    service = Service(configuration.policy, configuration.client, CrawlLimits(crawl_pages, longest), folder)
     if http is None:
         if token_file is not None or allow_host or allow_origin:
             raise InvalidSetting("--token-file, --allow-host and --allow-origin go with --http")
-        serving.over_stdio(make())
+        serving.over_stdio(service)
         return Exit.DONE
     try:
         host, port = place_of(http)
@@ -67,9 +63,9 @@ def mcp(
     token = token_in(token_file)
     check_exposure("--http", host, token, allow_host)
     with listen(host, port) as listening:
-        complain(f"serving MCP at http://{host}:{listening.getsockname()[1]}/mcp")
+        error_line(f"serving MCP at http://{host}:{listening.getsockname()[1]}/mcp")
         serving.over_http(
-            make(),
+            service,
             listening,
             host=host,
             token=token,

@@ -11,7 +11,7 @@ import click
 from comity.audit.latest import pages as latest
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, PATH, STORE, command, option
-from comity.cli.terminal import complain, partly
+from comity.cli.terminal import error_line, report_missing
 from comity.crawler.output.files import name_of
 from comity.crawler.storage.crawl_at import written_crawl
 from comity.files import check_within, write_anew
@@ -54,11 +54,11 @@ def pages(
         if isinstance(data := record.pop("body_bytes", None), bytes):
             record["body_base64"] = base64.b64encode(data).decode("ascii")
         print(json.dumps(record))
-    return partly(crawl.absent)
+    return report_missing(crawl.absent)
 
 
 def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) -> Iterator[Mapping[str, Any]]:
-    """A page's line, or the lines of its chunks; nothing of what is no text."""
+    """Yield a page's record, or its chunks; nothing if it is not text."""
     from comity.crawler.output.markdown import FRONT, as_file, as_markdown, preferences
     from comity_pages.extraction import ExtractedPage
 
@@ -71,7 +71,7 @@ def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) 
         record |= values
     if read is None:
         if problem := record.get("problem"):
-            complain(problem)
+            error_line(problem)
         return
     said = {name: record.get(name) for name in FRONT} | {"usage": preferences(record)}
     if tokens is not None:

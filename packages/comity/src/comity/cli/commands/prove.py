@@ -9,9 +9,9 @@ from comity.audit.prove import Proof, StillRunning
 from comity.audit.prove import prove as proved
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, JSON, PATH, STORE, command, option
-from comity.cli.terminal import complain, counted, safe, say, show_json
+from comity.cli.terminal import count_noun, error_line, print_json, print_out, safe
 
-_MOST_RUNS: Final = 8  # that are listed
+_MAX_RUNS_SHOWN: Final = 8  # that are listed
 
 
 @command("Read a crawl")
@@ -30,10 +30,10 @@ def prove(folders: tuple[Path, ...], as_json: bool, **how: Any) -> Exit:
     try:
         proof = proved(folders, **how)
     except StillRunning as error:
-        complain(str(error))
+        error_line(str(error))
         return Exit.NOT_READY
     if as_json:
-        show_json(proof.to_dict())
+        print_json(proof.to_dict())
     else:
         _print(proof)
     return Exit.DONE if proof.holds else Exit.FATAL
@@ -43,15 +43,15 @@ def _print(proof: Proof) -> None:
     if proof.holds:
         click.secho(_headline(proof), fg="yellow" if proof.unenforced else "green", bold=not proof.unenforced)
     else:
-        click.secho(f"not proved: {counted(proof.found, 'finding')}", fg="red", bold=True)
+        click.secho(f"not proved: {count_noun(proof.found, 'finding')}", fg="red", bold=True)
         for finding in proof.findings:
-            say(f"  {finding}")
+            print_out(f"  {finding}")
         if proof.found > len(proof.findings):
-            say(f"  and {proof.found - len(proof.findings):,} more")
-    unread = f"{counted(proof.unread, 'page')} without one, re-coded or rendered: not compared"
+            print_out(f"  and {proof.found - len(proof.findings):,} more")
+    unread = f"{count_noun(proof.unread, 'page')} without one, re-coded or rendered: not compared"
     for name, value in (
-        ("checked", f"{counted(proof.requests, 'request')} to {counted(proof.hosts, 'host')}"),
-        ("", f"{counted(proof.refusals, 'refusal')}, {proof.robots:,} robots.txt, {counted(proof.runs, 'run')}"),
+        ("checked", f"{count_noun(proof.requests, 'request')} to {count_noun(proof.hosts, 'host')}"),
+        ("", f"{count_noun(proof.refusals, 'refusal')}, {proof.robots:,} robots.txt, {count_noun(proof.runs, 'run')}"),
         ("unproved", _from_cache(proof)),
         ("bodies", unread if proof.unread else ""),
         ("not read", ", ".join(proof.unchecked)),
@@ -63,23 +63,25 @@ def _print(proof: Proof) -> None:
 
 
 def _headline(proof: Proof) -> str:
-    """What was proved, and no more than that: a crawl that did not enforce robots.txt was not kept to it."""
+    """Say what was proved: a crawl that did not enforce robots.txt is not said to have obeyed it."""
     if not proof.unenforced:
         return "proved: no disallowed fetch, no early request, chain intact"
     modes: dict[str, list[str]] = {}
     for run, mode in proof.unenforced.items():
         modes.setdefault(mode, []).append(f"{run:,}")
     where = " and ".join(f"in {_runs(runs)} (mode {mode})" for mode, runs in modes.items())
-    recorded = f": {counted(proof.disallowed, 'disallowed request')} recorded" if "report_only" in modes else ""
+    recorded = f": {count_noun(proof.disallowed, 'disallowed request')} recorded" if "report_only" in modes else ""
     return f"proved: no early request, chain intact; robots.txt was not enforced {where}{recorded}"
 
 
 def _runs(numbers: list[str]) -> str:
-    if len(numbers) > _MOST_RUNS:
+    if len(numbers) > _MAX_RUNS_SHOWN:
         return f"{len(numbers):,} runs"
     return f"run{'' if len(numbers) == 1 else 's'} {', '.join(numbers)}"
 
 
 def _from_cache(proof: Proof) -> str:
-    parts = [f"{proof.cached:,} robots.txt"] * bool(proof.cached) + [counted(proof.copies, "page")] * bool(proof.copies)
+    parts = [f"{proof.cached:,} robots.txt"] * bool(proof.cached) + [count_noun(proof.copies, "page")] * bool(
+        proof.copies
+    )
     return f"{' and '.join(parts)} from a cache that this ledger does not cover" if parts else ""

@@ -10,7 +10,7 @@ from comity.audit import broken
 from comity.audit import report as writing
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, PATH, STORE, command, option
-from comity.cli.terminal import complain, counted, say, tell
+from comity.cli.terminal import count_noun, error_line, print_err, print_out
 
 
 @command("Read a crawl")
@@ -29,8 +29,8 @@ def report(folders: tuple[Path, ...], store: str | None, output: Path, broken_li
     if as_json:
         raise click.UsageError("--json goes with --broken-links")
     for words in writing.write(folders, output, store=store):
-        complain(f"{words}; comity prove says more")
-    say(f"report in {output}")
+        error_line(f"{words}; comity prove says more")
+    print_out(f"report in {output}")
     return Exit.DONE
 
 
@@ -40,10 +40,10 @@ def _broken_links(folders: tuple[Path, ...], store: str | None, *, as_json: bool
         if as_json:
             print(json.dumps(asdict(link)))
             continue
-        say(f"{link.url}  {link.why}")
+        print_out(f"{link.url}  {link.why}")
         for page in link.pages:
-            say(f"  linked from {page}")
+            print_out(f"  linked from {page}")
         if link.count > len(link.pages):
-            say(f"  and {link.count - len(link.pages):,} more pages")
-    tell(counted(len(found), "broken link"))
+            print_out(f"  and {link.count - len(link.pages):,} more pages")
+    print_err(count_noun(len(found), "broken link"))
     return Exit.PARTLY if found else Exit.DONE

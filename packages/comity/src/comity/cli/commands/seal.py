@@ -8,7 +8,7 @@ from comity.audit import seal as sealing
 from comity.audit.prove import prove
 from comity.cli.exits import Exit
 from comity.cli.options import ALLOW_ADDRESS, CONFIG, FOLDERS, STORE, command, loaded, option, option_for
-from comity.cli.terminal import complain, say
+from comity.cli.terminal import error_line, print_out
 from comity.crawler.output import wacz
 from comity.errors import InvalidSetting
 from comity.signatures.folder import signing_key
@@ -32,11 +32,11 @@ def seal(folders: tuple[Path, ...], store: str | None, authority: str | None, **
     identity, key = signing_key(Path(configuration.client.identity), now)
     proof = prove(folders, store=store, seals=False)
     if not proof.holds:
-        complain(f"not sealed: the crawl is not proved: {proof.findings[0]}; comity prove says more")
+        error_line(f"not sealed: the crawl is not proved: {proof.findings[0]}; comity prove says more")
         return Exit.FATAL
     how: Any = {"policy": configuration.policy, "settings": configuration.client}
     sealing.seal(folders[0], proof.hash, identity, key, now, authority=authority, **how)
     if (folders[0] / wacz.FILE).exists():
         wacz.pack(folders[0])
-    say(f"sealed {proof.hash} in {folders[0] / sealing.FILE}, by the key {key.public.thumbprint}")
+    print_out(f"sealed {proof.hash} in {folders[0] / sealing.FILE}, by the key {key.public.thumbprint}")
     return Exit.DONE

@@ -9,7 +9,7 @@ from comity._listening import check_exposure, listen
 from comity.cli.exits import Exit
 from comity.cli.input_files import token_in
 from comity.cli.options import ASKING, TOKEN_FILE, argument, command, loaded, option
-from comity.cli.terminal import complain
+from comity.cli.terminal import error_line
 from comity.crawler.storage.crawl_at import crawl_at
 
 _PORT = click.IntRange(0, 65535)
@@ -37,8 +37,8 @@ def serve(place: str | None, host: str, port: int, token_file: Path | None, **op
     server = server_of(configuration.policy, configuration.client, token=token, place=place)
     with listen(host, port) as listening:
         shown = f"http://{host}:{listening.getsockname()[1]}/"
-        complain(f"serving {shown}{'?token=...' if token else ''}  (Ctrl-C ends it)")
+        error_line(f"serving {shown}{'?token=...' if token else ''}  (Ctrl-C ends it)")
         if place is not None:
-            complain(f"the crawl: {shown}dashboard.html{'?token=...' if token else ''}")
+            error_line(f"the crawl: {shown}dashboard.html{'?token=...' if token else ''}")
         server.run(sockets=[listening])
     return Exit.DONE

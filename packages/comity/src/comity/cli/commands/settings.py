@@ -9,7 +9,7 @@ import click
 
 from comity.cli.exits import Exit
 from comity.cli.options import CONFIG, JSON, PRESET, command, loaded
-from comity.cli.terminal import complain, safe, show_json
+from comity.cli.terminal import error_line, print_json, safe
 from comity.configuration import PREFIX, every_setting, meant
 from comity.net.client_settings import concealed
 
@@ -30,7 +30,7 @@ def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
         for each in every:
             value, variable = _plain(concealed(each.name, each.value)), PREFIX + each.name.upper()
             found[each.name] = {"value": value, "origin": each.origin, "variable": variable}
-        show_json(found)
+        print_json(found)
         return Exit.DONE
     written = {each.name: every_setting()[each.name].written(concealed(each.name, each.value)) for each in every}
     width = min(max(map(len, written.values())), 44)
@@ -39,7 +39,7 @@ def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
         line = safe(f"{each.name:20}  {written[each.name]:{width}}  {each.origin}")
         click.echo(click.style(line, bold=changed) if changed else line)
     for name in configuration.unknown:
-        complain(f"{name} is not a setting and is ignored{meant(name)}")
+        error_line(f"{name} is not a setting and is ignored{meant(name)}")
     return Exit.DONE
 
 

@@ -9,7 +9,7 @@ from comity.cli import input_files
 from comity.cli.exits import Exit
 from comity.cli.options import FILE, JSON, READING, argument, command, loaded, option
 from comity.cli.robots_files import annotation, read_all
-from comity.cli.terminal import say, show_json, tell
+from comity.cli.terminal import print_err, print_json, print_out
 from comity.errors import InputError, InvalidURL
 from comity_robots import Robots
 from comity_robots import expectations as reader
@@ -28,33 +28,34 @@ def test(expectations: Path, robots: str, form: str | None, as_json: bool, **opt
     Its lines look like 'GPTBot not /private' and 'Googlebot yes /blog'. Exit code 2: some do not hold, 3: a site
     could not be reached.
     """
-    input_files.check_once([expectations, Path(robots)])
+    input_files.check_stdin_once([expectations, Path(robots)])
     wanted = list(_read(expectations))
     if not wanted:
         raise InputError(
-            f"{input_files.named(expectations)} holds no expectations", hint="one a line, such as: GPTBot not /private"
+            f"{input_files.named(expectations)} holds no expectations",
+            hint="one a line, such as: GPTBot not /private",
         )
     (source,) = read_all([robots], loaded(**options))
     if source.missing:
-        tell(f"{source.name}: {source.missing}")
+        print_err(f"{source.name}: {source.missing}")
     failed = list(_unmet(source.robots, wanted, expectations))
     if as_json or form == "json":
-        show_json([asdict(each) for each in failed])
+        print_json([asdict(each) for each in failed])
         return Exit.PARTLY if failed else Exit.DONE
     for each in failed:
         verb = "may not fetch" if each.expected else "may fetch"
         said = f"{each.agent} {verb} {each.path}: {each.why}"
         if form == "github":
-            say(annotation("error", str(expectations), each.line, "comity test", said))
+            print_out(annotation("error", str(expectations), each.line, "comity test", said))
         else:
-            say(f": {said}", lead=f"{expectations}:{each.line}", colour="red")
-    tell(f"{len(wanted) - len(failed):,} passed, {len(failed):,} failed")
+            print_out(f": {said}", lead=f"{expectations}:{each.line}", colour="red")
+    print_err(f"{len(wanted) - len(failed):,} passed, {len(failed):,} failed")
     return Exit.PARTLY if failed else Exit.DONE
 
 
 @dataclass(frozen=True, slots=True)
 class Unmet:
-    """An expectation that does not hold; `why`, in one sentence: the line that decides otherwise."""
+    """An expectation that does not hold; `why` names the line that decides otherwise."""
 
     line: int
     agent: str
@@ -64,17 +65,18 @@ class Unmet:
 
 
 def _read(file: Path) -> Iterator[Expectation]:
-    """The expectations of a file; an InputError where a line is none."""
+    """Read the expectations of a file; InputError if a line is not one."""
     try:
         yield from reader.read(input_files.read(file).decode("utf-8-sig", "replace"))
     except NoExpectation as error:
         raise InputError(
-            f"{input_files.named(file)}, line {error.line}: {error}", hint="write for example: GPTBot not /private"
+            f"{input_files.named(file)}, line {error.line}: {error}",
+            hint="write for example: GPTBot not /private",
         ) from None
 
 
 def _unmet(robots: Robots, wanted: Sequence[Expectation], file: Path) -> Iterator[Unmet]:
-    """Those that do not hold; an InputError where one has neither a path nor a URL."""
+    """Yield the expectations that fail; InputError if one has neither a path nor a URL."""
     for each in wanted:
         try:
             allowed, _, why = each.answer(robots, each.path)

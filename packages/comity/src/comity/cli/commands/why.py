@@ -7,7 +7,7 @@ from comity.audit.fate import fate_of
 from comity.cli.exits import Exit
 from comity.cli.input_files import is_folder
 from comity.cli.options import JSON, PATH, STORE, argument, command
-from comity.cli.terminal import say
+from comity.cli.terminal import print_out
 from comity.errors import InvalidSetting
 
 
@@ -27,16 +27,16 @@ def why(folder: Path, url: tuple[str, ...], store: str | None, as_json: bool) ->
     if not named:
         raise InvalidSetting("name a URL: comity why DIR URL")
     for number, target in enumerate(named):
-        told = fate_of([folder, *others], target, store=store)
+        status = fate_of([folder, *others], target, store=store)
         if as_json:
-            print(json.dumps(told.to_dict()))
+            print(json.dumps(status.to_dict()))
             continue
         if number:
-            say("")
-        say(told.url)
-        say(f"  {told.fate}: {told.why}")
-        if told.found_on:
-            say(f"  found on  {told.found_on}")
-        if told.next_try:
-            say(f"  next try  {told.next_try}")
+            print_out("")
+        print_out(status.url)
+        print_out(f"  {status.fate}: {status.why}")
+        if status.found_on:
+            print_out(f"  found on  {status.found_on}")
+        if status.next_try:
+            print_out(f"  next try  {status.next_try}")
     return Exit.DONE

@@ -19,11 +19,11 @@ def worker(verbose: int, log: Path | None) -> int:
             signal.signal(each, signal.SIG_IGN)
     if sys.stdin.isatty():
         raise InputError("this is started by comity crawl --workers", hint="run that command")
-    from comity.cli.process import FOR_GOOD, loop_factory, prepare
+    from comity.cli.process import PROCESS_STACK, loop_factory, prepare
     from comity.crawler.cluster.pipe import Pipe, serve
 
     pipe = Pipe()
     prepare(Path.cwd(), verbose, log)
-    with FOR_GOOD, suppress(EOFError):
+    with PROCESS_STACK, suppress(EOFError):
         return serve(pipe, pipe.job(), loop_factory())
     return 1  # who started us is gone already
