@@ -681,7 +681,7 @@ def test_a_resource_of_any_size_is_read_part_by_part(site: Site) -> None:
                 while uri:
                     found = (await client.read_resource(uri)).contents[-1]
                     parts.append(getattr(found, kind))
-                    assert len(parts[-1]) <= resources.MAX_PART
+                    assert len(parts[-1]) <= resources.MAX_PART_CHARACTERS
                     uri = (found.meta or {}).get("comity/next")
                 assert len(parts) > 1
                 if kind == "text":

@@ -1,7 +1,5 @@
-"""Answers as values: our words apart from the site's; and failures, in words.
-
-A refusal names the rule and its line, never the whole robots.txt.
-"""
+"""Answers of the tools, with the server's words and the site's kept apart; and failures as answers. A refusal names
+the rule and its line, never the whole robots.txt."""
 
 import json
 import re
@@ -71,12 +69,12 @@ class ToolFailure(Exception):
 
 
 def invalid(message: str, what_to_do: str) -> ToolFailure:
-    """The failure of a call whose arguments cannot be used."""
+    """Return the failure of a call with unusable arguments."""
     return ToolFailure("invalid_arguments", message, what_to_do)
 
 
 def cursor_expired() -> ToolFailure:
-    """The failure of a call whose cursor leads to nothing that is kept."""
+    """Return the failure of a call whose cursor leads to nothing that is kept."""
     return ToolFailure(
         "cursor_expired",
         "The cursor is not from this server, or what it goes on with is no longer kept.",
@@ -97,19 +95,19 @@ def parse_cursor(cursor: str) -> tuple[str, int]:
 
 
 def framed(values: Mapping[str, Any], removed: Mapping[str, int]) -> dict[str, Any]:
-    """The values of an answer, cleaned, with what was removed from them and a notice on whose words they are."""
+    """Clean the values of an answer; add what was removed and a notice of who wrote what."""
     counted = Counter(removed)
     cleaned = clean_all(values, counted)
     return {**cleaned, "removed": dict(counted), "notice": NOTICE}
 
 
 def as_text(values: Mapping[str, Any]) -> str:
-    """An answer as text, for clients that read no structured content."""
+    """Return an answer as JSON text, for clients that read no structured content."""
     return json.dumps(values, ensure_ascii=False)
 
 
 def failure(error: ComityError | ToolFailure) -> dict[str, Any]:
-    """What went wrong, as an answer."""
+    """Return an error as an answer."""
     if isinstance(error, ToolFailure):
         own = {"kind": error.kind, "message": str(error), "what_to_do": error.what_to_do}
         return framed({"error": own, "from_site": {}}, {})
@@ -120,11 +118,14 @@ def failure(error: ComityError | ToolFailure) -> dict[str, Any]:
     message, what_to_do = _MEANINGS[name] if name is not None else ("It failed.", error.hint or "Try something else.")
     ours: dict[str, Any] = {"kind": _snake(name or names[0]), "message": message, "what_to_do": what_to_do}
     # The URL too: after a redirect, the site chose it.
-    from_site: dict[str, Any] = {"detail": short(error.args[0] if error.args else ""), "url": short(error.url or "")}
+    from_site: dict[str, Any] = {
+        "detail": truncate(error.args[0] if error.args else ""),
+        "url": truncate(error.url or ""),
+    }
     if isinstance(error, RobotsDisallowed):
         decision: Decision = error.decision
         ours |= {"verdict": decision.verdict, "line": decision.rule.line if decision.rule else None}
-        from_site["rule"] = short(decision.rule.text) if decision.rule else None
+        from_site["rule"] = truncate(decision.rule.text) if decision.rule else None
         if not isinstance(error, RobotsUnreachable) and decision.by_policy:
             ours["message"] = "The policy of this server refuses it. Nothing was fetched."
     elif isinstance(error, BadStatus):
@@ -135,7 +136,7 @@ def failure(error: ComityError | ToolFailure) -> dict[str, Any]:
 
 
 def fitting(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first entries of a list, as many as go into one answer, but one at least."""
+    """Return the first entries of a list that fit into one answer, at least one."""
     size = 0
     for number, each in enumerate(entries):
         size += len(as_text(each))
@@ -144,13 +145,13 @@ def fitting(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return entries
 
 
-def short(text: str, characters: int = MAX_QUOTE_CHARACTERS) -> str:
-    """Words of a site as an answer quotes them."""
+def truncate(text: str, characters: int = MAX_QUOTE_CHARACTERS) -> str:
+    """Truncate a site's text for quotation."""
     return text if len(text) <= characters else text[: characters - 1] + "…"
 
 
 def iso_utc(unix: float | None) -> str | None:
-    """A time as ISO 8601 has it, in UTC."""
+    """Format a Unix time as ISO 8601 in UTC."""
     return None if unix is None else datetime.fromtimestamp(unix, UTC).isoformat(timespec="seconds")
 
 

@@ -1,7 +1,5 @@
-"""What a server has read, by the hash of its content, for as long as there is room: pages, robots.txt files, site maps.
-
-In memory only; what is forgotten is fetched again by whoever wants it.
-"""
+"""Keeps what the server has read, by content hash, within bounds of memory: pages, robots.txt files, maps. What is
+evicted is fetched again when it is wanted."""
 
 import hashlib
 from collections import OrderedDict
@@ -28,7 +26,7 @@ class SizedCache(Generic[Value]):
         self._values: OrderedDict[str, tuple[Value, int]] = OrderedDict()
 
     def put(self, key: str, value: Value, size: int) -> None:
-        """Keep a value; one that is larger than all the room is not kept."""
+        """Keep a value, unless it is larger than the whole cache."""
         self._forget(key)
         size += _ENTRY_BYTES
         if size > self._limit:
@@ -39,7 +37,7 @@ class SizedCache(Generic[Value]):
             self._forget(next(iter(self._values)))
 
     def get(self, key: str) -> Value | None:
-        """A value, if it is still there."""
+        """Return a value if it is still kept."""
         found = self._values.get(key)
         if found is None:
             return None
@@ -47,7 +45,7 @@ class SizedCache(Generic[Value]):
         return found[0]
 
     def items(self) -> list[tuple[str, Value]]:
-        """All of them, the last used one first."""
+        """Return all values, the most recently used first."""
         return [(key, value) for key, (value, _) in reversed(self._values.items())]
 
     def _forget(self, key: str) -> None:
@@ -78,7 +76,7 @@ class PageText:
 
 @dataclass(frozen=True, slots=True)
 class RobotsFile:
-    """A robots.txt as it was."""
+    """A robots.txt as it was served."""
 
     url: str
     body: bytes
@@ -96,5 +94,5 @@ class Store:
 
 
 def hash_of(data: bytes | str) -> str:
-    """SHA-256 in hex; text as UTF-8."""
+    """Return the SHA-256 in hex; text is encoded as UTF-8."""
     return hashlib.sha256(data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")).hexdigest()

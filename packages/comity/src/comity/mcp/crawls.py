@@ -1,8 +1,5 @@
-"""Crawls by handle: begun within limits, asked about, cancelled; each ends for a reason that is said.
-
-A handle lives until some time after the crawl's end, and names a folder that this module chose: nothing that a client
-or a site says becomes part of a path.
-"""
+"""Runs crawls by handle, within limits. A handle lives for some time after its crawl's end and names a folder that
+this module chose: nothing that a client or a site says becomes part of a path."""
 
 import asyncio
 import secrets
@@ -16,7 +13,7 @@ from typing import Any, Final, Literal
 
 from comity import AsyncClient, ClientSettings, ComityError, CrawledPage, Crawler, CrawlSettings
 from comity.domains import registrable
-from comity.mcp.answers import ToolFailure, short
+from comity.mcp.answers import ToolFailure, truncate
 from comity.mcp.content_store import Store, hash_of
 from comity_pages import urls
 
@@ -168,12 +165,12 @@ class Crawls:
         return crawl
 
     def all(self) -> list[CrawlTask]:
-        """The crawls whose handles live, the latest first."""
+        """Return the crawls that are kept, the latest first."""
         self._forget_old()
         return list(reversed(self._crawls.values()))
 
     async def cancel(self, crawl: CrawlTask) -> None:
-        """Have a crawl end: what is under way is finished and written. One that has ended stays as it is."""
+        """Cancel a crawl: requests in progress are finished and written. An ended one stays as it is."""
         if crawl.ended is not None or crawl.task is None:
             return
         crawl.cancelled = True
@@ -185,7 +182,7 @@ class Crawls:
             await asyncio.wait([crawl.task])
 
     async def close(self) -> None:
-        """End all of them."""
+        """Cancel all crawls."""
         await asyncio.gather(*(self.cancel(each) for each in self._crawls.values()))
         await asyncio.gather(*self._removing)
 
@@ -195,8 +192,8 @@ class Crawls:
         if len(pages) < MAX_CRAWL_PAGES:
             pages.append(
                 {
-                    "url": short(page.url, 2048),
-                    "title": short(page.title or "", 200),
+                    "url": truncate(page.url, 2048),
+                    "title": truncate(page.title or "", 200),
                     "resource": f"comity://page/{key}",
                 }
             )
@@ -209,7 +206,7 @@ class Crawls:
         except asyncio.CancelledError:
             crawl.state, crawl.ended = "cancelled", "It was cancelled."
         except (ComityError, ToolFailure) as error:
-            crawl.state, crawl.ended, crawl.why = "failed", "It failed.", short(str(error))
+            crawl.state, crawl.ended, crawl.why = "failed", "It failed.", truncate(str(error))
         except Exception as error:  # a defect of ours must not leave a crawl without an end
             crawl.state, crawl.ended = "failed", f"It failed inside: {type(error).__name__}."
         else:
@@ -217,11 +214,11 @@ class Crawls:
                 crawl.state, crawl.ended = "cancelled", "It was cancelled; what was under way is kept."
             elif limit := crawler.end.limit_reached:
                 crawl.state, crawl.ended = "limit", "A limit was reached."
-                crawl.why = short(crawler.settings.budget.in_words(limit))
+                crawl.why = truncate(crawler.settings.budget.in_words(limit))
             elif crawler.end.put_off:
-                crawl.state, crawl.ended, crawl.why = "limit", "A limit was reached.", short(crawler.end.put_off)
+                crawl.state, crawl.ended, crawl.why = "limit", "A limit was reached.", truncate(crawler.end.put_off)
             elif not stats.reached and (why := crawler.end.trouble or crawler.end.refusal):
-                crawl.state, crawl.ended, crawl.why = "finished", "Nothing could be fetched.", short(why)
+                crawl.state, crawl.ended, crawl.why = "finished", "Nothing could be fetched.", truncate(why)
             else:
                 crawl.state, crawl.ended = "finished", "Nothing in scope is left to fetch."
         finally:
@@ -234,9 +231,7 @@ class Crawls:
             self._forget_old()
 
     def _forget_old(self) -> None:
-        """Forget crawls that ended, with their folders: those whose life is over, and the oldest while there is more
-        than is kept.
-        """
+        """Forget ended crawls and remove their folders: those whose life is over, and the oldest beyond the limits."""
         now, limits = time.time(), self._limits
         ended = {handle: crawl for handle, crawl in self._crawls.items() if crawl.ended_at is not None}
         count = len(ended)

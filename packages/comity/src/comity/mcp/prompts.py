@@ -12,7 +12,7 @@ from pydantic import Field
 
 from comity import AsyncClient, ComityError
 from comity.mcp import reading
-from comity.mcp.answers import ToolFailure, as_text, failure, short
+from comity.mcp.answers import ToolFailure, as_text, failure, truncate
 from comity.mcp.service import Service
 from comity.retrieve import retrieve
 from comity_pages.urls import Url
@@ -54,7 +54,9 @@ def add_prompts(server: MCPServer[Service], service: Service) -> None:
         except (ComityError, ToolFailure) as error:
             raise _refused(error) from None
         del values["resource"], values["part"]["cursor"]  # it is not kept: programs may not have it
-        head = f"The user asked by hand for {short(url, 2048)}. It was read once, robots.txt unchecked. The page:\n\n"
+        head = (
+            f"The user asked by hand for {truncate(url, 2048)}. It was read once, robots.txt unchecked. The page:\n\n"
+        )
         return head + as_text(values)
 
 

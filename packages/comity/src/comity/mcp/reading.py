@@ -1,4 +1,4 @@
-"""What reads the text of a site for a tool. It is called in reader processes, so it imports nothing of the SDK."""
+"""Reads a site's text for the tools. It runs in reader processes, so it imports nothing of the SDK."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 from typing import Any, Final
 
 from comity.errors import UnsupportedContent
-from comity.mcp.answers import MAX_ENTRIES, ToolFailure, as_text, framed, short
+from comity.mcp.answers import MAX_ENTRIES, ToolFailure, as_text, framed, truncate
 from comity.mcp.content_store import PageText
 from comity.mcp.untrusted import clean, clean_all, clean_markdown
 from comity.retrieve import Retrieved
@@ -29,7 +29,7 @@ _COMPARED_AGENT: Final = "comity-compared"
 
 
 def page_of(retrieved: Retrieved) -> PageText:
-    """A page as this server hands it out."""
+    """Clean a retrieved page."""
     removed: Counter[str] = Counter()
     markdown, left = clean_markdown(
         retrieved.markdown, retrieved.hidden, removed, as_served=retrieved.evidence.conversion == "unchanged"
@@ -37,18 +37,18 @@ def page_of(retrieved: Retrieved) -> PageText:
     pages = [retrieved.markdown[start:end] for start, end in pairwise((*retrieved.page_starts, None))]
     fields = {name: getattr(retrieved.metadata, name) for name in _METADATA}
     from_site = {
-        "media_type": short(retrieved.media_type, 100),
-        "reason": short(retrieved.reason),
-        "metadata": {name: short(field.value, 200) for name, field in fields.items() if field is not None},
-        "warnings": [short(each.message, 200) for each in retrieved.warnings[:10]],
-        "licences": [short(each.url, 200) for each in retrieved.usage.licences[:5] if each.applies],
+        "media_type": truncate(retrieved.media_type, 100),
+        "reason": truncate(retrieved.reason),
+        "metadata": {name: truncate(field.value, 200) for name, field in fields.items() if field is not None},
+        "warnings": [truncate(each.message, 200) for each in retrieved.warnings[:10]],
+        "licences": [truncate(each.url, 200) for each in retrieved.usage.licences[:5] if each.applies],
         "left_out": [f"{each.place}: {each.words} words" for each in retrieved.left_out[:10]],
-        "hidden_text_left_in": [{"kind": each.kind, "begins": short(each.excerpt, 100)} for each in left[:5]],
+        "hidden_text_left_in": [{"kind": each.kind, "begins": truncate(each.excerpt, 100)} for each in left[:5]],
     }
-    reasons = [short(each.message, 200) for each in retrieved.quality.reasons[:5]]
+    reasons = [truncate(each.message, 200) for each in retrieved.quality.reasons[:5]]
     return PageText(
         url=retrieved.url,
-        title=short(clean(retrieved.title or "", removed), 300),
+        title=truncate(clean(retrieved.title or "", removed), 300),
         markdown=markdown,
         heading_ids=tuple((clean(words, removed), clean(name, removed)) for words, name in retrieved.heading_ids),
         folded=tuple(clean(words, removed) for words in retrieved.folded),
@@ -76,7 +76,7 @@ def page_of_body(body: bytes, url: str, content_type: str, encoding: str, title:
     removed: Counter[str] = Counter()
     as_served = form_of(body, content_type) in ("markdown", "text")
     markdown, _ = clean_markdown(page.markdown, page.hidden, removed, as_served=as_served)
-    return PageText(url, short(clean(title, removed), 300), markdown, removed=dict(removed))
+    return PageText(url, truncate(clean(title, removed), 300), markdown, removed=dict(removed))
 
 
 def part_of(page: PageText, key: str, start: int, max_tokens: int, kind: PieceKind | None = None) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _pieces(page: PageText, kind: PieceKind) -> list[dict[str, Any]]:
 
 
 def sitemap_entries(url: str, body: bytes) -> tuple[list[sitemaps.SitemapUrl | sitemaps.SitemapRef], str | None]:
-    """What a sitemap lists, and why it was not read to its end."""
+    """Return what a sitemap lists, and why reading stopped early, if it did."""
     reader = sitemaps.SitemapReader(url)
     return list(reader.read(body)), reader.problem
 
@@ -159,7 +159,7 @@ def explain(body: bytes, dialect: Dialect, url: str, agent: str) -> tuple[dict[s
 
 
 def lint(body: bytes, dialect: Dialect) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is wrong in the file."""
+    """Return the findings in a robots.txt, and their number."""
     findings = parse(body, dialect).lint()
     shown = [{**asdict(each), "severity": each.severity} for each in findings[:MAX_ENTRIES]]
     return {"findings": shown}, {"findings": len(findings)}

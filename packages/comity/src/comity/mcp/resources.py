@@ -13,51 +13,29 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp_types import Resource, ResourceTemplate
 
 from comity.mcp import reading
-from comity.mcp.answers import ToolFailure, iso_utc, short
+from comity.mcp.answers import ToolFailure, iso_utc, truncate
 from comity.mcp.crawls import CrawlTask
 from comity.mcp.service import Service
 from comity.mcp.untrusted import NOTICE, clean
 
 TRUST: Final = "comity://trust"
 MAX_LISTED: Final = 100
-MAX_PART: Final = 256 * 1024  # characters of a text, or bytes of a ledger, in one answer
-_MAX_PART_BYTES: Final = MAX_PART // 4 * 3  # which become as many characters in base64
+MAX_PART_CHARACTERS: Final = 256 * 1024  # characters of a text, or bytes of a ledger, in one answer
+_MAX_PART_BYTES: Final = MAX_PART_CHARACTERS // 4 * 3  # which become as many characters in base64
 _URI: Final = re.compile(
     r"(?P<base>comity://(?:(?P<kind>page|robots)/(?P<hash>[0-9a-f]{64})"
     r"|crawl/(?P<handle>[A-Za-z0-9_-]{1,64})/(?P<part>report|ledger)))(?:\?from=(?P<start>[0-9]{1,12}))?"
 )
 
 TEMPLATES: Final = tuple(
-    ResourceTemplate(name=name, title=title, uri_template=f"{uri}{{?from}}", description=description, mime_type=kind)
-    for name, title, uri, description, kind in (
-        (
-            "page",
-            "A page by its hash",
-            "comity://page/{sha256}",
-            "A page that was fetched or crawled, as Markdown, part by part. Written by its site.",
-            "text/markdown",
-        ),
-        (
-            "robots",
-            "robots.txt as it was",
-            "comity://robots/{sha256}",
-            "A robots.txt by the hash of its bytes. Written by its site.",
-            "text/plain",
-        ),
-        (
-            "crawl_report",
-            "A crawl's report",
-            "comity://crawl/{handle}/report",
-            "How a crawl went, as one page of HTML.",
-            "text/html",
-        ),
-        (
-            "crawl_ledger",
-            "A crawl's ledger",
-            "comity://crawl/{handle}/ledger",
-            "Every request and refusal of a crawl, a record of JSON a line, each chained to the one before.",
-            "application/jsonl",
-        ),
+    ResourceTemplate(
+        name=name, title=title, uri_template=f"comity://{path}{{?from}}", description=words, mime_type=kind
+    )
+    for name, title, path, words, kind in (
+        ("page", "A page by its hash", "page/{sha256}", "A page as Markdown. Written by its site.", "text/markdown"),
+        ("robots", "robots.txt as it was", "robots/{sha256}", "A robots.txt. Written by its site.", "text/plain"),
+        ("crawl_report", "A crawl's report", "crawl/{handle}/report", "How a crawl went, as one page.", "text/html"),
+        ("crawl_ledger", "A crawl's ledger", "crawl/{handle}/ledger", "Requests and refusals.", "application/jsonl"),
     )
 )
 
@@ -82,7 +60,7 @@ class NotFound(Exception):
 
 
 def listed(service: Service) -> list[Resource]:
-    """What can be read now, the latest first."""
+    """List what can be read now, the latest first."""
     found = [Resource(uri=TRUST, name="trust", title="How to read the answers", mime_type="text/markdown")]
     for crawl in service.crawls.all():
         if crawl.ended is not None:
@@ -97,13 +75,13 @@ def listed(service: Service) -> list[Resource]:
 
 
 def _entry(kind: str, key: str, url: str, media_type: str) -> Resource:
-    """A resource as it is listed: a redirect has the site choose its URL, so that is no name that we give."""
+    """Describe a resource without its URL in the name: after a redirect, the site chose the URL."""
     name = f"{'robots.txt' if kind == 'robots' else 'page'} {key[:12]}"
     return Resource(uri=f"comity://{kind}/{key}", name=name, mime_type=media_type, _meta=_untrusted(url))
 
 
 def _untrusted(url: str) -> dict[str, Any]:
-    return {"comity/untrusted": True, "comity/url": short(url, 2048)}
+    return {"comity/untrusted": True, "comity/url": truncate(url, 2048)}
 
 
 async def read(service: Service, uri: str) -> list[ReadResourceContents]:
@@ -145,7 +123,7 @@ Part = tuple[ReadResourceContents, int | None]
 
 
 def _part_of(content: str | bytes, start: int, media_type: str, meta: dict[str, Any]) -> Part:
-    end = start + (MAX_PART if isinstance(content, str) else _MAX_PART_BYTES)
+    end = start + (MAX_PART_CHARACTERS if isinstance(content, str) else _MAX_PART_BYTES)
     return ReadResourceContents(content[start:end], media_type, meta), end if end < len(content) else None
 
 
@@ -162,7 +140,7 @@ async def _page(service: Service, key: str, start: int) -> Part | None:
 
 
 def _robots(service: Service, key: str, start: int) -> Part | None:
-    """The octets as they were: as text where nothing in it is unseen, else as they are."""
+    """Return a robots.txt as text, or as bytes if it holds anything invisible."""
     file = service.store.robots.get(key)
     if file is None:
         return None
@@ -187,13 +165,13 @@ def _report(crawl: CrawlTask, start: int) -> Part:
 
 
 def _ledger(crawl: CrawlTask, start: int) -> Part | None:
-    """Whole records from an octet on, as many as go into one answer."""
+    """Return whole records from a byte offset on, as many as fit into one answer."""
     path = crawl.folder / "ledger.jsonl"
     if not path.exists():
         return None
     with path.open("rb") as file:
         file.seek(start)
-        data = file.read(MAX_PART)
+        data = file.read(MAX_PART_CHARACTERS)
         more = bool(file.read(1))
     if more:
         data = data[: data.rfind(b"\n") + 1]

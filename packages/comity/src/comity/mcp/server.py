@@ -47,7 +47,7 @@ def build(service: Service) -> "Server":
         version=version("comity"),
         tools=list(TOOLS.values()),
         lifespan=lifespan,
-        log_level="CRITICAL",
+        log_level="ERROR",
         subscriptions=False,
         cache_hints=dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), _UNCHANGING),
     )

@@ -1,7 +1,5 @@
-"""One server's state: the client that all tools share, what was read, the crawls; and the tools by name.
-
-It knows nothing of the protocol: arguments in, plain values out.
-"""
+"""The state of one server: the client that all tools share, what was read, the crawls. It knows nothing of the
+protocol."""
 
 import tempfile
 from contextlib import AsyncExitStack
@@ -61,7 +59,7 @@ class Service:
         await self._stack.aclose()
 
     def remember_robots(self, url: str) -> str | None:
-        """Keep the robots.txt that was asked about a URL; gives its hash, None where there is none."""
+        """Keep the robots.txt of a URL's site; return its hash, None if there is none."""
         result = self.client.inspect().get(urls.origin(url))
         if result is None or result.sha256 is None:
             return None

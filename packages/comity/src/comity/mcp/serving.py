@@ -1,4 +1,4 @@
-"""Serving: over standard input and output, or over HTTP with Host, Origin and a bearer token checked."""
+"""Serves over standard input and output, or over HTTP with Host, Origin and bearer token checked."""
 
 import asyncio
 import os
@@ -60,7 +60,7 @@ def over_stdio(service: "Service") -> None:
 
 
 def _run(serve: Callable[[asyncio.Event], Awaitable[None]]) -> None:
-    """Serve until the end, or until the process is told to end: then crawls end too, and our folder is removed."""
+    """Serve until the end, or until the process is told to stop: then crawls end and our folder is removed."""
 
     async def until_told() -> None:
         told_to_end = asyncio.Event()

@@ -1,7 +1,5 @@
-"""What a site says, made fit to be shown to a language model: without what no person sees, and never as our own words.
-
-It takes characters and hidden Markdown out and counts them; it judges no sentence. What is left is still the site's.
-"""
+"""Makes a site's text fit for a language model: it removes what no person would see, counts it, and judges no
+sentence. What is left is still the site's."""
 
 import re
 from collections import Counter
@@ -18,12 +16,13 @@ NOTICE: Final = (
 _LINE_ENDS: Final = re.compile("\r\n?|[\u2028\u2029]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _TAKEN_OUT: Final = ("zero_width", "bidi_control", "tag_characters", "instructing_comment")  # here, and counted here
-_FEWEST_WORDS: Final = 3
-_LONGEST_EXCERPT: Final = 200
+_MIN_WORDS: Final = 3
+_MAX_EXCERPT_CHARACTERS: Final = 200
 
 
 def clean(text: str, removed: Counter[str]) -> str:
-    """A text without what is not seen; line ends become `\\n`. What was taken out is counted in `removed`."""
+    """Remove what is not visible from a text, and normalise line ends to `\\n`. What is removed is counted in
+    `removed`."""
     if text.isascii() and text.isprintable():
         return text
     text = unseen.removed_from(_LINE_ENDS.sub("\n", text), removed)
@@ -31,7 +30,7 @@ def clean(text: str, removed: Counter[str]) -> str:
 
 
 def clean_all(value: Any, removed: Counter[str]) -> Any:
-    """Every text in lists and mappings cleaned, their keys too."""
+    """Clean every text in lists and mappings, keys too."""
     if isinstance(value, str):
         return clean(value, removed)
     if isinstance(value, Mapping):
@@ -68,7 +67,7 @@ def clean_markdown(
         if each.kind in _TAKEN_OUT:
             continue
         words = each.excerpt.split()
-        short = len(words) >= _FEWEST_WORDS and each.length <= _LONGEST_EXCERPT
+        short = len(words) >= _MIN_WORDS and each.length <= _MAX_EXCERPT_CHARACTERS
         found = list(re.finditer(r"\s+".join(map(re.escape, words)), text)) if short else []
         if each.kind == "transparent" and len(found) == 1:
             text = text[: found[0].start()] + text[found[0].end() :]

@@ -128,7 +128,7 @@ async def crawl_cancel(context: ToolContext, handle: Handle) -> _Answer:
 
 
 def _status(service: Service, crawl: CrawlTask, start: int = 0, limit: int = 50) -> _Answer:
-    """How a crawl stands, with some of its pages."""
+    """Return a crawl's state, with some of its pages."""
     crawl.refresh_counts()
     shown = fitting(crawl.pages[start : start + limit])
     end = start + len(shown)

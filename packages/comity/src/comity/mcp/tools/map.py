@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from comity import ComityError, CrawlSettings, Response
-from comity.mcp.answers import cursor_expired, fitting, invalid, parse_cursor, short
+from comity.mcp.answers import cursor_expired, fitting, invalid, parse_cursor, truncate
 from comity.mcp.content_store import hash_of
 from comity.mcp.reading import sitemap_entries
 from comity.mcp.service import Service
@@ -89,7 +89,7 @@ async def map_site(
         text = json.dumps(found)
         key = hash_of(text)
         maps.put(key, found, len(text))
-    shown = fitting([{**each, "url": short(each["url"], 2048)} for each in found[start : start + limit]])
+    shown = fitting([{**each, "url": truncate(each["url"], 2048)} for each in found[start : start + limit]])
     end = start + len(shown)
     return _Answer.model_validate(
         {
@@ -103,7 +103,7 @@ async def map_site(
 
 
 class _Map:
-    """The making of one map."""
+    """Collects the URLs of one site."""
 
     def __init__(self, service: Service, url: Url, settings: CrawlSettings) -> None:
         self.service = service
@@ -151,9 +151,9 @@ class _Map:
                 self._add(link.url, "link", None)
 
     async def _sitemap(self, url: str, *, anywhere: bool) -> list[str]:
-        """Add what a sitemap lists; gives the sitemaps that it names. `anywhere`: also outside of the scope."""
+        """Add what a sitemap lists; return the sitemaps it names. `anywhere`: also outside of the scope."""
         if not anywhere and not self._scope.reaches(url):
-            self.sources.append({"source": "sitemap", "status": None, "problem": "out of scope", "url": short(url)})
+            self._note(url, "sitemap")["problem"] = "out of scope"
             return []
         response = await self._get(url, "sitemap")
         if response is None:
@@ -171,19 +171,22 @@ class _Map:
         self.sources[-1] |= {"entries": len(entries), "problem": problem}
         return others
 
+    def _note(self, url: str, source: str) -> dict[str, Any]:
+        self.sources.append({"source": source, "status": None, "problem": None, "url": truncate(url)})
+        return self.sources[-1]
+
     async def _get(self, url: str, source: str) -> Response | None:
-        read: dict[str, Any] = {"source": source, "status": None, "problem": None, "url": short(url)}
-        self.sources.append(read)
+        read = self._note(url, source)
         try:
             response = await self.service.client.get(url)
         except ComityError as error:
-            read["problem"] = short(error.args[0] if error.args else type(error).__name__, 200)
+            read["problem"] = truncate(error.args[0] if error.args else type(error).__name__, 200)
             return None
         read["status"] = response.status
         return response if response.ok else None
 
     def _add(self, url: str, found_in: str, changed: str | None) -> bool:
-        """Whether there is room for more."""
+        """Add a URL in scope; return whether there is room for more."""
         url = url.partition("#")[0]
         if not self._scope.holds(url):
             return True

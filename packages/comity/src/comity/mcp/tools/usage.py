@@ -3,7 +3,7 @@
 import asyncio
 from typing import Annotated, Literal
 
-from comity import ComityError
+from comity import ComityError, Response
 from comity.crawler.run.page_reader import as_page, is_page
 from comity.mcp.answers import MAX_ENTRIES
 from comity.mcp.service import Service
@@ -27,9 +27,11 @@ from comity_pages.signals.usage import PURPOSES, Usage, from_headers, from_links
 from comity_pages.urls import Url
 from comity_robots.usage.statements import USE
 
+Source = Literal["robots.txt", "page and its headers", "tdmrep.json"]
+
 
 class _Read(Form):
-    source: Literal["robots.txt", "page and its headers", "tdmrep.json"]
+    source: Source
     status: int | None
     problem: Quote200 | None = None
 
@@ -78,9 +80,8 @@ async def usage(context: ToolContext, url: UrlGiven) -> _Answer:
     return await asyncio.to_thread(_answer, asked, service.policy.asked_as, stated, read)
 
 
-async def _stated_by_page(service: Service, url: Url, read: list[_Read]) -> Usage | None:
-    """What robots.txt, headers and page state together, of a picture or a feed too; None where there is no answer."""
-    source: Literal["page and its headers"] = "page and its headers"
+async def _get(service: Service, url: str, source: Source, read: list[_Read]) -> Response | None:
+    """Fetch what may hold statements, and note how that went; None if there is nothing."""
     try:
         response = await service.client.get(url)
         response.raise_for_status()
@@ -88,6 +89,14 @@ async def _stated_by_page(service: Service, url: Url, read: list[_Read]) -> Usag
         read.append(_Read(source=source, status=getattr(error, "status", None), problem="not available"))
         return None
     read.append(_Read(source=source, status=response.status))
+    return response
+
+
+async def _stated_by_page(service: Service, url: Url, read: list[_Read]) -> Usage | None:
+    """What robots.txt, headers and page state together, also of a picture or a feed; None if there is no response."""
+    response = await _get(service, url, "page and its headers", read)
+    if response is None:
+        return None
     agent = service.policy.asked_as
     stated = [response.decision.usage, from_headers(response.all_headers, agent=agent, url=response.url)]
     if is_page(response):
@@ -97,20 +106,12 @@ async def _stated_by_page(service: Service, url: Url, read: list[_Read]) -> Usag
 
 
 async def _stated_by_tdmrep(service: Service, url: Url, read: list[_Read]) -> Usage:
-    entry = _Read(source="tdmrep.json", status=None)
-    read.append(entry)
-    try:
-        response = await service.client.get(url.origin + TDMREP)
-    except ComityError:
-        entry.problem = "not available"
-        return Usage()
-    entry.status = response.status
-    if not response.ok:
+    response = await _get(service, url.origin + TDMREP, "tdmrep.json", read)
+    if response is None:
         return Usage()
     found = await service.readers.read(parse_tdmrep, response.body)
-    read[-1] = _Read(
-        source="tdmrep.json", status=response.status, problem=" ".join(found.problems[:MAX_ENTRIES]) or None
-    )
+    problem = " ".join(found.problems[:MAX_ENTRIES]) or None
+    read[-1] = _Read(source="tdmrep.json", status=response.status, problem=problem)
     return from_tdmrep(found, url)
 
 
