@@ -16,7 +16,7 @@ import comity as comity_package
 ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
-    ROOT / "packages" / "robots" / "README.md",
+    *sorted(ROOT.glob("packages/*/README.md")),
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
