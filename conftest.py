@@ -112,11 +112,11 @@ def html_documentation() -> Path:
 @pytest.fixture(scope="module")
 def chromium() -> "Iterator[Any]":
     """A browser for pages of ours."""
-    from libraries import chromium as program
+    from libraries import shell
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=shell(), args=["--no-sandbox"])
         yield browser
         browser.close()
 

@@ -276,26 +276,12 @@ def attacks(pattern: Pattern, most: int) -> list[tuple[str, str, str]]:
     return list(made)
 
 
-class _TooLong(Exception):
-    pass
-
-
-def _stop(_signal: int, _frame: FrameType | None) -> None:
-    raise _TooLong
-
-
-def _took(use: Any, text: Any) -> int:
-    began = time.thread_time_ns()
-    use(text)
-    return time.thread_time_ns() - began
-
-
-def superlinear(pattern: Pattern, most: int) -> tuple[str, tuple[str, str, str], float] | None:
+def superlinear(pattern: Pattern, most: int, seconds: float = 10) -> tuple[str, tuple[str, str, str], float] | None:
     """A use and a string for which the pattern takes more than its length allows, and how many times as long a string
-    of four times the length takes; None where there is none."""
+    of four times the length takes, infinity where it was given up after `seconds`; None where there is none."""
     octets = isinstance(pattern.text, bytes)
     for attack, (name, use) in product(attacks(pattern, most), _ways(pattern).items()):
-        grown = _growth(use, attack, octets=octets)
+        grown = _growth(use, attack, seconds, octets=octets)
         if grown >= _STEEP:
             return name, attack, grown
     return None
@@ -356,10 +342,10 @@ def _took(use: Any, text: str | bytes) -> int:
     return time.thread_time_ns() - began
 
 
-def _growth(use: Any, attack: tuple[str, str, str], *, octets: bool) -> float:
+def _growth(use: Any, attack: tuple[str, str, str], seconds: float, *, octets: bool) -> float:
     short, long = (_text(attack, length, octets=octets) for length in (_SHORT, _LONG))
     try:
-        with _given_up(1):
+        with _given_up(seconds):
             least = _took(use, short)
             if least < _QUICK:
                 return 0.0

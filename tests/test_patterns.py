@@ -80,4 +80,4 @@ def test_what_is_declared_of_a_pattern_is_of_one_that_there_is() -> None:
 )
 def test_a_pattern_that_takes_longer_is_found(text: str) -> None:
     pattern = Pattern("", 0, "", text.replace("\\1", "\1"), re.DOTALL, ("search",))
-    assert superlinear(pattern, ATTACKS) is not None
+    assert superlinear(pattern, ATTACKS, seconds=0.25) is not None
