@@ -27,13 +27,16 @@ if TYPE_CHECKING:
     from mcp.shared.exceptions import MCPError
 
 LOOPBACK = "127.0.0.1/32"
+_READERS: list[Any] = []  # processes that read for one service after the other: a start takes half a second
 META = "io.modelcontextprotocol/"
 
 
 def service(folder: Path | None = None, limits: CrawlLimits | None = None, **policy: Any) -> Service:
     """A service that may reach the test sites; no waiting unless asked for."""
     chosen = {"agent": "MyBot/1.0", "min_interval": 0, "allow_addresses": (LOOPBACK,), **policy}
-    return Service(Policy(**chosen), ClientSettings(jitter=False, timeout=HANGS), limits or CrawlLimits(), folder)
+    made = Service(Policy(**chosen), ClientSettings(jitter=False, timeout=HANGS), limits or CrawlLimits(), folder)
+    made.readers._idle = _READERS
+    return made
 
 
 def client_of(server: Any, **options: Any) -> "Client":

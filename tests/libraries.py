@@ -210,10 +210,13 @@ print(json.dumps([[outcomes[number] for number in range(len(urls))], crawler.sta
 
 # Forks a process for each crawl, which spares it what takes longest: to import Scrapy.
 FORKING = """
-import json, os, sys, traceback
+import importlib, json, os, pkgutil, sys, traceback
 import comity, comity.middleware.scrapy, scrapy
-import scrapy.core.downloader.handlers.http11, scrapy.core.engine, scrapy.extensions.logstats
-import scrapy.extensions.memusage, scrapy.extensions.telnet
+import scrapy.core.downloader.handlers.http11, scrapy.core.engine, scrapy.core.scheduler, scrapy.logformatter
+import scrapy.downloadermiddlewares, scrapy.extensions, scrapy.pqueues, scrapy.spidermiddlewares, scrapy.squeues
+for folder in (scrapy.downloadermiddlewares, scrapy.extensions, scrapy.spidermiddlewares):
+    for each in pkgutil.iter_modules(folder.__path__, folder.__name__ + "."):
+        importlib.import_module(each.name)
 from scrapy.crawler import CrawlerProcess
 program = compile(sys.argv[1], "crawl", "exec")
 for line in sys.stdin:

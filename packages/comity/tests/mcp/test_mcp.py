@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import agents
 import holding
 import httpx
 import pytest
@@ -85,7 +86,7 @@ async def ended(client: "Client", handle: str) -> dict[str, Any]:
 # Over the wire
 
 
-@pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+@pytest.mark.parametrize(("mode", "version"), first_of(("auto", "2026-07-28"), ("legacy", "2025-11-25")))
 def test_an_agent_is_served_over_a_pipe_by_both_protocols(site: Site, mode: str, version: str) -> None:
     site.set("/lamp", PAGE)
 
@@ -101,17 +102,21 @@ def test_an_agent_is_served_over_a_pipe_by_both_protocols(site: Site, mode: str,
     run(session())
 
 
-def test_no_file_of_the_folder_that_it_is_started_in_is_read(site: Site, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "told_of"), first_of(((), "robots.txt"), (("--config", "comity.toml"), "larger than this server takes"))
+)
+def test_no_file_of_the_folder_that_it_is_started_in_is_read_but_one_that_is_named(
+    site: Site, tmp_path: Path, words: tuple[str, ...], told_of: str
+) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /lamp\n")
     site.set("/lamp", PAGE)
     (tmp_path / "comity.toml").write_text("mode = 'ignore'\nmax_body = 10\n")
 
-    async def session(*words: str) -> dict[str, Any]:
+    async def session() -> dict[str, Any]:
         async with client_of(over_a_pipe(*words, cwd=tmp_path)) as client:
             return await told(client, "fetch", url=site.url("/lamp"))
 
-    assert "robots.txt" in run(session())["error"]["message"]
-    assert "larger than this server takes" in run(session("--config", "comity.toml"))["error"]["message"]
+    assert told_of in run(session())["error"]["message"]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -394,7 +399,7 @@ def test_wrong_arguments_are_an_error_that_a_model_can_read(site: Site) -> None:
 )
 def test_a_budget_is_never_exceeded_and_the_parts_are_the_whole(site: Site, most: int, pieces: str | None) -> None:
     text, code = 'The lamp «burns» at "sea\\", 灯台 ' * 5, "x = 1\n" * 600
-    words = "".join(f"<h2>Night {n}</h2><p>On night {n} of winter: {text}</p>" for n in range(60))
+    words = "".join(f"<h2>Night {n}</h2><p>On night {n} of winter: {text}</p>" for n in range(20))
     site.set("/log", f"<!doctype html><title>The log</title><main>{words}<pre>{code}</pre></main>")
 
     async def session() -> None:
@@ -535,6 +540,7 @@ def test_a_robots_txt_that_holds_whoever_reads_it_is_given_up_and_others_are_ans
 ) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /vault\n")
     monkeypatch.setenv("PYTHONPATH", str(Path(holding.__file__).parent))
+    monkeypatch.setattr(agents, "_READERS", [])  # which began without that
     monkeypatch.setattr(reading, "lint", holding.hold)
     monkeypatch.setattr(reader_processes, "MAX_SECONDS", 2)
 
