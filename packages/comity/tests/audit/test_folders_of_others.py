@@ -198,7 +198,7 @@ def test_what_a_folder_makes_stricter_is_taken_over_and_printed(theirs: Path, si
 def test_a_shard_that_is_a_link_is_neither_read_nor_written_to(site: Site, tmp_path: Path) -> None:
     site.link("/")
     given = ("-o", "out", "--delay", "0", *ALLOW)
-    assert process("crawl", site.url("/"), *given, "--shards", "2", cwd=tmp_path).returncode == 0
+    assert comity("crawl", site.url("/"), *given, "--shards", "2", cwd=tmp_path).returncode == 0
     shard = (tmp_path / "out" / "shard-001").rename(tmp_path / "elsewhere")
     (tmp_path / "out" / "shard-001").symlink_to(shard)
     before = {path: path.read_bytes() for path in shard.iterdir() if path.is_file()}
@@ -213,7 +213,7 @@ def test_a_shard_runs_no_code_that_its_folder_names(site: Site, tmp_path: Path) 
     site.link("/", "/a")
     site.link("/a")
     given = ("-o", "out", "--delay", "0", *ALLOW)
-    first = process("crawl", site.url("/"), *given, "--shards", "2", "--max-pages", "1", cwd=tmp_path)
+    first = comity("crawl", site.url("/"), *given, "--shards", "2", "--max-pages", "1", cwd=tmp_path)
     assert first.returncode == 0, first
     (tmp_path / "evil.py").write_text("open('ran', 'w').close()\n\n\nclass Run:\n    pass\n")
     for path in (tmp_path / "out").glob("shard-*/frontier.sqlite"):
@@ -320,7 +320,7 @@ def test_what_no_crawl_wrote_is_neither_waited_for_nor_followed(
     theirs: Path, change: Callable[[Path], None], words: tuple[str, ...]
 ) -> None:
     change(theirs / "out")
-    told = process(*words, cwd=theirs)
+    told = comity(*words, cwd=theirs)
     assert told.returncode != 0
     assert "Traceback" not in told.stderr, told
     said = f"{told.stdout}{told.stderr}"

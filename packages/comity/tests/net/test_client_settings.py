@@ -671,13 +671,13 @@ def test_many_processes_share_the_file(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
     path = str(tmp_path / "cache.sqlite")
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_many, args=(path, site.url("/no"), 5)) for _ in range(4)]
+    processes = [context.Process(target=_many, args=(path, site.url("/no"), 5)) for _ in range(2)]
     for process in processes:
         process.start()
     for process in processes:
         process.join(HANGS)
-    assert [process.exitcode for process in processes] == [0] * 4
-    assert 1 <= len(site.seen) <= 4, "each process at most once, and only if all began at the same moment"
+    assert [process.exitcode for process in processes] == [0] * 2
+    assert 1 <= len(site.seen) <= 2, "each process at most once, and only if all began at the same moment"
 
 
 def test_pages_are_asked_for_on_condition_that_they_changed(site: Site, tmp_path: Path) -> None:

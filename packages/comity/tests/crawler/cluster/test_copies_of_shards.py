@@ -77,7 +77,7 @@ def test_a_crawl_does_not_go_on_where_a_shard_is_not_what_was_written_last(
         assert comity("prove", str(folder)).returncode == 1
         shutil.rmtree(folder)
         shutil.copytree(whole, folder)
-    done = comity("crawl", "--resume", *GIVEN, "--max-pages", "500", "-q", "-o", str(folder))
+    done = comity("crawl", "--resume", *GIVEN, "--workers", "1", "--max-pages", "500", "-q", "-o", str(folder))
     assert done.returncode == 0, done
     assert comity("prove", str(folder)).returncode == 0
 
@@ -86,7 +86,7 @@ def test_nor_does_one_in_a_store_whose_part_of_the_output_is_lost(
     postgres: Server, sites: list[Site], tmp_path: Path
 ) -> None:
     url = postgres.url(f"lost_{os.getpid()}_{time.monotonic_ns()}")
-    words = [*WORDS, "--store", url, "-o", str(tmp_path / "out")]
+    words = [*WORDS, "--workers", "1", "--store", url, "-o", str(tmp_path / "out")]
     assert comity("crawl", sites[0].url("/0"), *words, "--max-pages", "30").returncode == 0
     lost = next(path.parent for path in (tmp_path / "out").rglob("pages.jsonl") if path.stat().st_size)
     lost.rename(tmp_path / "elsewhere")

@@ -1,5 +1,6 @@
 """Who takes part in a crawl in a store is told in words what is not possible, and nothing is ignored in silence."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from conftest import missing
 from postgres import Server, free_port
 from sites import HANGS, Site
 from stores import drop
+from test_crawl_in_postgresql import Crawl
 
 from comity.cli.exits import Exit, code_of
 from comity.crawler.storage.store import CrawlStore, StoredCrawl
@@ -30,12 +32,13 @@ from comity.frontier.values import Unreachable
 def url(postgres: Server, site: Site, tmp_path: Path) -> Iterator[str]:
     """A crawl that has ended."""
     site.link("/")
-    url = postgres.url(f"joined_{os.getpid()}_{time.monotonic_ns()}")
-    done = comity("crawl", site.url("/"), *ALLOW, "--delay", "0", "-q", "--store", url, "-o", str(tmp_path / "out"))
-    assert done.returncode == 0, done
-    yield url
-    with closing(database.connect(database.address(url))) as db:
-        drop(db, database.address(url))
+    crawl = Crawl(postgres, [site.url("/")])
+    crawl.begin()
+    asyncio.run(crawl.member("one", tmp_path / "out").run(lambda _: None))
+    crawl.store.close()
+    yield crawl.url
+    with closing(database.connect(crawl.store.where)) as db:
+        drop(db, crawl.store.where)
 
 
 def test_an_option_that_was_settled_when_the_crawl_began_is_refused(url: str, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def crawl(sites: dict[str, Site], folder: Path, **more: Any) -> ShardedCrawl:
         more.pop("seeds", [url(sites, "h0.test", "/0")]),
         folder,
         shards=SHARDS,
-        workers=2,
+        workers=more.pop("workers", 1),
         policy=POLICY,
         settings={"scope": "any", "sitemaps": False},
         client_settings=ClientSettings(resolve=names, timeout=HANGS),
@@ -81,7 +81,7 @@ def see_that_all_is_well(sites: dict[str, Site], folder: Path) -> None:
 
 
 def test_hosts_of_one_address_keep_one_pace_over_all_shards(sites: dict[str, Site], tmp_path: Path) -> None:
-    done = crawl(sites, tmp_path)
+    done = crawl(sites, tmp_path, workers=2)
     asyncio.run(done.run())
     assert (done.end.left, done.end.limit_reached) == (0, None)
     see_that_all_is_well(sites, tmp_path)
@@ -90,7 +90,7 @@ def test_hosts_of_one_address_keep_one_pace_over_all_shards(sites: dict[str, Sit
 
 
 def test_what_was_settled_outlives_the_process_that_settled_it(sites: dict[str, Site], tmp_path: Path) -> None:
-    running = crawl(sites, tmp_path)
+    running = crawl(sites, tmp_path, workers=2)
 
     async def run() -> None:
         task = asyncio.ensure_future(running.run())
