@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 pytest_plugins = ["side_by_side"]
 CORPUS = Path(__file__).parents[1] / "shared" / "corpus"
 
-# How fast the machine is decides nothing: no deadline for an example, and none for making them up. Nor does chance, where
-# the test of somebody's change would fail for what it did not touch: new examples are for `make test-long`, not in CI.
+# How fast the machine is decides nothing: no deadline for an example, and none for making them up. Nor does chance in
+# `make test`, where it would fail a change for what it did not touch: new examples are for `make test-long`, not in CI.
 _ANY: Any = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("comity", **_ANY, max_examples=ALL // 5, derandomize=True)
 settings.register_profile("thorough", **_ANY, max_examples=ALL, derandomize="CI" in os.environ)
