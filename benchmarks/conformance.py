@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from comity import ClientSettings, Policy
-from comity._listening import listen
+from comity._serving import listen
 from comity.mcp import serving
 from comity.mcp.crawls import CrawlLimits
 from comity.mcp.service import Service

@@ -17,7 +17,7 @@ import pytest
 from sites import HANGS
 
 from comity import ClientSettings, Policy
-from comity._listening import listen
+from comity._serving import listen
 from comity.mcp import serving
 from comity.mcp.crawls import CrawlLimits
 from comity.mcp.service import Service

@@ -7,7 +7,7 @@ import threading
 from sites import HANGS
 
 from comity import ClientSettings, Policy
-from comity._listening import listen
+from comity._serving import listen
 
 
 class Page:

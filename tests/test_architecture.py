@@ -59,7 +59,7 @@ FLOORS = {
     "http_rules": 0,
     "times": 0,
     "_compiled": 0,
-    "_listening": 9,
+    "_serving": 9,
     "policy": 4,
     "gate": 5,
     "files": 6,

@@ -12,11 +12,13 @@ from typing import Any, Final
 from comity.errors import EngineFailed
 from comity_pages._extras import need
 
-MOST: Final = 300  # characters shown of what Ray says
-LONGEST: Final = 20.0  # seconds until an address must have answered
-PATIENCE: Final = 20.0  # seconds without its head after which a cluster is gone; after 60 Ray ends this very process
-LOOKED: Final = 2.0  # seconds between two looks at the head, and the longest that one takes
-ATTEMPTS: Final = 3
+MAX_MESSAGE_CHARACTERS: Final = 300  # characters shown of what Ray says
+MAX_CONNECT_SECONDS: Final = 20.0  # seconds until an address must have answered
+MAX_SILENCE_SECONDS: Final = (
+    20.0  # seconds without its head after which a cluster is gone; after 60 Ray ends this very process
+)
+LOOK_SECONDS: Final = 2.0  # seconds between two looks at the head, and the longest that one takes
+MAX_ATTEMPTS: Final = 3
 """Ray gives a process of its own, which imports much, 15 seconds to begin (raylet: `WaitForDashboardAgentPorts`), and
 no setting changes that. On a busy machine the first attempt may fail, and the next finds all in the system's memory."""
 
@@ -38,14 +40,14 @@ class Head:
     def is_gone(self) -> bool:
         """Whether it has not been there for some time; looks itself, now and then, which may take seconds."""
         now = time.monotonic()
-        if not self._gone and now - self._looked >= LOOKED:
+        if not self._gone and now - self._looked >= LOOK_SECONDS:
             self._looked = now
             host, _, port = self._address.rpartition(":")
             try:
-                socket.create_connection((host.strip("[]"), int(port)), timeout=LOOKED).close()
+                socket.create_connection((host.strip("[]"), int(port)), timeout=LOOK_SECONDS).close()
                 self._seen = now
             except OSError:
-                self._gone = now - self._seen > PATIENCE
+                self._gone = now - self._seen > MAX_SILENCE_SECONDS
         return self._gone
 
     def lost(self) -> EngineFailed:
@@ -117,7 +119,7 @@ def _look_for(address: str) -> None:
     if not colon or not port.isdecimal():
         return  # such as `auto`: Ray knows
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=LONGEST).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=MAX_CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
         raise EngineFailed(f"Ray cannot be joined at {address}: {why}", hint="is it running there?") from error
@@ -126,15 +128,15 @@ def _look_for(address: str) -> None:
 def _join(ray: Any, options: dict[str, Any]) -> None:
     """Join a cluster. Raises EngineFailed where there is none."""
     address = options["address"]
-    for attempt in range(1, ATTEMPTS + 1):
+    for attempt in range(1, MAX_ATTEMPTS + 1):
         try:
             ray.init(**options)
             return
         except Exception as error:  # of many kinds, and plain ones among them
             ray.shutdown()
-            if address == "local" and attempt < ATTEMPTS:
+            if address == "local" and attempt < MAX_ATTEMPTS:
                 continue
-            why = " ".join(str(error).split())[:MOST] or type(error).__name__
+            why = " ".join(str(error).split())[:MAX_MESSAGE_CHARACTERS] or type(error).__name__
             where = "started on this machine" if address == "local" else f"joined at {address}"
             hint = "is it running there? does it want RAY_AUTH_MODE=token?"
             hint = "see the logs in /tmp/ray/session_latest/logs" if address == "local" else hint

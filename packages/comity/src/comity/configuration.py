@@ -141,9 +141,9 @@ def load(file: Path | None = None, *, unnamed: bool = True, **arguments: Any) ->
     lying = dict(found) if file is None else {}
     if variables:
         found |= _from_environment()
-    for name, value in _by_own_names(arguments, "arguments").items():
+    for name, value in _resolve_aliases(arguments, "arguments").items():
         if (field := field_of(name)) is None:
-            raise InvalidSetting(f"{name}: not a setting{meant(name)}", hint="comity settings lists them")
+            raise InvalidSetting(f"{name}: not a setting{did_you_mean(name)}", hint="comity settings lists them")
         number = isinstance(value, str) and field.hint in (int, float)
         found[name] = Setting(name, field.read(value) if number else value, "argument")
     preset = found.get("preset") or Setting("preset", _OF_REQUESTS["preset"].default, "default")
@@ -191,7 +191,7 @@ def words_of_setting(name: str) -> str:
 
 
 # What a setting is called by people, by an option of the command, or by other programs.
-_OTHERWISE_CALLED = {
+SYNONYMS = {
     "download_delay": "min_interval",
     "crawl_delay": "min_interval",
     "allow_address": "allow_addresses",
@@ -204,12 +204,12 @@ _OTHERWISE_CALLED = {
 }
 
 
-def meant(name: str) -> str:
+def did_you_mean(name: str) -> str:
     """What a name that is no setting probably stands for, as the end of a sentence; empty where nothing is near."""
     from difflib import get_close_matches
 
     plain = name.removeprefix(PREFIX).lower().replace("-", "_")
-    near = _OTHERWISE_CALLED.get(plain) or next(iter(get_close_matches(plain, every_setting(), 1, 0.75)), None)
+    near = SYNONYMS.get(plain) or next(iter(get_close_matches(plain, every_setting(), 1, 0.75)), None)
     return "" if near is None else f"; it is called {near}"
 
 
@@ -236,7 +236,7 @@ def _from_environment() -> dict[str, Setting]:
     }
     return {
         name: Setting(name, every_setting()[name].read(os.environ[variable]), variable)
-        for name, variable in _by_own_names(given, "variables").items()
+        for name, variable in _resolve_aliases(given, "variables").items()
     }
 
 
@@ -259,14 +259,16 @@ def _from_file(path: Path, *, named: bool = True) -> dict[str, Setting]:
     except ValueError as error:  # tomllib's, with the line; or of text that is not UTF-8
         raise InvalidSetting(f"{path} is not TOML: {error}") from None
     found = {}
-    for name, value in _by_own_names(values, str(path)).items():
+    for name, value in _resolve_aliases(values, str(path)).items():
         if (field := field_of(name)) is None:
-            raise InvalidSetting(f"{path}: {name!r} is not a setting{meant(name)}", hint="comity settings lists them")
+            raise InvalidSetting(
+                f"{path}: {name!r} is not a setting{did_you_mean(name)}", hint="comity settings lists them"
+            )
         found[name] = Setting(name, field.read(value) if isinstance(value, str) else value, str(path))
     return found
 
 
-def _by_own_names(values: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _resolve_aliases(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Values by the names that settings have here.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Final
 from comity.http_rules import http_date
 
 DAY: Final = 86_400.0  # seconds
-SHORTEST: Final = 60.0  # seconds: a site that forbids caching is still not asked before every page
+MIN_LIFE_SECONDS: Final = 60.0  # seconds: a site that forbids caching is still not asked before every page
 _LISTS: Final = frozenset(("cache-control", "vary"))  # of the fields read here, those that several lines may hold
 _VALIDATORS: Final = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
 
@@ -30,7 +30,7 @@ def combined(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str
     return found
 
 
-def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float = SHORTEST) -> float:
+def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float = MIN_LIFE_SECONDS) -> float:
     """Seconds an answer stays fresh (RFC 9111, 4.2), at most 24 hours (RFC 9309, 2.4), a day by default.
 
     Args:

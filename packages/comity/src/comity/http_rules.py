@@ -76,7 +76,7 @@ def retry_after(value: str | None, wall: float) -> float | None:
     return None if date is None else max(date - wall, 0.0)
 
 
-def stay_away(status: int, headers: Mapping[str, str], wall: float) -> float | None:
+def retry_delay(status: int, headers: Mapping[str, str], wall: float) -> float | None:
     """Seconds from `wall` (Unix time) for which an answer asks to be left alone; None where it does not.
 
     Args:

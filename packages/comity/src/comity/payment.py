@@ -14,7 +14,7 @@ from comity_pages import urls
 from comity_pages.signals import rsl
 from comity_robots.usage.statements import is_absolute, located
 
-MAX_CHARS: Final = 4096
+MAX_HEADER_CHARACTERS: Final = 4096
 """Characters read of one header."""
 _PRICE: Final = re.compile(r"(?:([A-Za-z]{3})\s+)?(\d{1,12}(?:\.\d{1,12})?)(?:\s+([A-Za-z]{3}))?")
 _QUOTED: Final = re.compile(r'"[^"]*"')
@@ -38,13 +38,17 @@ def bad_status(url: str, status: int, headers: Iterable[tuple[str, str]], *, rea
     licensed = False
     for name, value in headers:
         match name.lower():
-            case "crawler-price" if price is None and (found := _PRICE.fullmatch(value[:MAX_CHARS].strip())):
+            case "crawler-price" if price is None and (
+                found := _PRICE.fullmatch(value[:MAX_HEADER_CHARACTERS].strip())
+            ):
                 price, currency = found[2], (found[1] or found[3] or "").upper() or None
             case "link" if licence is None:
                 licence = next((each.url for each in rsl.from_link_header(value, url) if is_absolute(each.url)), None)
-            case "www-authenticate" if challenge := _CHALLENGE.search(_QUOTED.sub(_blank, value[:MAX_CHARS])):
+            case "www-authenticate" if challenge := _CHALLENGE.search(
+                _QUOTED.sub(_blank, value[:MAX_HEADER_CHARACTERS])
+            ):
                 licensed = True
-                licence = licence or _licence(value[challenge.end() : MAX_CHARS], url)
+                licence = licence or _licence(value[challenge.end() : MAX_HEADER_CHARACTERS], url)
     if status == 401 and not licensed:
         return BadStatus(what, url=url, status=status)
     asks = "requires payment" if status == 402 else "requires a licence"

@@ -31,7 +31,7 @@ def to_microseconds(seconds: float) -> float:
     return round(seconds * 1e6) / 1e6
 
 
-def lasting(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A span in words that stay short however long it is: `0.25 s`, `1,800 s`, `12 days`, `3.17e+300 years`."""
     if seconds < 10:
         return f"{seconds:.3g} s"
@@ -41,7 +41,7 @@ def lasting(seconds: float) -> str:
 
 
 @lru_cache(4096)
-def read(text: str) -> float:
+def parse_iso(text: str) -> float:
     """The Unix time in seconds that a text names.
 
     Raises:

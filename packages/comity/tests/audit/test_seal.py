@@ -11,7 +11,7 @@ from commands import ALLOW, comity, no_room_beyond
 from sites import Site
 
 from comity.identity import Identity, create, rotate
-from comity.signatures.folder import KEYS, load
+from comity.signatures.folder import KEYS_FOLDER, load
 
 NOW = 1_700_000_000.0
 SAID = Identity(name="ExampleBot", page="https://bot.test/bot/", contact="bot@bot.test", purpose="search")
@@ -91,7 +91,7 @@ def test_a_sealed_crawl_is_proved_to_be_as_it_was_sealed(crawled: Path) -> None:
     assert told.returncode == 0, told.stdout
     assert f"by the key {keyid}, which claims to be of https://bot.test" in told.stdout
     assert found["hash"] in told.stdout
-    private = json.loads(next((crawled / "id" / KEYS).iterdir()).read_text())["d"]
+    private = json.loads(next((crawled / "id" / KEYS_FOLDER).iterdir()).read_text())["d"]
     assert private not in (crawled / "out" / "seal.json").read_text()
 
 

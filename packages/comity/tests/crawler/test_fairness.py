@@ -153,7 +153,7 @@ def test_others_have_their_turn_while_one_answer_takes_long(
         return answer(self, robots, url)
 
     loops_own = threading.current_thread()
-    monkeypatch.setattr(origin_policy, "SLOW", 100_000)
+    monkeypatch.setattr(origin_policy, "MIN_SLOW_STEPS", 100_000)
     monkeypatch.setattr(OriginPolicy, "_answer", noting)
     asyncio.run(turns.crawl(tmp_path, site.url("/"), sitemaps=False))
     assert {record["url"] for record in records(tmp_path, "pages")} == {site.url("/"), site.url(path)}
@@ -207,7 +207,7 @@ def test_urls_that_rules_take_long_to_answer_about_are_asked_about_when_they_hav
             at.append((turns.number, url))
         return answer(self, robots, url)
 
-    monkeypatch.setattr(origin_policy, "SLOW", 100_000)
+    monkeypatch.setattr(origin_policy, "MIN_SLOW_STEPS", 100_000)
     monkeypatch.setattr(OriginPolicy, "_answer", noting)
     crawler = asyncio.run(turns.crawl(tmp_path, site.url("/"), sitemaps=False))
     assert {record["url"] for record in records(tmp_path, "pages")} == {site.url(path) for path in ("/", *good)}

@@ -159,7 +159,7 @@ def test_a_change_names_the_records_before_and_after(site: Site, tmp_path: Path,
     assert same["previous_fetched_at"] == changed["previous_fetched_at"] == one["fetched_at"]
     assert same["previous_sha256"] == same["sha256"] == changed["previous_sha256"] == one["sha256"]
     assert (changed["sha256"], changed["fetched_at"]) == (two["sha256"], two["fetched_at"])
-    assert times.read(same["fetched_at"]) == pytest.approx(times.read(one["fetched_at"]) + 100, abs=50)
+    assert times.parse_iso(same["fetched_at"]) == pytest.approx(times.parse_iso(one["fetched_at"]) + 100, abs=50)
 
 
 def test_one_refresh_works_on_top_of_the_other(site: Site, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_message_is_signed_as_standard_webhooks_say(site: Site) -> None:
     assert headers["User-Agent"] == "TestBot/1.0"
     assert json.loads(body)["type"] == "crawl.ended"
     assert json.loads(body)["data"] == {"pages": 3}
-    assert abs(times.read(json.loads(body)["timestamp"]) - time.time()) < 60
+    assert abs(times.parse_iso(json.loads(body)["timestamp"]) - time.time()) < 60
 
 
 def test_a_message_that_is_not_taken_is_sent_again_under_the_same_id(site: Site) -> None:

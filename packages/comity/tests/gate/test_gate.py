@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait
+from comity.gate import CircuitOpen, FetchRobots, Gate, Go, OutsideVisitTime, Refuse, Resolve, Wait
 from comity.gate import robots_cache as robots_files
 from comity.gate.machine import diagram
 from comity.gate.throttle import Throttles
@@ -59,7 +59,7 @@ def test_a_robots_fetch_that_was_given_up_is_handed_to_the_next_caller() -> None
 
 
 def test_copies_of_old_count_towards_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robots_files, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(robots_files, "MAX_CACHE_BYTES", 100_000)
     gate = Gate(Policy(min_interval=0))
     for number in range(40):
         origin = f"http://h{number}.example"
@@ -249,9 +249,9 @@ def test_a_circuit_opens_after_failed_calls_and_one_probe_decides() -> None:
 
 def test_a_site_receives_visits_in_its_hours_only() -> None:
     gate = opened(Policy(min_interval=0), b"User-agent: *\nVisit-time: 0600-0845")
-    assert gate.ask(URL, 0.0) == Closed(6 * 3600.0, "a.example")
+    assert gate.ask(URL, 0.0) == OutsideVisitTime(6 * 3600.0, "a.example")
     assert isinstance(gate.ask(URL, 6 * 3600.0), Go)
-    assert isinstance(gate.ask(URL, 9 * 3600.0), Closed)
+    assert isinstance(gate.ask(URL, 9 * 3600.0), OutsideVisitTime)
     assert isinstance(
         opened(Policy(min_interval=0, honour=()), b"User-agent: *\nVisit-time: 0600-0845").ask(URL, 0), Go
     )

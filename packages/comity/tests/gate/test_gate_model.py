@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from comity.gate import CircuitOpen, Closed, FetchRobots, Gate, Go, Refuse, Resolve, Wait
+from comity.gate import CircuitOpen, FetchRobots, Gate, Go, OutsideVisitTime, Refuse, Resolve, Wait
 from comity.policy import Policy, RobotsResult
 from comity_pages import urls
 
@@ -227,10 +227,10 @@ class Callers(RuleBasedStateMachine):
             case Wait(until=None):
                 assert self.sent or self.robots_asked or self.reading, "waits for a report that nobody owes"
                 return math.inf
-            case Wait(until=until) | Closed(until=until) | CircuitOpen(until=until):
+            case Wait(until=until) | OutsideVisitTime(until=until) | CircuitOpen(until=until):
                 assert until is not None
                 assert until > self.now
-                if isinstance(step, Closed):
+                if isinstance(step, OutsideVisitTime):
                     assert self.files[origin] == "hours"
                 return until
             case Refuse(decision=decision):

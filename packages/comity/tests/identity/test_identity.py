@@ -320,7 +320,7 @@ def test_a_directory_that_answers_slowly_holds_a_request_for_one_time_out(
     bot: Bot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The card comes, and what it leads to does not: the time is that of both."""
-    monkeypatch.setattr(verifier, "FETCHING", 0.2)
+    monkeypatch.setattr(verifier, "MAX_FETCH_SECONDS", 0.2)
     nothing_listed(bot, "/0")
     bot.site.set("/keys/0", endless(b'{"keys": ['))
     begun = time.monotonic()
@@ -691,7 +691,7 @@ def test_no_file_that_a_signed_crawl_writes_has_a_key(tmp_path: Path, site: Site
 def test_a_key_that_cannot_be_used_any_more_ends_a_crawl_and_fails_no_page(
     tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder, "AGAIN", 0.0)  # so that each request is signed by what lies there now
+    monkeypatch.setattr(folder, "RELOAD_SECONDS", 0.0)  # so that each request is signed by what lies there now
     create(tmp_path / "id", SAID, time.time())
     (key,) = (tmp_path / "id" / "keys").iterdir()
     site.link("/", *(f"/{number}" for number in range(9)))

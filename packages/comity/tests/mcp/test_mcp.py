@@ -25,7 +25,7 @@ from examples import first_of
 from pdfs import made
 from sites import HANGS, Site, closed
 
-from comity import _listening
+from comity import _serving
 from comity.mcp import reading, resources, serving
 from comity.mcp.answers import MAX_LIST_CHARACTERS
 from comity.mcp.crawls import CrawlLimits
@@ -155,7 +155,7 @@ def test_a_token_is_compared_in_constant_time_and_an_odd_one_is_wrong(monkeypatc
 def test_sessions_are_bounded_and_so_is_who_connects(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every one takes memory until half an hour after its last request."""
     monkeypatch.setattr(serving, "MAX_SESSIONS", 2)
-    monkeypatch.setattr(_listening, "MAX_CONNECTIONS", 8)
+    monkeypatch.setattr(_serving, "MAX_CONNECTIONS", 8)
     shake = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a-test", "version": "1"}}
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": shake}
     accepted = {"Accept": "application/json, text/event-stream"}

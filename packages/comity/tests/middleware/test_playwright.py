@@ -257,7 +257,7 @@ def test_a_request_that_its_page_gives_up_lets_its_host_go(site: Site, monkeypat
     need("playwright")
     from comity.middleware import playwright
 
-    monkeypatch.setattr(playwright, "PATIENCE", 10 * HANGS)
+    monkeypatch.setattr(playwright, "MAX_HEAD_SECONDS", 10 * HANGS)
     settings = comity.ClientSettings(max_wait=HANGS)
     site.set("/robots.txt", "")
     site.set("/", "<script>fetch('/late')</script>")
@@ -289,7 +289,7 @@ def test_an_answer_that_does_not_come_holds_its_host_no_longer_than_patience_las
     need("playwright")
     from comity.middleware import playwright
 
-    monkeypatch.setattr(playwright, "PATIENCE", 0.5)
+    monkeypatch.setattr(playwright, "MAX_HEAD_SECONDS", 0.5)
     site.set("/robots.txt", "")
     site.set("/", "<script>fetch('/late')</script>")
     site.set("/late", never)

@@ -279,7 +279,7 @@ def test_idle_connections_are_kept_while_there_is_room() -> None:
 
 
 def test_a_connection_is_kept_until_its_host_may_be_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("comity.net.connections.KEPT_IDLE", 0.0)  # it is kept for the sake of the interval alone
+    monkeypatch.setattr("comity.net.connections.MIN_IDLE_SECONDS", 0.0)  # it is kept for the sake of the interval alone
     with RawSite() as site, Client(QUICK.with_changes(min_interval=100.0), ONCE, clock=FakeClock()) as client:
         for _ in range(3):
             client.get(site.url("/"))

@@ -69,7 +69,7 @@ def test_dead_names_make_no_other_host_unreachable(site: Site, system: System) -
 
 
 def test_the_time_in_the_queue_counts_for_no_time_out(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LOOKUPS", 2)
+    monkeypatch.setattr(module, "MAX_LOOKUPS", 2)
 
     async def use() -> tuple[str, ...]:
         names = Names({}, ())
@@ -105,7 +105,7 @@ def test_a_name_is_looked_up_once_and_what_came_is_remembered(system: System, mo
             assert set(found) == {("127.0.0.1",)}
         system.answers.set()
         for host, code, remembered in (("dead1", socket.EAI_NONAME, True), ("dead2", socket.EAI_AGAIN, False)):
-            monkeypatch.setattr(module, "FAILED_LIFE", 0.0)
+            monkeypatch.setattr(module, "FAILED_LIFE_SECONDS", 0.0)
             system.code = code
             for _ in range(2):
                 failed = await asyncio.gather(*(names.addresses(host) for _ in range(50)), return_exceptions=True)
@@ -187,7 +187,7 @@ def test_an_answer_of_the_operators_name_server_holds_for_its_time_to_live(ttl: 
 
 
 def test_an_answer_that_cannot_be_read_costs_no_other_name_anything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SLOW", HANGS)
+    monkeypatch.setattr(module, "SLOW_LOOKUP_SECONDS", HANGS)
 
     class Damaging(NameServer):
         def datagram_received(self, data: bytes, peer: Any) -> None:
@@ -235,7 +235,7 @@ def test_names_of_all_hosts_that_a_crawl_takes_in_turn_are_remembered() -> None:
 def test_who_gives_up_or_waits_in_vain_takes_nothing_from_the_others(
     system: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LOOKUPS", 1)
+    monkeypatch.setattr(module, "MAX_LOOKUPS", 1)
 
     async def use() -> None:
         names = Names({}, ())
@@ -255,7 +255,7 @@ def test_who_gives_up_or_waits_in_vain_takes_nothing_from_the_others(
 
 
 def test_closing_ends_every_wait_for_a_name(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LOOKUPS", 1)
+    monkeypatch.setattr(module, "MAX_LOOKUPS", 1)
 
     async def use() -> None:
         names = Names({}, ())
@@ -270,8 +270,8 @@ def test_closing_ends_every_wait_for_a_name(system: System, monkeypatch: pytest.
 
 
 def test_a_silent_name_server_holds_up_no_other_name_and_a_lookup_is_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LOOKUPS", 1)
-    monkeypatch.setattr(module, "SLOW", 0.05)
+    monkeypatch.setattr(module, "MAX_LOOKUPS", 1)
+    monkeypatch.setattr(module, "SLOW_LOOKUP_SECONDS", 0.05)
 
     class Silent(NameServer):
         def datagram_received(self, data: bytes, peer: Any) -> None:
@@ -327,7 +327,7 @@ def test_a_name_that_lacks_a_thread_or_a_file_to_be_looked_up_is_waited_for(
     else:
         monkeypatch.setattr(socket, "getaddrinfo", looked_up)
         monkeypatch.setattr("comity.net.names.os.open", opened)
-    monkeypatch.setattr("comity.net.transport.LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr("comity.net.transport.MAX_PAUSE_SECONDS", 0.01)
 
     async def run() -> None:
         policy = Policy(min_interval=0, allow_addresses=("127.0.0.0/8", "::1/128"), pace_by="address")

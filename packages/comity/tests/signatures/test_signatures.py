@@ -14,7 +14,7 @@ from comity.errors import InvalidSetting
 from comity.signatures import PublicKey, Refused, Signed, Signer, SigningKey, signatures_of
 from comity.signatures.base import base, structured
 from comity.signatures.keys import decoded
-from comity.signatures.verifying import MAX_COVERED, MAX_FIELD_CHARACTERS
+from comity.signatures.verifying import MAX_COVERED_COMPONENTS, MAX_FIELD_CHARACTERS
 
 TEST_KEY = decoded("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU")
 """RFC 9421, B.1.4: `test-key-ed25519`, known to everybody."""
@@ -228,7 +228,7 @@ def test_a_component_whose_name_or_key_is_no_string_is_refused_in_words(componen
 def test_a_field_is_read_once_however_many_of_its_members_are_covered(monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
     monkeypatch.setattr("comity.signatures.base.structured", lambda text: (read.append(text), structured(text))[1])
-    names = [f"k{number}" for number in range(MAX_COVERED - 1)]
+    names = [f"k{number}" for number in range(MAX_COVERED_COMPONENTS - 1)]
     agent = ", ".join(f'{name}="https://bot.example"' for name in names)
     covered = " ".join(f'"signature-agent";key="{name}"' for name in names)
     assert isinstance(claim(f'"@authority" {covered}', agent), Signed)
@@ -236,7 +236,7 @@ def test_a_field_is_read_once_however_many_of_its_members_are_covered(monkeypatc
 
 
 def test_what_costs_more_to_read_than_a_signature_needs_is_refused() -> None:
-    covered = " ".join(f'"x-{number}"' for number in range(MAX_COVERED))
+    covered = " ".join(f'"x-{number}"' for number in range(MAX_COVERED_COMPONENTS))
     found = claim(f'"@authority" "signature-agent";key="s" {covered}')
     assert "more than 32 components" in str(found)
     with pytest.raises(Refused, match="signature-agent has more than 16,384 characters"):

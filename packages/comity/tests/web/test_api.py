@@ -18,7 +18,7 @@ from pages import Page
 from sites import HANGS, Site, closed
 
 import comity
-from comity import _listening
+from comity import _serving
 from comity.web import workbench
 from comity.web.app import QUESTIONS, guarded
 from comity_pages import reader_processes
@@ -268,8 +268,8 @@ def opened(page: Page) -> socket.socket:
 
 def test_whoever_connects_and_asks_nothing_holds_no_place_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each connection takes a descriptor of the process, which may be that of a crawl."""
-    monkeypatch.setattr(_listening, "MAX_CONNECTIONS", 8)
-    monkeypatch.setattr(_listening, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(_serving, "MAX_CONNECTIONS", 8)
+    monkeypatch.setattr(_serving, "MAX_HEAD_SECONDS", 0.5)
     with Page() as page, ExitStack() as stack:
         idle = [stack.enter_context(opened(page)) for _ in range(8)]
         idle[0].sendall(b"GET /api/agents HTTP/1.1\r\nHost: local")

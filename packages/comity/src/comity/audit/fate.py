@@ -232,7 +232,7 @@ def _anew(known: _Known, url: Url) -> Fate:
     read = times.iso(decision.source.fetched_at) if decision.source is not None else None
     would = "would allow" if decision.may_fetch else "would disallow"
     told += f". robots.txt ({read}) {would} it: {decision.why}" if read else f". The policy {would} it: {decision.why}"
-    return Fate(url, "not found", told, named_on, decision=decision.brief())
+    return Fate(url, "not found", told, named_on, decision=decision.to_record())
 
 
 def _left_out(known: _Known, url: Url) -> tuple[str, str | None]:

@@ -59,7 +59,7 @@ def _pages(parts: Sequence[Part], lacking: list[str], *, bodies: bool) -> Iterat
             if channel == "unchanged":
                 _put(db, "since", url, refresh, None)
                 continue
-            at = times.read(record["fetched_at"]) if record.get("fetched_at") else 0.0
+            at = times.parse_iso(record["fetched_at"]) if record.get("fetched_at") else 0.0
             db.execute(
                 "INSERT INTO latest VALUES (?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET refresh = excluded.refresh, "
                 "at = excluded.at, record = excluded.record WHERE (excluded.refresh, excluded.at) >= (refresh, at)",

@@ -142,7 +142,7 @@ class LedgerRequests:
             case "sitemaps":
                 key = ("served", url, record["status"], record["sha256"])
             case "robots":
-                said = (times.read(record["fetched_at"]), record["sha256"], record["status"], record["outcome"])
+                said = (times.parse_iso(record["fetched_at"]), record["sha256"], record["status"], record["outcome"])
                 key = (channel, record["origin"], url, *said)
             case _:
                 key = (channel, url, record["status"])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.bulk.rulings import Rulings
-from comity.cells import cell
+from comity.cells import escape_formula
 from comity.errors import InputError
 from comity.files import read_regular, write_anew, written_anew
 from comity.frontier.durable import writing_to
@@ -115,9 +115,9 @@ def joined(parts: list[Path], output: Path, *, column: str = "url", wide: bool =
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         if output.suffix == ".csv":
             rows = csv.writer(text, lineterminator="\n")
-            rows.writerow(map(cell, schema.names))
+            rows.writerow(map(escape_formula, schema.names))
             for row in _rows(tables):
-                rows.writerow(map(cell, row.values()))
+                rows.writerow(map(escape_formula, row.values()))
         else:
             text.writelines(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in _rows(tables))
         text.detach()

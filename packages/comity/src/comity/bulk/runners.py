@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from comity._ray import LOOKED, Head
+from comity._ray import LOOK_SECONDS, Head
 from comity.bulk import part_files, sources, summary
 from comity.bulk.sources import Piece
 from comity.errors import ComityError, EngineFailed
@@ -53,7 +53,7 @@ def on_ray(ray: Any, judge: part_files.Judge, pieces: Iterable[Piece], column: s
     head = Head(ray)
     try:
         while waiting:
-            done, waiting = ray.wait(waiting, timeout=LOOKED)
+            done, waiting = ray.wait(waiting, timeout=LOOK_SECONDS)
             if head.is_gone():
                 raise head.lost()
             for each in done:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import Any
 
-from comity._listening import LOOPBACK, host_of, is_loopback, place_of
+from comity._serving import LOOPBACK, host_of, is_loopback, parse_listen_address
 from comity.crawler.cluster.sharded import AnyCrawl
 from comity.crawler.observe.metrics import collector, library
 from comity.errors import InvalidSetting
@@ -14,7 +14,7 @@ from comity.errors import InvalidSetting
 def parse_address(text: str) -> tuple[str, int]:
     """Parse `[ADDRESS:]PORT`; without an address, only this machine is served. Raises InvalidSetting."""
     try:
-        given, port = place_of(text)
+        given, port = parse_listen_address(text)
         address = LOOPBACK[0] if given is None else given.removeprefix("[").removesuffix("]")
         ip_address(address)
     except ValueError:

@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     from comity_pages.signals.llms import Strategy
 
 Progress = Callable[[int, int], None]
-"""Told how many URLs are done, and how many there are."""
+"""Called with how many URLs are done, and how many there are."""
 Answered = Callable[[int, Mapping[str, str]], None]
-"""Told status and headers of an answer when its head is there."""
+"""Called with status and headers of an answer when its head is there."""
 
-HOSTS: Final = 1000  # asked side by side by `get_many`; the others follow as these are done with
-CALLS: Final = 4  # to one host at a time, where it has no pace; else one, so that none waits for longer than a turn
-AHEAD: Final = 100  # answers that may wait for a slow caller
+MAX_HOSTS: Final = 1000  # asked side by side by `get_many`; the others follow as these are done with
+MAX_CALLS_PER_HOST: Final = (
+    4  # to one host at a time, where it has no pace; else one, so that none waits for longer than a turn
+)
+MAX_WAITING_ANSWERS: Final = 100  # answers that may wait for a slow caller
 
 
 class AsyncClient:
@@ -232,8 +234,8 @@ class AsyncClient:
         for url in addresses:
             hosts.setdefault(_host(url), deque()).append(url)
         queues = iter(hosts.values())
-        calls = 1 if self.policy.min_interval > 0 else CALLS
-        arrived: asyncio.Queue[tuple[str, Response | ComityError] | Exception] = asyncio.Queue(AHEAD)
+        calls = 1 if self.policy.min_interval > 0 else MAX_CALLS_PER_HOST
+        arrived: asyncio.Queue[tuple[str, Response | ComityError] | Exception] = asyncio.Queue(MAX_WAITING_ANSWERS)
 
         async def ask(queue: deque[str]) -> None:
             while queue:
@@ -251,7 +253,7 @@ class AsyncClient:
             for queue in queues:
                 await asyncio.gather(*(ask(queue) for _ in range(min(calls, len(queue)))))
 
-        workers = [asyncio.ensure_future(work()) for _ in range(min(HOSTS, len(hosts)))]
+        workers = [asyncio.ensure_future(work()) for _ in range(min(MAX_HOSTS, len(hosts)))]
         try:
             for _ in addresses:
                 each = await arrived.get()

@@ -165,10 +165,10 @@ class Client:
         """As `AsyncClient._turn`."""
         background = self._open()
         lent = self._client._turn(url)
-        told = background.run(_entered(lent))
+        answered = background.run(_entered(lent))
 
         async def tell(status: int, headers: Mapping[str, str]) -> None:
-            told(status, headers)
+            answered(status, headers)
 
         try:
             yield lambda status, headers: background.run(tell(status, headers))

@@ -1,7 +1,7 @@
 """The gate: no request leaves without asking it. It owns the robots cache and the throttle of every host.
 
-Theory of operation. A caller asks about a URL and is told one step; it carries the step out, reports, and asks again
-until it is told to go or that it must not. To find the step, the gate puts the questions of the table below to what it
+Theory of operation. A caller asks about a URL and is given one step; it carries the step out, reports, and asks again
+until the step is Go or a refusal. To find the step, the gate puts the questions of the table below to what it
 knows, in order; the first that is answered with a step ends it, and when all are passed the step is Go.
 
     question   asks                                                        answered with
@@ -10,7 +10,7 @@ knows, in order; the first that is answered with a step ends it, and when all ar
     robots     is the origin's robots.txt here and fresh?               FetchRobots, Wait
     verdict    do policy and robots.txt allow the URL?                     Refuse
     circuit    has the host not failed too often in a row?                 CircuitOpen
-    hours      does the site allow visits now?                           Closed
+    hours      does the site allow visits now?                           OutsideVisitTime
     turn       has the host's interval passed, is its last answer read?    Wait
     -          all passed                                                  Go
 
@@ -27,15 +27,15 @@ from dataclasses import replace
 from math import inf
 from typing import Final, Literal, NamedTuple
 
-from comity.gate.robots_cache import Known, RobotsCache
-from comity.gate.steps import Body, CircuitOpen, Closed, FetchRobots, Go, Refuse, Resolve, Step, Wait
+from comity.gate.robots_cache import CachedRobots, RobotsCache
+from comity.gate.steps import Body, CircuitOpen, FetchRobots, Go, OutsideVisitTime, Refuse, Resolve, Step, Wait
 from comity.gate.throttle import Pause, Throttle, Throttles
-from comity.http_rules import is_temporary, stay_away
+from comity.http_rules import is_temporary, retry_delay
 from comity.policy import Decision, OriginPolicy, Policy, RobotsResult
 from comity_pages import urls
 from comity_pages.urls import Url
 
-SWEEP: Final = 10_000  # throttles kept before idle ones are looked for
+MAX_UNSWEPT_HOSTS: Final = 10_000  # throttles kept before idle ones are looked for
 
 End = Literal["done", "failed", "timed_out", "abandoned", "withdrawn"]
 """How a request ended: its answer was read or left as wanted; it failed; it took too long; its caller gave it up, which
@@ -48,7 +48,7 @@ class _Candidate:
 
     __slots__ = ("host", "key", "known", "now", "origin_policy", "throttle", "url")
 
-    known: Known  # from the row `robots` on
+    known: CachedRobots  # from the row `robots` on
     origin_policy: OriginPolicy
     throttle: Throttle  # when all are passed
 
@@ -74,11 +74,11 @@ class Gate:
         self.robots = RobotsCache(policy)
         self.throttles = throttles or Throttles(policy)
         self.stopped: set[str] = set()
-        self._ignoring = (Known(), OriginPolicy(policy, None)) if policy.mode == "ignore" else None
+        self._ignoring = (CachedRobots(), OriginPolicy(policy, None)) if policy.mode == "ignore" else None
         self._throttle = self.throttles.of
         self._addresses: dict[str, str] = {}
         self._robots_at: dict[str, str] = {}  # origin -> whose throttle counts the request for robots.txt under way
-        self._sweep_at = SWEEP
+        self._sweep_at = MAX_UNSWEPT_HOSTS
         self._questions = tuple(question.answer for question in QUESTIONS if question.when(policy))
 
     # Questions
@@ -147,7 +147,7 @@ class Gate:
             candidate.known, candidate.origin_policy = self._ignoring
             return None
         origin = candidate.url.origin
-        known = self.robots.of(origin)
+        known = self.robots.get_or_create(origin)
         usable = known.usable(candidate.now)
         if usable is not None:
             candidate.known, candidate.origin_policy = known, usable
@@ -169,7 +169,7 @@ class Gate:
         until = None if circuit is None else circuit.blocked_until(candidate.now)
         return None if until is None else CircuitOpen(until, candidate.key)
 
-    def _hours(self, candidate: _Candidate) -> Closed | None:
+    def _hours(self, candidate: _Candidate) -> OutsideVisitTime | None:
         hours = candidate.origin_policy.hours
         if hours is None:
             return None
@@ -178,7 +178,7 @@ class Gate:
         if opens_at <= wall:
             return None
         until = candidate.now + (opens_at - wall)  # which rounding may make no later than now
-        return Closed(max(until, math.nextafter(candidate.now, math.inf)), candidate.key)
+        return OutsideVisitTime(max(until, math.nextafter(candidate.now, math.inf)), candidate.key)
 
     def _turn(self, candidate: _Candidate) -> Wait | None:
         if self.stopped and candidate.host in self.stopped:
@@ -252,8 +252,8 @@ class Gate:
         return key
 
     def robots_abandoned(self, step: FetchRobots, now: float) -> None:
-        """The driver gave a FetchRobots step up (it was cancelled); the next caller is told to fetch."""
-        self.robots.of(step.origin).fetching = False
+        """The driver gave a FetchRobots step up (it was cancelled); the next caller is given the step."""
+        self.robots.get_or_create(step.origin).fetching = False
         if (key := self._robots_at.pop(step.origin, None)) is not None:
             self._throttle(key).abandoned(now)
 
@@ -276,7 +276,7 @@ class Gate:
 
     def _learn_interval(self, origin: str, key: str | None, now: float) -> None:
         """The interval that an origin asks for is known before its first request: `intervals` tells of it."""
-        origin_policy = self.robots.of(origin).origin_policy
+        origin_policy = self.robots.get_or_create(origin).origin_policy
         if key is not None and origin_policy is not None:
             self._throttle(key).learn(origin, origin_policy.delay_at(now + self.epoch))
 
@@ -351,16 +351,16 @@ class Gate:
     def sweep(self, now: float) -> None:
         """Forget hosts that may be asked at once anyway."""
         self.throttles.sweep(now)
-        if len(self._addresses) > SWEEP:
+        if len(self._addresses) > MAX_UNSWEPT_HOSTS:
             self._addresses.clear()
-        self._sweep_at = max(SWEEP, 2 * len(self.throttles.all))
+        self._sweep_at = max(MAX_UNSWEPT_HOSTS, 2 * len(self.throttles.all))
 
 
 def host_outcome(result: RobotsResult) -> tuple[bool, float | None]:
     """What came of a robots.txt says about the host that was asked last: whether its answer was good, and the seconds
     that it asked us to stay away.
     """
-    asked_for = None if result.status is None else stay_away(result.status, result.headers, result.fetched_at)
+    asked_for = None if result.status is None else retry_delay(result.status, result.headers, result.fetched_at)
     return result.kind != "unreachable", asked_for
 
 
@@ -394,7 +394,7 @@ QUESTIONS: Final = (
     Question(
         "hours",
         "does the site allow visits now?",
-        (Closed,),
+        (OutsideVisitTime,),
         Gate._hours,
         lambda policy: "visit-time" in policy.honour,
     ),

@@ -7,13 +7,13 @@ from typing import Final
 from comity.policy import OriginPolicy, Policy, RobotsResult, stale_if_error
 from comity.policy.presets import DAY
 
-MOST_BYTES: Final = 256 * 1024 * 1024  # of robots.txt files kept
-MOST_ORIGINS: Final = 100_000
-OVERHEAD: Final = 2048  # bytes that an origin costs besides its file
+MAX_CACHE_BYTES: Final = 256 * 1024 * 1024  # of robots.txt files kept
+MAX_ORIGINS: Final = 100_000
+ORIGIN_OVERHEAD_BYTES: Final = 2048  # bytes that an origin costs besides its file
 
 
 @dataclass(slots=True)
-class Known:
+class CachedRobots:
     """One origin. `origin_policy` None: never asked; `fetching`: asked, and the answer is on its way.
 
     `unused`: no question has been decided by this copy yet. Such a copy is used however short its life, for a day at
@@ -42,16 +42,16 @@ class RobotsCache:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, CachedRobots] = {}
         self._bytes = 0
 
-    def find(self, origin: str) -> Known | None:
+    def find(self, origin: str) -> CachedRobots | None:
         return self._known.get(origin)
 
-    def of(self, origin: str) -> Known:
+    def get_or_create(self, origin: str) -> CachedRobots:
         known = self._known.get(origin)
         if known is None:
-            known = self._known[origin] = Known()
+            known = self._known[origin] = CachedRobots()
         return known
 
     def store(self, answer: RobotsResult, now: float, *, age: float = 0.0) -> RobotsResult:
@@ -63,7 +63,7 @@ class RobotsCache:
         Returns:
             What is in force from now on.
         """
-        known = self._known.pop(answer.origin, None) or Known()
+        known = self._known.pop(answer.origin, None) or CachedRobots()
         self._bytes -= _cost(known)
         result = stale_if_error(self._policy, known.result, answer)
         known.fetching = False
@@ -79,7 +79,7 @@ class RobotsCache:
 
     def keep_stale(self, result: RobotsResult) -> None:
         """Keep a copy that decides nothing by itself."""
-        known = self.of(result.origin)
+        known = self.get_or_create(result.origin)
         self._bytes -= _cost(known)
         known.result = result
         self._bytes += _cost(known)
@@ -97,12 +97,12 @@ class RobotsCache:
         return {origin: known.result for origin, known in dict(self._known).items() if known.result is not None}
 
     def _make_room(self) -> None:
-        while len(self._known) > MOST_ORIGINS or self._bytes > MOST_BYTES:
+        while len(self._known) > MAX_ORIGINS or self._bytes > MAX_CACHE_BYTES:
             oldest = next((origin for origin, known in self._known.items() if not known.fetching), None)
             if oldest is None or len(self._known) == 1:
                 return
             self._bytes -= _cost(self._known.pop(oldest))
 
 
-def _cost(known: Known) -> int:
-    return OVERHEAD + 2 * len(known.result.body) if known.result is not None else 0
+def _cost(known: CachedRobots) -> int:
+    return ORIGIN_OVERHEAD_BYTES + 2 * len(known.result.body) if known.result is not None else 0

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from comity import errors
 from comity.gate.throttle import Throttle
 from comity.policy import Decision, OriginPolicy, RobotsResult
-from comity.times import lasting
+from comity.times import format_duration
 from comity_pages.urls import Url
 
 Body = Literal["read", "streamed"]
@@ -49,7 +49,7 @@ class Wait(NamedTuple):
     key: str
 
 
-class Closed(NamedTuple):
+class OutsideVisitTime(NamedTuple):
     """The site accepts no visits before `until` (Visit-time); callers should not wait for it."""
 
     until: float
@@ -70,8 +70,8 @@ class Go:
         key: what shares a pace with the URL's host.
         throttle: the throttle of `key`; only where a request will be sent.
         probe: whether the answer decides about an open circuit, so that the call must not be tried again.
-        status: HTTP status of the answer, once `Gate.headers_received` was told.
-        body: how the body of its answer is being read, as `Gate.headers_received` was told; None where it is not.
+        status: HTTP status of the answer, once `Gate.headers_received` was called.
+        body: how the body of its answer is being read, as `Gate.headers_received` was given it; None where it is not.
     """
 
     __slots__ = ("_decision", "_origin_policy", "_wall", "body", "key", "probe", "status", "throttle", "url")
@@ -103,7 +103,7 @@ class Refuse(NamedTuple):
     decision: Decision
 
 
-Step = Resolve | FetchRobots | Wait | Closed | CircuitOpen | Go | Refuse
+Step = Resolve | FetchRobots | Wait | OutsideVisitTime | CircuitOpen | Go | Refuse
 
 
 def refusal(decision: Decision) -> errors.RobotsDisallowed:
@@ -120,7 +120,7 @@ def postponed(url: str, seconds: float) -> errors.Postponed:
     if isinf(seconds):
         return errors.Postponed.at(url, "its host was stopped by the operator", seconds=seconds)
     return errors.Postponed(
-        f"{url} cannot be requested for another {lasting(seconds)}: its host must rest until then",
+        f"{url} cannot be requested for another {format_duration(seconds)}: its host must rest until then",
         url=url,
         seconds=seconds,
         hint="try again later, or raise max_wait",
@@ -130,7 +130,7 @@ def postponed(url: str, seconds: float) -> errors.Postponed:
 def no_turn(url: str, waited: float, seconds: float = 0.0) -> errors.Postponed:
     """The error for a call that waited for other requests to its host as long as it may."""
     return errors.Postponed(
-        f"{url} could not be sent within {lasting(waited)}: other requests to its host are waiting",
+        f"{url} could not be sent within {format_duration(waited)}: other requests to its host are waiting",
         url=url,
         seconds=max(seconds, 0.0),
         hint="try again later, send fewer requests at once, or raise max_wait",
@@ -148,7 +148,7 @@ def granted(url: str, step: Step, now: float) -> Go:
             return step
         case Refuse():
             raise refusal(step.decision)
-        case Closed():
+        case OutsideVisitTime():
             kind: type[errors.Postponed] = errors.OutOfHours
             why = "its site allows no visits now (Visit-time)"
         case CircuitOpen():
@@ -157,7 +157,7 @@ def granted(url: str, step: Step, now: float) -> Go:
             raise AssertionError(step)
     seconds = max(step.until - now, 0.0)
     raise kind(
-        f"{url} cannot be requested for another {lasting(seconds)}: {why}",
+        f"{url} cannot be requested for another {format_duration(seconds)}: {why}",
         url=url,
         seconds=seconds,
         hint="try again later",

@@ -6,7 +6,7 @@ A host with an interval has at most one request on its way. The next may start o
 answer's head arrived: the head proves that the server had the request by then, so the server's own clock never sees
 two requests closer than the interval, whatever the network did to the first of them. Nor does it start before the body
 is read, so that slow bodies do not pile up; of streams, which last as long as their readers like, there may be
-MOST_STREAMS at once.
+MAX_STREAMS_PER_HOST at once.
 
 The interval is the largest of what policy and site ask for, of what the site's response time suggests, and of a
 back-off that doubles with each failure and halves with each success. What a site asks for holds for its own requests:
@@ -19,11 +19,11 @@ from typing import Final, Literal
 
 from comity.policy import Policy
 
-LONG_AGO: Final = 600.0  # seconds
-CIRCUIT_LONG_AGO: Final = 3600.0  # seconds
-MOST_STREAMS: Final = 8  # of one host with an interval: who reads one stream may open what it names
+MIN_IDLE_SECONDS: Final = 600.0  # seconds
+MIN_CIRCUIT_IDLE_SECONDS: Final = 3600.0  # seconds
+MAX_STREAMS_PER_HOST: Final = 8  # of one host with an interval: who reads one stream may open what it names
 _NOTHING: Final[Mapping[str, float]] = {}
-SMOOTHING: Final = 0.3  # weight of the newest response time
+LATENCY_WEIGHT: Final = 0.3  # weight of the newest response time
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Circuit:
         """Whether forgetting this host loses nothing that still matters."""
         if self.open_until is None:
             return not self.failures
-        return not self.probing and now > self.open_until + CIRCUIT_LONG_AGO
+        return not self.probing and now > self.open_until + MIN_CIRCUIT_IDLE_SECONDS
 
     def started(self) -> bool:
         """A request begins; whether it is the probe of a circuit that was open."""
@@ -100,7 +100,7 @@ class Throttle:
         "floor",
         "interval",
         "latency",
-        "ordered",
+        "operator_interval",
         "reading",
         "stated",
         "streams",
@@ -109,9 +109,9 @@ class Throttle:
 
     def __init__(self, policy: Policy, next_start: float, ordered: float = 0.0) -> None:
         self._policy = policy
-        self.ordered = ordered  # seconds that the operator ordered to leave at least
+        self.operator_interval = ordered  # seconds that the operator ordered to leave at least
         self._started = self._last_head = self._asked_until = float("-inf")
-        self._free_at = self.floor = next_start  # floor: told by an earlier run, and no order's to lift
+        self._free_at = self.floor = next_start  # floor: of an earlier run, which no order lifts
         self.under_way = 0
         self.reading = 0  # answers whose body is being read
         self.streams = 0  # the same, as their readers like
@@ -129,9 +129,9 @@ class Throttle:
             interval: seconds that policy and site ask for; sites that share a pace may ask for different ones.
         """
         self.interval = interval
-        if (self.under_way or self.reading or self.streams >= MOST_STREAMS) and self.wanted > 0.0:
+        if (self.under_way or self.reading or self.streams >= MAX_STREAMS_PER_HOST) and self.wanted > 0.0:
             return None
-        return max(self._free_at, self._last_head + max(interval, self.ordered))
+        return max(self._free_at, self._last_head + max(interval, self.operator_interval))
 
     @property
     def next_start(self) -> float:
@@ -141,7 +141,7 @@ class Throttle:
     @property
     def wanted(self) -> float:
         """Seconds to leave after an answer."""
-        return max(self.interval, self.ordered, self.backoff, self._policy.adaptive * self.latency)
+        return max(self.interval, self.operator_interval, self.backoff, self._policy.adaptive * self.latency)
 
     @property
     def longest(self) -> float:
@@ -166,9 +166,11 @@ class Throttle:
 
     def order(self, seconds: float) -> None:
         """The operator orders to leave at least so many seconds from now on; 0 lifts the order before."""
-        before, self.ordered = self.ordered, seconds
+        before, self.operator_interval = self.operator_interval, seconds
         if seconds < before:  # what else holds it back goes on
-            wait = max(self._policy.min_interval, self.ordered, self.backoff, self._policy.adaptive * self.latency)
+            wait = max(
+                self._policy.min_interval, self.operator_interval, self.backoff, self._policy.adaptive * self.latency
+            )
             self._free_at = min(self._free_at, max(self._last_head + wait, self._asked_until, self.floor))
         self.not_before(self._last_head + seconds)
 
@@ -177,7 +179,7 @@ class Throttle:
         last, wait = (now, max(self.wanted, self.longest)) if self.under_way else (self._last_head, self.longest)
         return max(self._free_at, last + wait)
 
-    def unordered(self, now: float) -> float:
+    def without_orders(self, now: float) -> float:
         """The same if its order were lifted."""
         last = now if self.under_way else self._last_head
         wait = max(self.longest, self.backoff, self._policy.adaptive * self.latency)
@@ -191,10 +193,10 @@ class Throttle:
         blocked = None if self.circuit is None else self.circuit.blocked_until(now)
         if blocked is not None and blocked >= until:
             until, why = blocked, "circuit_open"
-        return Pause(until, why, self.wanted, self.under_way, self.ordered)  # type: ignore[arg-type]
+        return Pause(until, why, self.wanted, self.under_way, self.operator_interval)  # type: ignore[arg-type]
 
     @property
-    def troubled(self) -> bool:
+    def is_backing_off(self) -> bool:
         """Whether it may wait for something else than its interval."""
         open_ = self.circuit is not None and self.circuit.open_until is not None
         return open_ or self.backoff > 0 or self._asked_until > self._started
@@ -203,7 +205,7 @@ class Throttle:
         """Whether forgetting this host loses nothing: its time has come, and long ago."""
         if self.under_way or self.reading or self.streams:
             return False
-        if now < max(self._free_at, self._last_head + max(LONG_AGO, self.wanted, self.longest)):
+        if now < max(self._free_at, self._last_head + max(MIN_IDLE_SECONDS, self.wanted, self.longest)):
             return False
         return self.circuit is None or self.circuit.idle(now)
 
@@ -223,14 +225,14 @@ class Throttle:
         self._last_head = now
         if self._policy.adaptive:
             taken = max(now - self._started, 0.0)
-            self.latency = taken if not self.latency else self.latency + SMOOTHING * (taken - self.latency)
+            self.latency = taken if not self.latency else self.latency + LATENCY_WEIGHT * (taken - self.latency)
         first = self._policy.backoff
         if not good:
             self.backoff = min(max(first, 2 * self.backoff), self._policy.max_backoff) if first else 0.0
         elif self.backoff:
             self.backoff = self.backoff / 2 if self.backoff > first else 0.0
         policy = self._policy
-        wait = max(policy.min_interval, self.ordered, self.backoff * jitter, policy.adaptive * self.latency)
+        wait = max(policy.min_interval, self.operator_interval, self.backoff * jitter, policy.adaptive * self.latency)
         if retry_after is not None:
             asked_for = min(retry_after, self._policy.max_retry_after)
             wait = max(wait, asked_for)
@@ -245,7 +247,7 @@ class Throttle:
         """The request may or may not have been sent: it counts, but says nothing about the host."""
         self.under_way -= 1
         self._last_head = now
-        self.not_before(now + max(self.ordered, self.backoff, self._policy.adaptive * self.latency))
+        self.not_before(now + max(self.operator_interval, self.backoff, self._policy.adaptive * self.latency))
 
 
 class Throttles:
@@ -275,7 +277,7 @@ class Throttles:
         return Pause(interval=self._policy.min_interval) if throttle is None else throttle.pause(now)
 
     def delays(self, now: float) -> dict[str, float]:
-        """Seconds that each must still be left alone: what a later run has to be told with `restore_delays`.
+        """Seconds that each must still be left alone: what a later run hands to `restore_delays`.
 
         A request on its way counts as answered now.
         """
@@ -288,7 +290,7 @@ class Throttles:
         """
         found = {}
         for key, each in self.all.items():
-            if each.troubled:
+            if each.is_backing_off:
                 pause = each.pause(now)
                 if pause.until > now and pause.why != "interval":
                     found[key] = pause.until - now, str(pause.why)
@@ -296,7 +298,7 @@ class Throttles:
 
     def unordered(self, now: float) -> dict[str, float]:
         """The seconds of `delays` that would be left if the orders were lifted, of those that have one."""
-        return {key: max(self.all[key].unordered(now) - now, 0.0) for key in self.orders if key in self.all}
+        return {key: max(self.all[key].without_orders(now) - now, 0.0) for key in self.orders if key in self.all}
 
     def delay_of(self, key: str, now: float) -> tuple[float, float]:
         """Seconds that one must still be left alone, and the most between two of its requests."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from comity.errors import InvalidSetting, InvalidURL
 from comity.files import write_anew
-from comity.signatures.folder import SAID, Identity, load, make_key, save
+from comity.signatures.folder import IDENTITY_FILE, Identity, load, make_key, save
 from comity.signatures.verifying import WELL_KNOWN
 from comity_pages import urls
 from comity_pages.urls import Url
@@ -38,7 +38,7 @@ def create(folder: Path, identity: Identity, now: float) -> Identity:
         OSError
     """
     checked = _checked(identity)
-    if (folder / SAID).exists():
+    if (folder / IDENTITY_FILE).exists():
         raise InvalidSetting(f"{folder} holds an identity already", hint="comity identity rotate gives it a new key")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     made = replace(checked, keys=(make_key(folder, signs_from=now),))
@@ -142,7 +142,7 @@ def page(identity: Identity) -> str:
     from minijinja import Environment  # late: few runs write pages
 
     template = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
-    said = identity.to_dict() | {
+    values = identity.to_dict() | {
         "origin": identity.origin,
         "agent": user_agent(identity),
         "contact_url": _contact(identity),
@@ -150,7 +150,7 @@ def page(identity: Identity) -> str:
         "ranges_url": RANGES,
         "card_url": CARD,
     }
-    text: str = Environment().render_str(template, "page.html", **said)
+    text: str = Environment().render_str(template, "page.html", **values)
     return text
 
 

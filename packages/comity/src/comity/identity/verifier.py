@@ -23,14 +23,14 @@ from comity.signatures.base import joined
 from comity.signatures.verifying import Kind
 from comity_pages import urls
 
-MOST_KEYS: Final = 32
-MOST_DIRECTORIES: Final = 10_000
-LARGEST: Final = 64 * 1024
-FAILED: Final = 300.0
+MAX_KEYS: Final = 32
+MAX_DIRECTORIES: Final = 10_000
+MAX_DIRECTORY_BYTES: Final = 64 * 1024
+FAILED_LIFE_SECONDS: Final = 300.0
 """Seconds for which a directory that failed is left alone (draft, B.5)."""
-SHORTEST_KEPT: Final = 60.0
+MIN_LIFE_SECONDS: Final = 60.0
 """Seconds for which a directory is kept in any case, so that requests do not fetch it one by one."""
-FETCHING: Final = 5.0
+MAX_FETCH_SECONDS: Final = 5.0
 """Seconds for a directory, with all that leads to it."""
 MAX_FETCHES_AT_ONCE: Final = 32
 """Of directories. A request that would need more is told that its keys could not be fetched."""
@@ -38,7 +38,7 @@ MAX_REQUESTS_PER_MINUTE: Final = 300
 """Sent for directories of which no key is known yet."""
 MAX_REQUESTS_PER_SITE: Final = 10
 """Sent to the hosts of one registrable domain in a minute: whoever sends us requests says whom we ask."""
-MINUTE: Final = 60.0
+MINUTE_SECONDS: Final = 60.0
 
 Outcome = Literal["verified", "invalid", "unverified"]
 
@@ -98,7 +98,7 @@ class _Sent:
         Raises:
             ValueError: it is one too many.
         """
-        while self._sent and not 0 <= now - self._sent[0][0] < MINUTE:  # a clock may have been set back
+        while self._sent and not 0 <= now - self._sent[0][0] < MINUTE_SECONDS:  # a clock may have been set back
             _, gone = self._sent.popleft()
             self._to_site[gone] -= 1
             if not self._to_site[gone]:
@@ -131,11 +131,11 @@ class KeyLookup:
         self._policy = self._policy.with_changes(mode="ignore", min_interval=0.0)
         self._settings = replace(  # bounds that a hostile request cannot move (draft, 6.7)
             settings or ClientSettings(),
-            timeout=FETCHING,
-            max_body=LARGEST,
+            timeout=MAX_FETCH_SECONDS,
+            max_body=MAX_DIRECTORY_BYTES,
             max_redirects=0,
             max_retries=0,
-            max_wait=FETCHING,
+            max_wait=MAX_FETCH_SECONDS,
             identity=None,
             auth={},  # a stranger names the URL
             licences={},
@@ -227,14 +227,14 @@ class KeyLookup:
     def _failed(self, where: _Where, error: Exception) -> _Kept:
         """An outage, ours or theirs, is no evidence about keys."""
         before, why = self._kept.get(where), f"the keys of {where[1]} could not be fetched: {error}"
-        return _Kept(before.keys if before else {}, self._clock() + FAILED, why)
+        return _Kept(before.keys if before else {}, self._clock() + FAILED_LIFE_SECONDS, why)
 
     async def _fetched(self, where: _Where) -> _Kept:
         now, (kind, url) = self._clock(), where
         try:
-            async with asyncio.timeout(FETCHING), client.AsyncClient(self._policy, self._settings) as asking:
+            async with asyncio.timeout(MAX_FETCH_SECONDS), client.AsyncClient(self._policy, self._settings) as asking:
                 response = await asking.get(url)
-                lasts = freshness(response.headers, now, shortest=SHORTEST_KEPT)
+                lasts = freshness(response.headers, now, shortest=MIN_LIFE_SECONDS)
                 if kind == "directory":
                     keys = directory_of(response)
                 else:
@@ -242,16 +242,16 @@ class KeyLookup:
                     if kind == "cimd" and isinstance(given := _set_named(given, url), str):
                         self._send(where, given)
                         response = await asking.get(given)
-                        lasts = min(lasts, freshness(response.headers, now, shortest=SHORTEST_KEPT))
+                        lasts = min(lasts, freshness(response.headers, now, shortest=MIN_LIFE_SECONDS))
                         given = _json_of(response)
                     keys = keys_in(given, named=False)
             kept = _Kept(keys, now + lasts)
         except TimeoutError:
-            kept = self._failed(where, TimeoutError(f"it took longer than {FETCHING:g} s"))
+            kept = self._failed(where, TimeoutError(f"it took longer than {MAX_FETCH_SECONDS:g} s"))
         except (ComityError, ValueError) as error:
             kept = self._failed(where, error)
         self._kept[where] = kept
-        while len(self._kept) > MOST_DIRECTORIES:
+        while len(self._kept) > MAX_DIRECTORIES:
             self._kept.popitem(last=False)
         return kept
 
@@ -305,8 +305,8 @@ def keys_in(given: Any, *, named: bool) -> dict[str, PublicKey]:
         named: whether a `kid` must be the key's thumbprint: elsewhere it is a label of the set's own.
     """
     keys = given.get("keys") if isinstance(given, dict) else None
-    if not isinstance(keys, list) or len(keys) > MOST_KEYS:
-        raise ValueError(f"it is not a JWK set of at most {MOST_KEYS} keys")
+    if not isinstance(keys, list) or len(keys) > MAX_KEYS:
+        raise ValueError(f"it is not a JWK set of at most {MAX_KEYS} keys")
     found = {}
     for jwk in keys:
         try:

@@ -10,7 +10,7 @@ from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from comity._listening import bearer, named, server_of
+from comity._serving import bearer, named, server_of
 from comity.errors import InputError
 from comity_pages import _extras
 

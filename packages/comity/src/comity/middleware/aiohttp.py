@@ -7,7 +7,7 @@ session = aiohttp.ClientSession(middlewares=(ComityMiddleware(comity.Policy(agen
 import aiohttp
 
 from comity.middleware.sending import Arriving, AsyncSending
-from comity.net.connections import LONGEST_LINE
+from comity.net.connections import MAX_LINE_BYTES
 from comity.net.transport import to_yarl
 from comity_pages.urls import Url
 
@@ -32,8 +32,8 @@ class ComityMiddleware(AsyncSending):
                 connector_owner=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
-                max_line_size=LONGEST_LINE,
-                max_field_size=LONGEST_LINE,
+                max_line_size=MAX_LINE_BYTES,
+                max_field_size=MAX_LINE_BYTES,
                 proxy=request.proxy,
                 proxy_auth=request.proxy_auth,
             )

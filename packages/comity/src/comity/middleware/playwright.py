@@ -26,14 +26,14 @@ except ModuleNotFoundError as error:
 
 import comity
 
-PATIENCE: Final = 30  # seconds that a host's next request waits for the head of an answer
-ALIVE: Final = 1.0  # seconds between questions whether a request without an answer is still wanted
-HELD: Final = {"patterns": [{"urlPattern": "*", "requestStage": stage} for stage in ("Request", "Response")]}
+MAX_HEAD_SECONDS: Final = 30  # seconds that a host's next request waits for the head of an answer
+ALIVE_CHECK_SECONDS: Final = 1.0  # seconds between questions whether a request without an answer is still wanted
+FETCH_PATTERNS: Final = {"patterns": [{"urlPattern": "*", "requestStage": stage} for stage in ("Request", "Response")]}
 
-UNSEEN: Final = frozenset({"speculation-rules", "reporting-endpoints"})
+REMOVED_HEADERS: Final = frozenset({"speculation-rules", "reporting-endpoints"})
 """Headers of a document that make the browser send what it does not hold back."""
 # What cannot be held back is taken from pages and their frames. Workers keep theirs: no script can be put into them.
-UNASKED: Final = """(() => {
+INIT_SCRIPT: Final = """(() => {
     for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebSocket", "WebSocketStream", "WebTransport"])
         delete globalThis[name]
     const rules = value => String(value).trim().toLowerCase() === "speculationrules"
@@ -127,8 +127,8 @@ class _Held:
         head: asyncio.Future[Head] = asyncio.get_running_loop().create_future()
         self._heads[number] = head
         try:
-            async with asyncio.timeout(PATIENCE):
-                while not (await asyncio.wait([head], timeout=ALIVE))[0]:
+            async with asyncio.timeout(MAX_HEAD_SECONDS):
+                while not (await asyncio.wait([head], timeout=ALIVE_CHECK_SECONDS))[0]:
                     # The browser does not say that a page has given up a request. This changes none that it still has.
                     try:
                         await self._send(
@@ -158,7 +158,7 @@ class _Held:
             await self._send("Fetch.continueRequest", {"requestId": number})
             return
         order: dict[str, Any] = {"requestId": number}
-        kept = [header for header in headers if header["name"].lower() not in UNSEEN]
+        kept = [header for header in headers if header["name"].lower() not in REMOVED_HEADERS]
         if len(kept) < len(headers):
             order |= {"responseCode": status, "responseHeaders": kept}
         await self._send("Fetch.continueResponse", order)
@@ -205,12 +205,12 @@ class AsyncComityRoutes:
         async with self._changing:
             context = await browser.new_context(**_options(self._client.policy.agent, options))
             try:
-                await context.add_init_script(UNASKED)
+                await context.add_init_script(INIT_SCRIPT)
                 if browser not in self._sessions:
                     session = await browser.new_browser_cdp_session()
                     held = _Held(self._client._turn, self._client.policy.agent, self._client._sign, session.send)
                     session.on("Fetch.requestPaused", held.paused)
-                    await session.send("Fetch.enable", HELD)
+                    await session.send("Fetch.enable", FETCH_PATTERNS)
                     self._sessions[browser] = session
             except BaseException:
                 await context.close()
@@ -244,7 +244,7 @@ class ComityRoutes:
 
         context = browser.new_context(**_options(self._client.policy.agent, options))
         try:
-            context.add_init_script(UNASKED)
+            context.add_init_script(INIT_SCRIPT)
             if browser not in self._sessions:
                 self._sessions[browser] = self._session(browser)
         except BaseException:
@@ -286,7 +286,7 @@ class ComityRoutes:
                     session.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Failed"})
 
         session.on("Fetch.requestPaused", paused)
-        session.send("Fetch.enable", HELD)
+        session.send("Fetch.enable", FETCH_PATTERNS)
         return session
 
 

@@ -43,7 +43,9 @@ __all__ = ["ComityAddon", "ComityMiddleware", "ComityRobotParser"]
 _log = logging.getLogger(__name__)
 
 _ROBOTS = "comity_robots"  # marks the middleware's own requests for robots.txt, and counts their bytes
-_LARGEST = 64 * 1024 * 1024  # bytes of a robots.txt, for download handlers that cannot be stopped in the middle
+_MAX_DOWNLOAD_BYTES = (
+    64 * 1024 * 1024
+)  # bytes of a robots.txt, for download handlers that cannot be stopped in the middle
 
 
 class ComityRobotParser(RobotParser):
@@ -184,7 +186,7 @@ class ComityMiddleware:
         await self._sending.check_redirect(step)
         alone = {_ROBOTS: 0, "dont_redirect": True, "dont_retry": True, "dont_cache": True}
         meta: dict[str, object] = {**alone, "dont_obey_robotstxt": True, "download_timeout": MAX_ROBOTS_SECONDS}
-        meta["download_maxsize"] = _LARGEST
+        meta["download_maxsize"] = _MAX_DOWNLOAD_BYTES
         if cause.meta.get("proxy") is not None:
             meta["proxy"] = cause.meta["proxy"]
         headers = self._sending.robots_headers(step.url, conditions, cause)

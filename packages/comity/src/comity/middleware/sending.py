@@ -25,8 +25,8 @@ from comity.net.turns import no_answer, robots_request_headers
 from comity.policy import Decision, Policy
 from comity_pages.urls import Url
 
-ROUNDS = 4
-FIELDS = ("Signature", "Signature-Input", "Signature-Agent")
+MAX_ROUNDS = 4
+SIGNATURE_HEADERS = ("Signature", "Signature-Input", "Signature-Agent")
 Sign = Literal["always", "when_asked", "never"]
 
 
@@ -70,7 +70,7 @@ class RequestSigning:
     def __call__(self, headers: Any, method: str, url: str) -> None:
         """Sign a request, in place of the signature of the hop before."""
         if self._signing is not None:
-            for name in FIELDS:
+            for name in SIGNATURE_HEADERS:
                 headers.pop(name, None)
             headers.update(self._signing.headers(method, url, time.time()))
 
@@ -244,7 +244,7 @@ def as_sent(url: str, sent: Callable[[Url], str]) -> Url:
         FetchError: there is none.
     """
     found = Url(url)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         form = sent(found)
         if form == found:
             return found

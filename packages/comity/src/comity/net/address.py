@@ -104,14 +104,14 @@ class AddressGuard:
         for inner in carried:
             network = _network_of(inner)
             if network is not None and not any(inner in each for each in self._allowed):
-                return f"{parsed} leads to {inner}, which {_told(network)}"
+                return f"{parsed} leads to {inner}, which {_explain_refusal(network)}"
         if allowing or (carrier is not None and carrier != _TEREDO):
             return None
         network = _network_of(parsed)
         if network is not None:
-            return f"{parsed} {_told(network)}"
+            return f"{parsed} {_explain_refusal(network)}"
         if isinstance(parsed, IPv6) and parsed not in _GLOBAL_V6:
-            return f"{parsed} {_told(parsed)}"
+            return f"{parsed} {_explain_refusal(parsed)}"
         return None
 
     def refusal_by_name(self, host: str) -> str | None:
@@ -146,7 +146,7 @@ def _carried(address: IPv4 | IPv6) -> tuple[ipaddress.IPv6Network | None, list[I
     return carrier, found
 
 
-def _told(network: object) -> str:
+def _explain_refusal(network: object) -> str:
     """What is wrong with an address of a network, and what allows it."""
     return f"is not a public address; to allow it: --allow-address {network}, in a program Policy(allow_addresses=...)"
 

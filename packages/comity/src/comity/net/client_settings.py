@@ -20,7 +20,7 @@ CONCEALED: Final = "***"
 CREDENTIAL_HEADERS: Final = frozenset(("authorization", "cookie", "proxy-authorization"))
 CROSS_ORIGIN_HEADERS: Final = frozenset(
     ("accept", "accept-language")
-)  # of one call's headers, what another origin is told too
+)  # of one call's headers, those that another origin gets too
 CLIENT_HEADERS: Final = frozenset(
     ("host", "user-agent", "connection", "content-length", "transfer-encoding", "accept-encoding")
 )
@@ -291,7 +291,7 @@ class ClientSettings:
             raise InvalidSetting(f"licences: to {min(both)} goes either a licence or what `auth` has, not both")
 
     def credentials(self, origin: str) -> dict[str, str]:
-        """The header in which an origin is told name and password (RFC 7617) or licence (RSL, Crawler Authorization
+        """The header that gives an origin name and password (RFC 7617) or licence (RSL, Crawler Authorization
         Protocol); empty where `auth` and `licences` have nothing for it."""
         if origin in self.licences:
             return {"Authorization": f"License {self.licences[origin]}"}

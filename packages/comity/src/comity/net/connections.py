@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
 
-LONGEST_LINE: Final = 100 * 1024  # octets of a status line or header: as curl has it; a policy can be of 20,000
-KEPT_IDLE: Final = 30.0  # seconds that a connection is kept for the next request: at least, and
-LONGEST_IDLE: Final = 75.0  # at most, where the policy's interval is long: most servers close it by then
-OTHER_FILES: Final = 256  # descriptors left to everything else: files, databases, lookups, a browser
-BEGUN_AT_ONCE: Final = 8  # connections in one turn of the loop
+MAX_LINE_BYTES: Final = 100 * 1024  # octets of a status line or header: as curl has it; a policy can be of 20,000
+MIN_IDLE_SECONDS: Final = 30.0  # seconds that a connection is kept for the next request: at least, and
+MAX_IDLE_SECONDS: Final = 75.0  # at most, where the policy's interval is long: most servers close it by then
+RESERVED_DESCRIPTORS: Final = 256  # descriptors left to everything else: files, databases, lookups, a browser
+MAX_CONNECTS_PER_TURN: Final = 8  # connections in one turn of the loop
 MAX_HEADS_WAITING: Final = 64  # of answers, interim ones too, that were not read yet: one request is under way
-LONGEST_PAUSE: Final = 1.0  # seconds until a connection is tried again after a shortage
+MAX_PAUSE_SECONDS: Final = 1.0  # seconds until a connection is tried again after a shortage
 
 
 class Attempt:
@@ -109,7 +109,7 @@ def most_sockets() -> int:
     except ImportError:  # Windows has no such limit
         return 1 << 16
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return 1 << 16 if most == resource.RLIM_INFINITY else max(most - min(most // 2, OTHER_FILES), 1)
+    return 1 << 16 if most == resource.RLIM_INFINITY else max(most - min(most // 2, RESERVED_DESCRIPTORS), 1)
 
 
 class Connections(aiohttp.TCPConnector):
@@ -139,10 +139,10 @@ class Connections(aiohttp.TCPConnector):
             use_dns_cache=False,
             socket_factory=self._socket,
             ssl=_tls(settings),
-            keepalive_timeout=min(max(2 * interval, KEPT_IDLE), LONGEST_IDLE),
+            keepalive_timeout=min(max(2 * interval, MIN_IDLE_SECONDS), MAX_IDLE_SECONDS),
         )
         self._guard = guard
-        self._turns = LoopSlices(BEGUN_AT_ONCE)
+        self._turns = LoopSlices(MAX_CONNECTS_PER_TURN)
         self._patience = settings.max_wait
         self._reserved = 0  # sockets that are about to be opened
         self._factory = partial(_Protocol, loop=self._loop)  # type: ignore[assignment]
@@ -211,13 +211,13 @@ class Connections(aiohttp.TCPConnector):
                 raise Postponed(
                     f"no connection for {attempt.url}: {shortage.strerror}",
                     url=attempt.url,
-                    seconds=LONGEST_PAUSE,
+                    seconds=MAX_PAUSE_SECONDS,
                     hint="raise this process's limit on open files (ulimit -n), or lower the setting connections",
                 )
             with deadlines_paused():
                 await asyncio.sleep(pause)
             waited += pause
-            pause = min(pause * 2, LONGEST_PAUSE)
+            pause = min(pause * 2, MAX_PAUSE_SECONDS)
 
     def _close_idle(self) -> bool:
         """Close the connection that has been idle for longest, or nearly so; False where none is idle."""
@@ -226,7 +226,7 @@ class Connections(aiohttp.TCPConnector):
             if not idle:
                 del self._conns[key]
             if protocol.transport is not None:
-                protocol.transport.abort()  # at once: a parting word would take as long as the server likes
+                protocol.transport.abort()  # not close: TLS would wait for as long as the server likes
             return True
         return False
 

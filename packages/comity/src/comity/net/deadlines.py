@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from comity.errors import Timeout
 
-LONGEST_TICK: Final = 0.25  # seconds
+MAX_TICK_SECONDS: Final = 0.25  # seconds
 
 
 class Deadline:
@@ -49,7 +49,7 @@ class Deadline:
         timer.open.add(self)
         now = loop.time()
         self.when = now + self._seconds
-        tick = min(self._seconds / 20, LONGEST_TICK)
+        tick = min(self._seconds / 20, MAX_TICK_SECONDS)
         if now + tick < timer.next:
             timer.start(loop, now + tick)
 
@@ -89,7 +89,7 @@ class _Timer:
                 deadline.task.cancel()
         nearest = min((each.when for each in self.open if not each.expired), default=math.inf)
         if nearest < math.inf:
-            self.start(loop, now + min(max(nearest - now, 0.001), LONGEST_TICK))
+            self.start(loop, now + min(max(nearest - now, 0.001), MAX_TICK_SECONDS))
 
 
 _TIMERS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Timer]] = WeakKeyDictionary()
@@ -111,4 +111,4 @@ def deadlines_paused() -> Iterator[None]:
             deadline.when = when + now - since
         if timer is not None and held:
             nearest = min(deadline.when for deadline, _ in held)
-            timer.start(loop, now + min(max(nearest - now, 0.001), LONGEST_TICK))
+            timer.start(loop, now + min(max(nearest - now, 0.001), MAX_TICK_SECONDS))

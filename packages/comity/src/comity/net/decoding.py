@@ -28,13 +28,13 @@ _CODINGS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _OTHERS: Final = frozenset(
     ("aes128gcm", "br", "compress", "dcb", "dcz", "exi", "pack200-gzip", "x-compress", "zstd", "bzip2", "lzma", "xz")
 )
-_GRACE: Final = 1024 * 1024  # decoded bytes before the ratio counts
-_STEP: Final = 256 * 1024
-_SMALL: Final = 512 * 1024  # decoded bytes that are made in one piece: half a millisecond
+_RATIO_FREE_BYTES: Final = 1024 * 1024  # decoded bytes before the ratio counts
+_MAX_PART_BYTES: Final = 256 * 1024
+_MAX_ONE_PIECE_BYTES: Final = 512 * 1024  # decoded bytes that are made in one piece: half a millisecond
 _MEMBER: Final = b"\x1f\x8b"  # how a member of gzip begins
 # Of one body, and one more for each so many octets received: each takes six microseconds, though it may hold nothing.
-_MEMBERS: Final = 256
-_PER_MEMBER: Final = 256  # records of a web archive, and lines of a log, may be members of little more
+_MAX_MEMBERS: Final = 256
+_MIN_MEMBER_BYTES: Final = 256  # records of a web archive, and lines of a log, may be members of little more
 MAX_CODINGS: Final = 5  # of one body; as many as curl undoes
 
 
@@ -95,7 +95,7 @@ class Decoder:
                 yield from self._undone(data, room)
             return
         # One octet more than `_undone` takes of what holds nothing, which is then said to be too large.
-        for part in self._outer.feed(data, room + self._decoded + _GRACE - self._received):
+        for part in self._outer.feed(data, room + self._decoded + _RATIO_FREE_BYTES - self._received):
             for undone in self._undone(part, room):
                 room -= len(undone)
                 yield undone
@@ -124,10 +124,10 @@ class Decoder:
                 if not self._gzip or not data.startswith(_MEMBER):
                     break
                 self._members += 1
-                if self._members > _MEMBERS + self._sent() // _PER_MEMBER:
+                if self._members > _MAX_MEMBERS + self._sent() // _MIN_MEMBER_BYTES:
                     raise TooLarge(f"the body of {self._url} has too many gzip members", url=self._url)
                 self._inflater = _inflating.decompressobj(31)
-            most = min(room + 1, _STEP)
+            most = min(room + 1, _MAX_PART_BYTES)
             try:
                 part = self._inflater.decompress(data, most)
             except _inflating.error as error:
@@ -136,7 +136,7 @@ class Decoder:
             waiting = len(part) == most and not self._inflater.eof
             room -= len(part)
             self._decoded += len(part)
-            if self._decoded > _GRACE and self._decoded > self._sent() * self._max_ratio:
+            if self._decoded > _RATIO_FREE_BYTES and self._decoded > self._sent() * self._max_ratio:
                 raise TooLarge(
                     f"the body of {self._url} expands to more than {self._max_ratio:g} times what was sent",
                     url=self._url,
@@ -144,7 +144,9 @@ class Decoder:
                 )
             if part:
                 yield part
-        if room >= 0 and self._received > self._decoded + room + _GRACE:  # what holds nothing might go on for ever
+        if (
+            room >= 0 and self._received > self._decoded + room + _RATIO_FREE_BYTES
+        ):  # what holds nothing might go on for ever
             raise TooLarge(
                 f"the compressed body of {self._url} is larger than the limit for the whole body",
                 url=self._url,
@@ -156,7 +158,7 @@ class Decoder:
         if _at_once is None or not self._gzip or data.find(_MEMBER + b"\x08", 2) > 0:  # that may be another member
             return None
         size = int.from_bytes(data[-4:], "little")  # RFC 1952, 2.3.1; it is a claim, and bounds what is written
-        if not 0 < size <= min(room, _SMALL) or len(data) > _SMALL:
+        if not 0 < size <= min(room, _MAX_ONE_PIECE_BYTES) or len(data) > _MAX_ONE_PIECE_BYTES:
             return None
         try:
             body = _at_once.gzip_decompress(data, size)

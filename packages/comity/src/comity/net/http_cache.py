@@ -26,7 +26,7 @@ from comity.policy import Policy, RobotsResult
 from comity_robots.as_json import jsonable
 
 VERSION: Final = 2
-BUSY_TIMEOUT: Final = 0.25  # seconds that another process may hold the file
+MAX_BUSY_SECONDS: Final = 0.25  # seconds that another process may hold the file
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS robots (access TEXT NOT NULL, origin TEXT NOT NULL, record TEXT NOT NULL,
                                    body BLOB NOT NULL, PRIMARY KEY (access, origin)) WITHOUT ROWID;
@@ -79,10 +79,10 @@ def _renewed(headers: Mapping[str, str], by: Mapping[str, str]) -> Mapping[str, 
 def access_of(policy: Policy, settings: ClientSettings) -> str:
     """What an answer depends on beside its URL, in one word: whom we reach for it, and as whom. Another client is given
     it only where that is the same, so that a strict one gets nothing that a lax one let in."""
-    said = [getattr(settings, name) for name in _ACCESS]
+    parts = [getattr(settings, name) for name in _ACCESS]
     trusted = "" if settings.ca_file is None else sha256(Path(settings.ca_file).read_bytes()).hexdigest()
-    said += [trusted, sorted(policy.allow_addresses), sorted(policy.allow_hosts)]
-    return sha256(json.dumps(jsonable(said), sort_keys=True).encode()).hexdigest()
+    parts += [trusted, sorted(policy.allow_addresses), sorted(policy.allow_hosts)]
+    return sha256(json.dumps(jsonable(parts), sort_keys=True).encode()).hexdigest()
 
 
 class HttpCache:
@@ -191,7 +191,7 @@ class HttpCache:
             raise sqlite3.OperationalError(f"it {why}")
         _keep_to_owner(self._path)
         self._inode = self._inode_now()
-        db = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(self._path, timeout=MAX_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if version == 1:

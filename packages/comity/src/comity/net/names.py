@@ -23,13 +23,15 @@ from comity_pages._extras import need
 if TYPE_CHECKING:
     from aiodns import DNSResolver
 
-LOOKUPS: Final = 128  # at once: a name server that does not answer holds each for 10 s and more
-SLOW: Final = 0.5  # seconds after which a question that takes no thread no longer keeps others from being asked
-FOUND_LIFE: Final = 300.0  # seconds that addresses are kept where their TTL is not known
-LONGEST_LIFE: Final = 86_400.0  # seconds that addresses are kept at most, whatever their TTL
-MISSING_LIFE: Final = 30.0  # seconds that a name is known not to exist
-FAILED_LIFE: Final = 0.5  # any other failure: who tries again after the least back-off asks anew
-MOST_KEPT: Final = 1 << 15  # names: more than a crawl takes in turn, or each would be forgotten when it is needed again
+MAX_LOOKUPS: Final = 128  # at once: a name server that does not answer holds each for 10 s and more
+SLOW_LOOKUP_SECONDS: Final = (
+    0.5  # seconds after which a question that takes no thread no longer keeps others from being asked
+)
+FOUND_LIFE_SECONDS: Final = 300.0  # seconds that addresses are kept where their TTL is not known
+MAX_LIFE_SECONDS: Final = 86_400.0  # seconds that addresses are kept at most, whatever their TTL
+MISSING_LIFE_SECONDS: Final = 30.0  # seconds that a name is known not to exist
+FAILED_LIFE_SECONDS: Final = 0.5  # any other failure: who tries again after the least back-off asks anew
+MAX_NAMES: Final = 1 << 15  # names: more than a crawl takes in turn, or each would be forgotten when it is needed again
 _MISSING: Final = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 _ARES_MISSING: Final = (1, 4, 8)  # of c-ares: no data, not found, no host name
 _ARES_DAMAGED: Final = 10
@@ -90,7 +92,7 @@ class Names(AbstractResolver):
         self._dns = _from_nameservers(nameservers) if nameservers else None
         self._known: dict[str, tuple[tuple[str, ...] | OSError, float]] = {}
         self._asked: dict[str, _Lookup] = {}
-        self._free = asyncio.Semaphore(LOOKUPS)
+        self._free = asyncio.Semaphore(MAX_LOOKUPS)
         self._alone = asyncio.Semaphore()
 
     async def addresses(self, host: str) -> tuple[str, ...]:
@@ -152,21 +154,28 @@ class Names(AbstractResolver):
             if self._dns is None:
                 async with self._free:
                     lookup.begin()
-                    kept, life = await in_thread(host), FOUND_LIFE
+                    kept, life = await in_thread(host), FOUND_LIFE_SECONDS
             else:
                 try:
                     kept, life = await self._asked_of(self._dns, host, lookup, self._free)
                 except _Damaged:
                     kept, life = await self._asked_of(self._dns, host, lookup, self._alone)
         except OSError as error:
-            kept, life = error, MISSING_LIFE if _is_missing(error) else 0.0 if error.errno in SHORTAGES else FAILED_LIFE
+            kept, life = (
+                error,
+                MISSING_LIFE_SECONDS
+                if _is_missing(error)
+                else 0.0
+                if error.errno in SHORTAGES
+                else FAILED_LIFE_SECONDS,
+            )
         finally:
             if not lookup.begun:
                 lookup.begin()
             del self._asked[host]
         self._known.pop(host, None)
         self._known[host] = kept, loop.time() + life
-        if len(self._known) > MOST_KEPT:
+        if len(self._known) > MAX_NAMES:
             del self._known[next(iter(self._known))]
         if isinstance(kept, OSError):
             raise kept
@@ -185,7 +194,7 @@ class Names(AbstractResolver):
                 held = False
                 places.release()
 
-        timer = asyncio.get_running_loop().call_later(SLOW, give_place_up)
+        timer = asyncio.get_running_loop().call_later(SLOW_LOOKUP_SECONDS, give_place_up)
         try:
             lookup.begin()
             return await _by_server(dns, host)
@@ -273,7 +282,7 @@ async def _by_server(dns: "DNSResolver", host: str) -> FoundAddresses:
     if not addresses:
         raise socket.gaierror(socket.EAI_NONAME, "no address")
     life = min([node.ttl for node in found.nodes] + [name.ttl for name in found.cnames])
-    return tuple(addresses), float(min(max(life, 0), LONGEST_LIFE))
+    return tuple(addresses), float(min(max(life, 0), MAX_LIFE_SECONDS))
 
 
 def _spelt(address: tuple[Any, ...]) -> str:

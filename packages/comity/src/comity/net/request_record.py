@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from comity.errors import ComityError
 from comity.gate import FetchRobots, Go
-from comity.http_rules import REDIRECTS, stay_away
+from comity.http_rules import REDIRECTS, retry_delay
 from comity.policy import Decision
 
 
@@ -67,7 +67,7 @@ class RequestRecord:
         self.status, self.head = status, now
         if status in REDIRECTS and isinstance(self.cause, Go):
             self.location = headers.get("Location")
-        self.retry_after = stay_away(status, headers, wall)
+        self.retry_after = retry_delay(status, headers, wall)
 
     @property
     def sha256(self) -> str | None:

@@ -42,7 +42,7 @@ from comity_pages.urls import Url, normalise
 if TYPE_CHECKING:
     from comity.net.http_cache import HttpCache
 
-TAKEN_UP: Final = 16 * 1024  # bytes that take as long to unpack as a robots.txt takes to be taken up
+ROBOTS_COST_BYTES: Final = 16 * 1024  # bytes that take as long to unpack as a robots.txt takes to be taken up
 
 
 class ClientClosed(ComityError, RuntimeError):
@@ -197,7 +197,7 @@ class Session:
             tries: how often it is sent at most.
             max_body: bytes of this body, instead of what the settings say.
             any_type: whether `content_types` does not hold for it.
-            budget: is told of the octets of the body as they arrive, and may have the rest wait.
+            budget: counts the octets of the body as they arrive, and may have the rest wait.
             credentials: whether those that the settings have for the URL's origin are sent (`auth`).
 
         Raises:
@@ -388,7 +388,7 @@ class Session:
                 head = reader.response
                 record.headers_received(head.status, head.headers, self.clock.monotonic(), self.clock.wall())
             response = await reader.read(self.settings.max_robots_body, truncate=True)
-            await transport.slices.take(len(response.body) + TAKEN_UP)
+            await transport.slices.take(len(response.body) + ROBOTS_COST_BYTES)
         except BaseException as failed:
             error = self._as_closed(failed)
             self._finish_record(record, error=error)

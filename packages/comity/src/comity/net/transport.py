@@ -29,7 +29,7 @@ from comity.errors import (
 )
 from comity.net.address import AddressGuard
 from comity.net.client_settings import ClientSettings
-from comity.net.connections import ATTEMPT, LONGEST_LINE, LONGEST_PAUSE, Attempt, Connections
+from comity.net.connections import ATTEMPT, MAX_LINE_BYTES, MAX_PAUSE_SECONDS, Attempt, Connections
 from comity.net.deadlines import Deadline, deadlines_paused
 from comity.net.decoding import ACCEPTED, decoder_for
 from comity.net.loop_slices import LoopSlices
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from comity.signatures.folder import Signing
 
 _TARGET = re.compile(r'[!"$-~]+')  # what a request line and nothing else can hold: no white space, no fragment
-UNPACKED_AT_ONCE = 64 * 1024  # packed bytes in one turn of the loop: about a millisecond
-AT_ONCE = 64 * 1024  # bytes of a body that is not worth reading in parts
+MAX_UNPACKED_BYTES_PER_TURN = 64 * 1024  # packed bytes in one turn of the loop: about a millisecond
+MAX_WHOLE_READ_BYTES = 64 * 1024  # bytes of a body that is not worth reading in parts
 _ERRORS = (aiohttp.ClientError, OSError, ValueError)
-_MOST_SAID: Final = 200  # characters of what a parser says: it quotes the server
+_MAX_MESSAGE_CHARACTERS: Final = 200  # characters of what a parser says: it quotes the server
 
 
 class BodyBudget(Protocol):
@@ -130,7 +130,7 @@ class BodyReader:
 
         Args:
             limit: bytes; a longer body raises TooLarge, or ends there if `truncate`.
-            budget: is told of what arrives, and may have the rest wait, while time-outs stand still.
+            budget: counts what arrives, and may have the rest wait, while time-outs stand still.
             digest: is updated with what arrives, perhaps with more than is kept of a body that is truncated.
 
         Raises:
@@ -138,7 +138,7 @@ class BodyReader:
         """
         length, response = self._answer.content_length, self.response
         try:
-            most = limit if budget is None else min(limit, AT_ONCE)
+            most = limit if budget is None else min(limit, MAX_WHOLE_READ_BYTES)
             if length is not None and length <= most and "Content-Encoding" not in response.headers:
                 body = await self._answer.read()
                 if digest is not None:
@@ -153,7 +153,7 @@ class BodyReader:
         whole: BytesIO | None = None  # hands out what it holds without a copy, and lets go of each part at once
         left = limit
         try:
-            async for part in self._parts(limit, truncate=truncate, least=UNPACKED_AT_ONCE):
+            async for part in self._parts(limit, truncate=truncate, least=MAX_UNPACKED_BYTES_PER_TURN):
                 if not body:
                     body = part
                 else:
@@ -275,7 +275,7 @@ class Transport:
         self.loop = asyncio.get_running_loop()
         self._settings = settings
         self._guard = guard
-        self.slices = LoopSlices(UNPACKED_AT_ONCE)
+        self.slices = LoopSlices(MAX_UNPACKED_BYTES_PER_TURN)
         self._names = Names(settings.resolve, settings.nameservers)
         connecting, reading = settings.connect_timeout, settings.read_timeout
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=connecting, sock_read=reading)
@@ -294,8 +294,8 @@ class Transport:
             headers={"User-Agent": policy.agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **settings.headers},
             timeout=timeout,
             auto_decompress=False,
-            max_line_size=LONGEST_LINE,
-            max_field_size=LONGEST_LINE,
+            max_line_size=MAX_LINE_BYTES,
+            max_field_size=MAX_LINE_BYTES,
             trust_env=False,
             proxy=settings.proxy,
         )
@@ -364,7 +364,7 @@ class Transport:
             except (OSError, ValueError) as error:
                 if not (isinstance(error, OSError) and error.errno in SHORTAGES):
                     return host  # no such name, none that DNS can hold, or too late
-            await asyncio.sleep(LONGEST_PAUSE)
+            await asyncio.sleep(MAX_PAUSE_SECONDS)
 
 
 async def _gathered(arriving: AsyncIterable[bytes], least: int) -> AsyncIterator[bytes]:
@@ -425,7 +425,7 @@ def translate_error(error: Exception, url: str, attempt: Attempt | None = None) 
     if isinstance(error, aiohttp.ClientProxyConnectionError):
         return FetchError(f"no connection to the proxy for {url}: {text}", url=url)
     if isinstance(error, aiohttp.ClientConnectorError):
-        return FetchError(f"no connection to {url}: {_said(error.os_error)}", url=url)
+        return FetchError(f"no connection to {url}: {_system_message(error.os_error)}", url=url)
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return FetchError.at(url, "the server closed the connection without an answer")
     if isinstance(error, aiohttp.ClientPayloadError):
@@ -433,18 +433,18 @@ def translate_error(error: Exception, url: str, attempt: Attempt | None = None) 
     if isinstance(error, aiohttp.ClientResponseError):  # its status, 400, is the parser's own and not the server's
         return FetchError.at(url, f"the answer is not valid HTTP: {_parser_message(error)}")
     if isinstance(error, OSError) and error.errno:
-        return FetchError.at(url, f"the connection failed: {_said(error)}")
+        return FetchError.at(url, f"the connection failed: {_system_message(error)}")
     return FetchError.at(url, f"{type(error).__name__}: {text}")
 
 
 def _parser_message(error: BaseException) -> str:
     """What aiohttp's parser found wrong, on one line and without the mark it draws under the place."""
-    said = error.message if isinstance(error, aiohttp.ClientResponseError | HttpProcessingError) else str(error)
-    text = " ".join(part.strip() for part in said.splitlines() if part.strip(" ^"))
-    return text if len(text) <= _MOST_SAID else f"{text[:_MOST_SAID]}…"
+    message = error.message if isinstance(error, aiohttp.ClientResponseError | HttpProcessingError) else str(error)
+    text = " ".join(part.strip() for part in message.splitlines() if part.strip(" ^"))
+    return text if len(text) <= _MAX_MESSAGE_CHARACTERS else f"{text[:_MAX_MESSAGE_CHARACTERS]}…"
 
 
-def _said(error: OSError) -> str:
+def _system_message(error: OSError) -> str:
     """Why a connection failed, in the system's words: asyncio's own name the address instead."""
     return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
 

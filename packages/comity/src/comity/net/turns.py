@@ -28,7 +28,7 @@ from comity.gate.machine import End
 from comity.gate.steps import Body, granted, no_turn, postponed, refusal
 from comity.gate.throttle import Pause
 from comity.http_caching import combined
-from comity.http_rules import MAX_STALE_RETRIES, REDIRECTS, is_temporary, next_hop, stay_away
+from comity.http_rules import MAX_STALE_RETRIES, REDIRECTS, is_temporary, next_hop, retry_delay
 from comity.net.client_settings import MAX_WAIT, ClientSettings
 from comity.net.clock import Clock
 from comity.net.deadlines import timed_out
@@ -101,12 +101,12 @@ Flow = Generator[Effect, Any, T]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """What the owner of a session, or of a driver, is told and asked.
+    """Callbacks to the owner of a session, or of a driver.
 
     Attributes:
-        on_robots: told of each robots.txt that is in force, as it arrives.
-        on_request: told of each request when it is over.
-        on_report: told of a pace when a request that it counts was answered, or never will be.
+        on_robots: called with each robots.txt that is in force, as it arrives.
+        on_request: called with each request when it is over.
+        on_report: called with a pace when a request that it counts was answered, or never will be.
         may_send: asked right before each request goes out, over a connection that is there; where it says no, nothing
             is sent. For who holds its hosts for a time only.
         relay: carries out `Relay`, on an event loop; None where all paces are kept here.
@@ -290,7 +290,7 @@ class TurnProtocol:
         """
         later, jitter = None, 1.0  # what is left of a back-off after a good answer is waited for in full
         if is_temporary(status):
-            later, jitter = stay_away(status, headers, self.clock.wall()), self._jitter()
+            later, jitter = retry_delay(status, headers, self.clock.wall()), self._jitter()
         self.gate.headers_received(go, self.clock.monotonic(), status, retry_after=later, jitter=jitter, body=body)
         if body != "read":  # while a body is read no turn is given
             self.report(go.key)
@@ -414,7 +414,7 @@ class TurnProtocol:
                 self.report(step.key)
                 return
             step = fresh
-        request, asked, gone = RobotsRequest(self.policy, step), step, 0
+        request, asked, stale = RobotsRequest(self.policy, step), step, 0
         outcome: Any = None
         result: RobotsResult | None = None
         try:
@@ -424,8 +424,8 @@ class TurnProtocol:
                 wall = self.clock.wall()
                 if isinstance(outcome, Response):
                     result = request.answered(outcome, at=wall)
-                elif isinstance(outcome, StaleConnection) and gone < MAX_STALE_RETRIES:
-                    gone += 1
+                elif isinstance(outcome, StaleConnection) and stale < MAX_STALE_RETRIES:
+                    stale += 1
                 else:
                     if isinstance(outcome, TimeoutError):
                         outcome = timed_out(request.url, self.robots_timeout)
@@ -480,7 +480,7 @@ class TurnProtocol:
             good, asked_for = False, None
             if isinstance(outcome, Response):
                 good = not is_temporary(outcome.status)
-                asked_for = stay_away(outcome.status, combined(outcome.headers), self.clock.wall())
+                asked_for = retry_delay(outcome.status, combined(outcome.headers), self.clock.wall())
             self.gate.release_robots_turn(taken, self.clock.monotonic(), good=good, retry_after=asked_for)
             self.report(taken.key)
             if not isinstance(outcome, StaleConnection):
@@ -521,7 +521,7 @@ def robots_request_headers(
 
     Args:
         cause, authorization: URL and Authorization of the request that needs it. What opens the page opens the
-            robots.txt of its origin too; no other origin is told, and no other header goes with it.
+            robots.txt of its origin too; no other origin gets it, and no other header goes with it.
     """
     headers = {"User-Agent": policy.agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED, **conditions}
     if authorization and authorization.lower().startswith(REUSABLE_SCHEMES) and url.origin == urls.origin(cause):

@@ -19,7 +19,7 @@ from comity_robots.fields import WrongType, typed
 from comity_robots.shown import Shown, short
 from comity_robots.usage.statements import PURPOSES, USE, Preference, Usage
 
-LONGEST: Final = math.nextafter(math.inf, 0.0)  # seconds: a site may ask for any delay that is a number
+MAX_DELAY_SECONDS: Final = math.nextafter(math.inf, 0.0)  # seconds: a site may ask for any delay that is a number
 SHA256 = re.compile("[0-9a-f]{64}")
 
 Verdict = Literal[
@@ -184,7 +184,7 @@ class Decision(Shown):
         found: dict[str, Any] = jsonable(self)
         return found
 
-    def brief(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """The decision as it stands in a crawl's records and in `comity check --json`: the robots.txt is named by its
         hash and the time it was fetched, in RFC 3339."""
         return {
@@ -226,7 +226,7 @@ class Decision(Shown):
             if sha256 is not None and not SHA256.fullmatch(sha256):
                 raise InvalidRecord(f"decision, source, sha256: {sha256!r:.80} is not 64 hexadecimal digits")
         for name, number in numbers.items():
-            if not 0 <= number <= (LONGEST if name == "delay" else 1e18):  # nan is not
+            if not 0 <= number <= (MAX_DELAY_SECONDS if name == "delay" else 1e18):  # nan is not
                 raise InvalidRecord(f"decision, {name}: {number!r:.80} is not a number of at least zero")
         if self.recommendation not in (RECOMMENDATION[self.verdict], "not_recommended"):
             raise InvalidRecord(f"decision: recommendation {self.recommendation} does not fit verdict {self.verdict}")

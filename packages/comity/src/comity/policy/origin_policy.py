@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from comity_robots.values import Rule
 
 
-SLOW: Final = 4_000_000
+MIN_SLOW_STEPS: Final = 4_000_000
 """Asterisks in a robots.txt times characters of a URL, from which on the answer takes milliseconds."""
-MOST_SLOW: Final = 64
+MAX_SLOW_ANSWERS: Final = 64
 """Slow answers remembered: a URL is asked about more than once on its way."""
-HOPELESS: Final = DAY
+MIN_HOPELESS_SECONDS: Final = DAY
 """Seconds between two requests; who asks for more wants none."""
 _OF_RESULT: Final = attrgetter(*(each.name for each in fields(Source)))
-LAST_DAY: Final = 253_402_300_799.0  # Unix time of the end of the year 9999
+MAX_UNIX_TIME: Final = 253_402_300_799.0  # Unix time of the end of the year 9999
 Answer = tuple[bool, "Rule | None", str]
 """Of the rules alone: whether they allow a URL, the one that decides, and a sentence."""
 
@@ -68,7 +68,7 @@ class OriginPolicy:
         self._no_usage: Usage | None = None
         self._grants_use = False  # whether the site may grant less use than we intend
         # Verdict, reason, whether it is blocked, and a sentence, where there is one answer for every URL.
-        self._whole: tuple[Verdict, Reason, bool, str] | None = None
+        self._blanket_verdict: tuple[Verdict, Reason, bool, str] | None = None
         self._note = ""  # what every sentence adds about the copy that decides
         self._asterisks = 0
         self._slow: dict[str, Answer] = {}  # slow answers, by URL
@@ -80,15 +80,15 @@ class OriginPolicy:
         if policy.mode == "ignore":
             self._source = None
             why = "robots.txt was not checked: the policy's mode is ignore"
-            self._whole = ("skipped_by_user_policy", Reason.MODE_IGNORE, False, why)
+            self._blanket_verdict = ("skipped_by_user_policy", Reason.MODE_IGNORE, False, why)
         elif result is None:
             raise AssertionError("checked above")
         elif result.kind == "unreachable":
-            self._whole = self._unreachable(result)
+            self._blanket_verdict = self._unreachable(result)
         elif result.kind == "unavailable":
-            self._whole = self._unavailable(result)
+            self._blanket_verdict = self._unavailable(result)
         elif result.kind == "unparsable" or result.robots is None:
-            self._whole = (
+            self._blanket_verdict = (
                 "unknown_parse_error",
                 Reason.UNPARSABLE,
                 policy.on_unparsable == "disallow",
@@ -105,20 +105,20 @@ class OriginPolicy:
 
         RFC 9309, 2.5 asks for 500 KiB of rules to be read, and each may take time linear in the URL's length.
         """
-        return self._asterisks * len(url) > SLOW and url not in self._slow
+        return self._asterisks * len(url) > MIN_SLOW_STEPS and url not in self._slow
 
     def allows(self, url: str) -> bool:
         """Whether a URL may be fetched: `decide(url).may_fetch` at a fraction of its cost."""
         if self._policy.mode != "respect":
             return True
-        if self._whole is not None:
-            return not self._whole[2] or is_robots_txt(url)
+        if self._blanket_verdict is not None:
+            return not self._blanket_verdict[2] or is_robots_txt(url)
         assert self._robots is not None
         if self._refused and not is_robots_txt(url):
             return False
-        if self._grants_use and self._too_little(self._usage_of(url)) and not is_robots_txt(url):
+        if self._grants_use and self._use_refusal(self._usage_of(url)) and not is_robots_txt(url):
             return False
-        if self._asterisks * len(url) > SLOW:
+        if self._asterisks * len(url) > MIN_SLOW_STEPS:
             return self.answer(url)[0]
         return self._robots.allowed(url, self._asked_as)
 
@@ -138,8 +138,8 @@ class OriginPolicy:
         policy = self._policy
         rule: RuleCited | None = None
         recommended = True
-        if self._whole is not None:
-            verdict, reason, blocked, why = self._whole
+        if self._blanket_verdict is not None:
+            verdict, reason, blocked, why = self._blanket_verdict
             usage = self._nothing_stated()
             if blocked and is_robots_txt(url):
                 blocked, reason, why = False, Reason.ROBOTS_TXT_ITSELF, "robots.txt itself may always be fetched"
@@ -153,7 +153,7 @@ class OriginPolicy:
             verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")
             usage = self._usage.for_url(url, crawlable=allowed) if self._usage else self._nothing_stated()
             if allowed and self._reserved:
-                refused = self._refused or (self._too_little(usage) if self._grants_use else "")
+                refused = self._refused or (self._use_refusal(usage) if self._grants_use else "")
                 if refused and not is_robots_txt(url):
                     blocked, why, recommended = True, refused, False
                     reason = Reason.CRAWL_DELAY if self._refused else Reason.USE
@@ -194,11 +194,11 @@ class OriginPolicy:
         """What the rules of a robots.txt that was read say about a URL, before the policy."""
         robots = self._robots
         assert robots is not None
-        if self._asterisks * len(url) <= SLOW:
+        if self._asterisks * len(url) <= MIN_SLOW_STEPS:
             return brief(robots, url, self._asked_as)
         answer = self._slow.get(url)
         if answer is None:
-            if len(self._slow) >= MOST_SLOW:
+            if len(self._slow) >= MAX_SLOW_ANSWERS:
                 self._slow.clear()
             answer = self._slow[url] = brief(robots, url, self._asked_as)
         return answer
@@ -206,7 +206,7 @@ class OriginPolicy:
     def _read(self, robots: "Robots", result: RobotsResult) -> None:
         policy = self._policy
         if result.unreachable_since is not None:
-            day = datetime.fromtimestamp(min(result.unreachable_since, LAST_DAY), UTC).strftime("%Y-%m-%d %H:%M")
+            day = datetime.fromtimestamp(min(result.unreachable_since, MAX_UNIX_TIME), UTC).strftime("%Y-%m-%d %H:%M")
             self._note = f" (from the last good copy: robots.txt has been unreachable since {day} UTC)"
         self._robots = robots
         self._asterisks = robots.body.count(b"*")
@@ -223,10 +223,10 @@ class OriginPolicy:
                 f"its robots.txt requires {slowest:.10g} s between requests{at_times}, more than the "
                 f"{policy.max_crawl_delay:.10g} s that the policy allows (max_crawl_delay)"
             )
-        elif slowest > HOPELESS:
+        elif slowest > MIN_HOPELESS_SECONDS:
             self._hopeless = (
-                f"; its robots.txt requires {slowest:.10g} s ({times.lasting(slowest)}) between requests, which makes "
-                "crawling hopeless"
+                f"; its robots.txt requires {slowest:.10g} s ({times.format_duration(slowest)}) between requests, "
+                "which makes crawling hopeless"
             )
         if "visit-time" in policy.honour:
             self.hours = robots.visit_time(policy.asked_as)
@@ -239,7 +239,7 @@ class OriginPolicy:
     def _usage_of(self, url: str) -> "Usage":
         return self._usage.for_url(url, crawlable=True) if self._usage else self._nothing_stated()
 
-    def _too_little(self, usage: "Usage") -> str:
+    def _use_refusal(self, usage: "Usage") -> str:
         """Why a URL is left out: the site grants less use of it than we intend; empty where it does not."""
         from comity_robots.usage.statements import less_than_intended
 

@@ -13,27 +13,29 @@ from comity_robots.usage.statements import less_than_intended
 if TYPE_CHECKING:
     from comity_pages.metadata.json_ld import Entity
 
-MOST_FRAMES = 10  # that are named
+MAX_FRAMES = 10  # that are named
 _PROTECTED = "/cdn-cgi/l/email-protection"
-FEW_LETTERS = 200  # of a page's text, beside which what it shows in frames is what it has to say
+MIN_TEXT_CHARACTERS = 200  # of a page's text, beside which what it shows in frames is what it has to say
 
 
-def about(decision: Decision, usage: Usage, page: Page, said: RobotsMeta, policy: Policy) -> tuple[PageWarning, ...]:
-    """The warnings about a page.
+def collect_warnings(
+    decision: Decision, usage: Usage, page: Page, meta: RobotsMeta, policy: Policy
+) -> tuple[PageWarning, ...]:
+    """The warnings collect_warnings a page.
 
     Args:
-        usage: what the site states about the content's use, all sources together.
+        usage: what the site states collect_warnings the content's use, all sources together.
         page: its links and metas.
-        said: its directives for robots, headers and metas together.
+        meta: its directives for robots, headers and metas together.
     """
-    return (*_of_robots(decision), *_of_usage(usage, policy), *said.warnings, *_of_citation(page), *_of_links(page))
+    return (*_of_robots(decision), *_of_usage(usage, policy), *meta.warnings, *_of_citation(page), *_of_links(page))
 
 
 def of_frames(page: Page, text: str) -> Iterator[PageWarning]:
     """Where the content of a page lies that shows next to nothing itself."""
-    if page.frames and len(text.strip()) < FEW_LETTERS:
-        more = f" and {len(page.frames) - MOST_FRAMES} more" if len(page.frames) > MOST_FRAMES else ""
-        named = ", ".join(page.frames[:MOST_FRAMES])
+    if page.frames and len(text.strip()) < MIN_TEXT_CHARACTERS:
+        more = f" and {len(page.frames) - MAX_FRAMES} more" if len(page.frames) > MAX_FRAMES else ""
+        named = ", ".join(page.frames[:MAX_FRAMES])
         yield PageWarning("frames", f"The page shows others in frames, which are not part of this: {named}{more}.")
 
 

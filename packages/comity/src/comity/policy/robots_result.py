@@ -63,8 +63,8 @@ class RobotsResult(Shown):
         return self.robots is not None and self.left_out
 
     def _line(self) -> str:
-        said = self.error or (f"HTTP status {self.status}" if self.status is not None else "")
-        return f"{self.kind} {short(self.url)}: {short(said)}, {len(self.body):,} bytes"
+        outcome = self.error or (f"HTTP status {self.status}" if self.status is not None else "")
+        return f"{self.kind} {short(self.url)}: {short(outcome)}, {len(self.body):,} bytes"
 
     def _rows(self) -> Iterable[tuple[str, object]]:
         yield from (("url", self.url), ("outcome", self.kind), ("status", self.status), ("error", self.error))

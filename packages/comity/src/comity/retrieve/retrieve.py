@@ -27,7 +27,7 @@ from comity.errors import (
 from comity.net import Response
 from comity.payment import bad_status
 from comity.policy import Decision
-from comity.policy.page_warnings import about, of_data, of_frames
+from comity.policy.page_warnings import collect_warnings, of_data, of_frames
 from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved, sha256
 from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.plugins import (
@@ -277,7 +277,7 @@ class _Retrieval:
             usage=stated,
             quality=quality,
             warnings=(
-                *about(decision, stated, said, self.directives(said, answer), policy),
+                *collect_warnings(decision, stated, said, self.directives(said, answer), policy),
                 *((PageWarning("refresh_not_followed", self.not_followed),) if self.not_followed else ()),
                 *of_frames(said, read.markdown),
                 *of_data(read.metadata.entities),

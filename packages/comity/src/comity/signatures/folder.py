@@ -15,8 +15,8 @@ from comity.signatures.signing import Form, Signer
 from comity_pages import urls
 from comity_robots.fields import WrongType, typed
 
-SAID: Final = "identity.json"
-KEYS: Final = "keys"
+IDENTITY_FILE: Final = "identity.json"
+KEYS_FOLDER: Final = "keys"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ def load(folder: Path) -> Identity:
     Raises:
         InvalidSetting: there is no identity in that folder, or it is damaged.
     """
-    path = folder / SAID
+    path = folder / IDENTITY_FILE
     try:
         identity: Identity = typed(json.loads(path.read_bytes()), Identity)
         urls.normalise(identity.page)
@@ -105,7 +105,7 @@ def load(folder: Path) -> Identity:
 
 def save(folder: Path, identity: Identity) -> None:
     """Raises OSError."""
-    path = folder / SAID
+    path = folder / IDENTITY_FILE
     write_anew(path, f"{json.dumps(identity.to_dict(), indent=2)}\n".encode())
 
 
@@ -115,7 +115,7 @@ def make_key(folder: Path, *, signs_from: float) -> KeyEntry:
     Raises:
         OSError
     """
-    (folder / KEYS).mkdir(mode=0o700, exist_ok=True)
+    (folder / KEYS_FOLDER).mkdir(mode=0o700, exist_ok=True)
     key = SigningKey.made()
     key.write(_file(folder, key.public))
     return KeyEntry(x=encoded(key.public.x), signs_from=signs_from)
@@ -131,7 +131,7 @@ def signing_key(folder: Path, now: float) -> tuple[Identity, SigningKey]:
     entry = identity.signing(now).public()
     key = SigningKey.read(_file(folder, entry))
     if key.public.thumbprint != entry.thumbprint:
-        raise InvalidSetting(f"{_file(folder, entry)} is not the key that {folder / SAID} names")
+        raise InvalidSetting(f"{_file(folder, entry)} is not the key that {folder / IDENTITY_FILE} names")
     return identity, key
 
 
@@ -142,13 +142,13 @@ def signer(folder: Path, now: float) -> Signer:
 
 
 def _file(folder: Path, key: PublicKey) -> Path:
-    return folder / KEYS / f"{key.thumbprint}.json"
+    return folder / KEYS_FOLDER / f"{key.thumbprint}.json"
 
 
-AGAIN: Final = 3600.0
+RELOAD_SECONDS: Final = 3600.0
 """Seconds after which the folder is read again: a key that was published may sign by then."""
-_ASKING: Final = (403, 429)
-_MOST_ORIGINS: Final = 10_000
+_ASKING_STATUSES: Final = (403, 429)
+_MAX_ORIGINS: Final = 10_000
 
 
 class Signing:
@@ -191,7 +191,7 @@ class Signing:
     def _who(self, url: str, now: float) -> Signer | None:
         if not (self._always or urls.origin(url) in self._asked):
             return None
-        if not 0 <= now - self._read_at < AGAIN:
+        if not 0 <= now - self._read_at < RELOAD_SECONDS:
             self._signer, self._read_at = signer(self._folder, now), now
         return self._signer
 
@@ -201,7 +201,7 @@ class Signing:
         Later requests there have one; the next has the nonce that was asked for, if one was.
         """
         origin = urls.origin(url)
-        if status not in _ASKING or "Accept-Signature" not in headers or origin in self._asked:
+        if status not in _ASKING_STATUSES or "Accept-Signature" not in headers or origin in self._asked:
             return False
         try:
             members = structured(str(headers["Accept-Signature"])).values()
@@ -213,7 +213,7 @@ class Signing:
             nonce = None
         if not wanted or (self._always and nonce is None):
             return False
-        while len(self._asked) >= _MOST_ORIGINS:
+        while len(self._asked) >= _MAX_ORIGINS:
             del self._asked[next(iter(self._asked))]
         self._asked[origin] = nonce
         return True

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from comity.signatures.base import TAG, derived
 from comity.signatures.keys import SigningKey
 
-LIFE: Final = 60
+LIFE_SECONDS: Final = 60
 """Seconds that a signature holds: as short as clocks allow, for whoever sees it can send it again."""
 LABEL: Final = "sig1"
 Form = Literal["dictionary", "string"]
@@ -45,7 +45,7 @@ class Signer:
         created = int(now)
         once = b64encode(os.urandom(24)).decode("ascii") if nonce is None else nonce
         parameters = (
-            f'{self._covered};created={created};expires={created + LIFE};keyid="{self.keyid}"'
+            f'{self._covered};created={created};expires={created + LIFE_SECONDS};keyid="{self.keyid}"'
             f';nonce="{once}";tag="{TAG}"'
         )
         authority, path = derived("@authority", method, url), derived("@path", method, url)

@@ -10,13 +10,13 @@ from comity.signatures.base import TAG, Covered, Uncovered, base, joined, reques
 from comity.signatures.keys import TEST_KEYS, PublicKey
 from comity_pages.urls import Url
 
-LONGEST: Final = 86_400
+MAX_LIFE_SECONDS: Final = 86_400
 """Seconds between `created` and `expires` that are accepted (draft, 3.2)."""
-SKEW: Final = 30
+MAX_SKEW_SECONDS: Final = 30
 """Seconds by which the signer's clock may be ahead."""
-MOST: Final = 4
+MAX_SIGNATURES: Final = 4
 """Signatures of one request that are looked at."""
-MAX_COVERED: Final = 32
+MAX_COVERED_COMPONENTS: Final = 32
 """Components that a signature may cover."""
 MAX_FIELD_CHARACTERS: Final = 16_384
 """Of each of the three fields: reading them costs a server time before anybody is known."""
@@ -66,7 +66,7 @@ class Signed:
         Raises:
             Refused: the signature is over, or does not hold yet.
         """
-        if self.created > now + SKEW:
+        if self.created > now + MAX_SKEW_SECONDS:
             raise Refused("the signature was created in the future")
         if now >= self.expires:
             raise Refused("the signature has expired")
@@ -112,7 +112,7 @@ def signatures_of(method: str, url: str, fields: Mapping[str, str]) -> list[Sign
     for label, value in inputs.items():
         if not isinstance(value, tuple) or not isinstance(value[0], list) or value[1].get("tag") != TAG:
             continue  # a signature for another purpose
-        if len(found) == MOST:
+        if len(found) == MAX_SIGNATURES:
             break
         try:
             found.append(_signed(label, value[0], value[1], signatures.get(label), method, requested(url), lower))
@@ -135,12 +135,12 @@ def _signed(
     created, expires, keyid = (parameters.get(name) for name in ("created", "expires", "keyid"))
     if type(created) is not int or type(expires) is not int or not isinstance(keyid, str):
         raise Refused("created, expires and keyid are required")
-    if not created < expires <= created + LONGEST:
+    if not created < expires <= created + MAX_LIFE_SECONDS:
         raise Refused("it holds for more than a day, or for no time")
     if parameters.get("alg") not in (None, "ed25519"):
         raise Refused(f"the algorithm {parameters['alg']!r:.40} is not ed25519")
-    if len(covered) > MAX_COVERED:
-        raise Refused(f"it covers more than {MAX_COVERED} components")
+    if len(covered) > MAX_COVERED_COMPONENTS:
+        raise Refused(f"it covers more than {MAX_COVERED_COMPONENTS} components")
     for name, having in covered:  # RFC 9421, 2: a component's name is a string, and so is the key of a member (2.1.2)
         if type(name) is not str or type(having.get("key", "")) is not str:
             raise Refused("a component that it covers has a name or a key that is not a string")

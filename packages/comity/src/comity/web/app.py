@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
-from comity._listening import App, AsgiMessage, Receive, Send, host_of, is_loopback
+from comity._serving import App, AsgiMessage, Receive, Send, host_of, is_loopback
 from comity.client import AsyncClient
 from comity.errors import ComityError
 from comity.net import ClientSettings

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from socket import socket
 from typing import Any, Final
 
-from comity import _listening
+from comity import _serving
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.web.app import build
@@ -19,7 +19,7 @@ SHUTDOWN_SECONDS: Final = 1
 def server_of(policy: Policy, settings: ClientSettings, *, token: str | None = None, place: str | None = None) -> Any:
     """Return the server of the page."""
     app = build(policy, settings, token=token, place=place, ending=lambda: server.should_exit)
-    server = _listening.server_of(app, "web", lifespan="off", timeout_graceful_shutdown=SHUTDOWN_SECONDS)
+    server = _serving.server_of(app, "web", lifespan="off", timeout_graceful_shutdown=SHUTDOWN_SECONDS)
     return server
 
 
@@ -32,7 +32,7 @@ def dashboard(place: str, port: int, policy: Policy, settings: ClientSettings) -
         StorageError: the port is in use.
     """
     server = server_of(policy, settings, place=place)
-    with _listening.listen(LOOPBACK, port) as listening:
+    with _serving.listen(LOOPBACK, port) as listening:
         thread = threading.Thread(target=_run, args=(server, listening), name="comity-dashboard", daemon=True)
         thread.start()
         try:

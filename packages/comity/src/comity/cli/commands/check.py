@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from comity.cells import cell
+from comity.cells import escape_formula
 from comity.cli.answers import Answer, answers, exit_code, policies_of, truncation_note
 from comity.cli.exits import Exit
 from comity.cli.input_files import lines_in
@@ -68,7 +68,7 @@ def check(
         elif as_csv:
             flat = row | (row["decision"] or {})
             stated = ((row["usage"] or {}).get(purpose, {}).get("preference") for purpose in policies[0].purposes)
-            table.writerow([cell(value) for value in (*(flat.get(name) for name in _COLUMNS), *stated)])
+            table.writerow([escape_formula(value) for value in (*(flat.get(name) for name in _COLUMNS), *stated)])
         elif isinstance(each, InvalidURL):
             error_line(str(each))
         else:
@@ -91,6 +91,6 @@ def _row(each: Answer) -> dict[str, Any]:
         "agent": decision.agent,
         "answer": decision.answer,
         "why": decision.why,
-        "decision": decision.brief(),
+        "decision": decision.to_record(),
         "usage": decision.usage.brief(decision.purposes) if decision.purposes else None,
     }

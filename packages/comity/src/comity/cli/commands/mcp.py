@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from comity._listening import check_exposure, listen, place_of
+from comity._serving import check_exposure, listen, parse_listen_address
 from comity.cli.exits import Exit
 from comity.cli.input_files import token_in
 from comity.cli.options import AGENT, ALLOW_ADDRESS, CONFIG_ALONE, PATH, PRESET, TOKEN_FILE, command, loaded, option
@@ -55,7 +55,7 @@ def mcp(
         serving.over_stdio(service)
         return Exit.DONE
     try:
-        host, port = place_of(http)
+        host, port = parse_listen_address(http)
     except ValueError:
         host = None
     if not host:

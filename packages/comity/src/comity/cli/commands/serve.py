@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from comity._listening import check_exposure, listen
+from comity._serving import check_exposure, listen
 from comity.cli.exits import Exit
 from comity.cli.input_files import token_in
 from comity.cli.options import ASKING, TOKEN_FILE, argument, command, loaded, option

@@ -10,7 +10,7 @@ import click
 from comity.cli.exits import Exit
 from comity.cli.options import CONFIG, JSON, PRESET, command, loaded
 from comity.cli.terminal import error_line, print_json, safe
-from comity.configuration import PREFIX, every_setting, meant
+from comity.configuration import PREFIX, did_you_mean, every_setting
 from comity.net.client_settings import concealed
 
 
@@ -39,7 +39,7 @@ def settings(preset: str | None, config: Path | None, as_json: bool) -> Exit:
         line = safe(f"{each.name:20}  {written[each.name]:{width}}  {each.origin}")
         click.echo(click.style(line, bold=changed) if changed else line)
     for name in configuration.unknown:
-        error_line(f"{name} is not a setting and is ignored{meant(name)}")
+        error_line(f"{name} is not a setting and is ignored{did_you_mean(name)}")
     return Exit.DONE
 
 

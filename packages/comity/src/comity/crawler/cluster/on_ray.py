@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from comity._ray import LOOKED, Head
+from comity._ray import LOOK_SECONDS, Head
 from comity.crawler.cluster.jobs import Job, WorkerMessage, on_machine
 from comity.crawler.cluster.member import worker_of
 from comity.crawler.cluster.worker_process import Start
@@ -151,7 +151,7 @@ class Placed:
         """What Ray answers. EngineFailed: its head is gone, without which it may never answer."""
         answer = _answer_to(asked)
         while not answer.done():
-            await asyncio.wait([answer], timeout=LOOKED)
+            await asyncio.wait([answer], timeout=LOOK_SECONDS)
             if await asyncio.get_running_loop().run_in_executor(None, self._head.is_gone):
                 answer.cancel()
                 raise self._head.lost()

@@ -122,7 +122,7 @@ class WorkerProcess:
         self._start = start
         self._on_message = on_message
         self._gone = gone
-        self._listening: asyncio.Task[None] | None = None
+        self._serving: asyncio.Task[None] | None = None
         self._started = 0.0
         self._silent = 0.0  # seconds
         self._before: Mapping[int, int] = {}  # pages kept when it was started, by shard
@@ -136,7 +136,7 @@ class WorkerProcess:
     def is_dead(self) -> bool:
         """Whether it was waited for, and all that it said was heard."""
         dead = self.process is not None and self.process.returncode is not None
-        return dead and (self._listening is None or self._listening.done())
+        return dead and (self._serving is None or self._serving.done())
 
     async def start(self, job: Job, kept: Mapping[int, int]) -> None:
         """Start it, or another in its place; the one before is dead. `kept`: by shard the pages that are committed,
@@ -145,7 +145,7 @@ class WorkerProcess:
         self.process, self.name = await self._start(job), job.name
         self.begun = self.ended = False
         self._silent, self._started = 0.0, time.monotonic()
-        self._listening = asyncio.ensure_future(self._listen(self.process))
+        self._serving = asyncio.ensure_future(self._listen(self.process))
 
     def send(self, message: Any) -> None:
         """Tell it something; one that is dead hears nothing."""
@@ -184,8 +184,8 @@ class WorkerProcess:
         """Until it is dead."""
         if self.process is not None:
             await self.process.wait()
-        if self._listening is not None:
-            await asyncio.gather(self._listening, return_exceptions=True)
+        if self._serving is not None:
+            await asyncio.gather(self._serving, return_exceptions=True)
 
     async def _listen(self, process: Running) -> None:
         try:

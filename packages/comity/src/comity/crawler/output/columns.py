@@ -205,7 +205,7 @@ def _fits(value: Any, kind: ColumnType | None) -> bool:
 
 def _is_time(value: Any) -> bool:
     try:
-        return isinstance(value, str) and times.read(value) is not None
+        return isinstance(value, str) and times.parse_iso(value) is not None
     except ValueError:
         return False
 

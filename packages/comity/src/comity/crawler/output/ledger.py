@@ -297,7 +297,7 @@ def _refusal(record: Mapping[str, Any], at: float) -> LedgerRecord:
         "line": brief["line"],
         "rule": brief["rule"],
         "robots_sha256": brief["robots_sha256"],
-        "robots_at": None if brief["robots_at"] is None else times.read(brief["robots_at"]),
+        "robots_at": None if brief["robots_at"] is None else times.parse_iso(brief["robots_at"]),
     }
 
 

@@ -209,7 +209,7 @@ class Parquet:
             if kind == "date":
                 column = [None if value is None else date.fromisoformat(value) for value in column]
             if kind == "time":
-                column = [None if value is None else round(times.read(value) * 1000) for value in column]
+                column = [None if value is None else round(times.parse_iso(value) * 1000) for value in column]
             arrays.append(self._arrow.array(column, type=schema.field(name).type))
         return self._arrow.record_batch(arrays, schema=schema)
 

@@ -169,7 +169,7 @@ def refusal(
         "fetched_at": None,
         "usage": None,
         "refresh": 0,
-        "decision": decision.brief(),
+        "decision": decision.to_record(),
     }
 
 

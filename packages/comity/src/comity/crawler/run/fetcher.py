@@ -227,7 +227,7 @@ class Fetcher:
         """A URL may not be fetched: for good, or until its robots.txt can be reached, which is tried a few times."""
         if not decision.may_pass or entry.attempts >= self._settings.retries:
             return Refused(entry=entry, decision=decision)
-        until = self._client.driver.gate.robots.of(urls.origin(entry.url)).fresh_until
+        until = self._client.driver.gate.robots.get_or_create(urls.origin(entry.url)).fresh_until
         return PutOff(entry=entry, why=decision.why, until=until)
 
     def _may_list(self, entry: Entry) -> bool:

@@ -197,7 +197,7 @@ class Kept(BodyRead):
             "misfit": self.misfit,
             "warnings": [{"code": each.code, "message": each.message} for each in self.warnings] or None,
             "refresh": 0,
-            "decision": answer.decision.brief(),
+            "decision": answer.decision.to_record(),
             "usage": self.usage,
             "headers": {name: ", ".join(answer.header_values(name)) or None for name in self.headers} or None,
             "rendered": None,
@@ -316,7 +316,7 @@ class Redirected(Outcome):
             "fetched_at": times.iso(answer.fetched_at),
             "depth": entry.depth,
             "refresh": 0,
-            "decision": answer.decision.brief(),
+            "decision": answer.decision.to_record(),
         }
 
     def beside(self, refresh: int) -> "Iterable[Outcome | Written]":

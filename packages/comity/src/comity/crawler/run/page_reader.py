@@ -27,7 +27,7 @@ from comity.errors import ExtractionFailed
 from comity.frontier.values import Entry, Visit
 from comity.net import Response
 from comity.net.loop_slices import LoopSlices
-from comity.policy.page_warnings import about, of_data
+from comity.policy.page_warnings import collect_warnings, of_data
 from comity_pages.signals import encodings, usage
 from comity_pages.signals.links import Link, Page, read_page
 from comity_pages.signals.robots_meta import PageWarning, RobotsMeta
@@ -192,7 +192,7 @@ class Reader:
             stated = response.decision.usage
         if read is not None and read.license_links:
             stated = usage.merge(stated, Usage(licences=usage.from_links(read.license_links, response.url)))
-        warnings = about(response.decision, stated, read or Page(response.url), meta, self._policy)
+        warnings = collect_warnings(response.decision, stated, read or Page(response.url), meta, self._policy)
         return (*warnings, *of_data(entities))
 
     async def read(

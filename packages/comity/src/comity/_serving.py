@@ -14,10 +14,10 @@ from comity_pages._extras import need
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z_.-]+)(?::[0-9]{1,5})?")
-SHORTEST_TOKEN: Final = 16
+MIN_TOKEN_CHARACTERS: Final = 16
 MAX_CONNECTIONS: Final = 128
 """At once: a crawl that shows its dashboard leaves 256 descriptors to all else of its process (docs/addresses.md)."""
-HEAD_SECONDS: Final = 10.0
+MAX_HEAD_SECONDS: Final = 10.0
 """For the head of a request, from the connection or from the end of the request before."""
 
 AsgiMessage = MutableMapping[str, Any]
@@ -41,7 +41,7 @@ def host_of(authority: str) -> str:
     return found[1].strip("[]").lower() if found else ""
 
 
-def place_of(text: str) -> tuple[str | None, int]:
+def parse_listen_address(text: str) -> tuple[str | None, int]:
     """Address, None where there is none, and port of `[ADDRESS:]PORT`.
 
     Raises:
@@ -97,7 +97,7 @@ def server_of(app: App, extra: str, **options: Any) -> Any:
             super().connection_lost(error)
 
         def _look_again(self, answered: Any) -> None:
-            self._looking = asyncio.get_running_loop().call_later(HEAD_SECONDS, self._look, answered)
+            self._looking = asyncio.get_running_loop().call_later(MAX_HEAD_SECONDS, self._look, answered)
 
         def _look(self, answered: Any) -> None:
             """End the connection where nothing was asked since the last look."""
@@ -119,8 +119,8 @@ def check_exposure(option: str, host: str, token: str | None, allowed_hosts: tup
     Raises:
         InvalidSetting: others than this machine can ask, and need no token for it; or the token is too short.
     """
-    if token is not None and len(token) < SHORTEST_TOKEN:
-        raise InvalidSetting(f"--token-file: the token is shorter than {SHORTEST_TOKEN} characters")
+    if token is not None and len(token) < MIN_TOKEN_CHARACTERS:
+        raise InvalidSetting(f"--token-file: the token is shorter than {MIN_TOKEN_CHARACTERS} characters")
     if token is None and (allowed_hosts or not is_loopback(host)):
         raise InvalidSetting(
             f"{option}: {host} is not for this machine alone, so that a token is needed",
@@ -172,6 +172,6 @@ def _values(scope: AsgiMessage, wanted: bytes) -> list[str]:
 
 
 async def _refuse(send: Send, status: int, why: str, *headers: tuple[bytes, bytes]) -> None:
-    said = [(b"content-type", b"application/json"), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": said})
+    fields = [(b"content-type", b"application/json"), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
     await send({"type": "http.response.body", "body": json.dumps({"error": why}).encode()})
