@@ -29,7 +29,7 @@ from comity.cli.logs import LineFormatter
 from comity.crawler import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
 from comity.crawler.observe.snapshot import take
 from comity.crawler.observe.stats import MOST_RULES, OTHERS, RefusingRule, StatsCollector, Tally, shown
-from comity.crawler.run.hosts import Host
+from comity.crawler.run.hosts import Host, status_of
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
 HOSTILE = "[red]x[/] \x1b[31m\x9b2J\u202egnp.exe\u2066\r\nnext\u2028line\x00\x7f\udc80z\u0336\u0336\u0336"
@@ -308,7 +308,14 @@ def test_hosts_that_cannot_be_reached_leave_half_the_places_to_the_others() -> N
     collector = StatsCollector(clock)
     hosts = [Host(f"h{number}", drained=number < 20) for number in range(30)]
     collector.unreachable = {host.name: {f"http://{host.name}": clock.wall() + 60} for host in hosts[:20]}
-    now = take(collector, hosts, "running", 0, most_hosts=8, most_rules=0)
+    now = take(
+        collector,
+        lambda at: [status_of(host, collector, at) for host in hosts],
+        "running",
+        0,
+        most_hosts=8,
+        most_rules=0,
+    )
     assert [host.state is HostState.UNREACHABLE for host in now.hosts] == [True] * 4 + [False] * 4
     assert now.hosts[0].wait == pytest.approx(60)
 
