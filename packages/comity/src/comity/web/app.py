@@ -111,7 +111,7 @@ def build(
             if watching >= MAX_WATCHERS:
                 return responses.JSONResponse({"error": f"{MAX_WATCHERS} pages watch this crawl already"}, 503)
 
-            async def told(scope: AsgiMessage, receive: Receive, send: Send) -> None:
+            async def stream(scope: AsgiMessage, receive: Receive, send: Send) -> None:
                 nonlocal watching
                 watching += 1
                 try:
@@ -120,7 +120,7 @@ def build(
                 finally:
                     watching -= 1
 
-            return told
+            return stream
 
         crawl = [
             routing.Route("/api/crawl/events", events),

@@ -140,7 +140,7 @@ class Dashboard:
         return asdict(listing(self._folders(), store=self._store, sought=search, state=state, after=after))
 
     def linking(self, url: str) -> dict[str, Any]:
-        """The first pages that link to a URL, and whether all pages were looked at for them."""
+        """Return the first pages that link to a URL, and whether all pages were searched."""
         _bounded(url)
         pages, everything = linking(self._folders(), url, store=self._store)
         return {"pages": pages, "all": everything}
@@ -234,5 +234,5 @@ def _shown(figures: Figures) -> dict[str, Any]:
 
 
 def event(found: dict[str, Any]) -> str:
-    """A server-sent event (HTML standard, 9.2)."""
+    """Format a server-sent event (HTML standard, 9.2)."""
     return f"data: {json.dumps(found)}\n\n"

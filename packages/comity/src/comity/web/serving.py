@@ -1,4 +1,4 @@
-"""Serves the web page: until told to end, or while something else runs."""
+"""Serves the web page, until told to end or while something else runs."""
 
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
-"""What the workbench shows about one robots.txt: verdicts with their reasons, findings, uses, changes, as plain values.
-
-Every answer is a question to `comity_robots`; nothing is decided here. Texts come from a page, so they are bounded.
-"""
+"""Answers of the workbench about one robots.txt: verdicts with reasons, findings, uses, changes, as plain values.
+Every answer comes from `comity_robots`; nothing is decided here. Texts come from a page, so they are bounded."""
 
 import json
 import re
@@ -33,7 +31,7 @@ _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 class InvalidQuestion(ValueError):
-    """A question that cannot be answered; `str` says what to change."""
+    """A question that cannot be answered; its message says what to change."""
 
 
 @cache
@@ -163,8 +161,8 @@ def _first(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     return islice(found.items(), MAX_CHANGES)
 
 
-def _pace(said: Any) -> float | str | None:
-    return said if said is None or isinstance(said, float) else str(said)
+def _pace(value: Any) -> float | str | None:
+    return value if value is None or isinstance(value, float) else str(value)
 
 
 def _expectations(text: str) -> list[Expectation]:
@@ -219,14 +217,14 @@ def _verdict(match: Match) -> dict[str, Any]:
 def _rule(rule: Rule | None, why: str | None = None) -> dict[str, Any] | None:
     if rule is None:
         return None
-    said = {"line": rule.line, "text": rule.text, "allow": rule.allow, "pattern": rule.pattern}
-    return said if why is None else said | {"why": why}
+    values = {"line": rule.line, "text": rule.text, "allow": rule.allow, "pattern": rule.pattern}
+    return values if why is None else values | {"why": why}
 
 
 def _disagreements(
     text: str, agents: Sequence[str], urls: Sequence[str], dialect: str
 ) -> list[list[list[dict[str, Any]]]]:
-    """For each agent and URL what other readers of the file answer, where it is something else."""
+    """Return, for each agent and URL, the other dialects whose answer differs."""
     others = [(name, _parsed(text, name)) for name in DIALECTS if name != dialect]
     ours = _parsed(text, dialect)
     found = []
@@ -237,12 +235,12 @@ def _disagreements(
                 row.append([])
                 continue
             url = _absolute(url)
-            said = ours.allowed(url, agent)
+            allowed = ours.allowed(url, agent)
             row.append(
                 [
-                    {"dialect": name, "allowed": not said, "line": robots.deciding_line(url, agent) or None}
+                    {"dialect": name, "allowed": not allowed, "line": robots.deciding_line(url, agent) or None}
                     for name, robots in others
-                    if robots.allowed(url, agent) != said
+                    if robots.allowed(url, agent) != allowed
                 ]
             )
         found.append(row)
@@ -265,7 +263,7 @@ def _brief(robots: Robots, agent: str, url: str) -> dict[str, Any]:
 
 
 def _usage(robots: Robots, url: str, agent: str) -> list[dict[str, Any]]:
-    """What the file states about uses of one page, where it states anything."""
+    """Return what the file states about uses of one page."""
     if not robots.states_usage:
         return []
     usage = robots.usage(url, agent)
