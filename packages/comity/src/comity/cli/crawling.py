@@ -302,24 +302,24 @@ def _as_options(rights: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     return variables, words
 
 
-def _resumed_policy(begun: Policy | None, configuration: Configuration) -> tuple[Policy, str]:
+def _resumed_policy(policy: Policy | None, configuration: Configuration) -> tuple[Policy, str]:
     """Return the stored policy, changed by the command line and reduced to what is allowed now, and a line that
     describes it."""
     now, stated = configuration.policy, configuration.stated
-    if begun is None:
+    if policy is None:
         return now, ""
     for name, each in settings_of(Policy).items():
-        allows = name not in checkpoint.WHO and each.grants(getattr(begun, name), getattr(now, name))
+        allows = name not in checkpoint.WHO and each.grants(getattr(policy, name), getattr(now, name))
         if name in configuration.arguments or (name in stated and allows):
-            begun = begun.with_changes(**{name: getattr(now, name)})
-    others = [name for name in settings_of(Policy) if getattr(begun, name) != getattr(now, name)]
+            policy = policy.with_changes(**{name: getattr(now, name)})
+    others = [name for name in settings_of(Policy) if getattr(policy, name) != getattr(now, name)]
     if not others:
-        return begun, ""
-    pace = f"{begun.min_interval:g} s between requests to a host, mode {begun.mode}"
-    told = [
-        f"{name} {every_setting()[name].written(getattr(begun, name))}" for name in others if name not in _ALWAYS_SHOWN
+        return policy, ""
+    pace = f"{policy.min_interval:g} s between requests to a host, mode {policy.mode}"
+    changes = [
+        f"{name} {every_setting()[name].written(getattr(policy, name))}" for name in others if name not in _ALWAYS_SHOWN
     ]
-    return begun, f"resuming with the earlier settings: {shown(', '.join((begun.agent, pace, *told)))}"
+    return policy, f"resuming with the earlier settings: {shown(', '.join((policy.agent, pace, *changes)))}"
 
 
 def _settings_for_run(before: Begun, configuration: Configuration, expander: str | None) -> tuple[dict[str, Any], str]:
@@ -330,12 +330,12 @@ def _settings_for_run(before: Begun, configuration: Configuration, expander: str
     words = [word for name, value in kept.items() for word in as_typed(name, value)]
     if expander is None and "expander" in before.plugins:
         words.append("and the schema")  # code would have to be given again
-    anew = {
+    given = {
         name: getattr(now, name)
         for name, each in settings_of(CrawlSettings).items()
         if name in typed | OF_THE_RUN or (name in configuration.stated and not each.stricter)
     }
-    return anew, f"keeping the earlier options: {shown(' '.join(words))}" if words else ""
+    return given, f"keeping the earlier options: {shown(' '.join(words))}" if words else ""
 
 
 def _options_settled_by_the_crawl(configuration: Configuration, lease: str | None) -> list[str]:

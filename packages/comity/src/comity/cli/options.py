@@ -161,8 +161,8 @@ def loaded(config: Path | None, *, unnamed: bool = True, **options: Any) -> "Con
     with `unnamed=False` none is read. InvalidSetting names the option, variable or file at fault."""
     from comity.configuration import FILE, every_setting, load
 
-    said = {name: value for name, value in options.items() if value is not None and value != ()}
-    given = {name: () if value == ("none",) else value for name, value in said.items()}
+    typed = {name: value for name, value in options.items() if value is not None and value != ()}
+    given = {name: () if value == ("none",) else value for name, value in typed.items()}
     try:
         configuration = load(config, unnamed=unnamed, **given)
     except InvalidSetting as error:

@@ -74,9 +74,9 @@ async def watch(crawler: AnyCrawl, console: Console) -> None:
 
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
-            begun = time.monotonic()
+            started = time.monotonic()
             live.update(await asyncio.to_thread(now), refresh=True)
-            await asyncio.sleep(max(REFRESH_SECONDS, (time.monotonic() - begun) / MAX_RENDER_SHARE))
+            await asyncio.sleep(max(REFRESH_SECONDS, (time.monotonic() - started) / MAX_RENDER_SHARE))
 
 
 def render(now: Snapshot, width: int, height: int = MAX_LINES) -> Text:
@@ -102,18 +102,18 @@ def render(now: Snapshot, width: int, height: int = MAX_LINES) -> Text:
 def line(now: Snapshot) -> Text:
     """Render a snapshot in one line, the most important first."""
     stats = now.stats
-    said = Text(no_wrap=True)
-    said.append(f"{duration(now.seconds)}  ", "dim")
+    text = Text(no_wrap=True)
+    text.append(f"{duration(now.seconds)}  ", "dim")
     if now.phase == "stopping":
-        said.append(f"stopping, {now.under_way} active  ", "bold yellow")
-    said.append(f"{stats.pages:,} pages", "bold green")
-    said.append(f" {rate(now.pages_per_second)}  ", "none")
+        text.append(f"stopping, {now.under_way} active  ", "bold yellow")
+    text.append(f"{stats.pages:,} pages", "bold green")
+    text.append(f" {rate(now.pages_per_second)}  ", "none")
     if stats.unchanged:
-        said.append(f"{stats.unchanged:,} unchanged  ", "dim")
-    said.append(f"{stats.refused:,} refused  ", "yellow" if stats.refused else "dim")
-    said.append(f"{stats.failed:,} failed  ", "red" if stats.failed else "dim")
-    said.append(f"{stats.found:,} URLs  {size(stats.body_bytes)}", "none")
-    return said
+        text.append(f"{stats.unchanged:,} unchanged  ", "dim")
+    text.append(f"{stats.refused:,} refused  ", "yellow" if stats.refused else "dim")
+    text.append(f"{stats.failed:,} failed  ", "red" if stats.failed else "dim")
+    text.append(f"{stats.found:,} URLs  {size(stats.body_bytes)}", "none")
+    return text
 
 
 def _hosts(hosts: Sequence[HostNow], width: int) -> Iterator[Text]:
@@ -135,18 +135,18 @@ def _hosts(hosts: Sequence[HostNow], width: int) -> Iterator[Text]:
 def _totals(now: Snapshot) -> Text:
     """Count hosts by state."""
     counts = sorted(now.states.items(), key=lambda item: -item[1])
-    said = ", ".join(f"{count:,} {_WORDS[state]}" for state, count in counts)
-    return Text(f"{count_noun(sum(now.states.values()), 'host')}: {said}", "dim")
+    words = ", ".join(f"{count:,} {_WORDS[state]}" for state, count in counts)
+    return Text(f"{count_noun(sum(now.states.values()), 'host')}: {words}", "dim")
 
 
 def _shards(shards: Sequence[ShardNow]) -> Text:
     """Count shards by state, and name the one that waits longest."""
     counts = Counter(_SHARDS[shard.state] for shard in shards).most_common()
-    said = f"{len(shards):,} shards: {', '.join(f'{count:,} {words}' for words, count in counts)}"
+    words = f"{len(shards):,} shards: {', '.join(f'{count:,} {state}' for state, count in counts)}"
     longest = max(shards, key=lambda shard: shard.until)
     if longest.host is not None and longest.until >= 1:
-        said += f" (longest {wait(longest.until)}, for {shown(longest.host)})"
-    return Text(said, "dim")
+        words += f" (longest {wait(longest.until)}, for {shown(longest.host)})"
+    return Text(words, "dim")
 
 
 def _rules(rules: Sequence[tuple[RefusingRule, int]], width: int) -> Iterator[Text]:

@@ -171,18 +171,18 @@ def _surveyed(table: Any, agents: tuple[str, ...], report: Path | None, *, as_js
 
 def _changes(table: Any, agents: Sequence[str], *, as_json: bool) -> Exit:
     """Print what each agent gained or lost between captures."""
-    told = 0
+    count = 0
     for origin, seen, change in history.changes(table, agents):
-        told += 1
+        count += 1
         verb = "gained" if change.allowed else "lost"
         rule = change.after or change.before
         if as_json:
-            told_as = {"origin": origin, "seen": seen, "agent": change.agent, "change": verb, "pattern": change.pattern}
-            print_out(json.dumps(told_as | ({"line": rule.line, "rule": rule.text} if rule else {})))
+            record = {"origin": origin, "seen": seen, "agent": change.agent, "change": verb, "pattern": change.pattern}
+            print_out(json.dumps(record | ({"line": rule.line, "rule": rule.text} if rule else {})))
             continue
         line = f" ({'now' if change.after else 'before'}, line {rule.line}: {rule.text})" if rule else ""
         print_out(f"{f'{seen} ' if seen else ''}{origin}  {change.agent} {verb} {change.pattern}{line}")
-    print_err(f"{told:,} changes")
+    print_err(f"{count:,} changes")
     return Exit.DONE
 
 

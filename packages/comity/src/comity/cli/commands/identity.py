@@ -33,12 +33,12 @@ def identity() -> None:
 @option("--range ranges", "CIDR", "Network that requests come from. Repeatable.", multiple=True)
 @option("--rendered", None, "Pages are rendered (say so on the page).")
 @option("--form", ("dictionary", "string"), "Signature-Agent: string for older verifiers.", default="dictionary")
-def new(folder: Path, **said: Any) -> Exit:
+def new(folder: Path, **fields: Any) -> Exit:
     """Make a key and the files that explain the bot.
 
     The key stays in DIR/keys, readable by you alone. Publish DIR/public on the origin of --page.
     """
-    made = create(folder, Identity(**said), time.time())
+    made = create(folder, Identity(**fields), time.time())
     print_out(f"made {folder}, key {made.signing(time.time()).public().thumbprint}")
     print_out(f"1. publish {folder / 'public'} as {made.origin}/, the key directory as")
     print_out("   application/http-message-signatures-directory+json")

@@ -73,7 +73,7 @@ def inspect(url: tuple[str, ...], ourselves: bool, store: str | None, as_json: b
     return Exit.NOT_READY if unreachable else Exit.DONE
 
 
-def _show(found: Sequence[dict[str, Any]], told: Callable[[dict[str, Any]], list[str]], *, as_json: bool) -> None:
+def _show(found: Sequence[dict[str, Any]], in_words: Callable[[dict[str, Any]], list[str]], *, as_json: bool) -> None:
     """Print each site, separated by blank lines."""
     if as_json:
         print_json(found)
@@ -81,7 +81,7 @@ def _show(found: Sequence[dict[str, Any]], told: Callable[[dict[str, Any]], list
     for number, each in enumerate(found):
         if number:
             print_out("")
-        for line in told(each):
+        for line in in_words(each):
             print_out(line)
 
 

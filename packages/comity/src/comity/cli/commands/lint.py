@@ -127,19 +127,19 @@ def _fixable(finding: Finding, unsafe: bool) -> bool:
 def _summary(findings: Sequence[Finding], mended: int, fix: bool, unsafe: bool) -> str:
     counts = Counter(finding.severity for finding in findings)
     parts = [count_noun(counts["error"], "error"), count_noun(counts["warning"], "warning"), f"{counts['info']:,} info"]
-    said = ", ".join(parts) if findings else "no findings"
+    text = ", ".join(parts) if findings else "no findings"
     if fix:
-        said += f"; {mended:,} fixed"
+        text += f"; {mended:,} fixed"
     safe = sum(_fixable(finding, False) for finding in findings)
     more = sum(_fixable(finding, True) for finding in findings) - safe
     if safe and not fix:
-        said += f"; {safe:,} can be fixed with --fix"
+        text += f"; {safe:,} can be fixed with --fix"
     if more and not unsafe:
-        said += f"; {more:,} {'more ' if safe and not fix else ''}with --unsafe-fixes, which change what is read"
-    return said
+        text += f"; {more:,} {'more ' if safe and not fix else ''}with --unsafe-fixes, which change what is read"
+    return text
 
 
-def _said(finding: Finding, others: tuple[int, ...]) -> str:
+def _in_words(finding: Finding, others: tuple[int, ...]) -> str:
     """Format a finding in one line, with the lines of the findings it stands for."""
     advice = f"write {finding.suggestion}" if finding.suggestion == finding.replacement else finding.suggestion
     changes = " (changes what is read)" if finding.changes and finding.replacement is not None else ""
@@ -154,7 +154,7 @@ def _as_text(found: Found) -> None:
     for source, findings in found:
         for finding, others in folded(findings):
             place = f"{source.name}:{finding.line}: {finding.code}"
-            print_out(f" {_said(finding, others)}", lead=place, colour=_COLOURS[finding.severity])
+            print_out(f" {_in_words(finding, others)}", lead=place, colour=_COLOURS[finding.severity])
 
 
 def _as_annotations(found: Found) -> None:
@@ -162,7 +162,7 @@ def _as_annotations(found: Found) -> None:
     for source, findings in found:
         for finding, others in folded(findings):
             level = "notice" if finding.severity == "info" else finding.severity
-            print_out(annotation(level, source.name, finding.line, finding.code, _said(finding, others)))
+            print_out(annotation(level, source.name, finding.line, finding.code, _in_words(finding, others)))
 
 
 def _as_json(found: Found) -> None:
@@ -186,7 +186,7 @@ def _as_sarif(found: Found) -> None:
                     "ruleId": finding.code,
                     "ruleIndex": list(CODES).index(finding.code),
                     "level": _LEVELS[finding.severity],
-                    "message": {"text": _said(finding, ())},
+                    "message": {"text": _in_words(finding, ())},
                     "locations": [{"physicalLocation": place}],
                 }
             )

@@ -73,16 +73,16 @@ def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) 
         if problem := record.get("problem"):
             error_line(problem)
         return
-    said = {name: record.get(name) for name in FRONT} | {"usage": preferences(record)}
+    head = {name: record.get(name) for name in FRONT} | {"usage": preferences(record)}
     if tokens is not None:
         for chunk in read.chunks(tokens):
-            yield {**said, "page": record["url"], **jsonable(chunk)}
+            yield {**head, "page": record["url"], **jsonable(chunk)}
         return
     if folder is None:
-        yield {**said, "markdown": read.markdown}
+        yield {**head, "markdown": read.markdown}
         return
     file = name_of(record["url"], "text/markdown")
     (folder / file).parent.mkdir(parents=True, exist_ok=True)
     check_within((folder / file).parent, folder)
     write_anew(folder / file, as_file(record).encode("utf-8", "surrogatepass"))
-    yield {**said, "file": str(Path(file))}
+    yield {**head, "file": str(Path(file))}

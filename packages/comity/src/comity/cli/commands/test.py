@@ -44,11 +44,11 @@ def test(expectations: Path, robots: str, form: str | None, as_json: bool, **opt
         return Exit.PARTLY if failed else Exit.DONE
     for each in failed:
         verb = "may not fetch" if each.expected else "may fetch"
-        said = f"{each.agent} {verb} {each.path}: {each.why}"
+        words = f"{each.agent} {verb} {each.path}: {each.why}"
         if form == "github":
-            print_out(annotation("error", str(expectations), each.line, "comity test", said))
+            print_out(annotation("error", str(expectations), each.line, "comity test", words))
         else:
-            print_out(f": {said}", lead=f"{expectations}:{each.line}", colour="red")
+            print_out(f": {words}", lead=f"{expectations}:{each.line}", colour="red")
     print_err(f"{len(wanted) - len(failed):,} passed, {len(failed):,} failed")
     return Exit.PARTLY if failed else Exit.DONE
 
