@@ -67,7 +67,7 @@ def prove(
         proofs |= _prove(parts, runs)
     proof = chain.together(proofs) if crawl.keeper else proofs[""]
     for what in runs.orders.ignored():
-        proof.add(ORDERS, None, what)
+        proof.add(ORDERS if crawl.store is None else crawl.keeper, None, what)
     if crawl.keeper:
         for what in (*_across(crawl), *runs.unmatched()):
             proof.add(crawl.keeper, None, what)

@@ -749,20 +749,20 @@ def test_no_order_is_missed_that_is_given_beside_another(server: Server) -> None
     crawl.begin()
     with closing(CrawlStore(crawl.store.where)) as one, closing(CrawlStore(crawl.store.where)) as other:
         with one.open() as db, db.transaction():
-            one.order(Order("first.example", "stop"))
-            second = threading.Thread(target=other.order, args=(Order("second.example", "stop"),))
+            one.orders.give(Order("first.example", "stop"))
+            second = threading.Thread(target=other.orders.give, args=(Order("second.example", "stop"),))
             second.start()
             deadline = time.monotonic() + HANGS
-            while second.is_alive() and not crawl.store.orders(0) and time.monotonic() < deadline:
+            while second.is_alive() and not crawl.store.orders.since(0) and time.monotonic() < deadline:
                 with crawl.store.open() as looking:
                     if looking.execute(
                         "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'operator_order'::regclass"
                     ).fetchone():
                         break
                 time.sleep(0.01)
-            assert crawl.store.orders(0) == [], "who read the second now would never read the first"
+            assert crawl.store.orders.since(0) == [], "who read the second now would never read the first"
         second.join()
-    assert [order.host for _, order in crawl.store.orders(0)] == ["first.example", "second.example"]
+    assert [order.host for _, order in crawl.store.orders.since(0)] == ["first.example", "second.example"]
     with crawl.store.open() as db:
         drop(db, crawl.store.where)
     crawl.store.close()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import psycopg
@@ -21,7 +21,9 @@ from sites import HANGS, Site
 from stores import drop
 from test_crawl_in_postgresql import Crawl
 
+from comity.audit.prove import prove
 from comity.cli.exits import Exit, code_of
+from comity.crawler.storage import crawl_at
 from comity.crawler.storage.store import CrawlStore, StoredCrawl
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
@@ -140,6 +142,60 @@ def test_a_pool_that_keeps_no_session_is_refused(
     finally:
         pool.terminate()
         pool.wait()
+
+
+@pytest.mark.long
+def test_an_order_in_a_store_is_confirmed_by_the_process_that_carries_it_out(
+    postgres: Server, site: Site, tmp_path: Path
+) -> None:
+    for number in range(200):
+        site.link(f"/{number}", f"/{number + 1}")
+    site.link("/200")
+    url, out = postgres.url(f"confirmed_{os.getpid()}_{time.monotonic_ns()}"), tmp_path / "out"
+    words = [sys.executable, "-m", "comity", "crawl", "-q", "--store", url, "-o", str(out), "--lease", "60"]
+    crawling = subprocess.Popen([*words, site.url("/0"), "--delay", "0.1", "--workers", "1", *ALLOW])
+    at = ("--store", url, site.address)
+    store = CrawlStore(database.address(url))
+    try:
+        worker, deadline = 0, time.monotonic() + HANGS
+        while not (worker and len(site.seen) > 3):
+            assert crawling.poll() is None
+            assert time.monotonic() < deadline
+            with suppress(StorageError):  # it has not begun
+                worker = max(
+                    (row.now.worker for row in store.standing().rows if row.holder and row.now.kept), default=0
+                )
+            time.sleep(0.05)
+        os.kill(worker, signal.SIGSTOP)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(crawl_at, "CONFIRMING", 0.5)
+            unheard = comity("frontier", "slow", *at, "3s")
+        assert unheard.returncode == 3, unheard
+        assert "has not confirmed the order" in unheard.stderr
+        os.kill(worker, signal.SIGCONT)
+        lifted = comity("frontier", "go", *at)
+        assert lifted.stdout.endswith("lifted, effective now\n"), lifted
+        assert comity("frontier", "end", "--store", url).returncode == 0
+        assert crawling.wait(HANGS) == 130
+        with store.open() as db:
+            rows = db.execute("SELECT kind, confirmed FROM operator_order ORDER BY id").fetchall()
+        assert rows == [("slow", True), ("go", True), ("end", True)]
+        assert prove(out, store=url).findings == []
+        with store.open() as db:  # as if it had been given while the crawl ran, and nobody had read it
+            db.execute("UPDATE operator_order SET kind = 'stop' WHERE kind = 'slow'")
+        (finding,) = prove(out, store=url).findings
+        assert "did not carry out the order 'stop'" in finding.what
+        with store.open() as db:  # as a crawl has it that an earlier version began
+            db.execute("DELETE FROM operator_order")
+            db.execute("ALTER TABLE operator_order DROP COLUMN confirmed")
+        resumed = comity("crawl", "-q", "--store", url, "-o", str(out), "--resume", "--delay", "0", *ALLOW)
+        assert resumed.returncode == 0, resumed
+    finally:
+        crawling.kill()
+        crawling.wait()
+        with store.open() as db:
+            drop(db, database.address(url))
+        store.close()
 
 
 @pytest.mark.long

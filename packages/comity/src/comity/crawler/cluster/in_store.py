@@ -169,7 +169,7 @@ class StoreCoordination:
             run = store.go_on(asdict(manifest), pages, after=run, command=command)
         crawl = store.crawl()
         cut_back(store, folder, manifest.sink)
-        before = max((number for number, _ in store.orders()), default=0)
+        before = max((number for number, _ in store.orders.since()), default=0)
         self.now = {number: ShardNow(number) for number in range(manifest.shards)}
         self.limit_reached: str | None = None
         self.ended = False
@@ -249,10 +249,11 @@ class StoreCoordination:
                 self._store.gone(self._dead[0])
                 self._dead.pop(0)
             self._see(self._store.standing())
-            for number, order in self._store.orders(self._orders.last):
-                self._orders.last = number
+            for number, order in self._store.orders.since(self._orders.last):
                 if order.order == "end":
                     self._orders.ended_at = min(self._orders.ended_at, time.monotonic())
+                    self._store.orders.confirm(order)
+                self._orders.last = number
         except Superseded:
             raise
         except StorageError:
@@ -354,7 +355,7 @@ class ShardsInStore:
                 clock = await self._in_thread(StoreClock.of, self._store)
                 self._storages = {lease: storage for lease, storage in self._storages.items() if lease[0] != number}
                 self._storages[number, token] = self._storage(number, token, clock)
-            orders: list[tuple[int, Order]] = await self._in_thread(self._store.orders, self._order)
+            orders: list[tuple[int, Order]] = await self._in_thread(self._store.orders.since, self._order)
         except (Unreachable, Displaced):
             self._board.forget()
             for number in self._leases.tokens.keys() - asked.busy:

@@ -130,6 +130,23 @@ class _Crawl:
         """All orders, the oldest first, and the seconds that the clock of who works it is ahead of ours."""
         raise NotImplementedError
 
+    def _is_confirmed(self, order: Order) -> bool:
+        """Whether who carries an order out has said so."""
+        raise NotImplementedError
+
+    def _has_ended(self) -> bool:
+        """Whether it can be seen at once that it is crawled no more."""
+        return False
+
+    def confirms(self, order: Order) -> bool:
+        """Whether the crawl that runs carries an order out by now: waits for that a while."""
+        deadline = time.monotonic() + CONFIRMING
+        while not self._is_confirmed(order):
+            if time.monotonic() >= deadline or self._has_ended():
+                return self._is_confirmed(order)
+            time.sleep(LOOK_EVERY)
+        return True
+
     def views(self) -> Iterator[FrontierView]:
         """Each shard's, opened one at a time; of those that have not begun, none."""
         return (view for view in map(self.view, range(self.shards)) if view is not None)
@@ -242,18 +259,15 @@ class CrawlInFolder(_Crawl):
         """Give an order."""
         return orders.give(self._folder, host, kind, seconds)
 
-    def confirms(self, order: Order) -> bool:
-        """Whether the crawl that runs carries an order out by now: waits for that a while."""
-        deadline = time.monotonic() + CONFIRMING
-        while not (is_confirmed := orders.is_confirmed(self._folder, order)) and time.monotonic() < deadline:
-            if not self.is_running():
-                return orders.is_confirmed(self._folder, order)
-            time.sleep(LOOK_EVERY)
-        return is_confirmed
-
     def is_running(self) -> bool:
         """Whether it is being crawled now."""
         return is_running(self._folder)
+
+    def _is_confirmed(self, order: Order) -> bool:
+        return orders.is_confirmed(self._folder, order)
+
+    def _has_ended(self) -> bool:
+        return not self.is_running()
 
 
 class CrawlInStore(_Crawl):
@@ -284,7 +298,7 @@ class CrawlInStore(_Crawl):
 
     def _given(self) -> tuple[list[Order], float]:
         with closing(self._store):
-            return [order for _, order in self._store.orders()], self._store.time() - time.time()
+            return [order for _, order in self._store.orders.since()], self._store.time() - time.time()
 
     def standing(self) -> list[ShardStatus]:
         """How its shards stand: by what their holders said last."""
@@ -306,7 +320,7 @@ class CrawlInStore(_Crawl):
             crawl, rows = self._store.crawl(), self._store.parts()
             states = {row.now.state for row in self._store.standing().rows}
             facts = {name: self._store.state(name) for name in FACTS}
-            parcels = self._store.parcels()
+            parcels, given = self._store.parcels(), self._store.orders.since()
         folders = list(self._held)
         if not folders:
             here = dict.fromkeys(Path(row.folder) for row in rows)
@@ -342,6 +356,7 @@ class CrawlInStore(_Crawl):
             crawl.run,
             self._manifest.policy,
             over=crawl.ended is not None and states == {"ended"},
+            orders=[order for _, order in given],
             lost=[path for folder in folders for path in folder.glob(f"{LOST}*") if path.is_dir()],
         )
 
@@ -350,20 +365,25 @@ class CrawlInStore(_Crawl):
         return Begun.of(self._manifest)
 
     def give(self, host: str, kind: OrderKind, seconds: float | None) -> Order:
-        """Give an order to all who take part."""
+        """Give an order to all who take part; when, the store's clock says."""
         order = orders.checked_order(host, kind, seconds)
         with closing(self._store):
-            self._store.order(order)
+            order = replace(order, at=round(self._store.time(), 3))
+            self._store.orders.give(order)
         return order
-
-    def confirms(self, order: Order) -> bool:
-        """All who work it read there what is ordered."""
-        return True
 
     def is_running(self) -> bool:
         """Whether somebody works on it."""
         with closing(self._store):
             return self._store.is_running()
+
+    def confirms(self, order: Order) -> bool:
+        """As of any crawl, over one connection."""
+        with closing(self._store):
+            return super().confirms(order)
+
+    def _is_confirmed(self, order: Order) -> bool:
+        return self._store.orders.is_confirmed(order)
 
 
 ReadCrawl = CrawlInFolder | CrawlInStore  # what is asked of a crawl, and told

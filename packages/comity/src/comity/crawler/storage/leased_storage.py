@@ -18,11 +18,13 @@ from comity.frontier.values import Unreachable
 
 
 class StoredOrders:
-    """Orders as they come out of the store; used like Orders."""
+    """Orders as they come out of the store, of a shard for as long as its lease; used like Orders."""
 
-    def __init__(self, so_far: Sequence[Order]) -> None:
+    def __init__(self, so_far: Sequence[Order], writer: tuple[CrawlStore, ThreadPoolExecutor], lease: tuple[int, int]):
         self._waiting = deque(so_far)
         self.came = self._waiting.append
+        self._store, self._thread = writer
+        self._lease = lease
 
     def new(self) -> Iterator[Order]:
         """What came since the last call."""
@@ -30,7 +32,9 @@ class StoredOrders:
             yield self._waiting.popleft()
 
     def confirm(self, order: Order) -> None:
-        """Nobody waits for that: what lies in the store all who work there read."""
+        """As of Orders; the crawl's own thread does not wait for the store."""
+        with suppress(RuntimeError):  # the process ends; where the store fails, it is carried out nevertheless
+            self._thread.submit(self._store.orders.confirm, order, self._lease)
 
 
 class WaitJournalRows:
@@ -108,7 +112,7 @@ class LeasedStorage:
         journal_writer: tuple[CrawlStore, ThreadPoolExecutor],
         orders: Sequence[Order],
     ) -> None:
-        self.orders = StoredOrders(orders)
+        self.orders = StoredOrders(orders, journal_writer, (shard, token))
         self.clock = clock
         self._begun = Begun.of(manifest)
         self._opened: PostgresFrontier | None = None

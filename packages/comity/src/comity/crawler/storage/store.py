@@ -4,7 +4,7 @@ pages granted, parts of the output, orders. Nobody else is needed in between, an
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from comity.crawler.observe.stats import Stats
 from comity.crawler.storage.board import BoardState, Row, left_alone, seconds_of, shared_out
 from comity.crawler.storage.leases import NEXT_TOKEN, StandsStill, now, see_run
 from comity.crawler.storage.orders import Order
+from comity.crawler.storage.tables import CONFIRMED
 from comity.errors import InputError, StorageError
 from comity.frontier.messages import TAKEN, Parcel
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
@@ -28,6 +29,7 @@ LOOK_EVERY: Final = 0.25  # seconds between two looks at who takes part
 PATIENCE: Final = 10.0  # seconds that the database may be silent
 STOPPED: Final = 30.0  # seconds that a transaction may stand still: a suspended process holds no rows for ever
 _ORDERED: Final = ("host", "kind", "seconds", "at")  # columns, as the fields of Order
+_SAME: Final = "host = %s AND kind = %s AND seconds IS NOT DISTINCT FROM %s::float8 AND at = %s"
 LONG: Final = 86_400.0  # the same while it does something to all that is in it
 
 
@@ -59,14 +61,51 @@ class PartRow:
     ledger: Any
 
 
+class StoreOrders:
+    """The orders that were given of a crawl; `connected` gives its connection. A StorageError, by every method, as of
+    CrawlStore."""
+
+    def __init__(self, connected: Callable[[], AbstractContextManager[Any]]) -> None:
+        self._open = connected
+
+    def give(self, order: Order) -> None:
+        """Give an order to all who take part."""
+        with self._open() as db, db.transaction():
+            # One after the other: whoever reads a number must not miss a lower one that is there a moment later.
+            db.execute("LOCK TABLE operator_order IN EXCLUSIVE MODE")
+            names = ", ".join(_ORDERED)
+            db.execute(f"INSERT INTO operator_order ({names}) VALUES (%s, %s, %s, %s)", astuple(order))
+
+    def confirm(self, order: Order, holder: tuple[int, int] | None = None) -> None:
+        """Say that an order is carried out from now on. `holder`: of which shard and token who says so is; without
+        effect once that is another's."""
+        fence = "" if holder is None else " AND EXISTS (SELECT 1 FROM fence WHERE shard = %s AND token = %s)"
+        with self._open() as db:
+            query = f"UPDATE operator_order SET confirmed = true WHERE NOT confirmed AND {_SAME}{fence}"
+            db.execute(query, (*astuple(order), *(holder or ())))
+
+    def is_confirmed(self, order: Order) -> bool:
+        """Whether who carries an order out has said so."""
+        with self._open() as db:
+            query = f"SELECT 1 FROM operator_order WHERE confirmed AND {_SAME}"
+            return db.execute(query, astuple(order)).fetchone() is not None
+
+    def since(self, after: int = 0) -> list[tuple[int, Order]]:
+        """Orders given since one, by number."""
+        with self._open() as db:
+            query = f"SELECT id, {', '.join(_ORDERED)} FROM operator_order WHERE id > %s ORDER BY id"
+            return [(number, Order(*values)) for number, *values in db.execute(query, (after,)).fetchall()]
+
+
 class CrawlStore:
     """One crawl, reached by one connection, which is made anew after it broke. Its methods block; one thread at a time.
-    A StorageError, by every method: Unreachable where the database is not there now."""
+    A StorageError, by every method: Unreachable where the database is not there now. `orders`: what was ordered."""
 
     def __init__(self, where: Address) -> None:
         self.where = where
         self._db: Any = None
         self._still: StandsStill | None = None  # leases of shards, and beats of members
+        self.orders = StoreOrders(self.open)
 
     def close(self) -> None:
         if self._db is not None:
@@ -126,6 +165,7 @@ class CrawlStore:
             StorageError: somebody works on it; or it has not ended, and cannot be refreshed.
         """
         with _at_rest(self, PATIENCE if save is None else LONG) as db:
+            db.execute(f"ALTER TABLE operator_order ADD COLUMN IF NOT EXISTS {CONFIRMED}")
             id_, before, ended = db.execute("SELECT id, run, ended FROM crawl").fetchone()
             if after is not None and after != Run(id_, before):
                 raise _is_crawled(self)
@@ -299,7 +339,7 @@ class CrawlStore:
             rows = db.execute("SELECT shard, value FROM fact WHERE key = %s", (key,)).fetchall()
         return {shard: json.loads(text) for shard, text in rows}
 
-    # Messages, orders
+    # Messages
 
     def parcels(self) -> list[tuple[int, Parcel]]:
         """All that were sent and are not forgotten: sender and parcel, of each sender the oldest first."""
@@ -317,20 +357,6 @@ class CrawlStore:
                 (TAKEN,),
             ).fetchall()
         return dict(found)
-
-    def order(self, order: Order) -> None:
-        """Give an order to all who take part."""
-        with self.open() as db, db.transaction():
-            # One after the other: whoever reads a number must not miss a lower one that is there a moment later.
-            db.execute("LOCK TABLE operator_order IN EXCLUSIVE MODE")
-            names = ", ".join(_ORDERED)
-            db.execute(f"INSERT INTO operator_order ({names}) VALUES (%s, %s, %s, %s)", astuple(order))
-
-    def orders(self, after: int = 0) -> list[tuple[int, Order]]:
-        """Orders given since one, by number."""
-        with self.open() as db:
-            query = f"SELECT id, {', '.join(_ORDERED)} FROM operator_order WHERE id > %s ORDER BY id"
-            return [(number, Order(*values)) for number, *values in db.execute(query, (after,)).fetchall()]
 
 
 class _Attendance:

@@ -16,7 +16,9 @@ SERVER: Final = "extract(epoch FROM pg_postmaster_start_time())::float8"
 """Which server this is, as SQL: another one after a restart, or where another took its place."""
 
 # They are small, and room is left in their pages for the rows that take the place of old ones.
-_TABLES: Final = """
+CONFIRMED: Final = "confirmed boolean NOT NULL DEFAULT false"
+"""The column by which who carries an order out says so; crawls of earlier versions lack it."""
+_TABLES: Final = f"""
 CREATE TABLE crawl (
     id text NOT NULL, run bigint NOT NULL DEFAULT 1, manifest text NOT NULL, lease double precision NOT NULL,
     ended text, pool bigint, server double precision NOT NULL
@@ -34,7 +36,7 @@ CREATE TABLE part (
 ) WITH (fillfactor = 50);
 CREATE TABLE operator_order (
     id bigserial PRIMARY KEY, host text NOT NULL, kind text NOT NULL, seconds double precision,
-    at double precision NOT NULL
+    at double precision NOT NULL, {CONFIRMED}
 )"""
 _HEARD: Final = "CREATE TABLE heard_{n} (id bigserial, line text NOT NULL)"  # of a shard: see in_store.py
 

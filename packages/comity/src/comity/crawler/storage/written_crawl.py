@@ -136,7 +136,7 @@ class WrittenCrawl:
         over: whether all shards came to their end in that run.
         lost: parts that a failure of the database has undone; nothing in them counts.
         records: by shard, how many its ledger has had at least.
-        orders: what its folder says was ordered of it, the oldest first.
+        orders: what its folder or store says was ordered of it, the oldest first.
     """
 
     name: str
