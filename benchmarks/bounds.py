@@ -107,7 +107,12 @@ def look(name: str, body: bytes, url: str) -> None:
     count("signals.links.MAX_TOTAL_LENGTH", sum(len(each.url) for each in said.links), links.MAX_TOTAL_LENGTH, name)
     metas = [len(each.attributes.get("content", "")) for each in root.all("meta")]
     count("signals.robots_meta.MAX_CHARS", max(metas, default=0), robots_meta.MAX_CHARS, name)
-    count("crawler.duplicates.MOST_TEXT", len(" ".join(root.text().split())), duplicates.MOST_TEXT, name)
+    count(
+        "crawler.duplicates.MAX_TEXT_CHARACTERS",
+        len(" ".join(root.text().split())),
+        duplicates.MAX_TEXT_CHARACTERS,
+        name,
+    )
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ from loopback import Requests, address, beside, serve
 
 from comity.cli.process import tune
 from comity.crawler import Crawler, CrawlSettings
-from comity.crawler.run.hosts import MOST_HOSTS
+from comity.crawler.run.hosts import MAX_HOSTS
 from comity.frontier.sqlite.store import Frontier
 from comity.frontier.values import Batch, EntryKind, Found, State
 from comity.policy import Policy
@@ -142,7 +142,7 @@ def main() -> None:
         server.send("asked")
         server.recv()
         started = time.time()
-        many = measured(folder, port, options.requests, min(options.hosts, MOST_HOSTS))
+        many = measured(folder, port, options.requests, min(options.hosts, MAX_HOSTS))
         server.send("asked")
         asked = server.recv()
     more = many["resident"] - few["resident"]

@@ -283,7 +283,7 @@ def test_a_crawl_with_a_folder_goes_on_where_it_was_left(site: Site, tmp_path: P
 
 
 def test_the_crawl_waits_for_a_program_that_is_slower(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simple, "MOST_AHEAD", 4)
+    monkeypatch.setattr(simple, "MAX_PAGES_AHEAD", 4)
     site.link("/", *(f"/{number}" for number in range(60)))
     for number in range(60):
         site.link(f"/{number}")

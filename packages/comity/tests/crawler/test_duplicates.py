@@ -18,7 +18,7 @@ from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy
 from comity.crawler.finding import duplicates
-from comity.crawler.finding.duplicates import NEAR, Duplicate, Duplicates, NearTable
+from comity.crawler.finding.duplicates import MAX_DISTANCE_BITS, Duplicate, Duplicates, NearTable
 from comity.crawler.output.lines import JsonLines
 from comity.frontier.state_overlay import Facts
 
@@ -101,12 +101,12 @@ def test_few_unrelated_texts_are_near_and_most_small_changes_are() -> None:
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=20), st.integers(0, 2**64 - 1), st.sets(st.integers(0, 63)))
 def test_the_table_finds_exactly_what_is_near(held: list[int], asked: int, flipped: set[int]) -> None:
     near = asked
-    for bit in sorted(flipped)[: NEAR + 1]:
+    for bit in sorted(flipped)[: MAX_DISTANCE_BITS + 1]:
         near ^= 1 << bit
     table = NearTable([*held, near])
     distances = [(asked ^ other).bit_count() for other in (*held, near)]
     found = table.find(asked)
-    assert (found is not None) == (min(distances) <= NEAR)
+    assert (found is not None) == (min(distances) <= MAX_DISTANCE_BITS)
     if found is not None:
         assert (asked ^ found).bit_count() == min(distances)
 
@@ -163,10 +163,10 @@ def test_a_crawl_in_pieces_marks_what_a_crawl_in_one_does(
 
 
 def test_memory_and_time_are_bounded_where_all_fingerprints_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duplicates, "MOST_FINGERPRINTS", 5_000)
+    monkeypatch.setattr(duplicates, "MAX_FINGERPRINTS", 5_000)
     table = NearTable(number << 40 for number in range(6_000))
     assert len(table) == 5_000
-    assert max(map(len, table._blocks.values())) == duplicates.MOST_IN_BLOCK
+    assert max(map(len, table._blocks.values())) == duplicates.MAX_FINGERPRINTS_PER_BLOCK
 
 
 def test_a_canonical_url_is_recorded_and_crawled(site: Site, tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_killed_crawl_marks_and_counts_as_if_it_had_not_been_killed(site: Site
 def test_a_slow_disk_lets_no_duplicate_slip_through(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawler.run.commits.SIZE", 2)
+    monkeypatch.setattr("comity.crawler.run.commits.MAX_COMMIT_URLS", 2)
 
     class Slow(JsonLines):
         def flush(self, *, final: bool) -> dict[str, int]:

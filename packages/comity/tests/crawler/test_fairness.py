@@ -60,7 +60,7 @@ def found_at(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found(self, *args)
 
     monkeypatch.setattr(Book, "found", noting)
-    monkeypatch.setattr(discovery, "LONGEST", 0.0)
+    monkeypatch.setattr(discovery, "MAX_SLICE_SECONDS", 0.0)
     return at
 
 
@@ -78,7 +78,7 @@ def test_others_have_their_turn_while_many_urls_are_taken_up(
     at = found_at(turns, monkeypatch)
     asyncio.run(turns.crawl(tmp_path, site.url("/"), max_depth=1, max_pages=1 if where == "page" else None))
     assert len(at) >= 400
-    assert max(map(at.count, at)) <= 2 * discovery.FEW
+    assert max(map(at.count, at)) <= 2 * discovery.LINKS_PER_CHECK
 
 
 def test_a_commit_takes_up_what_a_long_sitemap_has_named_so_far(
@@ -95,9 +95,9 @@ def test_a_commit_takes_up_what_a_long_sitemap_has_named_so_far(
         return commit(self, batch, *args)
 
     monkeypatch.setattr(Frontier, "commit", noting)
-    monkeypatch.setattr(discovery, "LONGEST", 0.0)
-    monkeypatch.setattr(discovery, "MOST_FOUND", 50)
-    monkeypatch.setattr("comity.crawler.run.commits.SIZE", 50)
+    monkeypatch.setattr(discovery, "MAX_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(discovery, "MAX_FOUND_URLS", 50)
+    monkeypatch.setattr("comity.crawler.run.commits.MAX_COMMIT_URLS", 50)
     crawler = asyncio.run(Turns().crawl(tmp_path, site.url("/")))
     assert sum(batches) >= 500
     assert max(batches) <= 60

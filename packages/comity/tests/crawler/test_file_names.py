@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.output.files import LONGEST, name_of
+from comity.crawler.output.files import MAX_NAME_CHARACTERS, name_of
 
 URLS = st.builds(
     lambda host, path: f"http://{host}/{path}",
@@ -36,7 +36,7 @@ RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", 
 @given(URLS, TYPES)
 def test_a_name_is_safe_on_every_file_system(url: str, content_type: str) -> None:
     name = name_of(url, content_type)
-    assert len(name) <= LONGEST
+    assert len(name) <= MAX_NAME_CHARACTERS
     assert re.fullmatch(r"[A-Za-z0-9._~/-]+", name)
     parts = name.split("/")
     assert PureWindowsPath(name).parts == PurePosixPath(name).parts == tuple(parts)

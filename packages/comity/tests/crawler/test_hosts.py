@@ -14,7 +14,7 @@ from comity import Crawler, CrawlSettings, Policy
 from comity.audit.prove import prove
 from comity.crawler.run import hosts as room
 from comity.crawler.run.fetcher import Fetcher
-from comity.crawler.run.hosts import FAR, Hosts
+from comity.crawler.run.hosts import FAR_SECONDS, Hosts
 from comity.crawler.run.scheduler import Scheduler
 from comity.frontier.sqlite.view import View
 from comity.frontier.values import Entry
@@ -25,7 +25,7 @@ ROOM = 8
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "MOST_HOSTS", ROOM)
+    monkeypatch.setattr(room, "MAX_HOSTS", ROOM)
 
 
 def begun(names: list[str], ready: dict[str, float] | None = None) -> Hosts:
@@ -80,12 +80,12 @@ def test_hosts_that_are_left_alone_for_long_do_not_keep_others_out() -> None:
     for host in turns(hosts, 1.0):
         met.append(host.name)
         if host.name in silent:
-            hosts.push(host, 1.0 + 2 * FAR)
+            hosts.push(host, 1.0 + 2 * FAR_SECONDS)
         else:
             hosts.rest(host)
     assert sorted(met) == sorted([*silent, "a.example", "b.example"])
-    assert hosts.next_time() == 1.0 + 2 * FAR
-    assert {host.name for host in turns(hosts, 2.0 + 2 * FAR)} >= set(silent)
+    assert hosts.next_time() == 1.0 + 2 * FAR_SECONDS
+    assert {host.name for host in turns(hosts, 2.0 + 2 * FAR_SECONDS)} >= set(silent)
 
 
 @pytest.mark.usefixtures("small")
@@ -136,13 +136,13 @@ def test_a_host_that_is_not_in_memory_costs_no_memory() -> None:
         for each in range(number):
             hosts.found(f"h{each}.example")
         held = tracemalloc.get_traced_memory()[0] - before
-        assert len(hosts) == min(number, room.MOST_HOSTS)
+        assert len(hosts) == min(number, room.MAX_HOSTS)
         return held
 
     tracemalloc.start()
     try:
-        assert cost(room.MOST_HOSTS + 12_000) <= cost(room.MOST_HOSTS) + 64 * 1024
-        assert cost(room.MOST_HOSTS) < 20 * 1024 * 1024
+        assert cost(room.MAX_HOSTS + 12_000) <= cost(room.MAX_HOSTS) + 64 * 1024
+        assert cost(room.MAX_HOSTS) < 20 * 1024 * 1024
     finally:
         tracemalloc.stop()
 
@@ -173,7 +173,7 @@ def crawl_of(
 def test_a_crawl_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_pages_and_none_twice(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawler.run.scheduler.REFILL_PACED", 2)
+    monkeypatch.setattr("comity.crawler.run.scheduler.MAX_PACED_HOST_URLS", 2)
     names = [f"h{number}.test" for number in range(3 * ROOM)]
     with Site() as site:
         site.link("/", *(f"/{number}" for number in range(5)))
@@ -198,9 +198,9 @@ def test_a_crawl_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_page
 def test_what_is_counted_and_remembered_by_host_is_bounded_and_limits_for_each_hold_all_the_same(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawler.finding.limits.MOST_HOSTS", ROOM)
-    monkeypatch.setattr("comity.crawler.output.ledger._MOST_PACES", ROOM)
-    monkeypatch.setattr("comity.crawler.run.admission.MOST_ORIGINS", ROOM)
+    monkeypatch.setattr("comity.crawler.finding.limits.MAX_HOSTS", ROOM)
+    monkeypatch.setattr("comity.crawler.output.ledger._MAX_PACES", ROOM)
+    monkeypatch.setattr("comity.crawler.run.admission.MAX_ORIGINS", ROOM)
     names = [f"h{number}.test" for number in range(4 * ROOM)]
     with Site() as site:
         site.set("/robots.txt", "User-agent: *\nClean-param: sid /\nSitemap: /map.xml\n")
@@ -248,8 +248,8 @@ def test_a_refresh_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_pa
     trusts_sitemaps: bool, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A host of which no more than robots.txt was read has not had its turn yet: it keeps its place."""
-    monkeypatch.setattr(room, "MOST_HOSTS", 2)
-    monkeypatch.setattr("comity.crawler.run.admission.RECENT", 2)
+    monkeypatch.setattr(room, "MAX_HOSTS", 2)
+    monkeypatch.setattr("comity.crawler.run.admission.MAX_RECENT_URLS", 2)
     names = [f"h{number}.test" for number in range(5)]
     learn, learnt = Fetcher.learn, 0
 
@@ -286,8 +286,8 @@ def test_a_refresh_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_pa
 def test_hosts_that_share_a_pace_take_no_more_than_half_of_the_places_though_they_were_met_first(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "MOST_HOSTS", 2 * ROOM)
-    monkeypatch.setattr("comity.crawler.run.scheduler.MOST_PARKED", 2)
+    monkeypatch.setattr(room, "MAX_HOSTS", 2 * ROOM)
+    monkeypatch.setattr("comity.crawler.run.scheduler.MAX_PARKED_HOSTS", 2)
     blogs = [f"b{number}.blogs.test" for number in range(2 * ROOM)]
     others = [f"www.other{number}.test" for number in range(2)]
     with Site() as site:
@@ -320,9 +320,9 @@ def test_hosts_that_share_a_pace_take_no_more_than_half_of_the_places_though_the
 def test_what_robots_txt_says_of_parameters_holds_for_a_host_that_comes_back_though_it_was_forgotten(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "MOST_HOSTS", 2)
-    monkeypatch.setattr("comity.crawler.run.scheduler.REFILL_PACED", 1)
-    monkeypatch.setattr("comity.crawler.run.admission.MOST_ORIGINS", 3)
+    monkeypatch.setattr(room, "MAX_HOSTS", 2)
+    monkeypatch.setattr("comity.crawler.run.scheduler.MAX_PACED_HOST_URLS", 1)
+    monkeypatch.setattr("comity.crawler.run.admission.MAX_ORIGINS", 3)
     names = [f"h{number}.test" for number in range(5)]
     with Site() as site:
         site.set("/robots.txt", "User-agent: *\nClean-param: sid /p\n")
@@ -339,7 +339,7 @@ def test_what_robots_txt_says_of_parameters_holds_for_a_host_that_comes_back_tho
 def test_what_was_met_lately_has_the_same_places_however_much_is_met(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawler.run.admission.RECENT", 4)
+    monkeypatch.setattr("comity.crawler.run.admission.MAX_RECENT_URLS", 4)
     pages = [f"/{number}" for number in range(12)]
     with Site() as site:
         for page in ("/", *pages):

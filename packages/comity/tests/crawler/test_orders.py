@@ -354,7 +354,7 @@ def test_an_order_is_confirmed_by_the_crawl_that_carries_it_out(site: Site, tmp_
     try:
         crawl.send_signal(signal.SIGSTOP)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(crawl_at, "CONFIRMING", 0.2)
+            patch.setattr(crawl_at, "MAX_CONFIRM_SECONDS", 0.2)
             unheard = comity("frontier", "slow", str(folder), site.address, "3s")
         assert unheard.returncode == 3
         assert "has not confirmed the order" in complaint(unheard)

@@ -28,7 +28,7 @@ from comity.cli import progress
 from comity.cli.logs import LineFormatter
 from comity.crawler import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
 from comity.crawler.observe.snapshot import take
-from comity.crawler.observe.stats import MOST_RULES, OTHERS, RefusingRule, StatsCollector, Tally, shown
+from comity.crawler.observe.stats import MAX_RULES, OTHERS, RefusingRule, StatsCollector, RequestCounters, shown
 from comity.crawler.run.hosts import Host, status_of
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
@@ -218,12 +218,12 @@ def test_a_snapshot_counts_refusals_by_rule_and_requests_by_answer(tmp_path: Pat
 
 def test_however_many_rules_refuse_a_bounded_number_is_counted_one_by_one() -> None:
     tally = Tally()
-    for number in range(3 * MOST_RULES):
+    for number in range(3 * MAX_RULES):
         decision = {"verdict": "disallowed_explicit", "line": number, "rule": f"Disallow: /{'x' * 10_000}{number}"}
         tally.refusal({"url": f"http://h{number}.example/", "decision": decision})
-    assert len(tally.rules) == MOST_RULES + 1
-    assert tally.rules[OTHERS] == 2 * MOST_RULES
-    assert tally.refused == {"disallowed_explicit": 3 * MOST_RULES}
+    assert len(tally.rules) == MAX_RULES + 1
+    assert tally.rules[OTHERS] == 2 * MAX_RULES
+    assert tally.refused == {"disallowed_explicit": 3 * MAX_RULES}
     assert max(len(text) for _, _, text in tally.rules) <= 300
 
 

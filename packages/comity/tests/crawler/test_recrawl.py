@@ -27,7 +27,7 @@ from comity.audit.prove import prove
 from comity.audit.report import write as write_report
 from comity.crawler.output.runner import FORMATS
 from comity.crawler.run.discovery import latest_change
-from comity.crawler.run.recrawl import LONGEST_TRUST, MARGIN, RefreshRun, visited
+from comity.crawler.run.recrawl import MAX_TRUST_SECONDS, TRUST_MARGIN_SECONDS, RefreshRun, visited
 from comity.frontier.values import Visit
 from comity_pages.signals import sitemaps
 
@@ -655,13 +655,13 @@ def test_a_sitemaps_word_is_taken_for_a_while_and_where_it_leaves_no_doubt() -> 
         refresh = RefreshRun(1, 0, None, trusts_sitemaps=True)  # type: ignore[arg-type]
         return refresh.spared(Visit("http://a/", 0, digest, fetched, fetched, stated=stated), now)
 
-    assert spared(1e9 - MARGIN - 1)
-    assert not spared(1e9 - MARGIN)
+    assert spared(1e9 - TRUST_MARGIN_SECONDS - 1)
+    assert not spared(1e9 - TRUST_MARGIN_SECONDS)
     assert not spared(2e9)
     assert not spared(None)
     assert not spared(0.0, digest=None)
-    assert spared(0.0, now=1e9 + LONGEST_TRUST - 1)
-    assert not spared(0.0, now=1e9 + LONGEST_TRUST)
+    assert spared(0.0, now=1e9 + MAX_TRUST_SECONDS - 1)
+    assert not spared(0.0, now=1e9 + MAX_TRUST_SECONDS)
 
 
 @pytest.mark.parametrize("value", ["", '"caf\udce9"', '"a\x7f"', f'"{"x" * 2000}"'])

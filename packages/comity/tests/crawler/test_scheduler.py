@@ -162,7 +162,7 @@ def test_a_stop_starts_nothing_new_though_many_wait(tmp_path: Path) -> None:
 
 
 def test_slow_hosts_hold_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler, "SLOW", 0.3)
+    monkeypatch.setattr(scheduler, "SLOW_FETCH_SECONDS", 0.3)
     with Site() as site, Site("127.0.0.2") as pit:
         full_of_links(site)
 
@@ -207,7 +207,7 @@ def test_of_a_host_with_an_interval_few_urls_are_in_memory(tmp_path: Path) -> No
             await running
 
         asyncio.run(run())
-        assert 0 < max(held) <= scheduler.REFILL_PACED
+        assert 0 < max(held) <= scheduler.MAX_PACED_HOST_URLS
 
 
 class Reads:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from comity import InvalidURL
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.finding.traps import MOST_FORMS, Bitmap, Trap, Traps, dated, redirect_trap
+from comity.crawler.finding.traps import MAX_FORMS_PER_PATH, Bitmap, Trap, Traps, dated, redirect_trap
 from comity.frontier.state_overlay import Facts
 from comity_pages import urls
 
@@ -123,7 +123,7 @@ def test_a_path_with_ever_new_lists_of_parameters_is_left() -> None:
     ]
     assert {named(trap) for trap in found} == {None, "parameters"}
     let_pass = sum(trap is None for trap in found)
-    assert MOST_FORMS * 0.9 < let_pass < MOST_FORMS * 1.2
+    assert MAX_FORMS_PER_PATH * 0.9 < let_pass < MAX_FORMS_PER_PATH * 1.2
 
 
 def test_ordinary_use_of_parameters_is_no_trap() -> None:

@@ -116,7 +116,7 @@ def test_a_server_that_never_answers_holds_up_neither_crawl_nor_end(
 
     site.set("/hook", never)
     monkeypatch.setattr(webhook, "PARTING", 0.1)
-    monkeypatch.setattr(webhook, "MOST", 10)
+    monkeypatch.setattr(webhook, "MAX_MESSAGES", 10)
     hook = Webhook(site.url("/hook"), ALLOWED, SECRET)
     for _ in range(25):
         hook.send("crawl.ended", {})

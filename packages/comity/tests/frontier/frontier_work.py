@@ -52,7 +52,7 @@ def opened(folder: Path, store: str | None) -> Any:
 
 def work(folder: Path, log: Path | None = None, store: str | None = None) -> None:
     """Go on with the crawl in a folder until all is fetched."""
-    seen.MOST_FRESH = 100  # so that runs are written and merged all the time
+    seen.MAX_FRESH = 100  # so that runs are written and merged all the time
     seen.BLOCK, seen.SLICE = 16, 2
     with (
         opened(folder, store) as frontier,

@@ -87,7 +87,7 @@ def in_sqlite(tmp_path: Path) -> Iterator[Any]:
 @pytest.fixture
 def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sorted runs appear and merge after a few URLs instead of millions."""
-    monkeypatch.setattr(seen, "MOST_FRESH", 10)
+    monkeypatch.setattr(seen, "MAX_FRESH", 10)
     monkeypatch.setattr(seen, "BLOCK", 4)
     monkeypatch.setattr(seen, "SLICE", 1)
 
@@ -347,8 +347,8 @@ def test_to_open_a_view_costs_the_same_however_many_hosts_were_met(
 
 @pytest.mark.both_forms
 def test_few_fingerprints_in_memory_are_objects_of_their_own(in_sqlite: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seen, "MOST_NEWEST", 100)
-    monkeypatch.setattr(seen, "MOST_FRESH", 1_000)
+    monkeypatch.setattr(seen, "MAX_NEWEST", 100)
+    monkeypatch.setattr(seen, "MAX_FRESH", 1_000)
     most = in_memory = 0
     for start in range(0, 3_000, 60):
         batch = Batch(found=[found(f"{number}") for number in range(start, start + 60)])
@@ -524,7 +524,7 @@ class Crashes(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(seen, "MOST_FRESH", 10)
+        self.patch.setattr(seen, "MAX_FRESH", 10)
         self.patch.setattr(seen, "BLOCK", 4)
         self.patch.setattr(seen, "SLICE", 1)
         self.patch.setattr(store_module.os, "urandom", bytes)  # the same fingerprints each time

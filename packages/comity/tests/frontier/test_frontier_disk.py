@@ -22,7 +22,7 @@ EVERYTHING = [frontier_work.url(number) for number in range(frontier_work.STEPS 
 
 @pytest.fixture(autouse=True)
 def _small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MOST_FRESH", "BLOCK", "SLICE"):
+    for name in ("MAX_FRESH", "BLOCK", "SLICE"):
         monkeypatch.setattr(frontier_work.seen, name, getattr(frontier_work.seen, name))  # put back
 
 

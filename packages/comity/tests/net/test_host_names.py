@@ -13,7 +13,7 @@ import pytest
 from sites import HANGS, Site
 
 from comity import AsyncClient, ClientSettings, ComityError, FetchError, Policy
-from comity.crawler.run.hosts import MOST_HOSTS
+from comity.crawler.run.hosts import MAX_HOSTS
 from comity.net import names as module
 from comity.net.deadlines import Deadline
 from comity.net.names import Names
@@ -225,7 +225,7 @@ def test_names_of_all_hosts_that_a_crawl_takes_in_turn_are_remembered() -> None:
             patch.setattr(module, "in_thread", found)
             names = Names({}, ())
             for _ in range(2):
-                for number in range(MOST_HOSTS):
+                for number in range(MAX_HOSTS):
                     await names.addresses(f"host{number}.example")
         assert set(asked.values()) == {1}
 

@@ -15,15 +15,15 @@ from comity.crawler.storage.crawl_at import written_crawl
 from comity.crawler.storage.written_crawl import Part
 from comity_pages.urls import Url
 
-MOST_PAGES: Final = 20  # named for each broken link
-MOST_LINKS: Final = 10_000  # that are told apart
-LOOKS: Final = 32 * 1024 * 1024  # bytes of bodies
+MAX_PAGES_PER_LINK: Final = 20  # named for each broken link
+MAX_BROKEN_LINKS: Final = 10_000  # that are told apart
+MAX_READ_BYTES: Final = 32 * 1024 * 1024  # bytes of bodies
 
 
 @dataclass(slots=True)
 class BrokenLink:
-    """A URL that failed; `why` as in the crawl's record of it. `pages`: URLs of the first MOST_PAGES pages of `count`
-    that link to it."""
+    """A URL that failed; `why` as in the crawl's record of it. `pages`: URLs of the first MAX_PAGES_PER_LINK of the
+    `count` pages that link to it."""
 
     url: str
     why: str
@@ -35,7 +35,7 @@ class BrokenLink:
         """Note a page that links to it."""
         if page not in self.pages:
             self.count += 1
-            if len(self.pages) < MOST_PAGES:
+            if len(self.pages) < MAX_PAGES_PER_LINK:
                 self.pages.append(page)
 
 
@@ -63,7 +63,7 @@ def failed_in(records: Iterable[dict[str, Any]]) -> dict[str, BrokenLink]:
     found: dict[str, BrokenLink] = {}
     for record in records:
         url = str(record.get("url"))
-        if url in found or len(found) < MOST_LINKS:
+        if url in found or len(found) < MAX_BROKEN_LINKS:
             why = str(record.get("why"))
             link = found[url] = BrokenLink(url, why, record.get("status"))
             if record.get("found_on"):
@@ -72,10 +72,10 @@ def failed_in(records: Iterable[dict[str, Any]]) -> dict[str, BrokenLink]:
 
 
 def linking(
-    folders: Path | Sequence[Path], url: str, *, store: str | None = None, looks: int = LOOKS
+    folders: Path | Sequence[Path], url: str, *, store: str | None = None, looks: int = MAX_READ_BYTES
 ) -> tuple[list[str], bool]:
-    """The first MOST_PAGES pages of a crawl that link to a URL, and whether all pages were looked at for them: in the
-    order in which they were kept, as far as their bodies have `looks` bytes. Errors as of `broken_links`."""
+    """The first MAX_PAGES_PER_LINK pages of a crawl that link to a URL, and whether all pages were read for them:
+    in the order in which they were kept, as far as their bodies have `looks` bytes. Errors as of `broken_links`."""
     found, clean = BrokenLink(Url(url), "", None), Canonicalizer().clean
     wanted, last = {found.url, clean(found.url)}, last_name(Url(url))
     crawl = written_crawl(folders, store)
@@ -84,7 +84,7 @@ def linking(
         looks -= len(body)
         if last in body and any(link.url in wanted or clean(link.url) in wanted for link in page_of(record).links):
             found.add(record["url"])
-        if looks < 0 or len(found.pages) == MOST_PAGES:
+        if looks < 0 or len(found.pages) == MAX_PAGES_PER_LINK:
             return found.pages, False
     return found.pages, not crawl.absent
 

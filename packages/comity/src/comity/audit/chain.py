@@ -13,7 +13,7 @@ from comity.crawler.output.reader import JsonLine, JsonObject, read_lines, shape
 from comity.crawler.output.runner import LEDGER as FILE
 from comity.crawler.storage.written_crawl import Part
 
-MOST = 100  # findings that are kept; more are counted
+MAX_FINDINGS = 100  # findings that are kept; more are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Proof:
     """What was checked and what was found.
 
     Attributes:
-        findings: what does not hold, at most `MOST`, in the order it was found; `found` counts all.
+        findings: what does not hold, at most `MAX_FINDINGS`, in the order it was found; `found` counts all.
         hash: the hash of the last record.
         sealed: when and by which key the crawl was sealed, in words; empty where it was not.
         unenforced: the runs, by number, whose policy did not enforce robots.txt, each with its mode.
@@ -69,7 +69,7 @@ class Proof:
 
     def add(self, file: str, record: int | None, what: str) -> None:
         self.found += 1
-        if len(self.findings) < MOST:
+        if len(self.findings) < MAX_FINDINGS:
             self.findings.append(ProofFinding(file, record, what))
 
     def to_dict(self) -> dict[str, Any]:

@@ -24,10 +24,12 @@ from comity_pages.urls import Url
 
 URLState = Literal["fetched", "failed", "refused", "skipped", "waiting"]
 STATES: Final[tuple[URLState, ...]] = get_args(URLState)
-MOST: Final = 50  # URLs of one answer
-LOOKS: Final = 50_000  # rows that one question looks at; a line of a file counts as one row for each LINE bytes
-LINE: Final = 200
-_LONGEST: Final = 1 << 20  # bytes of a line; of one that is longer nothing is told
+MAX_LISTED_URLS: Final = 50  # URLs of one answer
+MAX_ROWS_READ: Final = (
+    50_000  # rows that one question looks at; a line of a file counts as one row for each BYTES_PER_ROW bytes
+)
+BYTES_PER_ROW: Final = 200
+_MAX_LINE_BYTES: Final = 1 << 20  # bytes of a line; of one that is longer nothing is told
 _TABLES: Final[Mapping[str, Literal["visit", "aside", "waiting"]]] = {
     "fetched": "visit",
     "skipped": "aside",
@@ -89,8 +91,8 @@ def listing(
     sought: str = "",
     state: str = "",
     after: str = "",
-    most: int = MOST,
-    looks: int = LOOKS,
+    most: int = MAX_LISTED_URLS,
+    looks: int = MAX_ROWS_READ,
 ) -> Listing:
     """URLs of a crawl, by state, and in a state in the order in which the crawl came to them.
 
@@ -184,13 +186,13 @@ def _from_file(
         with open_regular(path) as file, crawl.view(step.shard) or nullcontext() as view:
             last = view if view is not None and view.load_state("refresh") else None
             file.seek(position)
-            while data := file.readline(_LONGEST):
-                if not data.endswith(b"\n") and len(data) < _LONGEST:
+            while data := file.readline(_MAX_LINE_BYTES):
+                if not data.endswith(b"\n") and len(data) < _MAX_LINE_BYTES:
                     return None  # it is being written
                 if until is not None and position + len(data) > until:
                     return None
                 position += len(data)
-                read += 1 + len(data) // LINE
+                read += 1 + len(data) // BYTES_PER_ROW
                 record = load(data)[0] if quoted in data.lower() else {}
                 if (row := _of_record(step, record, needle)) is not None and not _is_past(last, record):
                     told.urls.append(row)

@@ -15,7 +15,7 @@ from comity.policy import Policy
 
 EFFECTIVE = 1.0  # seconds after which an order holds for what is sent
 TOLERANCE = 0.001  # seconds: what rounding and a clock's grain may take from an interval
-_MOST_UNDER_WAY = 64  # requests to one host that overlap in time and are told apart
+_MAX_REQUESTS_UNDER_WAY = 64  # requests to one host that overlap in time and are told apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class _PacedRequest:
 
 @dataclass(slots=True)
 class _PacedHost:
-    answers: deque[_PacedRequest] = field(default_factory=lambda: deque(maxlen=_MOST_UNDER_WAY))
+    answers: deque[_PacedRequest] = field(default_factory=lambda: deque(maxlen=_MAX_REQUESTS_UNDER_WAY))
     newest: float | None = None  # head
     hold: tuple[float, float] | None = None  # (head of the answer that asked, until when)
 
@@ -42,7 +42,7 @@ class _PacedHost:
     def earlier(self, seconds: float) -> None:
         """Take all that was as if it had been so much earlier."""
         moved = (replace(each, sent=each.sent - seconds, head=each.head - seconds) for each in self.answers)
-        self.answers = deque(moved, maxlen=_MOST_UNDER_WAY)
+        self.answers = deque(moved, maxlen=_MAX_REQUESTS_UNDER_WAY)
         self.newest = None if self.newest is None else self.newest - seconds
         self.hold = None if self.hold is None else (self.hold[0] - seconds, self.hold[1] - seconds)
 

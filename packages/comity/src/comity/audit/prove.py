@@ -29,7 +29,7 @@ from comity_robots.fields import settings_of
 __all__ = ["Proof", "ProofFinding", "StillRunning", "prove"]
 
 
-_MOST_WITHIN = 60.0  # seconds: who waits for a database for so long does not begin
+_MAX_WITHIN_SECONDS = 60.0  # seconds: who waits for a database for so long does not begin
 
 
 class StillRunning(StorageError):
@@ -296,7 +296,7 @@ class _Walk:
         self.run = max(record["run"], self.run)
         proof.runs = self.run
         within = record.get("clock_within", 0.0)
-        if not 0 <= within <= _MOST_WITHIN:
+        if not 0 <= within <= _MAX_WITHIN_SECONDS:
             yield f"its clock cannot have been wrong by {within:g} s"
         if self._within is not None and record["n"] == 1:  # another part's, by another process's clock
             self._paces.handed_over(self._within + within)

@@ -32,8 +32,8 @@ from comity.policy import Decision, Policy, RobotsResult
 from comity_pages import urls as addresses
 
 TIMEOUT: Final = 30.0  # seconds
-MOST_AHEAD: Final = 256  # pages that a crawl may be ahead of the program that reads them
-MOST_TOLD: Final = 10_000  # failures, and refusals, that a `Crawl` keeps in memory
+MAX_PAGES_AHEAD: Final = 256  # pages that a crawl may be ahead of the program that reads them
+MAX_RECORDS_KEPT: Final = 10_000  # failures, and refusals, that a `Crawl` keeps in memory
 
 _log = logging.getLogger("comity.crawl")
 
@@ -223,7 +223,7 @@ class _Told:
 
     def record(self, channel: str, record: Mapping[str, Any]) -> None:
         kept = self.failures if channel == "failures" else self.refusals
-        if len(kept) < MOST_TOLD:
+        if len(kept) < MAX_RECORDS_KEPT:
             kept.append(dict(record))
 
 
@@ -234,7 +234,7 @@ class Crawl:
         failures: the records of URLs that gave no page, as in the output, once each is durable: `url`, `why`,
             `status`, `attempts`, `depth`, `found_on`.
         refusals: those of URLs that robots.txt, the policy or what is stated about their use kept out: `url`, `why`,
-            `decision` and so on. Of both the first MOST_TOLD are kept; the counts in `summary` are whole.
+            `decision` and so on. Of both the first MAX_RECORDS_KEPT are kept; the counts in `summary` are whole.
         summary: what the crawl did, in numbers; None until it begins, final when it has ended.
     """
 
@@ -349,7 +349,7 @@ async def _crawl(
         def arrived(page: CrawledPage) -> None:
             pages.append(page)
             news.set()
-            if len(pages) >= MOST_AHEAD:
+            if len(pages) >= MAX_PAGES_AHEAD:
                 crawler.hold()
 
         crawler = told.crawler = Crawler(
@@ -372,7 +372,7 @@ async def _crawl(
                 over = running.done()
                 while pages:
                     page = pages.popleft()
-                    if len(pages) < MOST_AHEAD // 2:
+                    if len(pages) < MAX_PAGES_AHEAD // 2:
                         crawler.go_on()
                     yield page
             stats = told.summary = await running

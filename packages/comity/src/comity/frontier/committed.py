@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 from comity.frontier.store import LATER, Committed, split
 from comity.frontier.values import Entry, EntryKind, Found, Listed, ListedTable, QueuedURL, State, Visit
 
-_EVERY_VISIT: Final = (1 << 63) - 1  # beyond the id of any
+_MAX_VISIT_ID: Final = (1 << 63) - 1  # beyond the id of any
 
 
 class CommittedFrontier:
@@ -86,7 +86,7 @@ class Visits:
 
     def any(self) -> bool:
         """Whether there is anything to ask for again."""
-        return any(self._committed.visits(0, _EVERY_VISIT, known=known) for known in (True, False))
+        return any(self._committed.visits(0, _MAX_VISIT_ID, known=known) for known in (True, False))
 
     def until(self, last: int) -> Iterator[Visit]:
         """The last visits of what has not been visited since the row `last` was the newest, longest ago first.

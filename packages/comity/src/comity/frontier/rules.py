@@ -24,7 +24,7 @@ from comity.frontier.values import Batch, Found, State
 NEXT_ID: Final = "next_id"
 NEXT_SOURCE: Final = "next_source"
 VISITED_AGAIN: Final = "visited_again"  # the fact that says that a refresh has begun: until then, a URL is visited once
-_MOST_HOST_IDS: Final = 1 << 16  # ids of hosts held in memory
+_MAX_HOST_IDS: Final = 1 << 16  # ids of hosts held in memory
 
 Queued = dict[str, list[tuple[int, Found]]]
 """By host, what a commit added to its queue, in the order found: ids, and what was found."""
@@ -223,7 +223,7 @@ class DurableFrontier(CommittedFrontier):
         ids = self._host_ids
         unknown = [name for name in wanted if name not in ids]
         if unknown:
-            if len(ids) >= _MOST_HOST_IDS:
+            if len(ids) >= _MAX_HOST_IDS:
                 unknown = wanted
                 ids.clear()
             ids.update(self._store.host_ids(unknown))

@@ -3,21 +3,21 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-SIZE: Final = 1 << 23  # bits
+FILTER_BITS: Final = 1 << 23  # bits
 
 
 class Names:
     """Whether a name may have been added, in a fixed amount of memory (a Bloom filter); never no where it was."""
 
     def __init__(self) -> None:
-        self._bits = bytearray(SIZE // 8)
+        self._bits = bytearray(FILTER_BITS // 8)
 
     def add(self, name: str) -> None:
-        place = hash(name) % SIZE
+        place = hash(name) % FILTER_BITS
         self._bits[place >> 3] |= 1 << (place & 7)
 
     def __contains__(self, name: str) -> bool:
-        place = hash(name) % SIZE
+        place = hash(name) % FILTER_BITS
         return bool(self._bits[place >> 3] >> (place & 7) & 1)
 
 

@@ -18,7 +18,7 @@ AT_ONCE: Final = 1000  # rows read at a time
 _HOST_COUNTS: Final = "name, unasked + queued, done, refused, failed"
 _VISITS_AT_ONCE: Final = 500
 _COLUMNS: Final = "id, host, rank, prefix, rest, depth, kind, state, hops, source"
-_EVERY: Final = f"{_COLUMNS}, attempts"
+_ALL_COLUMNS: Final = f"{_COLUMNS}, attempts"
 _STATES: Final = ("unasked", "queued", "done", "refused", "failed")
 
 
@@ -231,18 +231,18 @@ class ChangedTables(Tables):
         self, ids: Sequence[int], why: int | None = None, state: int | None = None
     ) -> Iterable[tuple[int, int, int]]:
         if why is not None:
-            self._copy(self._waiting, self._aside, ids, _EVERY if state is None else _with(state=state), why)
+            self._copy(self._waiting, self._aside, ids, _ALL_COLUMNS if state is None else _with(state=state), why)
         rows: Iterable[Any] = self._sql.delete(self._waiting, ids, "id, host, state")
         return rows
 
     def bring_back(self, ids: Sequence[int], state: int | None = None) -> None:
-        self._copy(self._aside, self._waiting, ids, _EVERY if state is None else _with(state=state, attempts=0))
+        self._copy(self._aside, self._waiting, ids, _ALL_COLUMNS if state is None else _with(state=state, attempts=0))
         self._sql.delete(self._aside, ids, "id")
 
     def _copy(self, source: str, target: str, ids: Sequence[int], values: str, why: int | None = None) -> None:
         """Copy rows by id; where the target has one, that stays."""
         among, value = self._sql.among("id", ids)
-        columns, values = (_EVERY, values) if why is None else (f"{_EVERY}, why", f"{values}, {why}")
+        columns, values = (_ALL_COLUMNS, values) if why is None else (f"{_ALL_COLUMNS}, why", f"{values}, {why}")
         self._sql.execute(
             f"INSERT INTO {target} ({columns}) SELECT {values} FROM {source} WHERE {among} ON CONFLICT DO NOTHING",
             (value,),
@@ -338,7 +338,7 @@ class ChangedTables(Tables):
 
 def _with(**values: int) -> str:
     """The columns of a queued row, some of them with other values."""
-    return ", ".join(f"{values[name]:d}" if name in values else name for name in _EVERY.split(", "))
+    return ", ".join(f"{values[name]:d}" if name in values else name for name in _ALL_COLUMNS.split(", "))
 
 
 def _told(v: Visit) -> tuple[str, bool, str]:

@@ -175,7 +175,7 @@ def test_a_database_that_may_only_be_read_for_a_while_is_waited_for(
 def test_what_never_passes_ends_the_process_in_words_after_few_tries(
     postgres: Server, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, begun: int
 ) -> None:
-    monkeypatch.setattr(member, "LONGEST_REST", 0.1, raising=False)
+    monkeypatch.setattr(member, "MAX_RESTART_SECONDS", 0.1, raising=False)
     site.link("/0")
     crawl = Crawl(postgres, [site.url("/0")])
     crawl.begin()

@@ -255,7 +255,7 @@ def test_who_joins_takes_part_once_the_database_answers(url: str, tmp_path: Path
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CrawlStore, "crawl", silent_at_first)
-        patch.setattr("comity.crawler.cluster.in_store.LONGEST_PAUSE", 0.01)
+        patch.setattr("comity.crawler.cluster.in_store.MAX_RETRY_SECONDS", 0.01)
         joined = comity("crawl", "--join", "-q", "-o", str(tmp_path / "other"), "--store", url)
     assert joined.returncode == 0, joined
     assert joined.stderr.count("; waiting for it") == 1

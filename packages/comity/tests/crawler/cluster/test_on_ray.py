@@ -324,7 +324,7 @@ def test_workers_that_wait_for_room_begin_when_the_cluster_grows_and_a_machine_o
         from comity.crawler.storage import output_folder
 
         platform.node = lambda: "far.example"
-        output_folder.PATIENCE = 0
+        output_folder.MAX_LOCK_SECONDS = 0
 
     class Busy:  # has processors, and does nothing with them
         def ready(self) -> None:

@@ -33,7 +33,7 @@ from comity.crawler.observe.snapshot import ShardNow
 from comity.crawler.storage import leases, tables
 from comity.crawler.storage.leases import Leases, number_of
 from comity.crawler.storage.output_folder import cut_back, take_folder
-from comity.crawler.storage.shards import LOST, CrawlManifest
+from comity.crawler.storage.shards import LOST_PREFIX, CrawlManifest
 from comity.crawler.storage.store import CrawlStore, StoreClock
 from comity.crawler.storage.stored_config import settings_to_dict
 from comity.errors import StorageError
@@ -254,7 +254,7 @@ def test_a_lease_is_there_with_its_part_of_the_output_or_not_at_all(store: Postg
 def test_who_is_suspended_while_taking_a_shard_keeps_it_from_nobody(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("comity.crawler.storage.store.STOPPED", 0.2)
+    monkeypatch.setattr("comity.crawler.storage.store.MAX_STOPPED_SECONDS", 0.2)
 
     def suspended(_shard: int, _token: int) -> tuple[str, str]:
         until = time.monotonic() + HANGS
@@ -417,7 +417,7 @@ def test_a_part_that_the_database_has_lost_is_none_of_the_crawl_s(crawl: Crawl, 
     failover.happens()
     cut_back(crawl.store, tmp_path, "jsonl")
     assert not path.exists()
-    assert (tmp_path / f"{LOST}{path.parent.name}" / path.name).stat().st_size
+    assert (tmp_path / f"{LOST_PREFIX}{path.parent.name}" / path.name).stat().st_size
     asyncio.run(crawl.works(crawl.store.crawl().run, tmp_path))
     kept = [json.loads(line)["url"] for path in tmp_path.glob("shard-*/pages.jsonl") for line in path.open()]
     assert sorted(kept) == sorted(set(kept))

@@ -25,7 +25,7 @@ from comity.errors import ComityError, InputError, StorageError
 from comity.files import open_regular
 from comity_pages import urls
 
-MOST_REASONS = 2_000  # told apart; further ones are counted together
+MAX_REASONS = 2_000  # told apart; further ones are counted together
 OTHER = "(other reasons)"
 
 
@@ -42,13 +42,13 @@ def kept_counts(part: Part) -> Stats | None:
 def count_reason(reasons: Counter[str], why: str) -> None:
     """Count a reason, in bounded memory."""
     why = why[:200]
-    reasons[why if why in reasons or len(reasons) < MOST_REASONS else OTHER] += 1
+    reasons[why if why in reasons or len(reasons) < MAX_REASONS else OTHER] += 1
 
 
 BINS = 96  # of the plot over time
-MOST_HOSTS = 20_000  # told apart; further ones are counted together
-MOST_RULES = 20_000
-LATEST = 50  # refusals
+MAX_HOSTS = 20_000  # told apart; further ones are counted together
+MAX_RULES = 20_000
+MAX_REFUSALS = 50  # refusals
 OTHERS = "(other hosts)"
 CUT_OFF, RUNNING = "cut off", "still running"
 RATIOS = (1.0, 1.01, 1.05, 1.1, 1.25, 1.5, 2.0, 5.0, 10.0)  # interval kept / interval demanded
@@ -139,7 +139,7 @@ class Figures:
     timeline: Timeline = field(default_factory=Timeline)
     hosts: dict[str, HostFigures] = field(default_factory=dict)
     rules: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # (host, line, rule or verdict)
-    refusals: deque[Refusal] = field(default_factory=lambda: deque(maxlen=LATEST))  # the last of them
+    refusals: deque[Refusal] = field(default_factory=lambda: deque(maxlen=MAX_REFUSALS))  # the last of them
     ratios: list[int] = field(default_factory=lambda: [0] * (len(RATIOS) + 1))
     damaged: int = 0
     damage: tuple[int, str] | None = None
@@ -319,7 +319,7 @@ def _refusal(figures: Figures, record: dict[str, Any]) -> None:
     rule = record["rule"]
     line, text = "" if rule is None else str(record["line"]), str(record["verdict"] if rule is None else rule)[:300]
     key = (host, line, text)
-    if key not in figures.rules and len(figures.rules) >= MOST_RULES:
+    if key not in figures.rules and len(figures.rules) >= MAX_RULES:
         key = (OTHERS, "", "")
     figures.rules[key] += 1
     _passed(figures, record["at"])
@@ -351,7 +351,7 @@ _TAKE = {
 
 
 def _host(figures: Figures, name: str) -> HostFigures:
-    if name not in figures.hosts and len(figures.hosts) >= MOST_HOSTS:
+    if name not in figures.hosts and len(figures.hosts) >= MAX_HOSTS:
         name = OTHERS
     return figures.hosts.setdefault(name, HostFigures())
 

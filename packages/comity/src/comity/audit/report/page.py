@@ -13,8 +13,8 @@ from comity.crawler.observe.stats import size
 from comity.files import write_where_named
 from comity.frontier.durable import writing_to
 
-MOST_ROWS = 25
-MOST_REASONS = 10
+MAX_ROWS = 25
+MAX_REASONS = 10
 _LOOKS = dict(zip(CLASSES, ("good", "same", "turn", "gone", "fault", "none"), strict=True))
 _NAMES = {
     "2xx": "answered (2xx)",
@@ -102,16 +102,16 @@ def _shown(figures: Figures) -> dict[str, Any]:
             (_LOOKS[name], _NAMES.get(name, "no answer")) for name in CLASSES if any(figures.timeline.bins[name])
         ],
         "answers": _answers(figures) if figures.statuses else None,
-        "reasons": figures.reasons.most_common(MOST_REASONS),
-        "broken_links": figures.broken[:MOST_ROWS],
+        "reasons": figures.reasons.most_common(MAX_REASONS),
+        "broken_links": figures.broken[:MAX_ROWS],
         "broken_count": _first(len(figures.broken), "URL", "with the first page that links to each"),
-        "damaged_sitemaps": list(figures.damaged_sitemaps.items())[:MOST_ROWS],
+        "damaged_sitemaps": list(figures.damaged_sitemaps.items())[:MAX_ROWS],
         "damaged_count": _first(len(figures.damaged_sitemaps), "sitemap", "that could not be read to its end"),
         "politeness": _politeness(figures) if sum(figures.ratios) else None,
-        "hosts": hosts[:MOST_ROWS],
+        "hosts": hosts[:MAX_ROWS],
         "host_count": _first(len(figures.hosts), "host", "by requests"),
         "silent": [name for name, host in figures.hosts.items() if host.silent],
-        "rules": figures.rules.most_common(MOST_ROWS),
+        "rules": figures.rules.most_common(MAX_ROWS),
         "rule_count": _first(len(figures.rules), "rule", "by URLs refused"),
         "remarks": _remarks(figures),
     }
@@ -185,9 +185,9 @@ def _remarks(figures: Figures) -> list[str]:
 
 
 def _first(count: int, noun: str, order: str) -> str:
-    if count <= MOST_ROWS:
+    if count <= MAX_ROWS:
         return f"{count:,} {noun}{'' if count == 1 else 's'}, {order}."
-    return f"The first {MOST_ROWS} of {count:,} {noun}s, {order}."
+    return f"The first {MAX_ROWS} of {count:,} {noun}s, {order}."
 
 
 def _kept(figures: Figures) -> str:

@@ -28,11 +28,11 @@ from comity.crawler.run.relay import ORDERS_REST
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.board import Board, BoardState, RoundAnswer, RoundRequest, urls_left
 from comity.crawler.storage.leased_storage import LeasedStorage
-from comity.crawler.storage.leases import LONGEST_PAUSE, LeaseKeeper, Leases, number_of
+from comity.crawler.storage.leases import MAX_RETRY_SECONDS, LeaseKeeper, Leases, number_of
 from comity.crawler.storage.orders import Order
 from comity.crawler.storage.output_folder import check_free, cut_back, is_same, mark_of
 from comity.crawler.storage.shards import CrawlManifest, part
-from comity.crawler.storage.store import LONG, CrawlStore, StoreClock
+from comity.crawler.storage.store import MAX_BULK_SECONDS, CrawlStore, StoreClock
 from comity.crawler.storage.tables import check_server, make
 from comity.crawler.storage.written_crawl import FINISHED
 from comity.errors import InvalidSetting, StorageError
@@ -44,8 +44,8 @@ from comity.frontier.values import Displaced, Run, Superseded, Unreachable
 
 NOTED_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
 LEASE: Final = 15.0  # seconds
-SHORTEST_LEASE: Final = 1.0
-LONGEST_LEASE: Final = 600.0
+MIN_LEASE_SECONDS: Final = 1.0
+MAX_LEASE_SECONDS: Final = 600.0
 
 _NOT_NOW: Final = ("the database system is", "too many", "connection slots")
 """What is in a server's refusal to have us that may pass; psycopg gives no code for it."""
@@ -83,8 +83,8 @@ class InStore:
                 "folder: its name or a parent's is not UTF-8, and the store must record it",
                 hint="name another with -o",
             ) from error
-        if not SHORTEST_LEASE <= lease <= LONGEST_LEASE:
-            raise InvalidSetting(f"lease: {lease!r} is not a number of seconds from {SHORTEST_LEASE:g} to 600")
+        if not MIN_LEASE_SECONDS <= lease <= MAX_LEASE_SECONDS:
+            raise InvalidSetting(f"lease: {lease!r} is not a number of seconds from {MIN_LEASE_SECONDS:g} to 600")
         self.folder, self.url, self.store = folder, url, CrawlStore(address(url))
         self.how, self.lease = how, lease
         self._on_notice, self._stopped, self._waits = on_notice, stopped, False
@@ -128,7 +128,7 @@ class InStore:
         if not self._waits:
             self._waits = True
             self._on_notice(f"{error}; waiting for it")
-        return LONGEST_PAUSE
+        return MAX_RETRY_SECONDS
 
 
 @dataclass(slots=True)
@@ -212,7 +212,7 @@ class StoreCoordination:
     def _unasked(self) -> int:
         """Pages known from before the refresh under way that wait still."""
         last = {shard: fact["last"] for shard, fact in self._store.state("refresh").items()}
-        with self._store.open(LONG) as db:
+        with self._store.open(MAX_BULK_SECONDS) as db:
             where = self._store.where
             return sum(Tables(PostgresDialect(db, where, shard)).unasked(id_) for shard, id_ in last.items())
 

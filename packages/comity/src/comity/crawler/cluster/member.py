@@ -25,11 +25,11 @@ from comity.errors import ComityError, StorageError
 from comity.frontier.messages import Post
 from comity.frontier.values import Displaced, Unreachable
 
-TICK: Final = 0.2  # seconds between two rounds
-LONGEST_PAUSE: Final = 2.0  # seconds between two tries to reach the board
-STILL: Final = 30.0  # seconds that the loop may stand still before its shards are left to others
-MOST_IN_VAIN: Final = 8  # times that a shard is begun, kept nothing, and ended because of the store
-LONGEST_REST: Final = 10.0  # seconds between two such times
+ROUND_SECONDS: Final = 0.2  # seconds between two rounds
+MAX_RETRY_SECONDS: Final = 2.0  # seconds between two tries to reach the board
+MAX_STALLED_SECONDS: Final = 30.0  # seconds that the loop may stand still before its shards are left to others
+MAX_FRUITLESS_STARTS: Final = 8  # times that a shard is begun, kept nothing, and ended because of the store
+MAX_RESTART_SECONDS: Final = 10.0  # seconds between two such times
 
 
 class Shards(Protocol):
@@ -133,10 +133,10 @@ class Member:
                 if not held.shard.is_ours() and not held.task.done():
                     self._shards.forget(number)
                     held.cancel()
-            await asyncio.sleep(TICK)
+            await asyncio.sleep(ROUND_SECONDS)
 
     def works(self) -> bool:
-        return time.monotonic() - self._beat_at < STILL
+        return time.monotonic() - self._beat_at < MAX_STALLED_SECONDS
 
     async def _pause(self, seconds: float) -> None:
         """So long, or until something is to be seen to."""
@@ -147,7 +147,7 @@ class Member:
     # Rounds
 
     async def _run_rounds(self) -> None:
-        pause = TICK
+        pause = ROUND_SECONDS
         while True:
             self._wake.clear()
             await self._collect_ended()
@@ -161,13 +161,15 @@ class Member:
                 await self._take_up(answer.mail)
             except (Unreachable, Displaced) as error:
                 self._in_reach(str(error))
-                pause = min(2 * pause, LONGEST_PAUSE)
+                pause = min(2 * pause, MAX_RETRY_SECONDS)
             else:
-                pause = TICK
+                pause = ROUND_SECONDS
                 self._in_reach(None)
             await self._pause(pause)
             busy = self._held and all(each.shard.is_at_work for each in self._held.values())
-            await asyncio.sleep(TICK if busy else TICK / 10)  # what comes at the same time comes along
+            await asyncio.sleep(
+                ROUND_SECONDS if busy else ROUND_SECONDS / 10
+            )  # what comes at the same time comes along
 
     def _in_reach(self, trouble: str | None) -> None:
         """Tell who started this process when the store is away, and when it is back."""
@@ -280,8 +282,8 @@ class Member:
         if progress is not None and progress != vain.progress:
             vain.progress, vain.times = progress, 0
         vain.times += 1
-        vain.until = time.monotonic() + min(TICK * 2**vain.times, LONGEST_REST)
-        if vain.times >= MOST_IN_VAIN:
+        vain.until = time.monotonic() + min(ROUND_SECONDS * 2**vain.times, MAX_RESTART_SECONDS)
+        if vain.times >= MAX_FRUITLESS_STARTS:
             self._error = self._error or StorageError(
                 f"shard {number} was begun {vain.times} times and kept nothing: {error}",
                 hint="what was written is safe; fix that, then continue with --join",

@@ -30,7 +30,7 @@ from comity.frontier.postgresql.database import address
 ASKED_EVERY: Final = 5.0  # seconds: the longest that an actor takes to say that it has nothing to say
 ALONE: Final = 60.0  # seconds after which an actor that nobody has asked ends itself
 LOOKED_EVERY: Final = 0.05  # seconds between two looks at a worker that is to be dead
-LONGEST_END: Final = 30.0  # seconds that a process of this machine is waited for which writes under a lease
+MAX_END_SECONDS: Final = 30.0  # seconds that a process of this machine is waited for which writes under a lease
 
 logger = logging.getLogger("comity")
 
@@ -191,7 +191,7 @@ class Placed:
     async def wait(self) -> int:
         self.kill()
         # In a store what it writes is not kept, but there should be no more of it when its files are cut back.
-        deadline = math.inf if self._job.store is None else time.monotonic() + LONGEST_END
+        deadline = math.inf if self._job.store is None else time.monotonic() + MAX_END_SECONDS
         while self._is_here() and time.monotonic() < deadline:
             await asyncio.sleep(LOOKED_EVERY)
         self.returncode = self._ends

@@ -19,7 +19,7 @@ from comity.crawler.run.run import End
 from comity.errors import StorageError
 
 STALLED: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
-MOST_DEATHS: Final = 5  # of one worker that kept no page in between
+MAX_DEATHS: Final = 5  # of one worker that kept no page in between
 LOOK_EVERY: Final = 0.5  # seconds
 LOOKS_IN_VAIN: Final = 20  # at a worker that has no place to run, after which it is said
 
@@ -217,7 +217,7 @@ class Processes:
         assert worker.process is not None
         now = self.coordination.now
         worker.died({number: now[number].kept for number in self.coordination.shards_of(worker)})
-        if worker.deaths >= MOST_DEATHS:
+        if worker.deaths >= MAX_DEATHS:
             self._error = StorageError(
                 f"worker {worker.number} died {worker.deaths} times without keeping a page "
                 f"(exit code {worker.process.returncode})",

@@ -14,11 +14,11 @@ from comity.errors import InvalidSetting
 # What lies in the current folder is not run, and what this process leaves alone a worker does too.
 _FLAGS: Final = ("-P", *["-E"] * sys.flags.ignore_environment, *["-s"] * sys.flags.no_user_site)
 COMMAND: Final = (sys.executable, *_FLAGS, "-m", "comity", "worker")
-STARTING: Final = 10  # times as long as it may say nothing later it may take to begin, or to have a shard begin
-FOR_SHARD: Final = 16  # files that a shard has open: database and journal, lock, ledger, waits, output
-FOR_DATABASE: Final = 3  # those that reading another's database takes
-FOR_ITSELF: Final = 49  # pipes, event loop, manifest, what is open for a moment
-LONG_AGO: Final = 600.0  # seconds that a worker lived after which its earlier deaths do not count
+STARTING_FACTOR: Final = 10  # times as long as it may say nothing later it may take to begin, or to have a shard begin
+FILES_PER_SHARD: Final = 16  # files that a shard has open: database and journal, lock, ledger, waits, output
+FILES_PER_DATABASE: Final = 3  # those that reading another's database takes
+FILES_OF_PROCESS: Final = 49  # pipes, event loop, manifest, what is open for a moment
+FORGET_DEATHS_SECONDS: Final = 600.0  # seconds that a worker lived after which its earlier deaths do not count
 
 
 class Running(Protocol):
@@ -158,13 +158,13 @@ class WorkerProcess:
         if self.is_waiting:
             return
         self._silent += passed
-        if self._silent > (longest if self.begun and not takes_over else STARTING * longest):
+        if self._silent > (longest if self.begun and not takes_over else STARTING_FACTOR * longest):
             self._silent = 0.0
             self.kill()
 
     def died(self, kept: Mapping[int, int]) -> None:
         """It died before its end. `kept`: as of `start`, of the shards that it had."""
-        is_late = time.monotonic() - self._started >= LONG_AGO
+        is_late = time.monotonic() - self._started >= FORGET_DEATHS_SECONDS
         kept_some = is_late or any(pages > self._before.get(shard, 0) for shard, pages in kept.items())
         self.deaths = 1 if kept_some else self.deaths + 1
 
@@ -199,7 +199,7 @@ class WorkerProcess:
 
 def files_of(shards: int, count: int, connections: int) -> int:
     """How many files a worker has open at once, at most: those of its own shards, `count` databases, connections."""
-    return FOR_SHARD * shards + FOR_DATABASE * count + connections + FOR_ITSELF
+    return FILES_PER_SHARD * shards + FILES_PER_DATABASE * count + connections + FILES_OF_PROCESS
 
 
 def check_files(shards: int, count: int, connections: int) -> None:

@@ -14,8 +14,8 @@ from comity_pages import urls
 from comity_robots.engine import matches, normalised, path_of
 from comity_robots.engine.reference import FORMS
 
-MOST_RULES: Final = 64  # different paths of Clean-param that are obeyed; a robots.txt can hold thousands
-MOST_NAMES: Final = 256  # parameters obeyed for one such path
+MAX_RULES: Final = 64  # different paths of Clean-param that are obeyed; a robots.txt can hold thousands
+MAX_NAMES_PER_RULE: Final = 256  # parameters obeyed for one such path
 
 # fmt: off
 _TRACKING: Final = frozenset((
@@ -55,10 +55,10 @@ class Canonicalizer:
             if not path.startswith(("/", "*")):
                 path = "/" + path
             pattern = normalised(path.encode("utf-8", "surrogatepass"), _FORM, True)
-            if pattern not in rules and len(rules) >= MOST_RULES:
+            if pattern not in rules and len(rules) >= MAX_RULES:
                 break
             own = rules.setdefault(pattern, set())
-            own.update([name for name in names.split("&") if name][: MOST_NAMES - len(own)])
+            own.update([name for name in names.split("&") if name][: MAX_NAMES_PER_RULE - len(own)])
         return cls(tuple((pattern, frozenset(names)) for pattern, names in rules.items() if names))
 
     def clean(self, url: str) -> str:

@@ -21,11 +21,13 @@ from typing import Final, Literal
 from comity.frontier.state_overlay import Facts
 from comity_pages.signals import _tags, encodings
 
-NEAR: Final = 3  # bits that may differ
-FEWEST_SHINGLES: Final = 32  # shorter texts have no fingerprint: a menu alone would make them alike
-MOST_TEXT: Final = 100_000  # characters of a text that are looked at
-MOST_FINGERPRINTS: Final = 1_000_000  # in a table, in about 100 MB; what comes later is compared, not added
-MOST_IN_BLOCK: Final = 2_048  # fingerprints compared for one block, so that no site can make one question long
+MAX_DISTANCE_BITS: Final = 3  # bits that may differ
+MIN_SHINGLES: Final = 32  # shorter texts have no fingerprint: a menu alone would make them alike
+MAX_TEXT_CHARACTERS: Final = 100_000  # characters of a text that are looked at
+MAX_FINGERPRINTS: Final = 1_000_000  # in a table, in about 100 MB; what comes later is compared, not added
+MAX_FINGERPRINTS_PER_BLOCK: Final = (
+    2_048  # fingerprints compared for one block, so that no site can make one question long
+)
 
 _ALL: Final = 2**64 - 1
 _WEIGHTS: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)  # odd, otherwise of no importance
@@ -45,19 +47,19 @@ def text_of(html: bytes) -> str:
     """The text of an HTML page in UTF-8 that its reader sees. It builds no tree: that takes quadratic time for deep
     nesting, and the page decides how deep.
     """
-    return _tags.text(html, MOST_TEXT)
+    return _tags.text(html, MAX_TEXT_CHARACTERS)
 
 
 def simhash(text: str) -> int | None:
     """The fingerprint of a text; None where it is too short to have one."""
-    words = _WORD.findall(text[:MOST_TEXT].lower())
+    words = _WORD.findall(text[:MAX_TEXT_CHARACTERS].lower())
     known = {word: _hash(word) for word in set(words)}
     hashes = [known[word] for word in words]
     first, second, third = _WEIGHTS
     shingles = {
         (a * first + b * second + c * third) & _ALL for a, b, c in zip(hashes, hashes[1:], hashes[2:], strict=False)
     }
-    if len(shingles) < FEWEST_SHINGLES:
+    if len(shingles) < MIN_SHINGLES:
         return None
     return _majority(list(shingles))
 
@@ -111,7 +113,7 @@ class NearTable:
     def find(self, fingerprint: int) -> int | None:
         """The nearest fingerprint held, the first added among equals; None where none is near."""
         best: int | None = None
-        distance = NEAR + 1
+        distance = MAX_DISTANCE_BITS + 1
         for key in _keys(fingerprint):
             for other in self._blocks.get(key, ()):
                 apart = (fingerprint ^ other).bit_count()
@@ -121,14 +123,14 @@ class NearTable:
 
     def add(self, fingerprint: int) -> bool:
         """Hold one more; False where the table is full."""
-        if self._count >= MOST_FINGERPRINTS:
+        if self._count >= MAX_FINGERPRINTS:
             return False
         self._count += 1
         for key in _keys(fingerprint):
             block = self._blocks.get(key)
             if block is None:
                 block = self._blocks[key] = array("Q")
-            if len(block) < MOST_IN_BLOCK:
+            if len(block) < MAX_FINGERPRINTS_PER_BLOCK:
                 block.append(fingerprint)
         return True
 

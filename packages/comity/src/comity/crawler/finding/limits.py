@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-MOST_HOSTS = 20_000  # counted in memory
+MAX_HOSTS = 20_000  # counted in memory
 
 
 @dataclass(slots=True)
@@ -178,7 +178,7 @@ class Quota:
         """What changed since the last call, by name, to be remembered with what it is about."""
         state = {_name(host): self._hosts[host].listed(now) for host in self._changed}
         self._changed.clear()
-        if len(self._hosts) > MOST_HOSTS and self._each.seconds is None:  # seconds of this run are known here alone
+        if len(self._hosts) > MAX_HOSTS and self._each.seconds is None:  # seconds of this run are known here alone
             self._hosts.clear()  # the others are remembered too
         state["spent"] = self.spent.listed(now)
         return state

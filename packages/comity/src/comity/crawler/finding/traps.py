@@ -18,19 +18,21 @@ from zlib import crc32
 
 from comity.frontier.state_overlay import Facts
 
-MOST_PATHS: Final = 4096  # counted at the same time, of each kind
-FUTURE: Final = 2 * 366
-PAST: Final = 5 * 366  # days from today that a calendar without end may still reach
-CALENDAR_DEPTH: Final = 16  # links from the start at which a far future day is taken for a calendar without end
-CALENDAR_DATES: Final = 20
-MOST_FORMS: Final = 200  # different lists of parameter names on one path
-MOST_CHOICES: Final = {3: 10_000, 4: 2_000, 5: 500}
+MAX_PATHS: Final = 4096  # counted at the same time, of each kind
+MAX_DAYS_AHEAD: Final = 2 * 366
+MAX_DAYS_BACK: Final = 5 * 366  # days from today that a calendar without end may still reach
+MIN_CALENDAR_DEPTH: Final = 16  # links from the start at which a far future day is taken for a calendar without end
+MIN_CALENDAR_DATES: Final = 20
+MAX_FORMS_PER_PATH: Final = 200  # different lists of parameter names on one path
+MAX_CHOICES: Final = {3: 10_000, 4: 2_000, 5: 500}
 """Combinations of that many parameters on one path (5: or more), none of them an identifier. Beyond it all are refused:
 those let pass before are known to the frontier already."""
-IDENTIFIER: Final = 20  # a parameter is one if each value of it stands in fewer combinations than this, on average
-MOST_PARAMETERS: Final = 32
+MAX_USES_OF_IDENTIFIER: Final = (
+    20  # a parameter is one if each value of it stands in fewer combinations than this, on average
+)
+MAX_PARAMETERS: Final = 32
 
-FEW: Final = 32  # bits that are kept by their numbers
+MAX_LISTED_BITS: Final = 32  # bits that are kept by their numbers
 
 _FORM_BITS: Final = 8192
 _CHOICE_BITS: Final = 16_384
@@ -67,7 +69,7 @@ class Bitmap:
             if place not in self._few:
                 self._few.append(place)
                 self._set += 1
-                if self._set > FEW:
+                if self._set > MAX_LISTED_BITS:
                     self._bits, self._few = bytearray(bytes(self)), None
         elif not self._bits[place >> 3] >> (place & 7) & 1:
             self._bits[place >> 3] |= 1 << (place & 7)
@@ -104,7 +106,7 @@ class Calendars:
 
     def __init__(self, today: date, facts: Facts) -> None:
         self._today = today.toordinal()
-        self._calendars = lru_cache(MOST_PATHS)(lambda key: _Calendar(bool(facts.get(f"calendar {key}"))))
+        self._calendars = lru_cache(MAX_PATHS)(lambda key: _Calendar(bool(facts.get(f"calendar {key}"))))
         self._facts = facts
 
     def judge(self, url: str, depth: int) -> str | None:
@@ -117,11 +119,11 @@ class Calendars:
         away = day - self._today
         if not calendar.endless:
             calendar.dates.add(str(day))
-            if away <= FUTURE or depth < CALENDAR_DEPTH or calendar.dates.count < CALENDAR_DATES:
+            if away <= MAX_DAYS_AHEAD or depth < MIN_CALENDAR_DEPTH or calendar.dates.count < MIN_CALENDAR_DATES:
                 return None
             calendar.endless = True
             self._facts.put(f"calendar {key}", True)
-        if -PAST <= away <= FUTURE:
+        if -MAX_DAYS_BACK <= away <= MAX_DAYS_AHEAD:
             return None
         return f"it is one of an endless series of dates at {key}"
 
@@ -143,7 +145,7 @@ def _dated_query(path: str, query: str) -> tuple[str, int] | None:
     names: list[str] = []
     parts: dict[str, str] = {}
     number: int | None = None
-    for parameter in query.split("&")[:MOST_PARAMETERS]:
+    for parameter in query.split("&")[:MAX_PARAMETERS]:
         name, _, value = parameter.partition("=")
         names.append(name)
         part = _PARTS.get(name.lower())
@@ -190,8 +192,8 @@ class Facets:
     """Knows filters that combine freely: many forms of query on one path, or many combinations of few values."""
 
     def __init__(self, facts: Facts) -> None:
-        self._forms = lru_cache(MOST_PATHS)(lambda key: _Forms(facts.get(f"forms {key}")))
-        self._choices = lru_cache(MOST_PATHS)(lambda key: _Choices(bool(facts.get(f"choices {key}"))))
+        self._forms = lru_cache(MAX_PATHS)(lambda key: _Forms(facts.get(f"forms {key}")))
+        self._choices = lru_cache(MAX_PATHS)(lambda key: _Choices(bool(facts.get(f"choices {key}"))))
         self._facts = facts
 
     def forms_exceeded(self, url: str) -> str | None:
@@ -203,13 +205,13 @@ class Facets:
         form = "&".join(parameter.partition("=")[0] for parameter in query.split("&"))
         if not forms.exceeded:
             forms.seen.add(form)
-            if forms.seen.count > MOST_FORMS:
+            if forms.seen.count > MAX_FORMS_PER_PATH:
                 forms.exceeded = True
                 self._facts.put(f"forms {path}", base64.b64encode(bytes(forms.seen)).decode())
             return None
         if form in forms.seen:
             return None
-        return f"{path} was found with {MOST_FORMS} different lists of parameters"
+        return f"{path} was found with {MAX_FORMS_PER_PATH} different lists of parameters"
 
     def choices_exceeded(self, url: str) -> str | None:
         """Why a URL's combination of values is one too many on its path, or None."""
@@ -219,27 +221,27 @@ class Facets:
         pairs = [parameter for parameter in query.split("&") if parameter]
         if len(pairs) < 3:
             return None
-        size = min(len(pairs), max(MOST_CHOICES))
+        size = min(len(pairs), max(MAX_CHOICES))
         key = f"{size} {path}"
         choices = self._choices(key)
         if not choices.exceeded:
             pairs.sort()
             choices.seen.add("&".join(pairs))
             self._count_values(choices, pairs)
-            if self._explodes(choices, MOST_CHOICES[size]):
+            if self._explodes(choices, MAX_CHOICES[size]):
                 choices.exceeded = True
                 choices.values.clear()
                 self._facts.put(f"choices {key}", True)
             return None
-        return f"{path} combines few values of {size} or more parameters in more than {MOST_CHOICES[size]} ways"
+        return f"{path} combines few values of {size} or more parameters in more than {MAX_CHOICES[size]} ways"
 
     @staticmethod
     def _count_values(choices: _Choices, pairs: list[str]) -> None:
-        for pair in pairs[:MOST_PARAMETERS]:
+        for pair in pairs[:MAX_PARAMETERS]:
             name, _, value = pair.partition("=")
             values = choices.values.get(name)
             if values is None:
-                if len(choices.values) >= MOST_PARAMETERS:
+                if len(choices.values) >= MAX_PARAMETERS:
                     continue
                 values = choices.values[name] = Bitmap(_VALUE_BITS)
             values.add(value)
@@ -250,14 +252,14 @@ class Facets:
         if count < max(most, choices.look_at) or math.isinf(count):
             return False
         choices.look_at = count * 1.1
-        return all(values.count * IDENTIFIER < count for values in choices.values.values())
+        return all(values.count * MAX_USES_OF_IDENTIFIER < count for values in choices.values.values())
 
 
 TrapName = Literal["long-url", "deep-path", "repeated-segments", "redirect-chain", "calendar", "facets", "parameters"]
-MOST_HOPS: Final = 10  # redirects in a row, and sitemaps that name each other
-MOST_REPEATS: Final = 2  # times that two or more segments may follow each other: /a/b/a/b but not /a/b/a/b/a/b
-MOST_ALIKE: Final = 4  # times that one segment may stand in a path, wherever: /shop/all/all/all/all
-_MOST_LOOKED_AT: Final = 64  # segments
+MAX_HOPS: Final = 10  # redirects in a row, and sitemaps that name each other
+MAX_REPEATS: Final = 2  # times that two or more segments may follow each other: /a/b/a/b but not /a/b/a/b/a/b
+MAX_EQUAL_SEGMENTS: Final = 4  # times that one segment may stand in a path, wherever: /shop/all/all/all/all
+_MAX_SEGMENTS: Final = 64  # segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,22 +299,22 @@ class Traps:
 
 def redirect_trap(url: str, hops: int) -> Trap | None:
     """Whether too many redirects, or sitemaps, led to a URL."""
-    if hops <= MOST_HOPS:
+    if hops <= MAX_HOPS:
         return None
-    return Trap("redirect-chain", f"{hops} hops lead to it; the limit is {MOST_HOPS}")
+    return Trap("redirect-chain", f"{hops} hops lead to it; the limit is {MAX_HOPS}")
 
 
 def _shape_trap(url: str, max_length: int | None, max_segments: int | None) -> Trap | None:
     """Whether a URL is a trap by its looks."""
     if max_length is not None and len(url) > max_length:
         return Trap("long-url", f"it is {len(url)} characters long; the limit is {max_length}")
-    if url.count("/") < MOST_REPEATS + 3:  # of which three stand before the path
+    if url.count("/") < MAX_REPEATS + 3:  # of which three stand before the path
         return None
     path = url.partition("?")[0]
     segments = [segment for segment in path.split("/")[3:] if segment]
     if max_segments is not None and len(segments) > max_segments:
         return Trap("deep-path", f"its path has {len(segments)} segments; the limit is {max_segments}")
-    return _repetition(segments[:_MOST_LOOKED_AT])
+    return _repetition(segments[:_MAX_SEGMENTS])
 
 
 def _repetition(segments: list[str]) -> Trap | None:
@@ -320,15 +322,15 @@ def _repetition(segments: list[str]) -> Trap | None:
     if len(words) == len(set(words)):
         return None
     for segment in set(words):
-        if words.count(segment) > MOST_ALIKE:
+        if words.count(segment) > MAX_EQUAL_SEGMENTS:
             return Trap("repeated-segments", f"{segment[:50]!r} stands in its path {words.count(segment)} times")
     size = len(segments)
-    for period in range(2, size // (MOST_REPEATS + 1) + 1):
+    for period in range(2, size // (MAX_REPEATS + 1) + 1):
         alike = 0  # segments in a row that equal the one a period before
         for place in range(period, size):
             alike = alike + 1 if segments[place] == segments[place - period] else 0
             run = segments[place - period + 1 : place + 1]
-            if alike >= period * MOST_REPEATS and not all(map(str.isdigit, run)):
+            if alike >= period * MAX_REPEATS and not all(map(str.isdigit, run)):
                 again = "/".join(run)[:80]
-                return Trap("repeated-segments", f"{again!r} stands {MOST_REPEATS + 1} times in a row in its path")
+                return Trap("repeated-segments", f"{again!r} stands {MAX_REPEATS + 1} times in a row in its path")
     return None

@@ -149,10 +149,10 @@ def summed(parts: Iterable[Stats]) -> Stats:
     return total
 
 
-MOST_SHOWN = 200  # characters
+MAX_SHOWN_CHARACTERS = 200  # characters
 
 
-def shown(text: str, most: int = MOST_SHOWN) -> str:
+def shown(text: str, most: int = MAX_SHOWN_CHARACTERS) -> str:
     """A text with line ends, control characters and what turns the direction of writing escaped, and cut short.
 
     Marks that pile up over a letter are left out.
@@ -168,11 +168,11 @@ def shown(text: str, most: int = MOST_SHOWN) -> str:
     )
 
 
-ANSWERS: Final = 10  # hundreds of an HTTP status
-MOST_RULES: Final = 1000  # counted one by one
-MOST_TEXT: Final = 300  # characters of a rule, or of a content type
+STATUS_CLASSES: Final = 10  # hundreds of an HTTP status
+MAX_RULES: Final = 1000  # counted one by one
+MAX_LABEL_CHARACTERS: Final = 300  # characters of a rule, or of a content type
 DEPTHS: Final = 21  # counted one by one
-MOST_TYPES: Final = 100  # content types counted one by one
+MAX_TYPES: Final = 100  # content types counted one by one
 COMMIT_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 
 
@@ -211,8 +211,8 @@ class Tally:
     def __init__(self, kept: Sequence[Any] = ()) -> None:
         """The counts of an earlier run, if there was one, go on: `kept` is what `to_list` gave."""
         content, robots, refused, depths, types, *_ = kept or ((), (), {}, (), {})
-        self.content: list[int] = list(content) or [0] * ANSWERS
-        self.robots: list[int] = list(robots) or [0] * ANSWERS
+        self.content: list[int] = list(content) or [0] * STATUS_CLASSES
+        self.robots: list[int] = list(robots) or [0] * STATUS_CLASSES
         self.refused: Counter[str] = Counter(refused)
         self.depths: list[int] = list(depths) or [0] * DEPTHS
         self.types: Counter[str] = Counter(types)
@@ -221,16 +221,18 @@ class Tally:
     def page(self, depth: int, content_type: str) -> None:
         """A page was kept."""
         self.depths[min(depth, DEPTHS - 1)] += 1
-        name = content_type[:MOST_TEXT] or "none"
-        self.types[name if name in self.types or len(self.types) < MOST_TYPES else OTHERS.host] += 1
+        name = content_type[:MAX_LABEL_CHARACTERS] or "none"
+        self.types[name if name in self.types or len(self.types) < MAX_TYPES else OTHERS.host] += 1
 
     def refusal(self, record: Mapping[str, Any]) -> None:
         """A URL was refused; `record` as it goes to the output."""
         decision = record["decision"]
         verdict, text = decision["verdict"], decision["rule"]
         self.refused[verdict] += 1
-        rule = RefusingRule(urls.host(record["url"]), decision["line"], (verdict if text is None else text)[:MOST_TEXT])
-        self.rules[rule if rule in self.rules or len(self.rules) < MOST_RULES else OTHERS] += 1
+        rule = RefusingRule(
+            urls.host(record["url"]), decision["line"], (verdict if text is None else text)[:MAX_LABEL_CHARACTERS]
+        )
+        self.rules[rule if rule in self.rules or len(self.rules) < MAX_RULES else OTHERS] += 1
 
     def add(self, other: "Tally") -> None:
         """Count the pages of another shard too."""
@@ -273,7 +275,7 @@ class Commits:
         self.seconds += seconds
 
 
-RECENT: Final = 10.0  # seconds that the current pace is measured over
+RATE_SECONDS: Final = 10.0  # seconds that the current pace is measured over
 
 
 class Pace:
@@ -284,7 +286,7 @@ class Pace:
 
     def __init__(self, started: float, earlier: int = 0) -> None:
         self.started, self.earlier = started, earlier
-        self._samples: deque[tuple[float, int]] = deque(maxlen=int(RECENT) + 1)
+        self._samples: deque[tuple[float, int]] = deque(maxlen=int(RATE_SECONDS) + 1)
 
     def add(self, now: float, pages: int) -> None:
         """So many pages are kept now."""
@@ -295,14 +297,16 @@ class Pace:
         """Over the last ten seconds, or since the run began if that is less; `pages`: kept now."""
         since, before = self.started, self.earlier
         for sample in list(self._samples):
-            if sample[0] > now - RECENT:
+            if sample[0] > now - RATE_SECONDS:
                 break
             since, before = sample
         return max(pages - before, 0) / max(now - since, 1.0)
 
 
-FIRST: Final = 1.0  # seconds of the first back-off; where the interval is longer, that is what a host waits for
-SLOW: Final = 1.0  # seconds of a commit that are worth a line
+FIRST_BACKOFF_SECONDS: Final = (
+    1.0  # seconds of the first back-off; where the interval is longer, that is what a host waits for
+)
+SLOW_COMMIT_SECONDS: Final = 1.0  # seconds of a commit that are worth a line
 WAITS: Final = {
     "interval": "interval",
     "retry_after": "Retry-After",
@@ -342,7 +346,7 @@ class StatsCollector:
         self.limit: str | None = None
         self._frontier: DurableFrontier | None = None
         self._pace = Pace(0.0)
-        self._slow = SLOW
+        self._slow = SLOW_COMMIT_SECONDS
 
     @property
     def urls(self) -> "dict[State, int]":
@@ -451,7 +455,7 @@ class StatsCollector:
         what = f"HTTP status {request.status}" if request.status else shown(request.error or "no answer")
         seconds = max(pause.until - self.clock.monotonic(), 0.0)
         why = pause.why
-        if why == "interval" and (request.interval or 0.0) <= FIRST:
+        if why == "interval" and (request.interval or 0.0) <= FIRST_BACKOFF_SECONDS:
             why = "back_off"  # no longer than the interval, but the failure is what holds it
         log.warning("%s: %s; waiting %.1f s (%s)", shown(host), what, seconds, WAITS[why])
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NAME: Final = "comity"
 # Seconds, as the conventions have them.
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
-MOST_OPEN: Final = 10_000  # URLs that were fetched and of which it is not known yet what came
+MAX_OPEN_SPANS: Final = 10_000  # URLs that were fetched and of which it is not known yet what came
 
 
 class Telemetry:
@@ -64,7 +64,7 @@ class Telemetry:
                 whole = self._tracer.start_span("fetch", attributes={"url.full": record.url}, start_time=began)
             context = self._trace.set_span_in_context(whole)
             self._open[record.url] = whole
-            if len(self._open) > MOST_OPEN:
+            if len(self._open) > MAX_OPEN_SPANS:
                 self._open.popitem(last=False)[1].end()
         span = self._tracer.start_span(
             record.method, context, self._trace.SpanKind.CLIENT, attributes=about, start_time=began

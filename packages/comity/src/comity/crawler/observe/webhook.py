@@ -33,8 +33,8 @@ SECRET: Final = "COMITY_WEBHOOK_SECRET"
 WAITS: Final = (1.0, 5.0, 25.0)  # seconds before a message that was not taken is sent again
 ANSWER: Final = 10.0  # seconds that an answer may take
 PARTING: Final = 15.0  # seconds that `close` waits for what is still to be sent
-MOST: Final = 1000  # messages that wait at once
-MOST_HOSTS: Final = 100_000  # that are remembered; of further ones nothing is told
+MAX_MESSAGES: Final = 1000  # messages that wait at once
+MAX_HOSTS: Final = 100_000  # that are remembered; of further ones nothing is told
 
 
 class Webhook:
@@ -62,7 +62,7 @@ class Webhook:
         """A failure or refusal as the output has it; the first one of each host is sent."""
         kind = {"refusals": "host.refused", "failures": "host.failed"}.get(channel)
         if kind is not None and (about := (kind, Url(record["url"]).host)) not in self._told:
-            if len(self._told) == MOST_HOSTS:
+            if len(self._told) == MAX_HOSTS:
                 return
             self._told.add(about)
             self.send(kind, {"host": about[1], "url": record["url"], "why": record["why"]})
@@ -70,7 +70,7 @@ class Webhook:
     def send(self, kind: str, about: dict[str, Any]) -> None:
         """Sends a message later; returns at once."""
         with self._changed:
-            if len(self._waiting) == MOST:
+            if len(self._waiting) == MAX_MESSAGES:
                 self._waiting.popleft()
                 self.dropped += 1
             self._waiting.append({"type": kind, "timestamp": times.iso(time.time()), "data": about})

@@ -83,8 +83,8 @@ def damaged_field(channel: Channel, record: Mapping[str, Any]) -> str | None:
 
 
 Fields = dict[str, ColumnType]  # the columns of an expander's fields, which come after those of the channel `records`
-MOST_FIELDS: Final = 100
-LONGEST_NAME: Final = 100  # characters
+MAX_FIELDS: Final = 100
+MAX_NAME_CHARACTERS: Final = 100  # characters
 
 
 def stated(columns: Mapping[str, ColumnType]) -> Fields:
@@ -136,7 +136,7 @@ def _kind_of(value: Any) -> ColumnType | None:
 
 def _may_be_column(name: str, fields: Fields) -> bool:
     """Whether there is room for a column of that name; SQL does not tell `Price` from `price`."""
-    if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME or len(fields) >= MOST_FIELDS:
+    if not name.isprintable() or not 0 < len(name) <= MAX_NAME_CHARACTERS or len(fields) >= MAX_FIELDS:
         return False
     return all(name.casefold() != other.casefold() for other in ("id", *COLUMNS["records"], *fields))
 

@@ -3,9 +3,9 @@
 `pages.jsonl` is the index. It is written first and names each file, so that after a crash the files of pages that were
 not committed are known, and are removed when the index is cut back.
 
-A file's name is relative, of ASCII letters, digits and `.-_~` only, at most LONGEST characters, never one that Windows
-reserves, and two URLs never share one, on file systems that ignore case either. A folder is never named as a file is:
-every file's name has one `~`, followed by a hash of the URL, and no folder's has any.
+A file's name is relative, of ASCII letters, digits and `.-_~` only, at most MAX_NAME_CHARACTERS long, never one that
+Windows reserves, and two URLs never share one, on file systems that ignore case either. A folder is never named as a
+file is: every file's name has one `~`, followed by a hash of the URL, and no folder's has any.
 """
 
 import hashlib
@@ -27,9 +27,9 @@ from comity.files import check_within, made_anew, open_regular, read_regular, sy
 if TYPE_CHECKING:
     from mimetypes import MimeTypes
 
-LONGEST = 180  # characters of the whole name; Windows allows 260 with the folder before it
-_LONGEST_PART = 48
-_LONGEST_HOST = 64
+MAX_NAME_CHARACTERS = 180  # characters of the whole name; Windows allows 260 with the folder before it
+_MAX_PART_CHARACTERS = 48
+_MAX_HOST_CHARACTERS = 64
 _FOLDERS = 90  # characters of all folders below the host's, where host and file leave as many
 _HASH = 24  # hex digits: 96 bits
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -61,11 +61,11 @@ def name_of(url: str, content_type: str = "", *, refresh: int = 0) -> str:
     digest = hashlib.sha256(hashed.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
     extension = _PREFERRED.get(content_type) or _types().guess_extension(content_type) or ""
     extension = extension if _EXTENSION.fullmatch(extension) else ".bin"
-    file = f"{_safe(last or 'index', _LONGEST_PART)}~{digest}{extension}"
-    names = [_safe(parts.netloc.rpartition("@")[2], _LONGEST_HOST)]
-    room = min(_FOLDERS, LONGEST - len(names[0]) - 1 - len(file))
+    file = f"{_safe(last or 'index', _MAX_PART_CHARACTERS)}~{digest}{extension}"
+    names = [_safe(parts.netloc.rpartition("@")[2], _MAX_HOST_CHARACTERS)]
+    room = min(_FOLDERS, MAX_NAME_CHARACTERS - len(names[0]) - 1 - len(file))
     for folder in folders:
-        name = _safe(folder, _LONGEST_PART)
+        name = _safe(folder, _MAX_PART_CHARACTERS)
         if len(name) + 1 > room:
             break
         room -= len(name) + 1

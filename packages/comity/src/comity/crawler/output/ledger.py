@@ -32,8 +32,8 @@ START = "0" * 64  # what stands for the hash of the record before the first
 # Channels whose records are counted; a refusal has a record here anyway.
 COUNTED = ("pages", "redirects", "failures", "unwanted", "changes", "robots", "sitemaps")
 NOTHING: Mapping[str, int] = MappingProxyType({})
-_MOST_PACES = 32_768  # of which the last answer is remembered; of another the seconds kept are not written
-_MOST_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again
+_MAX_PACES = 32_768  # of which the last answer is remembered; of another the seconds kept are not written
+_MAX_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again
 
 try:
     import orjson
@@ -170,7 +170,7 @@ class Ledger:
         """What is in force since a robots.txt was asked for; from here on requests may name it as their evidence."""
         body = None
         if result.sha256 is not None and result.sha256 not in self._bodies:
-            if len(self._bodies) >= _MOST_BODIES:
+            if len(self._bodies) >= _MAX_BODIES:
                 self._bodies.clear()
             self._bodies.add(result.sha256)
             body = base64.b64encode(result.body).decode("ascii")
@@ -266,7 +266,7 @@ class Ledger:
         if at >= answered.get(pace, -math.inf):
             answered[pace] = at
         answered.move_to_end(pace)
-        if len(self._answered) > _MOST_PACES:
+        if len(self._answered) > _MAX_PACES:
             self._answered.popitem(last=False)
 
     def _source(self, result: RobotsResult) -> tuple[str, float]:

@@ -28,7 +28,7 @@ _escaped = json.JSONEncoder(separators=(",", ":")).encode
 
 _ON_DEMAND: tuple[Channel, ...] = ("unwanted", "sitemaps", "records", "changes", "links")
 SUFFIX: Final = ".jsonl"
-MOST_HELD: Final = 128 * 1024  # bytes held in memory; what is larger is written as it is
+MAX_BUFFER_BYTES: Final = 128 * 1024  # bytes held in memory; what is larger is written as it is
 
 
 class AppendedFile:
@@ -40,7 +40,7 @@ class AppendedFile:
         self.pending = 0
         with explained_files(path.parent):
             self._unbuffered = open_regular(path, "ab", buffering=0)
-            self._file = BufferedWriter(self._unbuffered, MOST_HELD)
+            self._file = BufferedWriter(self._unbuffered, MAX_BUFFER_BYTES)
             try:
                 self.length = self._file.tell()
                 if self.length < committed:

@@ -9,7 +9,7 @@ from comity_pages import urls
 from comity_pages.signals import encodings
 from comity_pages.signals.links import Page
 
-MOST_TEXT: Final = 500  # characters kept of a link's text
+MAX_TEXT_CHARACTERS: Final = 500  # characters kept of a link's text
 
 
 def edges(response: Response, read: Page) -> Iterator[dict[str, Any]]:
@@ -31,7 +31,7 @@ def _texts(response: Response, read: Page) -> dict[str, str]:
     except ComityError:
         return found
     for node in page.all("a", "area"):
-        words = " ".join((node.text() or node.attributes.get("alt", "")).split())[:MOST_TEXT]
+        words = " ".join((node.text() or node.attributes.get("alt", "")).split())[:MAX_TEXT_CHARACTERS]
         target = urls.join(read.base or response.url, node.attributes.get("href", ""))
         if words and target is not None:
             found.setdefault(target, words)

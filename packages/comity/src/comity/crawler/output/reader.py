@@ -22,7 +22,7 @@ from comity.errors import InputError
 from comity.files import open_regular
 from comity_pages._extras import need
 
-LONGEST = 256 * 1024 * 1024  # bytes of one line
+MAX_LINE_BYTES = 256 * 1024 * 1024  # bytes of one line
 _PACKED = 4 * 1024  # bytes unpacked at a time: they may become ten thousand times as many
 _LARGEST = 1e15  # of a number; times are Unix seconds
 
@@ -56,7 +56,7 @@ def read_lines(
         with ExitStack() as stack:
             file = _unpacked(path, stack.enter_context(open_until(path, until, after=offset)))
             stack.enter_context(file)
-            while data := file.readline(LONGEST):
+            while data := file.readline(MAX_LINE_BYTES):
                 number += 1
                 if not naming or any(each in data for each in naming):
                     record, problem = load(data)

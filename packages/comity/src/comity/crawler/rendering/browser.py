@@ -32,11 +32,11 @@ NOWHERE: Final = (
 )
 UNWANTED: Final = ("--disable-ipc-flooding-protection", "--disable-popup-blocking")
 """Playwright's defaults that would take from a browser what it has against hostile pages."""
-MEMORY: Final = 2 * 1024**3  # bytes that one process of the browser may hold
-HEAP: Final = 1024  # MiB of them for a page's scripts
-START: Final = 60.0  # seconds
-END: Final = 5.0
-TICK: Final = 0.1
+MAX_PROCESS_BYTES: Final = 2 * 1024**3  # bytes that one process of the browser may hold
+MAX_HEAP_MIB: Final = 1024  # MiB of them for a page's scripts
+MAX_START_SECONDS: Final = 60.0  # seconds
+MAX_END_SECONDS: Final = 5.0
+POLL_SECONDS: Final = 0.1
 
 
 class Browser:
@@ -66,11 +66,11 @@ class Browser:
             if not self.alive:
                 await self._close()
                 try:
-                    async with asyncio.timeout(START):
+                    async with asyncio.timeout(MAX_START_SECONDS):
                         await self._start()
                 except (self._api.Error, OSError, TimeoutError) as error:
                     await self._close()
-                    first = (str(error) or f"no answer in {START:g} s").strip().splitlines()
+                    first = (str(error) or f"no answer in {MAX_START_SECONDS:g} s").strip().splitlines()
                     sandbox = any("sandbox" in line for line in first)
                     raise RenderingFailed(
                         f"the browser cannot be started: {first[0]}",
@@ -86,7 +86,7 @@ class Browser:
         """End the browser where it gives no answer: its driver may be gone, which it does not say."""
         if self._browser is not None:
             try:
-                async with asyncio.timeout(END):
+                async with asyncio.timeout(MAX_END_SECONDS):
                     await (await self._browser.new_context()).close()
             except Exception:
                 await self.close()
@@ -106,7 +106,7 @@ class Browser:
         is_root = hasattr(os, "geteuid") and os.geteuid() == 0
         self._browser = await self._playwright.chromium.launch(
             executable_path=_limited(path, Path(self._folder.name)),
-            args=[*NOWHERE, f"--js-flags=--max-old-space-size={HEAP}"],
+            args=[*NOWHERE, f"--js-flags=--max-old-space-size={MAX_HEAP_MIB}"],
             ignore_default_args=list(UNWANTED),
             env=dict(os.environ),  # not the driver's: the path of a socket in our folder might be too long
             chromium_sandbox=not is_root,  # which Chromium refuses to work in for root
@@ -124,20 +124,22 @@ class Browser:
         playwright, self._playwright = self._playwright, None
         if browser is not None:
             try:
-                await asyncio.wait_for(browser.close(), END)
+                await asyncio.wait_for(browser.close(), MAX_END_SECONDS)
             except Exception:  # it is too busy for that, with a page that floods it
                 with suppress(OSError):
                     os.kill(self._process, getattr(signal, "SIGKILL", signal.SIGTERM))
         if playwright is not None:  # its driver ends what is left
             with suppress(Exception):
-                await asyncio.wait_for(playwright.stop(), END)
+                await asyncio.wait_for(playwright.stop(), MAX_END_SECONDS)
         folder, self._folder = self._folder, None
         if folder is not None:
-            for _ in range(int(END / TICK)):  # processes that are about to end may still write there
+            for _ in range(
+                int(MAX_END_SECONDS / POLL_SECONDS)
+            ):  # processes that are about to end may still write there
                 folder.cleanup()
                 if not Path(folder.name).exists():
                     break
-                await asyncio.sleep(TICK)
+                await asyncio.sleep(POLL_SECONDS)
 
     def _found(self, own: str) -> str:
         path = self._path or next((name for name in NAMES if shutil.which(name)), own)
@@ -179,6 +181,6 @@ def _limited(path: str, folder: Path) -> str:
     if os.name != "posix":
         return path
     script = folder / "chromium"
-    script.write_text(f'#!/bin/sh\nulimit -d {MEMORY // 1024} 2>/dev/null\nexec {shlex.quote(path)} "$@"\n')
+    script.write_text(f'#!/bin/sh\nulimit -d {MAX_PROCESS_BYTES // 1024} 2>/dev/null\nexec {shlex.quote(path)} "$@"\n')
     script.chmod(0o700)
     return str(script) if os.access(script, os.X_OK) else path  # nothing runs from some temporary folders

@@ -12,7 +12,7 @@ _UNSAFE_BYTE: Final = re.compile(r'[\x00-\x08\x0a-\x1f\x7f"():<>?@\[\\\]{}]')
 _LANGUAGES: Final = re.compile(r"[0-9A-Za-z *,\-.;=]*")
 _RANGE: Final = re.compile(r"bytes=[0-9]+-[0-9]*")
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
-_LONGEST: Final = 128
+_MAX_VALUE_BYTES: Final = 128
 NOT_ASKED_ABOUT: Final = frozenset(("cache-control", "origin", "pragma"))
 """Sent by the browser itself, of its own accord or for the cache mode of a `fetch`."""
 
@@ -26,7 +26,7 @@ def to_be_asked_about(headers: Mapping[str, str]) -> tuple[str, ...]:
 
 def _is_safe(name: str, value: str) -> bool:
     """Whether it is a CORS-safelisted request-header."""
-    if len(value.encode("utf-8", "replace")) > _LONGEST:
+    if len(value.encode("utf-8", "replace")) > _MAX_VALUE_BYTES:
         return False
     match name:
         case "accept":

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Request, Route
 
 KINDS: Final = ("script", "stylesheet")
-MOST: Final = 64 * 1024 * 1024  # bytes
+MAX_CACHE_BYTES: Final = 64 * 1024 * 1024  # bytes
 _OVERHEAD: Final = 2000  # bytes of an answer beside its body, about
 
 SubresourceKey = tuple[str, str, bool]
@@ -34,7 +34,7 @@ SubresourceKey = tuple[str, str, bool]
 class Scripts:
     """What is kept; the longest unused goes first."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_CACHE_BYTES) -> None:
         self._most = most
         self._size = 0
         self._kept: OrderedDict[SubresourceKey, Response] = OrderedDict()
@@ -88,8 +88,8 @@ WANTED: Final = frozenset((*KINDS, "document", "xhr", "fetch", "other"))  # `oth
 READ_BY_SCRIPTS: Final = frozenset(("xhr", "fetch"))
 PIXEL: Final = bytes.fromhex("47494638396101000100800000000000ffffff21f90401000000002c000000000100010000020144003b")
 """What the page gets for every picture, so that nothing waits for it or mourns it."""
-MOST_TARGETS: Final = 100
-MOST_SEEN: Final = 2000  # requests of any kind, most of them for pictures; a page that wants more floods us
+MAX_TARGETS: Final = 100
+MAX_REQUESTS: Final = 2000  # requests of any kind, most of them for pictures; a page that wants more floods us
 NOT_SENT: Final = CLIENT_HEADERS | {"cookie", "upgrade-insecure-requests", "referer"}
 NOT_SHOWN: Final = frozenset(
     (  # of no use to a page, or about a network that the browser does not have
@@ -203,7 +203,7 @@ class PageRequests:
     async def _handled(self, route: "Route") -> str | None:
         """Answer a request, or say why it is aborted."""
         request = route.request
-        if self._over or self.seen > MOST_SEEN:
+        if self._over or self.seen > MAX_REQUESTS:
             return "aborted"
         if request.is_navigation_request():
             frame = _frame(request)
@@ -214,7 +214,7 @@ class PageRequests:
                 )
                 return None
             if frame is None or frame.parent_frame is None:
-                if request.method == "GET" and len(self.targets) < MOST_TARGETS:
+                if request.method == "GET" and len(self.targets) < MAX_TARGETS:
                     with suppress(ComityError):
                         self.targets[urls.normalise(request.url)] = None
                 self.held_back = True

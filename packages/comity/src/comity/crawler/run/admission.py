@@ -32,7 +32,7 @@ def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:
     return tuple(dict.fromkeys(target for target in targets if target is not None))
 
 
-MOST_ORIGINS: Final = 20_000  # of which it is remembered what robots.txt says of sitemaps, and of parameters
+MAX_ORIGINS: Final = 20_000  # of which it is remembered what robots.txt says of sitemaps, and of parameters
 T = TypeVar("T")
 
 
@@ -40,11 +40,11 @@ def _remember(values: dict[str, T], origin: str, value: T) -> None:
     """Keep what was learned or used last; of the rest, where there is much of it, the first is forgotten."""
     values.pop(origin, None)
     values[origin] = value
-    if len(values) > MOST_ORIGINS:
+    if len(values) > MAX_ORIGINS:
         del values[next(iter(values))]
 
 
-RECENT: Final = 32_768  # URLs remembered in memory to spare the frontier most repeats
+MAX_RECENT_URLS: Final = 32_768  # URLs remembered in memory to spare the frontier most repeats
 LEFT_OUT: Final = 4_096  # URLs after which those are forgotten that were left out before them
 _PLAIN: Final = Canonicalizer()
 
@@ -72,7 +72,7 @@ class URLFilter:
         self._book = book
         self._origin_policy = origin_policy
         self._place = given.shard  # what concerns the hosts of another shard goes there
-        self._recent = RecentlySeen(RECENT)
+        self._recent = RecentlySeen(MAX_RECENT_URLS)
         self.unmet = self._recent.unmet
         self._left_out: set[str] = set()  # so that each is counted once
         self._left_out_before: set[str] = set()
@@ -195,7 +195,7 @@ class URLFilter:
     @property
     def forgets(self) -> bool:
         """Whether what was learned of some origin may have been forgotten since."""
-        return max(len(self._sitemaps), len(self._canonicalizers)) >= MOST_ORIGINS
+        return max(len(self._sitemaps), len(self._canonicalizers)) >= MAX_ORIGINS
 
     def clean(self, url: str) -> str:
         """A URL without what only tracks or names a session; the same object where there is nothing to take."""
@@ -203,7 +203,7 @@ class URLFilter:
             return url
         if not self._canonicalizers or (known := self._canonicalizers.get(origin := urls.origin(url))) is None:
             return _PLAIN.clean(url)
-        if len(self._canonicalizers) >= MOST_ORIGINS:  # what is in use is not what is forgotten next
+        if len(self._canonicalizers) >= MAX_ORIGINS:  # what is in use is not what is forgotten next
             _remember(self._canonicalizers, origin, known)
         return known.clean(url)
 

@@ -15,9 +15,9 @@ from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.run.waits import Waits
 from comity.frontier.state_overlay import Facts
 
-EVERY: Final = 0.5  # seconds, for each shard of a process, which so commits as often as one crawl does
-LATEST: Final = 2.0  # seconds, however many they are; one that has nothing to do commits at once
-SIZE: Final = 1000  # URLs settled or found
+COMMIT_SECONDS: Final = 0.5  # seconds, for each shard of a process, which so commits as often as one crawl does
+MAX_COMMIT_SECONDS: Final = 2.0  # seconds, however many they are; one that has nothing to do commits at once
+MAX_COMMIT_URLS: Final = 1000  # URLs settled or found
 
 
 class Commits:
@@ -49,7 +49,7 @@ class Commits:
         self._state = state
         self._membership = given.membership
         self._under_way: asyncio.Task[None] | None = None
-        self._next = given.clock.monotonic() + EVERY
+        self._next = given.clock.monotonic() + COMMIT_SECONDS
         self._sent = opened.frontier.sent
         self.records = self.pages = 0
 
@@ -78,7 +78,7 @@ class Commits:
         if now >= self._next or self._is_much():
             self._under_way = asyncio.get_running_loop().create_task(self.commit())
             self._under_way.add_done_callback(lambda _: self._control.wake())
-            self._next = now + min(EVERY * max(len(self._scheduler.beside), 1), LATEST)
+            self._next = now + min(COMMIT_SECONDS * max(len(self._scheduler.beside), 1), MAX_COMMIT_SECONDS)
 
     async def wait(self) -> None:
         """Until the one that is under way is over, whatever came of it."""
@@ -122,7 +122,7 @@ class Commits:
     def _is_much(self) -> bool:
         """Whether so much waits for the next commit that it should not wait for its time."""
         pending, memory = self._book.unsaved.octets, self._memory
-        is_much = self._book.size >= SIZE or pending >= memory.limit // 8
+        is_much = self._book.size >= MAX_COMMIT_URLS or pending >= memory.limit // 8
         is_short = memory.is_short and pending > 0
         rests = self._membership is not None and not self._scheduler.tasks and self._book.waiting
         return is_much or self.is_held_up or is_short or rests

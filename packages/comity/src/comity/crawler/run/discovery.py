@@ -33,10 +33,10 @@ from comity_pages.signals.links import UNFOLLOWED, Page, Refresh
 from comity_pages.signals.robots_meta import RobotsMeta
 from comity_pages.signals.sitemaps import may_be_sitemap
 
-LONGEST: Final = 0.01  # seconds that work goes on before others have their turn
-FEW: Final = 8  # links taken up between two looks at the time
-MANY: Final = 1024  # links of which it is asked whether they were met lately, between two looks
-MOST_FOUND: Final = 20_000  # URLs found that wait for a commit, about: what names more of them is read on after it
+MAX_SLICE_SECONDS: Final = 0.01  # seconds that work goes on before others have their turn
+LINKS_PER_CHECK: Final = 8  # links taken up between two looks at the time
+LINKS_PER_BATCH: Final = 1024  # links of which it is asked whether they were met lately, between two looks
+MAX_FOUND_URLS: Final = 20_000  # URLs found that wait for a commit, about: what names more of them is read on after it
 FEEDS: Final = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
 _BEGINNING: Final = 65_536  # bytes of a document that tell what it is
 
@@ -156,7 +156,7 @@ class Stretch:
         self._began = perf_counter()
 
     def is_over(self) -> bool:
-        return perf_counter() - self._began > LONGEST
+        return perf_counter() - self._began > MAX_SLICE_SECONDS
 
     async def pause(self) -> None:
         """Until all others have had their turn. Of what was interrupted, one goes on at each turn of the loop."""
@@ -275,17 +275,19 @@ class Discovery:
             for url, kind in named_by_page(page, is_given=entry.depth == 0, feeds=self._settings.feeds):
                 self._filter.discover(url, depth=entry.depth + 1, kind=kind, found_on=entry.url)
                 await self._pause(stretch)
-            for start in range(0, len(links), MANY):
-                for number, url in enumerate(self._filter.unmet(links[start : start + MANY])):  # of most next to none
+            for start in range(0, len(links), LINKS_PER_BATCH):
+                for number, url in enumerate(
+                    self._filter.unmet(links[start : start + LINKS_PER_BATCH])
+                ):  # of most next to none
                     self._filter.discover(url, depth=entry.depth + 1, found_on=entry.url)
-                    if number % FEW == 0 and stretch.is_over():
+                    if number % LINKS_PER_CHECK == 0 and stretch.is_over():
                         await self._pause(stretch)
                 await self._pause(stretch)
         await self._leave_out(unfollowed, "nofollow", stretch)
 
     async def _leave_out(self, links: Sequence[str], why: Literal["outside", "nofollow"], stretch: Stretch) -> None:
-        for start in range(0, len(links), MANY):
-            self._filter.leave_out(links[start : start + MANY], why)
+        for start in range(0, len(links), LINKS_PER_BATCH):
+            self._filter.leave_out(links[start : start + LINKS_PER_BATCH], why)
             await self._pause(stretch)
 
     def _sent_on(self, entry: Entry, refresh: Refresh) -> None:
@@ -304,4 +306,4 @@ class Discovery:
         """Let others have their turn where that is due, and a commit take what was found so far where it is much."""
         if stretch.is_over():
             await stretch.pause()
-            await self._book.until_below(MOST_FOUND, self._wake)
+            await self._book.until_below(MAX_FOUND_URLS, self._wake)

@@ -64,10 +64,10 @@ from comity_pages.signals.sitemaps import may_be_sitemap
 if TYPE_CHECKING:
     from comity.crawler.run.renderer import Renderer
 
-LARGEST_SITEMAP = 52_428_800 + 65_536  # bytes: the limit of sitemaps.org, and a little for those who count otherwise
-SLOW_SHARE = 3.0  # times as long as rules were asked that take long, others have the event loop
-LONGEST_BACKOFF = 60.0  # seconds
-MOST_RESTING = 32  # pages that wait for the browser before they hold up other hosts: each is in memory
+MAX_SITEMAP_BYTES = 52_428_800 + 65_536  # bytes: the limit of sitemaps.org, and a little for those who count otherwise
+REST_FACTOR = 3.0  # times as long as rules were asked that take long, others have the event loop
+MAX_BACKOFF_SECONDS = 60.0  # seconds
+MAX_RESTING_PAGES = 32  # pages that wait for the browser before they hold up other hosts: each is in memory
 
 
 class Fetcher:
@@ -107,7 +107,7 @@ class Fetcher:
     @property
     def resting(self) -> int:
         """How many fetches send no request of their own: their pages are in the browser, or wait for it."""
-        return 0 if self._renderer is None else min(self._renderer.pages, MOST_RESTING)
+        return 0 if self._renderer is None else min(self._renderer.pages, MAX_RESTING_PAGES)
 
     def give_up(self) -> None:
         """Cancel the fetches that wait for their turn or for the browser: their URLs wait in the frontier."""
@@ -163,7 +163,7 @@ class Fetcher:
         if before is not None and self._refresh is not None and self._refresh.spared(before, self._client.clock.wall()):
             return await self._spare(entry, before)
         lists = self._may_list(entry)
-        most = max(self._client.settings.max_body, LARGEST_SITEMAP) if lists else None
+        most = max(self._client.settings.max_body, MAX_SITEMAP_BYTES) if lists else None
         response = await self._client.fetch(
             entry.url, headers=self._conditions(before), max_body=most, any_type=lists, budget=room
         )
@@ -256,7 +256,7 @@ class Fetcher:
             async with self._slow_rules_lock:
                 begun = perf_counter()
                 await asyncio.get_running_loop().run_in_executor(None, origin_policy.allows, url)
-                await asyncio.sleep(SLOW_SHARE * (perf_counter() - begun))
+                await asyncio.sleep(REST_FACTOR * (perf_counter() - begun))
 
     def _conditions(self, before: Visit | None) -> Mapping[str, str]:
         return self._refresh.conditions(before) if self._refresh is not None else {}
@@ -285,7 +285,7 @@ class Fetcher:
                     host.delay = None  # robots.txt comes first again
             case Retried():
                 host.failing, host.held_by = True, "back_off"
-                seconds = min(2.0 ** (outcome.entry.attempts - 1), LONGEST_BACKOFF)
+                seconds = min(2.0 ** (outcome.entry.attempts - 1), MAX_BACKOFF_SECONDS)
                 host.not_before = self._collector.clock.monotonic() + seconds
             case Unwanted():
                 host.failing = False

@@ -1,6 +1,6 @@
 """The hosts of one run that are in memory, and when each comes up; all others wait in the frontier alone.
 
-A heap orders hosts by the time they are ready; nothing is polled. At most MOST_HOSTS that have work are in memory, and
+A heap orders hosts by the time they are ready; nothing is polled. At most MAX_HOSTS that have work are in memory, and
 those that have none beside them as long as nobody needs their place. The frontier names the others that have work,
 round after round, as there is room. Where some wait there, a host gives its place up once it had a few of its URLs
 fetched, or where it is to be left alone for long. What is forgotten of a host its robots.txt, the gate and the frontier
@@ -18,9 +18,9 @@ from comity.crawler.observe.snapshot import HostNow, HostState
 from comity.crawler.observe.stats import StatsCollector
 from comity.frontier.values import Entry
 
-MOST_HOSTS = 16_384
-LOOKED_AT: Final = 256  # hosts that the frontier names in one turn of the loop
-FAR: Final = 60.0  # seconds: who is to be left alone for longer gives its place up
+MAX_HOSTS = 16_384
+HOSTS_PER_TURN: Final = 256  # hosts that the frontier names in one turn of the loop
+FAR_SECONDS: Final = 60.0  # seconds: who is to be left alone for longer gives its place up
 
 
 @dataclass(slots=True)
@@ -97,12 +97,12 @@ class Hosts:
     @property
     def is_full(self) -> bool:
         """Whether there is no room for another one that has work."""
-        return len(self._hosts) - len(self._resting) >= MOST_HOSTS
+        return len(self._hosts) - len(self._resting) >= MAX_HOSTS
 
     @property
     def is_half_full(self) -> bool:
         """Whether half of the places are taken by hosts that have work."""
-        return len(self._hosts) - len(self._resting) > MOST_HOSTS // 2
+        return len(self._hosts) - len(self._resting) > MAX_HOSTS // 2
 
     @property
     def is_crowded(self) -> bool:
@@ -128,9 +128,9 @@ class Hosts:
         if self._aside is not None and self._aside[0] <= now:
             self._aside, self._missed = None, True
         if self.is_crowded and now >= self._look_at:
-            self._look_at = now + FAR / 2
+            self._look_at = now + FAR_SECONDS / 2
             self._leave_far(now)
-        for _ in range(LOOKED_AT):
+        for _ in range(HOSTS_PER_TURN):
             if self.is_full or not (self._missed or self._named is not None):
                 return
             if self._named is None:
@@ -140,7 +140,7 @@ class Hosts:
                 self._named = None
             elif name not in self._hosts:
                 ready_at = self._ready_at(name)
-                if now + FAR < ready_at and len(self._hosts) > MOST_HOSTS // 2:
+                if now + FAR_SECONDS < ready_at and len(self._hosts) > MAX_HOSTS // 2:
                     self._note_aside(name, ready_at)
                 else:
                     self.push(self._add(name), 0.0)
@@ -170,14 +170,14 @@ class Hosts:
         return host
 
     def _make_room(self, more: int) -> None:
-        while self._resting and len(self._hosts) + more > MOST_HOSTS:
+        while self._resting and len(self._hosts) + more > MAX_HOSTS:
             del self._hosts[self._resting.popitem(last=False)[0]]
 
     def _leave_far(self, now: float) -> None:
         """Hosts that are to be left alone for long give their places up."""
         near: list[tuple[float, int, Host]] = []
         for entry in self._heap:
-            if entry[0] <= now + FAR or entry[2].under_way:
+            if entry[0] <= now + FAR_SECONDS or entry[2].under_way:
                 near.append(entry)
             else:
                 self.leave(entry[2], until=entry[0])

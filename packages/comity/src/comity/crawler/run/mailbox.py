@@ -17,7 +17,7 @@ from comity.frontier.state_overlay import Facts
 from comity.net.async_driver import AsyncDriver
 from comity_pages import urls
 
-MOST_TAKEN: Final = 4000  # URLs that wait for a commit beyond which no more is taken in
+MAX_TAKEN_URLS: Final = 4000  # URLs that wait for a commit beyond which no more is taken in
 
 
 class Mailbox:
@@ -51,7 +51,7 @@ class Mailbox:
     @property
     def has_room(self) -> bool:
         """Whether more may be taken in now."""
-        return self._book.size < MOST_TAKEN
+        return self._book.size < MAX_TAKEN_URLS
 
     @property
     def taken_up(self) -> dict[int, int]:

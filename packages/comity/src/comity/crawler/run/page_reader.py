@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 SMALL: Final = 8 * 1024  # bytes that take as long to read as a page takes however small it is
 LARGE: Final = 64 * 1024  # bytes of a page that takes some tenths of a millisecond to read
-MOST_LINKS: Final = 16  # of an answer that may check its visitor: the checks have next to none
+MAX_CHALLENGE_LINKS: Final = 16  # of an answer that may check its visitor: the checks have next to none
 _TAG: Final = re.compile("<[^<>]*>")
 HUGE: Final = 512 * 1024  # bytes of a page that is read in another thread: some milliseconds
 
@@ -80,7 +80,7 @@ def may_be_no_page(response: Response, read: Page) -> bool:
     """Whether an HTML answer may say that the page is not there, or check its visitor: `judged` looks."""
     if gone(" ".join(f"{read.title or ''} {_text_of(read.headings)}".split())) is not None:
         return True
-    if len(read.links) > MOST_LINKS or len(response.body) > LARGE:
+    if len(read.links) > MAX_CHALLENGE_LINKS or len(response.body) > LARGE:
         return False
     from comity_pages.content.kinds import may_be_challenge  # late: of most pages it is not asked
 

@@ -20,13 +20,13 @@ from comity.frontier.values import Entry, EntryKind, Visit
 from comity.net import Response
 from comity_robots.fields import made
 
-MARGIN: Final = 86_400.0
+TRUST_MARGIN_SECONDS: Final = 86_400.0
 """Seconds that a stated change must lie before the last fetch: for a clock that is wrong, a zone that is not named, and
 a page that stood in a cache."""
-LONGEST_TRUST: Final = 30 * 86_400.0
+MAX_TRUST_SECONDS: Final = 30 * 86_400.0
 """Seconds after a fetch for which a sitemap's word is taken: then the page is asked for, whatever the sitemap says."""
 MOVED: Final = (301, 308)
-_LONGEST_VALIDATOR: Final = 1024  # characters of a header that is kept
+_MAX_VALIDATOR_CHARACTERS: Final = 1024  # characters of a header that is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class RefreshRun:
             return False
         if before.stated is None or before.fetched is None:
             return False
-        return before.stated + MARGIN < before.fetched and now - before.fetched < LONGEST_TRUST
+        return before.stated + TRUST_MARGIN_SECONDS < before.fetched and now - before.fetched < MAX_TRUST_SECONDS
 
     def conditions(self, before: Visit | None) -> Mapping[str, str]:
         """Request headers that ask for a page only if it has changed (RFC 9110, 13.1)."""
@@ -89,7 +89,7 @@ def confirmed(before: Visit, response: Response | None) -> Visit:
 
 def _validator(value: str | None) -> str | None:
     """A header that can be kept and sent as it is; None where it is missing or no server would mean it."""
-    if value and len(value) <= _LONGEST_VALIDATOR and value.isascii() and value.isprintable():
+    if value and len(value) <= _MAX_VALIDATOR_CHARACTERS and value.isascii() and value.isprintable():
         return value
     return None
 

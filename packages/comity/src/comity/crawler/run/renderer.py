@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.output.records import HTML
 from comity.crawler.rendering.browser import Browser
-from comity.crawler.rendering.page_requests import MOST_SEEN, PageRequests, Scripts
+from comity.crawler.rendering.page_requests import MAX_REQUESTS, PageRequests, Scripts
 from comity.crawler.run.book import Book
 from comity.crawler.run.outcomes import PartRefused
 from comity.crawler.run.page_reader import Rendered
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from playwright.async_api import Page as Tab
 
 
-TICK: Final = 0.05  # seconds
-QUIET: Final = 0.5  # seconds without a request after which a page is at rest
-OPEN: Final = 30.0  # seconds for an empty page, on a machine that has much else to do
-ANSWER: Final = 5.0  # seconds for the browser's own answers
-MOST_REFUSALS: Final = 10_000  # URLs remembered, so that a refusal is written down once
+POLL_SECONDS: Final = 0.05  # seconds
+QUIET_SECONDS: Final = 0.5  # seconds without a request after which a page is at rest
+MAX_OPEN_SECONDS: Final = 30.0  # seconds for an empty page, on a machine that has much else to do
+MAX_ANSWER_SECONDS: Final = 5.0  # seconds for the browser's own answers
+MAX_REFUSALS: Final = 10_000  # URLs remembered, so that a refusal is written down once
 
 # A page without scripts is what it was served as. UTF-16 has zero bytes.
 _SCRIPTS: Final = re.compile(rb"<script|[\s\"'/]on[a-z]+\s*=|javascript:|\x00", re.IGNORECASE)
@@ -119,14 +119,14 @@ class Renderer:
         try:
             async with asyncio.timeout(None) as limit:
                 context = await self._browser.context(self._client.policy.agent)
-                limit.reschedule(asyncio.get_running_loop().time() + OPEN)
+                limit.reschedule(asyncio.get_running_loop().time() + MAX_OPEN_SECONDS)
                 await context.route(re.compile(""), parts)
                 page = await context.new_page()
                 session = await context.new_cdp_session(page)
                 parts.begin(page.main_frame)
                 limit.reschedule(None)
                 note = await self._settled(page, response.url, parts)
-                limit.reschedule(asyncio.get_running_loop().time() + ANSWER)
+                limit.reschedule(asyncio.get_running_loop().time() + MAX_ANSWER_SECONDS)
                 body, url = await self._read(session, response.url)
                 return body, url, note
         except (NotRendered, RenderingFailed):
@@ -168,18 +168,18 @@ class Renderer:
         spent, before = 0.0, loop.time()
         try:
             while True:
-                await asyncio.sleep(TICK)
+                await asyncio.sleep(POLL_SECONDS)
                 now = loop.time()
                 if not parts.under_way:
                     spent += now - before
                 before = now
                 if crashed.is_set() or not self._browser.alive:
                     raise NotRendered("its tab or the browser crashed, perhaps out of memory")
-                if parts.seen > MOST_SEEN:
-                    raise NotRendered(f"it makes more than {MOST_SEEN} requests")
+                if parts.seen > MAX_REQUESTS:
+                    raise NotRendered(f"it makes more than {MAX_REQUESTS} requests")
                 if going.done():
                     going.result()
-                    if not parts.under_way and now - parts.active_at >= QUIET:
+                    if not parts.under_way and now - parts.active_at >= QUIET_SECONDS:
                         if loaded.is_set():
                             return None
                         if parts.held_back:  # the browser has stopped to read it
@@ -215,7 +215,7 @@ class Renderer:
     async def _leave(self, context: "BrowserContext") -> None:
         """Close a page's profile, and if that hangs the browser."""
         try:
-            await asyncio.wait_for(context.close(), ANSWER)
+            await asyncio.wait_for(context.close(), MAX_ANSWER_SECONDS)
         except asyncio.CancelledError:
             raise
         except Exception:
@@ -223,7 +223,7 @@ class Renderer:
 
     def _refused(self, decision: Decision, entry: Entry) -> None:
         if decision.url not in self._refusals:
-            if len(self._refusals) >= MOST_REFUSALS:
+            if len(self._refusals) >= MAX_REFUSALS:
                 self._refusals.clear()
             self._refusals.add(decision.url)
             self._book.enter(PartRefused(entry=entry, decision=decision), urls.host(entry.url))

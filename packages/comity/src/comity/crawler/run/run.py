@@ -18,7 +18,7 @@ from comity.crawler.observe.stats import UNREACHABLE, StatsCollector
 from comity.crawler.run.admission import URLFilter
 from comity.crawler.run.book import Book
 from comity.crawler.run.checkpoint import RUN, judge_again, run_of
-from comity.crawler.run.commits import EVERY, SIZE, Commits
+from comity.crawler.run.commits import COMMIT_SECONDS, MAX_COMMIT_URLS, Commits
 from comity.crawler.run.control import Control
 from comity.crawler.run.discovery import Discovery
 from comity.crawler.run.fetcher import Fetcher
@@ -28,7 +28,7 @@ from comity.crawler.run.memory import Memory
 from comity.crawler.run.page_reader import Reader
 from comity.crawler.run.recrawl import refresh_of
 from comity.crawler.run.relay import QUESTION, RobotsRelay
-from comity.crawler.run.scheduler import SLOW, Scheduler
+from comity.crawler.run.scheduler import SLOW_FETCH_SECONDS, Scheduler
 from comity.crawler.run.unreachable import UnreachableHosts
 from comity.crawler.run.waits import Waits
 from comity.crawler.storage import orders
@@ -46,8 +46,8 @@ from comity.policy import OriginPolicy, RobotsResult
 
 PLACE: Final = "place"  # the fact that says which shard of a crawl this is, and how many URLs that was given so far
 STATED: Final = "seeds stated"  # the fact that says how many of the seeds the ledger has
-AT_ONCE: Final = 64  # pages visited before that are taken up before others have their turn
-IDLE_REST: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
+MAX_BATCH_PAGES: Final = 64  # pages visited before that are taken up before others have their turn
+MAX_IDLE_SECONDS: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ class Run:
     async def _follow_orders(self) -> None:
         try:
             while True:
-                await asyncio.sleep(orders.EVERY)  # the time of the operator
+                await asyncio.sleep(orders.POLL_SECONDS)  # the time of the operator
                 self.opened.ledger.anchor.check()
                 self._apply_orders()
         except Exception as error:  # a crawl that heeds no order must not go on
@@ -311,12 +311,12 @@ class Run:
 
         async def until_room() -> None:
             await asyncio.sleep(0)
-            await self.book.until_below(SIZE, self.control.wake)
+            await self.book.until_below(MAX_COMMIT_URLS, self.control.wake)
 
         try:
             for number, visit in enumerate(refresh.visits.until(refresh.last) if refresh is not None else ()):
                 url_filter.revisit(visit)
-                if number % AT_ONCE == 0:
+                if number % MAX_BATCH_PAGES == 0:
                     await until_room()
             async with aclosing(self._given.plugins.urls()) as named:
                 async for url in named:
@@ -329,7 +329,7 @@ class Run:
         """Once the seeds are kept, those too that the last run did not come to: follow orders, take up what comes from
         elsewhere, give hosts their turn."""
         for number, seed in enumerate(self.seeds if self._given.shard is None else self._given.shard.own(self.seeds)):
-            if number % AT_ONCE == 0:  # many take long, and others go on meanwhile
+            if number % MAX_BATCH_PAGES == 0:  # many take long, and others go on meanwhile
                 await asyncio.sleep(0)
                 if self.control.is_over:
                     break
@@ -355,12 +355,12 @@ class Run:
         if ready is not None and ready < math.inf and not self._full():
             times.append(ready)
         if scheduler.held_up:  # what holds it up may become slow, which nothing tells of
-            times.append(now + SLOW)
+            times.append(now + SLOW_FETCH_SECONDS)
         if (deadline := self.quota.deadline()) is not None and not self._enough():
             times.append(deadline)
         if asked_again is not None:
             times.append(now + asked_again)
-        return min(times, default=now + (EVERY if self._given.shard is None else IDLE_REST))
+        return min(times, default=now + (COMMIT_SECONDS if self._given.shard is None else MAX_IDLE_SECONDS))
 
     def _is_over(self) -> bool:
         """Whether nothing is under way and nothing more is to be started."""

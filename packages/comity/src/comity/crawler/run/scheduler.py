@@ -19,7 +19,7 @@ from comity.crawler.run.book import Book
 from comity.crawler.run.control import Control
 from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.given import Given
-from comity.crawler.run.hosts import FAR, Host, Hosts
+from comity.crawler.run.hosts import FAR_SECONDS, Host, Hosts
 from comity.crawler.run.outcomes import Outcome, Retried, RobotsKnown, TurnAgain
 from comity.crawler.run.recrawl import RefreshRun
 from comity.crawler.storage.orders import Order
@@ -39,12 +39,12 @@ def in_turn(refresh: RefreshRun, host: Host, waiting: list[Entry], *, unread: bo
     return sitemaps or ([] if unread or host.sitemaps else waiting)
 
 
-REFILL = 256  # URLs of one host held in memory
-REFILL_PACED = 16  # where there is an interval between two of them
-MOST_URLS = 1 << 16  # of all hosts with an interval, where there are many
-MOST_PARKED = 64  # hosts of one pace that wait for it in memory once half of the places there are taken
+MAX_HOST_URLS = 256  # URLs of one host held in memory
+MAX_PACED_HOST_URLS = 16  # where there is an interval between two of them
+MAX_PACED_URLS = 1 << 16  # of all hosts with an interval, where there are many
+MAX_PARKED_HOSTS = 64  # hosts of one pace that wait for it in memory once half of the places there are taken
 COMES_AGAIN = (Retried, RobotsKnown, TurnAgain)
-SLOW = 2.0  # seconds after which a fetch no longer keeps others from starting
+SLOW_FETCH_SECONDS = 2.0  # seconds after which a fetch no longer keeps others from starting
 
 
 class Scheduler:
@@ -92,7 +92,7 @@ class Scheduler:
         """Whether no fetch may be started now. Slow hosts hold up nobody: what takes long, or goes to a host that
         failed before, counts only towards the connections that there may be."""
         quick, resting = self._quick, self._fetcher.resting
-        while quick and quick[oldest := next(iter(quick))] < now - SLOW:
+        while quick and quick[oldest := next(iter(quick))] < now - SLOW_FETCH_SECONDS:
             del quick[oldest]
         if len(self.beside) > 1:
             return self._is_full_beside(now)
@@ -193,7 +193,7 @@ class Scheduler:
         if host.drained:
             return False
         taken = self._book.settled(host.name).union(host.under_way)
-        most = self._most_paced() if self._is_paced(host) else REFILL
+        most = self._most_paced() if self._is_paced(host) else MAX_HOST_URLS
         room, lists = self._quota.room(host.name), self._quota.lists_left(host.name)
         unread = host.sitemaps > 0 or self._book.unread(host.name)
         kind = EntryKind.PAGE if lists == 0 or (room is not None and self._refresh is None) else None
@@ -216,7 +216,7 @@ class Scheduler:
 
     def _most_paced(self) -> int:
         """URLs held in memory of a host with an interval."""
-        return max(min(REFILL_PACED, MOST_URLS // len(self.hosts)), 1)
+        return max(min(MAX_PACED_HOST_URLS, MAX_PACED_URLS // len(self.hosts)), 1)
 
     def _takes_pace(self, host: Host) -> bool:
         """Whether a host has the turn among those that share its pace; if not, it comes up after the one that has."""
@@ -226,9 +226,9 @@ class Scheduler:
         if self._holders.setdefault(pace, host) is host:
             return True
         parked = self._parked.setdefault(pace, deque())
-        if len(parked) >= MOST_PARKED and self.hosts.is_half_full and not host.under_way:
+        if len(parked) >= MAX_PARKED_HOSTS and self.hosts.is_half_full and not host.under_way:
             self._left.add(pace)
-            self.hosts.leave(host, until=self._clock.monotonic() + FAR)
+            self.hosts.leave(host, until=self._clock.monotonic() + FAR_SECONDS)
             return False
         host.in_heap = True
         parked.append(host)

@@ -17,14 +17,14 @@ from comity.crawler.finding.limits import Spent
 from comity.crawler.observe.snapshot import ShardNow, ShardState
 from comity.crawler.storage.written_crawl import FINISHED
 
-LARGEST: Final = 500  # pages granted at once
-LEAST_MEMORY: Final = 4 * 1024 * 1024  # bytes of bodies that a shard may hold
+MAX_PAGES_GRANTED: Final = 500  # pages granted at once
+MIN_BODY_BYTES: Final = 4 * 1024 * 1024  # bytes of bodies that a shard may hold
 _AT_REST: Final = ("resting", "robots", "pages", "ended")
 
 
 def settings_of_shard(settings: CrawlSettings, shards: int) -> dict[str, Any]:
     """The settings of one of several shards, each of which has its part of the memory."""
-    memory = min(max(settings.body_memory // shards, LEAST_MEMORY), settings.body_memory)
+    memory = min(max(settings.body_memory // shards, MIN_BODY_BYTES), settings.body_memory)
     its = replace(settings, body_memory=memory)
     return {name: getattr(its, name) for name in CrawlSettings.__dataclass_fields__}
 
@@ -192,7 +192,7 @@ class BoardState:
 
 def few(concurrency: int) -> int:
     """Pages that a shard at work may keep beyond those under way, under which it is granted more."""
-    return min(concurrency, LARGEST // 4)
+    return min(concurrency, MAX_PAGES_GRANTED // 4)
 
 
 def is_needy(now: ShardNow, concurrency: int) -> bool:
@@ -211,7 +211,7 @@ def gives_back(now: ShardNow, concurrency: int) -> bool:
 def shared_out(pool: int, granted: int, shards: int, kept: int | None) -> tuple[int, int]:
     """The pool, and the pages that a shard may keep, once its part of the limit has changed. `kept`: of one that gives
     back, how many it may keep from now on; None: it needs more, and is granted a part of the pool."""
-    more = min(pool, max(1, min(pool // (2 * shards), LARGEST))) if kept is None else kept - granted
+    more = min(pool, max(1, min(pool // (2 * shards), MAX_PAGES_GRANTED))) if kept is None else kept - granted
     return pool - more, granted + more
 
 

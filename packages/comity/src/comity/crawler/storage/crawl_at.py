@@ -17,7 +17,7 @@ from comity.crawler.storage.orders import EVERYTHING, Order, OrderKind
 from comity.crawler.storage.placement import PlacedBy, ShardPlace, shard_with
 from comity.crawler.storage.shards import (
     LOCK,
-    LOST,
+    LOST_PREFIX,
     MANIFEST,
     STORE,
     CrawlManifest,
@@ -39,8 +39,8 @@ from comity.frontier.sqlite.store import pending
 from comity.frontier.sqlite.view import View
 from comity.frontier.values import Run, State, Unreachable
 
-CONFIRMING: Final = 5.0  # seconds that one waits for a crawl to carry out an order
-LOOK_EVERY: Final = 0.05
+MAX_CONFIRM_SECONDS: Final = 5.0  # seconds that one waits for a crawl to carry out an order
+POLL_SECONDS: Final = 0.05
 STORES: Final = ("postgresql://", "postgres://")  # what the address of a store begins with
 
 
@@ -140,11 +140,11 @@ class _Crawl:
 
     def confirms(self, order: Order) -> bool:
         """Whether the crawl that runs carries an order out by now: waits for that a while."""
-        deadline = time.monotonic() + CONFIRMING
+        deadline = time.monotonic() + MAX_CONFIRM_SECONDS
         while not self._is_confirmed(order):
             if time.monotonic() >= deadline or self._has_ended():
                 return self._is_confirmed(order)
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_SECONDS)
         return True
 
     def views(self) -> Iterator[FrontierView]:
@@ -357,7 +357,7 @@ class CrawlInStore(_Crawl):
             self._manifest.policy,
             over=crawl.ended is not None and states == {"ended"},
             orders=[order for _, order in given],
-            lost=[path for folder in folders for path in folder.glob(f"{LOST}*") if path.is_dir()],
+            lost=[path for folder in folders for path in folder.glob(f"{LOST_PREFIX}*") if path.is_dir()],
         )
 
     def begun(self, view: FrontierView | None = None) -> Begun:

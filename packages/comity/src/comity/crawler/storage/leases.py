@@ -23,14 +23,20 @@ from comity.frontier.postgresql.database import USE, Address, connect, cutting_o
 from comity.frontier.values import Run, Superseded
 from comity_pages._extras import need
 
-MARGIN: Final = 0.85  # of a lease, for which its holder acts on it: clocks run fast or slow, and sending takes time
-RENEWALS: Final = 5  # in the time of a lease
-LONGEST_PAUSE: Final = 1.0  # seconds between two tries to reach the database
-_WAIT: Final = 2000  # milliseconds that a new lease waits for a commit under the old one; then it is tried again
-_LOT: Final = 40  # bits of a token that are drawn by lot
-NEXT_TOKEN: Final = f"((((token >> {_LOT}) + 1) << {_LOT}) | floor(random() * {1 << _LOT})::bigint)"
+LEASE_MARGIN: Final = (
+    0.85  # of a lease, for which its holder acts on it: clocks run fast or slow, and sending takes time
+)
+RENEWALS_PER_LEASE: Final = 5  # in the time of a lease
+MAX_RETRY_SECONDS: Final = 1.0  # seconds between two tries to reach the database
+_LOCK_WAIT_MILLISECONDS: Final = (
+    2000  # milliseconds that a new lease waits for a commit under the old one; then it is tried again
+)
+_NONCE_BITS: Final = 40  # bits of a token that are drawn by lot
+NEXT_TOKEN: Final = (
+    f"((((token >> {_NONCE_BITS}) + 1) << {_NONCE_BITS}) | floor(random() * {1 << _NONCE_BITS})::bigint)"
+)
 """The token of a new lease, as SQL over the row of the one before."""
-NOBODY_KNOWN: Final = "nobody that is known"
+UNKNOWN_HOLDER: Final = "nobody that is known"
 """Who has what was free when the database was restarted: it may have lost whose it was."""
 
 
@@ -43,7 +49,7 @@ def now() -> float:
 
 def number_of(token: int) -> tuple[int, int]:
     """The two parts of a token: the one that grows, and the one drawn by lot."""
-    return token >> _LOT, token & (1 << _LOT) - 1
+    return token >> _NONCE_BITS, token & (1 << _NONCE_BITS) - 1
 
 
 class StandsStill:
@@ -97,7 +103,7 @@ class Leases:
         with explained(self._where):
             try:
                 with db.transaction():
-                    db.execute(f"SET LOCAL lock_timeout = {_WAIT}")
+                    db.execute(f"SET LOCAL lock_timeout = {_LOCK_WAIT_MILLISECONDS}")
                     if not self._may_take(db):
                         return None
                     row = db.execute(
@@ -121,7 +127,7 @@ class Leases:
             except psycopg.errors.LockNotAvailable:
                 return None
         self.tokens[shard] = token
-        self._until[shard] = asked + MARGIN * self.seconds
+        self._until[shard] = asked + LEASE_MARGIN * self.seconds
         return int(token)
 
     def _may_take(self, db: Any) -> bool:
@@ -131,7 +137,7 @@ class Leases:
         if db.execute(f"UPDATE crawl SET server = {SERVER} WHERE server <> {SERVER}").rowcount == 0:
             return True
         # Whoever has a shard of which the database has lost that says so within a lease, or has it no more.
-        db.execute("UPDATE shard SET holder = %s, renewal = renewal + 1 WHERE holder IS NULL", (NOBODY_KNOWN,))
+        db.execute("UPDATE shard SET holder = %s, renewal = renewal + 1 WHERE holder IS NULL", (UNKNOWN_HOLDER,))
         return False
 
     def renew(self, db: Any) -> None:
@@ -152,7 +158,7 @@ class Leases:
             if self.tokens.get(shard) != token:
                 continue
             if shard in kept:
-                self._until[shard] = asked + MARGIN * self.seconds
+                self._until[shard] = asked + LEASE_MARGIN * self.seconds
             else:
                 self.forget(shard)
 
@@ -232,12 +238,12 @@ class LeaseKeeper(threading.Thread):
                 if self._db is None:
                     self._db = connect(self._where)
                 if self._works():
-                    with cutting_off(self._leases.seconds / RENEWALS, self._db):
+                    with cutting_off(self._leases.seconds / RENEWALS_PER_LEASE, self._db):
                         self._leases.renew(self._db)
-                pause = self._leases.seconds / RENEWALS / 2
+                pause = self._leases.seconds / RENEWALS_PER_LEASE / 2
             except StorageError:
                 self._drop()
-                pause = min(LONGEST_PAUSE, self._leases.seconds / RENEWALS / 2)
+                pause = min(MAX_RETRY_SECONDS, self._leases.seconds / RENEWALS_PER_LEASE / 2)
             for shard, token in held.items():
                 if not self._leases.holds(shard, token):
                     self._ended(shard, token)

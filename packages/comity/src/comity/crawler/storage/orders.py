@@ -21,9 +21,9 @@ from comity.frontier.durable import explained_files
 from comity_pages import urls
 
 FILE: Final = "orders.jsonl"
-EVERY: Final = 0.25  # seconds between two looks at the file
+POLL_SECONDS: Final = 0.25  # seconds between two looks at the file
 CONFIRMED: Final = "confirmed"  # the name of an order in a line by which who carries it out confirms it
-LONGEST: Final = 86_400.0  # seconds that may be ordered: what is to be left alone for longer is stopped
+MAX_ORDERED_SECONDS: Final = 86_400.0  # seconds that may be ordered: what is to be left alone for longer is stopped
 
 OrderKind = Literal["slow", "stop", "go", "end"]
 EVERYTHING: Final = "*"  # stands for the host where an order is about the whole crawl
@@ -113,9 +113,9 @@ def is_confirmed(folder: Path, order: Order) -> bool:
 def checked_order(host: str, order: OrderKind, seconds: float | None = None) -> Order:
     """An order as it is written; InvalidURL or InvalidSetting where the host or the seconds are not allowed."""
     timed = ORDERS[order].is_timed
-    if timed and not (seconds is not None and 0 < seconds <= LONGEST):
+    if timed and not (seconds is not None and 0 < seconds <= MAX_ORDERED_SECONDS):
         raise InvalidSetting(
-            f"{order} takes a time above 0 and up to {LONGEST / 3600:g}h, not {seconds:g} s"
+            f"{order} takes a time above 0 and up to {MAX_ORDERED_SECONDS / 3600:g}h, not {seconds:g} s"
             if seconds is not None
             else f"{order} takes a time: seconds between requests",
             hint="to send nothing, stop it",
@@ -171,7 +171,7 @@ def read_order(line: bytes) -> Order | None:
         order = Order(**json.loads(line))
         if order.order == "end":
             return order if order.host == EVERYTHING else None
-        fits = not ORDERS[order.order].is_timed or 0 < float(order.seconds or 0) <= LONGEST
+        fits = not ORDERS[order.order].is_timed or 0 < float(order.seconds or 0) <= MAX_ORDERED_SECONDS
         return order if fits and host_named(order.host) == order.host else None
     except (ValueError, TypeError, KeyError):
         return None

@@ -9,13 +9,13 @@ from typing import Final
 
 from comity.crawler.output.lines import AppendedFile
 from comity.crawler.output.runner import LEDGER, make
-from comity.crawler.storage.shards import LOCK, LOST, StoreMark, is_part, manifest_of, stored_in
+from comity.crawler.storage.shards import LOCK, LOST_PREFIX, StoreMark, is_part, manifest_of, stored_in
 from comity.crawler.storage.store import CrawlStore, PartRow
 from comity.errors import StorageError
 from comity.frontier.durable import explained_files, make_folder
 from comity.frontier.sqlite.database import explained, has_begun, lock
 
-PATIENCE: Final = 10.0  # seconds that a worker waits for another that sees to the folder just now
+MAX_LOCK_SECONDS: Final = 10.0  # seconds that a worker waits for another that sees to the folder just now
 
 
 def cut_back(store: CrawlStore, folder: Path, form: str, dead: Collection[str] = ()) -> None:
@@ -44,7 +44,7 @@ def cut_back(store: CrawlStore, folder: Path, form: str, dead: Collection[str] =
         for path in there:
             if path.name not in known:
                 with explained_files(path):
-                    path.rename(path.with_name(f"{LOST}{path.name}"))
+                    path.rename(path.with_name(f"{LOST_PREFIX}{path.name}"))
     for part in parts:
         holder = held.get((part.shard, part.token))
         written = holder is not None and not any(is_same(holder, name) for name in dead)
@@ -98,7 +98,7 @@ def leave_folder(store: CrawlStore, folder: Path, form: str) -> None:
 @contextmanager
 def _alone(folder: Path) -> Iterator[bool]:
     """Whether nobody else sees to a folder; a command that takes part there does so as long as it runs."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + MAX_LOCK_SECONDS
     while True:
         try:
             held = lock(folder / LOCK)

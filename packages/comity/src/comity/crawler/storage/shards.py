@@ -22,9 +22,9 @@ from comity.frontier.values import Run
 MANIFEST: Final = "crawl.json"
 LOCK: Final = "crawl.lock"
 STORE: Final = "store.json"  # in a folder with parts of a crawl whose queue lies in PostgreSQL: which crawl
-LOST: Final = "lost-"  # what the name of a part begins with that a failure of the database has undone
-MOST: Final = 256
-FOR_EACH_WORKER: Final = 2  # shards where nobody says how many: so a later run may have up to twice as many workers
+LOST_PREFIX: Final = "lost-"  # what the name of a part begins with that a failure of the database has undone
+MAX_SHARDS: Final = 256
+SHARDS_PER_WORKER: Final = 2  # shards where nobody says how many: so a later run may have up to twice as many workers
 _FORMAT: Final = 1
 _STORED_PART: Final = re.compile(r"shard-\d{3,}-\d{6,}-[0-9a-f]{10}")
 
@@ -161,7 +161,11 @@ def manifest_of(folder: Path) -> CrawlManifest | None:
     try:
         del kept["parts"]
         manifest = CrawlManifest(**kept)
-        if type(manifest.shards) is not int or not 1 < manifest.shards <= MOST or manifest.by not in get_args(PlacedBy):
+        if (
+            type(manifest.shards) is not int
+            or not 1 < manifest.shards <= MAX_SHARDS
+            or manifest.by not in get_args(PlacedBy)
+        ):
             raise ValueError
     except (ValueError, TypeError, KeyError) as error:
         raise _damaged(path) from error
@@ -202,14 +206,14 @@ def combined(hashes: Iterable[str]) -> str:
 
 def checked(name: str, number: int, *, least: int = 1) -> int:
     """A number of shards or workers, if it is allowed; else an InvalidSetting."""
-    if not least <= number <= MOST:
-        raise InvalidSetting(f"{name}: {number} is not a number from {least} to {MOST}")
+    if not least <= number <= MAX_SHARDS:
+        raise InvalidSetting(f"{name}: {number} is not a number from {least} to {MAX_SHARDS}")
     return number
 
 
 def shards_for(workers: int) -> int:
     """How many shards a new crawl has where nobody says it."""
-    return min(FOR_EACH_WORKER * workers, MOST)
+    return min(SHARDS_PER_WORKER * workers, MAX_SHARDS)
 
 
 def placed_by(pace_by: str) -> PlacedBy:

@@ -24,13 +24,15 @@ from comity.frontier.tables import ChangedTables
 from comity.frontier.values import Run
 from comity.net import Clock
 
-ASKED: Final = 3  # times that the database is asked for its time
-LOOK_EVERY: Final = 0.25  # seconds between two looks at who takes part
-PATIENCE: Final = 10.0  # seconds that the database may be silent
-STOPPED: Final = 30.0  # seconds that a transaction may stand still: a suspended process holds no rows for ever
+TIME_SAMPLES: Final = 3  # times that the database is asked for its time
+POLL_SECONDS: Final = 0.25  # seconds between two looks at who takes part
+MAX_SILENT_SECONDS: Final = 10.0  # seconds that the database may be silent
+MAX_STOPPED_SECONDS: Final = (
+    30.0  # seconds that a transaction may stand still: a suspended process holds no rows for ever
+)
 _ORDERED: Final = ("host", "kind", "seconds", "at")  # columns, as the fields of Order
 _SAME: Final = "host = %s AND kind = %s AND seconds IS NOT DISTINCT FROM %s::float8 AND at = %s"
-LONG: Final = 86_400.0  # the same while it does something to all that is in it
+MAX_BULK_SECONDS: Final = 86_400.0  # the same while it does something to all that is in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +116,11 @@ class CrawlStore:
             self._db = None
 
     @contextmanager
-    def open(self, patience: float = PATIENCE) -> Iterator[Any]:
+    def open(self, patience: float = MAX_SILENT_SECONDS) -> Iterator[Any]:
         """The connection; one that broke is dropped."""
         try:
             if self._db is None:
-                self._db = connect(self.where, stopped=STOPPED)
+                self._db = connect(self.where, stopped=MAX_STOPPED_SECONDS)
             with explained(self.where), cutting_off(patience, self._db):
                 yield self._db
         except StorageError:
@@ -164,7 +166,7 @@ class CrawlStore:
         Raises:
             StorageError: somebody works on it; or it has not ended, and cannot be refreshed.
         """
-        with _at_rest(self, PATIENCE if save is None else LONG) as db:
+        with _at_rest(self, MAX_SILENT_SECONDS if save is None else MAX_BULK_SECONDS) as db:
             db.execute(f"ALTER TABLE operator_order ADD COLUMN IF NOT EXISTS {CONFIRMED}")
             id_, before, ended = db.execute("SELECT id, run, ended FROM crawl").fetchone()
             if after is not None and after != Run(id_, before):
@@ -211,7 +213,7 @@ class CrawlStore:
                 there = attendance.somebody(db, asked)
             if there is not None:
                 return there
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_SECONDS)
 
     def end(self, run: Run, why: str) -> None:
         """A run is over; the first to say so says why."""
@@ -394,7 +396,7 @@ def _at_rest(store: CrawlStore, patience: float) -> Iterator[Any]:
                 return
         if there:
             raise _is_crawled(store)
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_SECONDS)
 
 
 def _is_crawled(store: CrawlStore) -> StorageError:
@@ -430,7 +432,7 @@ class StoreClock(Clock):
     def of(cls, store: CrawlStore) -> "StoreClock":
         """The clock of a store, by the quickest of some answers. Blocks; its connection should be there already."""
         clocks = []
-        for _ in range(ASKED):
+        for _ in range(TIME_SAMPLES):
             asked = time.monotonic()
             clocks.append(cls(store.time(), asked))
         return min(clocks, key=lambda clock: clock.within)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from comity.frontier.sqlite.database import explained
 from comity.frontier.store import quick
 
-_MOST_ROWS: Final = 64  # of one statement: SQLite takes 999 values everywhere
+_MAX_ROWS: Final = 64  # of one statement: SQLite takes 999 values everywhere
 
 
 class SqliteDialect:
@@ -52,7 +52,7 @@ class SqliteDialect:
 
     def append(self, table: str, columns: str, rows: Sequence[Sequence[Any]], at_conflict: str = "") -> None:
         """Many rows to a statement; of which there are few, so that SQLite has each at hand."""
-        start, many = 0, _MOST_ROWS
+        start, many = 0, _MAX_ROWS
         row = f"({', '.join('?' * len(rows[0]))})"
         while start < len(rows):
             while many > len(rows) - start:

@@ -128,8 +128,8 @@ def _damaged(path: Path) -> StorageError:
     return StorageError(f"{path} is damaged", hint="another program changed it; start a new crawl in another folder")
 
 
-MOST_FRESH = 1 << 16  # fingerprints in memory: half a megabyte, sorted
-MOST_NEWEST = 1 << 12  # of them, in a set: each takes ten times as much there, and leaves holes when it goes
+MAX_FRESH = 1 << 16  # fingerprints in memory: half a megabyte, sorted
+MAX_NEWEST = 1 << 12  # of them, in a set: each takes ten times as much there, and leaves holes when it goes
 LIKE = 4  # runs are merged with the next larger one when that is at most so many times as large as all of them
 PACE = 24  # fingerprints merged for each that is new: more than merging needs, so that few runs wait for it
 
@@ -213,7 +213,7 @@ class Seen:
         if words:
             self._db.execute("INSERT INTO fresh (fingerprints) VALUES (?)", (words.tobytes(),))
             self._newest.update(words)
-            if len(self._newest) >= MOST_NEWEST:
+            if len(self._newest) >= MAX_NEWEST:
                 self._fresh, self._newest = self._in_memory(), set()
             self._owed += len(words) * PACE
 
@@ -223,7 +223,7 @@ class Seen:
         Called between transactions. A crash at any point leaves the set as it is on disk; after an error, `reload`.
         """
         with explained_files(self._folder):
-            if len(self._fresh) + len(self._newest) >= MOST_FRESH:
+            if len(self._fresh) + len(self._newest) >= MAX_FRESH:
                 self._spill()
             while self._begin_merge() or self._merges:
                 if self._owed <= 0:
