@@ -18,7 +18,7 @@ import uvloop
 
 from comity.cli.process import tune
 from comity.crawler import Crawler, CrawlSettings
-from comity.crawler.run.book import Unsaved
+from comity.crawler.run.book import PendingCommit
 from comity.policy import Policy
 
 PARTS = (
@@ -63,16 +63,16 @@ def part_of(frame: FrameType | None) -> str:
 def main(pages: int) -> None:
     samples: Counter[str] = Counter()
     commits = 0.0
-    write = Unsaved.write
+    write = PendingCommit.write
 
-    def timed(self: Unsaved, *args: object, **named: object) -> object:
+    def timed(self: PendingCommit, *args: object, **named: object) -> object:
         nonlocal commits
         started = time.thread_time()
         done = write(self, *args, **named)  # type: ignore[arg-type]
         commits += time.thread_time() - started
         return done
 
-    Unsaved.write = timed  # type: ignore[method-assign]
+    PendingCommit.write = timed  # type: ignore[method-assign]
     tune()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

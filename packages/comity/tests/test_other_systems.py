@@ -19,7 +19,7 @@ from comity.crawler.cluster.worker_process import children
 from comity.crawler.output.cdxj import Index
 from comity.crawler.rendering.browser import _temporary
 from comity.crawler.storage.orders import Orders, give
-from comity.crawler.storage.stored_config import Begun
+from comity.crawler.storage.stored_config import StoredConfig
 from comity.errors import InvalidSetting
 
 LACKING = """
@@ -113,7 +113,7 @@ def test_a_file_of_verdicts_replaces_an_older_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", ["http://[::1]:8080/", "http://[2001:db8::7]/", "https://example.com/a?b=c"])
 def test_a_folder_has_a_name_that_windows_allows(seed: str) -> None:
-    name = _folder(None, [seed], None, Begun()).name
+    name = _folder(None, [seed], None, StoredConfig()).name
     assert not re.search(r'[<>:"/\\|?*\[\]\x00-\x1f]', name), name
 
 
@@ -152,7 +152,7 @@ def test_a_browser_keeps_its_files_in_our_folder_by_every_name_for_it(
 def test_a_crawl_on_ray_says_that_it_does_not_run_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_ray.os, "name", "nt")
     with pytest.raises(InvalidSetting, match="does not run on Windows"):
-        on_ray.placing(None)
+        on_ray.ray_starter(None)
 
 
 def test_a_frozen_program_does_not_start_itself_as_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:

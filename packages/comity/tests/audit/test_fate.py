@@ -12,7 +12,7 @@ from examples import first_of
 from sites import Site
 
 from comity import CrawlSettings
-from comity.audit.fate import fate_of
+from comity.audit.fate import explain_url
 from comity.crawler.output.reader import CHECKED
 from comity.errors import InvalidSetting
 
@@ -64,7 +64,7 @@ def test_one_question_opens_the_frontier_at_most_twice(
     fates = {"/open/b": "kept", "/secret": "refused", "/missing": "failed", "/never/met": "not found"}
     for path, expected in fates.items():
         opened.clear()
-        assert fate_of(tmp_path, shop.url(path)).fate == expected
+        assert explain_url(tmp_path, shop.url(path)).fate == expected
         assert len([each for each in opened if "frontier.sqlite" in each]) <= 2, path
 
 

@@ -19,7 +19,7 @@ from sites import Site
 
 from comity import Crawler, Policy
 from comity.audit.prove import prove
-from comity.crawler.storage.crawl_at import crawl_at
+from comity.crawler.storage.crawl_at import open_crawl
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.sqlite.database import open_finished
 
@@ -82,7 +82,7 @@ def test_no_function_connects_to_the_database_that_a_folder_names(
     port, met = listener
     url = f"postgresql://somebody@127.0.0.1:{port}/crawls"
     (tmp_path / "store.json").write_text(json.dumps({"format": 1, "store": url, "crawl": "c", "url": url}))
-    for read in (prove, crawl_at):
+    for read in (prove, open_crawl):
         with pytest.raises(InvalidSetting, match=r"does not decide where to connect .*--store postgresql://somebody@"):
             read(tmp_path)
     assert not met

@@ -11,7 +11,7 @@ from sites import Site
 from stores import PostgresStore, SqliteStore, Store
 
 from comity.audit.broken import linking
-from comity.audit.fate import fate_of
+from comity.audit.fate import explain_url
 from comity.audit.listing import ListedURL, listing
 from comity.errors import InputError
 from comity.frontier.values import Batch, EntryKind, Found, QueuedURL, State, Visit
@@ -58,7 +58,7 @@ def test_every_url_is_listed_once_with_its_state_and_the_words_of_why(
         assert {"": "fetched", "secret": "refused", "d/d/d/d/d/d/d": "skipped"}.items() <= states.items()
         assert set(states.values()) >= {"fetched", "refused", "skipped", "waiting"}
     for each in found:
-        told = fate_of(tmp_path / "out", each.url)
+        told = explain_url(tmp_path / "out", each.url)
         assert (told.fate, told.found_on) == (each.fate, each.found_on)
         assert told.why.removeprefix(f"{each.url}: ").startswith(each.why)
 
@@ -154,7 +154,7 @@ def test_what_became_of_a_url_is_told_without_reading_the_records_of_others(
     read: list[bytes] = []
     loaded = reader.load
     monkeypatch.setattr(reader, "load", lambda data: (read.append(data), loaded(data))[1])
-    assert fate_of(tmp_path, shop.url("/target")).fate == "kept"
+    assert explain_url(tmp_path, shop.url("/target")).fate == "kept"
     assert read
     assert all(shop.url("/target").encode() in data for data in read)
 
@@ -206,4 +206,4 @@ def test_a_crawl_in_a_store_is_listed_by_the_address_of_the_store_alone(
     assert found == everything(tmp_path / "a", store=url)
     assert {each.state for each in found} >= {"fetched", "refused", "skipped"}
     for each in found:
-        assert fate_of([], each.url, store=url).fate == each.fate
+        assert explain_url([], each.url, store=url).fate == each.fate

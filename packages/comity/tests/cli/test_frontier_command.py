@@ -14,7 +14,7 @@ from sites import Site
 from comity import Crawler, Policy
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.storage import orders
-from comity.crawler.storage.crawl_at import crawl_at
+from comity.crawler.storage.crawl_at import open_crawl
 from comity.crawler.storage.delays import Delay
 from comity.frontier.sqlite.database import has_begun
 from comity.frontier.sqlite.store import Frontier
@@ -121,7 +121,7 @@ def test_it_says_of_each_host_of_all_shards_until_when_it_is_left_alone_and_why(
             found: dict[str, Delay] = {}
             while not running.done() and [found[host].why for host in hosts if host in found] != list(whys):
                 await asyncio.sleep(0.05)
-                found = crawl_at(tmp_path).delays(hosts) if all(map(has_begun, databases)) else {}
+                found = open_crawl(tmp_path).delays(hosts) if all(map(has_begun, databases)) else {}
             crawl.stop()
             await running
             return found
@@ -152,7 +152,7 @@ def test_a_host_that_shares_its_address_waits_for_the_others(tmp_path: Path, sit
         client_settings=ClientSettings(resolve=dict.fromkeys(names, site.address), max_retries=0),
     )
     asyncio.run(crawler.run())
-    assert [found.why for found in crawl_at(tmp_path).delays([*names, "other.test"]).values()] == ["retry_after"] * 2
+    assert [found.why for found in open_crawl(tmp_path).delays([*names, "other.test"]).values()] == ["retry_after"] * 2
     lines = comity("frontier", str(tmp_path)).stdout.splitlines()
     assert sum("(Retry-After)" in line for line in lines) == 2
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sites import HANGS, Site
 
 from comity import Crawler, Policy, parse
-from comity.audit.fate import fate_of
+from comity.audit.fate import explain_url
 from comity.audit.prove import prove
 from comity.audit.report.figures import gather
 from comity.audit.report.page import html
@@ -383,7 +383,7 @@ def test_a_sitemap_on_another_host_speaks_for_the_host_whose_robots_txt_names_it
         assert [record["url"] for record in records(tmp_path, "refusals")] == [site.url("/no")]
         assert third.paths() == [], "nobody of that host named the sitemap"
         assert ("/own.xml" in files.paths()) is (scope == "any"), "what lies outside of the scope has no say in it"
-    told = fate_of(tmp_path, site.url("/p1"))
+    told = explain_url(tmp_path, site.url("/p1"))
     assert (told.fate, told.found_on) == ("kept", files.url("/s/x.xml"))
 
 
@@ -510,9 +510,9 @@ def test_a_sitemap_that_breaks_midway_is_named_wherever_a_crawl_is_told_of(
     )
     assert f"{site.url('/x.xml')}: {told}; 1 more without a URL that can be used" in caplog.text
     assert f"{site.url('/page')}: no sitemap: an HTML page, not a sitemap" in caplog.text
-    assert f"{site.url('/x.xml')} may: {told}" in fate_of(tmp_path, site.url("/3")).why
-    assert "e.example" not in fate_of(tmp_path, "http://other.example/").why
-    itself = fate_of(tmp_path, site.url("/x.xml"))
+    assert f"{site.url('/x.xml')} may: {told}" in explain_url(tmp_path, site.url("/3")).why
+    assert "e.example" not in explain_url(tmp_path, "http://other.example/").why
+    itself = explain_url(tmp_path, site.url("/x.xml"))
     assert itself.fate == "sitemap"
     assert told in itself.why
     print_summary(crawler, crawler.stats, as_json=False)

@@ -20,7 +20,7 @@ from comity import Crawler, CrawlSettings, Policy
 from comity.crawler.finding import duplicates
 from comity.crawler.finding.duplicates import MAX_DISTANCE_BITS, Duplicate, Duplicates, NearTable
 from comity.crawler.output.lines import JsonLines
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 HOST = "http://a.example"
@@ -43,7 +43,7 @@ def text(seed: int, size: int = 400) -> list[str]:
 
 
 def test_the_same_octets_again_are_a_duplicate_of_the_first() -> None:
-    kept = Duplicates(Facts())
+    kept = Duplicates(StateOverlay())
     assert kept.keep(f"{HOST}/1", b"body") is None
     assert kept.keep(f"{HOST}/2", b"body") == Duplicate("content", f"{HOST}/1")
     assert kept.keep(f"{HOST}/3", b"body") == Duplicate("content", f"{HOST}/1")
@@ -54,14 +54,14 @@ def test_the_same_octets_again_are_a_duplicate_of_the_first() -> None:
 
 
 def test_a_canonical_page_counts_only_once_it_is_kept() -> None:
-    kept = Duplicates(Facts())
+    kept = Duplicates(StateOverlay())
     assert kept.keep(f"{HOST}/1?x", b"1", canonical=f"{HOST}/1") is None
     assert kept.keep(f"{HOST}/1", b"2", canonical=f"{HOST}/1") is None
     assert kept.keep(f"{HOST}/1?y", b"3", canonical=f"{HOST}/1") == Duplicate("canonical", f"{HOST}/1")
 
 
 def test_a_text_that_differs_in_a_few_words_is_near() -> None:
-    kept = Duplicates(Facts(), near=True)
+    kept = Duplicates(StateOverlay(), near=True)
     words = text(1, 3_000)
     changed = [*words[:200], "other", *words[201:]]
     assert kept.keep(f"{HOST}/1", b"1", fingerprint=duplicates.simhash(" ".join(words))) is None
@@ -138,13 +138,13 @@ def test_a_crawl_in_pieces_marks_what_a_crawl_in_one_does(
 
     def marks(stop_at: set[int]) -> list[Duplicate | None]:
         facts: dict[str, Any] = {}
-        unsaved = Facts(facts.get)
+        unsaved = StateOverlay(facts.get)
         kept = Duplicates(unsaved, near=True)
         marked = []
         for number, (url, body, canonical, words) in enumerate(found):
             if number in stop_at:
                 kept.keep(f"{HOST}/lost", b"lost", fingerprint=duplicates.simhash(" ".join(text(99))))  # not committed
-                unsaved = Facts(facts.get)
+                unsaved = StateOverlay(facts.get)
                 kept = Duplicates(unsaved, near=True)
             marked.append(
                 kept.keep(

@@ -8,12 +8,12 @@ from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy
 from comity.frontier.rules import DurableFrontier
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 
 
 def test_what_was_put_is_found_before_while_and_after_it_is_committed() -> None:
     stored: dict[str, int] = {}
-    facts = Facts(stored.get, is_new=True)
+    facts = StateOverlay(stored.get, is_new=True)
     for number in range(5_000):
         facts.put(f"fact {number}", number)
         taken = facts.take()
@@ -27,7 +27,7 @@ def test_what_was_put_is_found_before_while_and_after_it_is_committed() -> None:
 
 def test_what_was_never_put_is_not_looked_for_in_a_new_crawl() -> None:
     asked: list[str] = []
-    new, resumed = Facts(asked.append, is_new=True), Facts(asked.append)
+    new, resumed = StateOverlay(asked.append, is_new=True), StateOverlay(asked.append)
     for number in range(1_000):
         new.put(f"content {number}", 1)
         assert new.get(f"another {number}") is None

@@ -14,7 +14,7 @@ from sites import HANGS, Site
 from comity import ClientSettings, Crawler, CrawlSettings, Policy, parse
 from comity.audit.prove import prove
 from comity.crawler.run import discovery, page_reader
-from comity.crawler.run.book import Book
+from comity.crawler.run.book import ResultBuffer
 from comity.frontier.sqlite.store import Frontier
 from comity.frontier.values import Batch
 from comity.net.loop_slices import LoopSlices
@@ -53,13 +53,13 @@ def records(folder: Path, channel: str) -> list[dict[str, Any]]:
 def found_at(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """In which turn of the loop each URL was found, from now on. A slice takes no time at all."""
     at: list[int] = []
-    found = Book.found
+    found = ResultBuffer.found
 
-    def noting(self: Book, *args: Any) -> None:
+    def noting(self: ResultBuffer, *args: Any) -> None:
         at.append(turns.number)
         found(self, *args)
 
-    monkeypatch.setattr(Book, "found", noting)
+    monkeypatch.setattr(ResultBuffer, "found", noting)
     monkeypatch.setattr(discovery, "MAX_SLICE_SECONDS", 0.0)
     return at
 

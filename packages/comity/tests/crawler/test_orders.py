@@ -23,7 +23,7 @@ from comity import Crawler, Policy
 from comity.audit.paces import Paces
 from comity.audit.prove import prove
 from comity.crawler.storage import crawl_at, orders
-from comity.crawler.storage.status import told_of_shards
+from comity.crawler.storage.status import read_status
 from comity.errors import InvalidSetting, InvalidURL
 
 LOCAL = ("127.0.0.0/8",)
@@ -321,7 +321,7 @@ def test_a_crawl_whose_folder_is_gone_ends_at_once_in_words(
     chain(site, 1000)
     folder, other = tmp_path / "a", tmp_path / "b"
     crawl = begun(site, folder, "--workers", str(workers))
-    while workers > 1 and (len(told := told_of_shards(folder)) < 4 or any("started" in row["words"] for row in told)):
+    while workers > 1 and (len(told := read_status(folder)) < 4 or any("started" in row["words"] for row in told)):
         assert crawl.poll() is None
         time.sleep(0.01)
     if becomes == "removed":

@@ -26,7 +26,7 @@ from sites import HANGS, Site
 from comity import ClientSettings, Policy
 from comity.cli import progress
 from comity.cli.logs import LineFormatter
-from comity.crawler import Crawler, CrawlSettings, HostNow, HostState, Snapshot, Stats
+from comity.crawler import Crawler, CrawlSettings, HostStatus, HostState, Snapshot, Stats
 from comity.crawler.observe.snapshot import take
 from comity.crawler.observe.stats import MAX_RULES, OTHERS, RefusingRule, StatsCollector, RequestCounters, shown
 from comity.crawler.run.hosts import Host, status_of
@@ -35,9 +35,9 @@ QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0
 HOSTILE = "[red]x[/] \x1b[31m\x9b2J\u202egnp.exe\u2066\r\nnext\u2028line\x00\x7f\udc80z\u0336\u0336\u0336"
 
 
-def host(name: str = "www.example.com", state: HostState = HostState.INTERVAL, **more: object) -> HostNow:
+def host(name: str = "www.example.com", state: HostState = HostState.INTERVAL, **more: object) -> HostStatus:
     values: dict[str, object] = {"wait": 0.4, "interval": 1.0, "queued": 17, "more": True, "under_way": 0}
-    return HostNow(name, state, **(values | more))  # type: ignore[arg-type]
+    return HostStatus(name, state, **(values | more))  # type: ignore[arg-type]
 
 
 def picture_of(hosts: int, *, rules: int = 0, name: str = "www{}.example.com", text: str = "Disallow: /") -> Snapshot:
@@ -156,7 +156,7 @@ class Looking(FakeClock):
     def __init__(self) -> None:
         super().__init__()
         self.crawl: Crawler | None = None
-        self.seen: list[HostNow] = []
+        self.seen: list[HostStatus] = []
 
     async def sleep(self, seconds: float) -> None:
         assert self.crawl is not None
@@ -217,7 +217,7 @@ def test_a_snapshot_counts_refusals_by_rule_and_requests_by_answer(tmp_path: Pat
 
 
 def test_however_many_rules_refuse_a_bounded_number_is_counted_one_by_one() -> None:
-    tally = Tally()
+    tally = RequestCounters()
     for number in range(3 * MAX_RULES):
         decision = {"verdict": "disallowed_explicit", "line": number, "rule": f"Disallow: /{'x' * 10_000}{number}"}
         tally.refusal({"url": f"http://h{number}.example/", "decision": decision})

@@ -25,11 +25,11 @@ from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.run.control import Control
 from comity.crawler.run.relay import ORDERS_REST, QUESTION, RobotsRelay
 from comity.crawler.storage import orders
-from comity.crawler.storage.placement import ShardPlace, shard_of
+from comity.crawler.storage.placement import ShardAssignment, shard_of
 from comity.crawler.storage.shards import part
 from comity.errors import AddressBlocked, FetchError
 from comity.frontier.sqlite.view import View
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import Message, Run
 from comity.net import ClientSettings, Session
 from comity.net.response import Response
@@ -51,11 +51,11 @@ class Shard:
         self.run = run
         self.sent: list[tuple[int, Message]] = []
         self.control = Control(FakeClock())
-        self.facts = Facts()
+        self.facts = StateOverlay()
         self.session = Session(POLICY, ClientSettings(), clock=FakeClock())
         self.scheduler = SimpleNamespace(tasks=set())
         self.relayed: list[Any] = []
-        place = ShardPlace(number, SHARDS, run=Run("crawl", run))
+        place = ShardAssignment(number, SHARDS, run=Run("crawl", run))
 
         book: Any = SimpleNamespace(message=lambda shard, message: self.sent.append((shard, message)))
         ledger: Any = SimpleNamespace(relayed=lambda *about: self.relayed.append(about))

@@ -19,7 +19,7 @@ from sites import Site
 import comity as package
 from comity import Crawler, CrawlSettings, InvalidSetting, Policy
 from comity.audit.prove import prove
-from comity.crawler.run.commits import Commits
+from comity.crawler.run.commits import Committer
 from comity.crawler.run.waits import Waits
 from comity.crawler.storage import orders
 from comity.crawler.storage.wait_journal import WaitJournalFile
@@ -455,7 +455,7 @@ def test_a_crawl_that_was_killed_before_its_first_commit_keeps_its_scope(site: S
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Commits, "commit", killed)
+        patch.setattr(Committer, "commit", killed)
         with pytest.raises(KeyboardInterrupt):
             crawl(tmp_path, site.url("/"))
     assert site.seen == []

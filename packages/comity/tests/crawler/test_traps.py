@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from comity import InvalidURL
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.traps import MAX_FORMS_PER_PATH, Bitmap, Trap, Traps, dated, redirect_trap
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 from comity_pages import urls
 
 TODAY = date(2026, 11, 21)
 HOST = "http://a.example"
 
 
-def traps(*, facts: Facts | None = None, **settings: Any) -> Traps:
+def traps(*, facts: StateOverlay | None = None, **settings: Any) -> Traps:
     limits = CrawlSettings(**settings)
     return Traps(limits.max_url_length, limits.max_path_segments, today=TODAY, facts=facts)
 
@@ -140,7 +140,7 @@ def test_ordinary_use_of_parameters_is_no_trap() -> None:
 
 def test_what_proved_to_be_a_trap_is_known_in_the_next_run() -> None:
     facts: dict[str, Any] = {}
-    kept = Facts(facts.get)
+    kept = StateOverlay(facts.get)
     first = traps(facts=kept)
     day, form = f"{HOST}/cal?day=", f"{HOST}/list?"
     for number in range(1200):
@@ -150,7 +150,7 @@ def test_what_proved_to_be_a_trap_is_known_in_the_next_run() -> None:
         facts |= json.loads(json.dumps(kept.take()))
     assert len(facts) == 3
     assert kept.take() == {}
-    later = traps(facts=Facts(facts.get))
+    later = traps(facts=StateOverlay(facts.get))
     assert named(later.judge(f"{day}2031-01-01")) == "calendar"
     assert named(later.judge(f"{form}new=1&b=2")) == "parameters"
     assert later.judge(f"{form}a3=1&b=2") is None

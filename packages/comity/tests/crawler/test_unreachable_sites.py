@@ -9,7 +9,7 @@ from clocks import FakeClock
 from comity.crawler.observe.stats import UNREACHABLE
 from comity.crawler.run.unreachable import UnreachableHosts
 from comity.frontier.sqlite.store import Frontier
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import Batch
 
 HOSTS = 2_000
@@ -19,7 +19,7 @@ class Told:
     """Notes what is said of hosts and URLs."""
 
     def __init__(self) -> None:
-        self.facts = Facts()
+        self.facts = StateOverlay()
         self.back: list[tuple[str, int]] = []
 
     def resumed(self, host: str, number: int) -> None:

@@ -41,7 +41,7 @@ from comity.frontier.sqlite import view as view_module
 from comity.frontier.sqlite.database import open_for_reading
 from comity.frontier.sqlite.store import Frontier
 from comity.frontier.sqlite.view import View
-from comity.frontier.values import Batch, Displaced, Entry, EntryKind, Found, Message, State, Visit
+from comity.frontier.values import Batch, Entry, EntryKind, Found, LeaseLost, Message, State, Visit
 
 Store = SqliteStore | PostgresStore | MemoryStore
 HOSTS = ("a.example", "b.example", "c.example")
@@ -711,9 +711,9 @@ class PostgresCrashes(Crashes):
             else:
                 return False
         self.frontier = self.opened()
-        with pytest.raises(Displaced):
+        with pytest.raises(LeaseLost):
             commit(zombie, Batch(found=[found("zombie")]), nothing)
-        with pytest.raises(Displaced):
+        with pytest.raises(LeaseLost):
             zombie.save_state("commits", -1)
         PostgresFrontier.__exit__(zombie)
         zombie._lease.close()

@@ -14,7 +14,7 @@ from comity.crawler import Crawler, Stats
 from comity.crawler.run.checkpoint import RUN
 from comity.crawler.storage.crawl_storage import FolderStorage
 from comity.crawler.storage.orders import Orders
-from comity.crawler.storage.stored_config import Begun
+from comity.crawler.storage.stored_config import StoredConfig
 from comity.errors import StorageError
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import State
@@ -30,9 +30,9 @@ class InMemory(FolderStorage):
         super().__init__(folder, Orders(folder))
         self.store = store
 
-    def begun(self) -> Begun:
+    def begun(self) -> StoredConfig:
         with self.store.view() as view:
-            return Begun.seen_in(view) if view.load_state(RUN) else Begun()
+            return StoredConfig.seen_in(view) if view.load_state(RUN) else StoredConfig()
 
     def frontier(self) -> DurableFrontier:
         return self.store.open()

@@ -11,8 +11,8 @@ from comity.audit.stored import last_name, page_of, pages_in, stored_in
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.output.reader import body_of, read_lines
 from comity.crawler.output.sink import Channel
-from comity.crawler.storage.crawl_at import written_crawl
-from comity.crawler.storage.written_crawl import Part
+from comity.crawler.storage.crawl_at import open_output
+from comity.crawler.storage.written_crawl import OutputPart
 from comity_pages.urls import Url
 
 MAX_PAGES_PER_LINK: Final = 20  # named for each broken link
@@ -39,7 +39,9 @@ class BrokenLink:
                 self.pages.append(page)
 
 
-def failures(part: Part, *, all_formats: bool = True, channel: Channel = "failures") -> Iterator[dict[str, Any]] | None:
+def failures(
+    part: OutputPart, *, all_formats: bool = True, channel: Channel = "failures"
+) -> Iterator[dict[str, Any]] | None:
     """The records of the URLs of a part that failed, or of another channel. Without `all_formats`, None where they do
     not lie in a file of JSON lines, so that all pages would be read."""
     path = next((path for end in ("", ".gz", ".zst") if (path := part.path / f"{channel}.jsonl{end}").exists()), None)
@@ -53,8 +55,8 @@ def failures(part: Part, *, all_formats: bool = True, channel: Channel = "failur
 
 def failed(folder: Path) -> list[BrokenLink]:
     """The URLs of a crawl that failed, each with the page that named it first; none where all pages would be read.
-    Errors as of `written_crawl`."""
-    parts = chain.from_iterable(written_crawl(folder).there)
+    Errors as of `open_output`."""
+    parts = chain.from_iterable(open_output(folder).there)
     return list(failed_in(record for part in parts for record in failures(part, all_formats=False) or ()).values())
 
 
@@ -78,7 +80,7 @@ def linking(
     in the order in which they were kept, as far as their bodies have `looks` bytes. Errors as of `broken_links`."""
     found, clean = BrokenLink(Url(url), "", None), Canonicalizer().clean
     wanted, last = {found.url, clean(found.url)}, last_name(Url(url))
-    crawl = written_crawl(folders, store)
+    crawl = open_output(folders, store)
     for record in pages_in(crawl.parts):
         body = body_of(record)
         looks -= len(body)
@@ -92,7 +94,7 @@ def linking(
 def broken_links(folders: Path | Sequence[Path], *, store: str | None = None) -> list[BrokenLink]:
     """The URLs that failed and are not among the crawl's pages, with all pages that link to them; all pages are read.
     Errors as of `stored_in`."""
-    crawl = written_crawl(folders, store)
+    crawl = open_output(folders, store)
     parts, clean = chain.from_iterable(crawl.there), Canonicalizer().clean
     found = failed_in(record for part in parts for record in failures(part) or ())
     if not found:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from comity.crawler.output.reader import JsonLine, JsonObject, read_lines, shape, wrong_field
 from comity.crawler.output.runner import LEDGER as FILE
-from comity.crawler.storage.written_crawl import Part
+from comity.crawler.storage.written_crawl import OutputPart
 
 MAX_FINDINGS = 100  # findings that are kept; more are counted
 
@@ -122,7 +122,7 @@ _OPTIONAL: Final = {
 }
 
 
-def records(part: Part, proof: Proof) -> Iterator[JsonLine]:
+def records(part: OutputPart, proof: Proof) -> Iterator[JsonLine]:
     """The records of a part's ledger that can be read; what breaks the chain goes to `proof`."""
     before, kind = START, None
     number = 0

@@ -8,7 +8,7 @@ from difflib import unified_diff
 
 from comity.audit.stored import pages_in, stored_in
 from comity.crawler.output.markdown import as_markdown
-from comity.crawler.storage.written_crawl import WrittenCrawl
+from comity.crawler.storage.written_crawl import CrawlOutput
 from comity.retrieve.evidence import sha256
 
 
@@ -32,7 +32,7 @@ class PageChange:
     difference: str
 
 
-def changes(crawl: WrittenCrawl) -> Iterator[PageChange]:
+def changes(crawl: CrawlOutput) -> Iterator[PageChange]:
     """The changed pages in the order in which that was found out. Errors as of `comity.audit.latest.pages`."""
     for parts in crawl.there:
         told = (stored.record for stored in stored_in(parts) if stored.channel == "changes")

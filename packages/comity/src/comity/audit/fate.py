@@ -20,10 +20,10 @@ from comity.crawler.finding.sitemap_names import naming
 from comity.crawler.finding.traps import Traps
 from comity.crawler.observe.stats import UNREACHABLE, sitemap_in_words
 from comity.crawler.output.reader import CHECKED, body_of
-from comity.crawler.storage.crawl_at import crawl_at
-from comity.crawler.storage.written_crawl import Part, no_crawl
+from comity.crawler.storage.crawl_at import open_crawl
+from comity.crawler.storage.written_crawl import OutputPart, no_crawl
 from comity.frontier.committed import FrontierView
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import QueuedURL, State
 from comity.http_rules import is_temporary
 from comity.policy import Decision, Policy
@@ -42,7 +42,7 @@ _BODY: Final = frozenset(("body", "body_base64", "body_bytes", "more", "id"))
 
 
 @dataclass(slots=True)
-class Fate:
+class UrlStatus:
     """What became of a URL.
 
     Attributes:
@@ -74,13 +74,13 @@ class _Known:
     """What is known of a URL: the queue, the parts of its output and of all, what the crawl was begun with."""
 
     view: FrontierView
-    parts: Sequence[Part]
-    everywhere: Sequence[Part]
+    parts: Sequence[OutputPart]
+    everywhere: Sequence[OutputPart]
     policy: Policy
     settings: CrawlSettings
 
 
-def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = None) -> Fate:
+def explain_url(folders: Path | Sequence[Path], url: str, *, store: str | None = None) -> UrlStatus:
     """What became of a URL in a crawl. `folders`: of one that lies in a store, those of all machines that worked on it.
     `store`: its address, where that which the folders name does not do.
 
@@ -91,7 +91,7 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
     """
     url = Url(url)
     host = url.host
-    crawl = crawl_at(folders, store)
+    crawl = open_crawl(folders, store)
     written = crawl.written()
     parts, view = written.shards[crawl.shard_of(host)], crawl.view_of(host)
     if view is None:
@@ -116,7 +116,7 @@ def fate_of(folders: Path | Sequence[Path], url: str, *, store: str | None = Non
         return told
 
 
-def _records(parts: Sequence[Part], wanted: set[str]) -> Iterator[dict[str, Any]]:
+def _records(parts: Sequence[OutputPart], wanted: set[str]) -> Iterator[dict[str, Any]]:
     """The records about the URLs, without bodies."""
     found = []
     for stored in stored_in(parts, naming=wanted):
@@ -127,14 +127,14 @@ def _records(parts: Sequence[Part], wanted: set[str]) -> Iterator[dict[str, Any]
     yield from sorted(found, key=lambda record: (record.get("refresh") or 0, -_ORDER[record["channel"]]))
 
 
-def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: QueuedURL | None) -> Fate:
+def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: QueuedURL | None) -> UrlStatus:
     if standing is not None:
         told = waiting(known.view, url, standing)
         told.records = found
-        if found and told.fate == fate_in(found[-1])[0] == "refused":
-            told.why = fate_in(found[-1])[1]
+        if found and told.fate == status_in(found[-1])[0] == "refused":
+            told.why = status_in(found[-1])[1]
         elif found:
-            told.why += f"; before, {fate_in(found[-1])[1]}"
+            told.why += f"; before, {status_in(found[-1])[1]}"
         return told
     if found:
         changes = [record for record in found if record["channel"] == "changes"]
@@ -142,17 +142,19 @@ def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: Queu
         latest = changes[-1] if changes and changes[-1]["refresh"] == (last.get("refresh") or 0) else None
         if latest is not None and latest["change"] in ("gone", "unchanged") and last["channel"] != "pages":
             last = latest
-        fate, why = fate_in(last)
+        fate, why = status_in(last)
         again = "at the next --refresh" if fate in ("kept", "unchanged") else None
         if fate == "failed" and is_temporary(last.get("status")):
             again = "at the next --refresh: the failure may be temporary"
-        return Fate(url, fate, why, last.get("found_on"), again, found)
+        return UrlStatus(url, fate, why, last.get("found_on"), again, found)
     if absent := [f"{part.name}: {part.absent}" for part in known.parts if part.absent is not None]:
-        return Fate(url, "unknown", f"not in the queue, and output that may hold it is missing: {'; '.join(absent)}")
-    return _anew(known, url)
+        return UrlStatus(
+            url, "unknown", f"not in the queue, and output that may hold it is missing: {'; '.join(absent)}"
+        )
+    return _predict(known, url)
 
 
-def fate_in(record: Mapping[str, Any]) -> tuple[str, str]:
+def status_in(record: Mapping[str, Any]) -> tuple[str, str]:
     """The fate that a record tells of, and a sentence."""
     at = f" at {record['fetched_at']}" if record.get("fetched_at") else ""
     match record["channel"]:
@@ -190,16 +192,16 @@ def _rule(record: Mapping[str, Any]) -> str:
     return f"; allowed by robots.txt line {decision.get('line')} ({decision['rule']})"
 
 
-def waiting(view: FrontierView, url: Url, standing: QueuedURL) -> Fate:
+def waiting(view: FrontierView, url: Url, standing: QueuedURL) -> UrlStatus:
     """Why a URL is in the queue or stands aside."""
     if standing.aside is not None:
         fate, why, again = _ASIDE[standing.aside]
-        return Fate(url, fate, why, standing.found_on, again)
+        return UrlStatus(url, fate, why, standing.found_on, again)
     if standing.postponed:
         silent: list[Any] = view.load_state(UNREACHABLE + url.host) or [0, {}, "robots.txt unreachable"]
         until = silent[1].get(url.origin)
         at = f"from {times.iso(until)} on, by --resume" if until else "by --resume"
-        return Fate(url, "waits", silent[2], standing.found_on, at)
+        return UrlStatus(url, "waits", silent[2], standing.found_on, at)
     tried = f", tried {standing.attempts} times so far" if standing.attempts else ""
     ended = view.load_state("ended")
     state = "its robots.txt is fetched first" if standing.state is State.UNASKED else "in the queue"
@@ -209,30 +211,32 @@ def waiting(view: FrontierView, url: Url, standing: QueuedURL) -> Fate:
         why, again = f"a limit ended the crawl before its turn{tried}", "by --resume with a higher limit"
     elif ended == "stopped":
         why = f"the crawl was stopped before its turn{tried}"
-    return Fate(url, "waits", why, standing.found_on, again)
+    return UrlStatus(url, "waits", why, standing.found_on, again)
 
 
-def _anew(known: _Known, url: Url) -> Fate:
+def _predict(known: _Known, url: Url) -> UrlStatus:
     """Judge a URL that nothing is stored about by the settings, the scope and the robots.txt that the crawl has."""
     view, settings = known.view, known.settings
     kept = stored_scope(view.load_state, view.load_states)
     if kept is not None:
         scope = Scope.from_dict(kept)
         if not (verdict := scope.judge(url)).inside:
-            return Fate(url, "out of scope", verdict.why)
+            return UrlStatus(url, "out of scope", verdict.why)
     if settings.traps:
         today = datetime.fromtimestamp(time.time(), UTC).date()
-        traps = Traps(settings.max_url_length, settings.max_path_segments, today=today, facts=Facts(view.load_state))
+        traps = Traps(
+            settings.max_url_length, settings.max_path_segments, today=today, facts=StateOverlay(view.load_state)
+        )
         if (trap := traps.judge(url)) is not None:
-            return Fate(url, "trapped", f"would be left out as a trap ({trap.name}): {trap.why}")
+            return UrlStatus(url, "trapped", f"would be left out as a trap ({trap.name}): {trap.why}")
     told, named_on = _left_out(known, url)
     decision = _by_stored_robots(known, url)
     if decision is None:
-        return Fate(url, "not found", f"{told}. The crawl has no robots.txt of {url.origin}", named_on)
+        return UrlStatus(url, "not found", f"{told}. The crawl has no robots.txt of {url.origin}", named_on)
     read = times.iso(decision.source.fetched_at) if decision.source is not None else None
     would = "would allow" if decision.may_fetch else "would disallow"
     told += f". robots.txt ({read}) {would} it: {decision.why}" if read else f". The policy {would} it: {decision.why}"
-    return Fate(url, "not found", told, named_on, decision=decision.to_record())
+    return UrlStatus(url, "not found", told, named_on, decision=decision.to_record())
 
 
 def _left_out(known: _Known, url: Url) -> tuple[str, str | None]:

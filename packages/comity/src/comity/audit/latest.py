@@ -8,7 +8,7 @@ from typing import Any
 
 from comity import times
 from comity.audit.stored import stored_in
-from comity.crawler.storage.written_crawl import Part, WrittenCrawl, number_in
+from comity.crawler.storage.written_crawl import CrawlOutput, OutputPart, number_in
 from comity.errors import InputError
 
 _FATES = {
@@ -21,7 +21,7 @@ _FATES = {
 _BODY = ("body", "body_base64", "body_bytes")
 
 
-def pages(crawl: WrittenCrawl, *, bodies: bool = False) -> Iterator[dict[str, Any]]:
+def pages(crawl: CrawlOutput, *, bodies: bool = False) -> Iterator[dict[str, Any]]:
     """The current pages in the order in which they were kept, shard by shard where the crawl has several; those of
     parts that are not there are left out.
 
@@ -41,7 +41,7 @@ def pages(crawl: WrittenCrawl, *, bodies: bool = False) -> Iterator[dict[str, An
         raise InputError("; ".join(lacking), hint="comity prove DIR names the files")
 
 
-def _pages(parts: Sequence[Part], lacking: list[str], *, bodies: bool) -> Iterator[dict[str, Any]]:
+def _pages(parts: Sequence[OutputPart], lacking: list[str], *, bodies: bool) -> Iterator[dict[str, Any]]:
     there = 0
     with closing(sqlite3.connect("", isolation_level=None)) as db:  # temporary: on disk where it is large
         db.execute("CREATE TABLE latest (url BLOB PRIMARY KEY, refresh INTEGER, at REAL, record INTEGER) WITHOUT ROWID")
@@ -89,7 +89,7 @@ def _put(db: sqlite3.Connection, table: str, url: bytes, refresh: int, told: str
     )
 
 
-def _about_pages(parts: Sequence[Part]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _about_pages(parts: Sequence[OutputPart]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Records that say something of pages: channel, or `out` or `unchanged`, and record."""
     for stored in stored_in(parts):
         record, what = stored.record, str(stored.channel)

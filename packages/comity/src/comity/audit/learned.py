@@ -5,11 +5,11 @@ from typing import Any
 
 from comity.audit.chain import Proof, records
 from comity.audit.evidence import Bodies, result_of
-from comity.crawler.storage.written_crawl import Part
+from comity.crawler.storage.written_crawl import OutputPart
 from comity.policy import Policy, RobotsResult
 
 
-def robots_files(parts: Iterable[Part], policy: Policy, origin: str | None = None) -> Iterator[RobotsResult]:
+def robots_files(parts: Iterable[OutputPart], policy: Policy, origin: str | None = None) -> Iterator[RobotsResult]:
     """The last of each origin, in the order in which these were met; or of one origin. Parts that are not there are
     passed over.
     """

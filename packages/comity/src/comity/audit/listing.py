@@ -12,10 +12,10 @@ from typing import Any, Final, Literal, get_args
 from urllib.parse import quote
 
 from comity import times
-from comity.audit.fate import fate_in, waiting
+from comity.audit.fate import status_in, waiting
 from comity.crawler.output.reader import load
-from comity.crawler.storage.crawl_at import ReadCrawl, crawl_at
-from comity.crawler.storage.written_crawl import Part, WrittenCrawl
+from comity.crawler.storage.crawl_at import CrawlReader, open_crawl
+from comity.crawler.storage.written_crawl import CrawlOutput, OutputPart
 from comity.errors import InputError
 from comity.files import open_regular
 from comity.frontier.committed import FrontierView
@@ -81,7 +81,7 @@ class _Step:
     state: URLState
     shard: int
     source: str
-    part: Part | None = None
+    part: OutputPart | None = None
 
 
 def listing(
@@ -108,7 +108,7 @@ def listing(
     """
     if state not in ("", *STATES):
         raise InputError(f"{state[:40]!r} is no state of a URL", hint=f"choose one of {', '.join(STATES)}")
-    crawl = crawl_at(folders, store)
+    crawl = open_crawl(folders, store)
     written = crawl.written()
     told = Listing()
     steps = list(_steps(written, crawl, [each for each in STATES if state in ("", each)], told))
@@ -133,7 +133,7 @@ def listing(
     return told
 
 
-def _steps(written: WrittenCrawl, crawl: ReadCrawl, states: Sequence[URLState], told: Listing) -> Iterator[_Step]:
+def _steps(written: CrawlOutput, crawl: CrawlReader, states: Sequence[URLState], told: Listing) -> Iterator[_Step]:
     told.missing += written.absent
     for state in states:
         for shard in range(crawl.shards):
@@ -148,7 +148,7 @@ def _steps(written: WrittenCrawl, crawl: ReadCrawl, states: Sequence[URLState], 
 
 
 def _from_table(
-    crawl: ReadCrawl, step: _Step, needle: str, position: int, most: int, looks: int, told: Listing
+    crawl: CrawlReader, step: _Step, needle: str, position: int, most: int, looks: int, told: Listing
 ) -> int | None:
     """Add what a table has; gives the row after which to go on, None where there are no more."""
     view = crawl.view(step.shard)
@@ -173,7 +173,7 @@ def _of_row(view: FrontierView, state: URLState, url: str, row: Any) -> ListedUR
 
 
 def _from_file(
-    crawl: ReadCrawl, step: _Step, needle: str, position: int, most: int, looks: int, told: Listing
+    crawl: CrawlReader, step: _Step, needle: str, position: int, most: int, looks: int, told: Listing
 ) -> int | None:
     """Add what a file has; gives the offset at which to go on, None where there are no more lines."""
     assert step.part is not None
@@ -222,7 +222,7 @@ def _of_record(step: _Step, record: dict[str, Any], needle: str) -> ListedURL | 
     """What a record tells, if it is about a URL that is sought."""
     try:
         if step.source != _LEDGER:
-            fate, why = fate_in({"channel": step.source, **record})
+            fate, why = status_in({"channel": step.source, **record})
         elif record["kind"] == "refusal" and step.state == "refused":
             rule = f"robots.txt line {record['line']} ({record['rule']})" if record["rule"] else record["verdict"]
             fate, why = "refused", str(rule)

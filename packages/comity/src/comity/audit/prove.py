@@ -14,12 +14,12 @@ from comity.audit.outputs import LedgerRequests
 from comity.audit.paces import TOLERANCE, OrdersGiven, OrdersInForce, Paces
 from comity.crawler.output.reader import JsonLine, JsonObject
 from comity.crawler.output.runner import LEDGER as FILE
-from comity.crawler.storage.crawl_at import written_crawl
+from comity.crawler.storage.crawl_at import open_output
 from comity.crawler.storage.orders import FILE as ORDERS
-from comity.crawler.storage.placement import ShardPlace, shard_of
+from comity.crawler.storage.placement import ShardAssignment, shard_of
 from comity.crawler.storage.shards import combined
 from comity.crawler.storage.shards import part as name_of_part
-from comity.crawler.storage.written_crawl import NotKept, Part, WrittenCrawl, displaced, number_in
+from comity.crawler.storage.written_crawl import CrawlOutput, OutputPart, StateUnavailable, number_in, stale_shards
 from comity.domains import registrable
 from comity.errors import ComityError, StorageError
 from comity.policy import Policy
@@ -58,7 +58,7 @@ def prove(
         InputError: the folder holds no crawl, or a file cannot be read.
         StorageError: the crawl lies in a store that cannot be reached.
     """
-    crawl = written_crawl(folders, store)
+    crawl = open_output(folders, store)
     if crawl.is_running():
         raise StillRunning(f"{crawl.name}: the crawl is still running", hint="wait until it has ended")
     proofs: dict[str, Proof] = {}
@@ -86,11 +86,11 @@ def prove(
     return proof
 
 
-def _across(crawl: WrittenCrawl) -> Iterator[str]:
+def _across(crawl: CrawlOutput) -> Iterator[str]:
     """What does not hold between the shards of a crawl, and between what their parts and their counters say."""
-    yield from displaced(crawl)
+    yield from stale_shards(crawl)
     for number, parts in enumerate(crawl.shards):
-        with suppress(NotKept):  # which is said of the part
+        with suppress(StateUnavailable):  # which is said of the part
             facts = parts[-1].state() if parts else {}
             wrote = sum(number_in(part.state(), "ledger", "written", "pages") for part in parts)
             kept = number_in(facts, "stats", "pages")
@@ -105,7 +105,7 @@ Relayed = tuple[str, str, int | None, str | None]
 class _Runs:
     """The runs of a crawl, as the ledgers of all its shards have them: each has a number, and one policy."""
 
-    def __init__(self, crawl: WrittenCrawl) -> None:
+    def __init__(self, crawl: CrawlOutput) -> None:
         self._crawl = crawl
         self._id = None if crawl.run is None else crawl.run.crawl
         self.hosts: set[str] = set()  # that any shard asked
@@ -133,7 +133,7 @@ class _Runs:
         """A shard asked one of its hosts for a robots.txt of an origin that belongs to another."""
         self._asked_for_others.add(_relayed(record))
 
-    def relayed(self, record: JsonObject, place: ShardPlace) -> None:
+    def relayed(self, record: JsonObject, place: ShardAssignment) -> None:
         """What another shard asked for is evidence in this one."""
         self._relayed[_relayed(record)] = name_of_part(place.number)
 
@@ -155,7 +155,7 @@ def _relayed(record: JsonObject) -> Relayed:
     return record["origin"], record["url"], record["status"] if record["error"] is None else None, record["sha256"]
 
 
-def _prove(parts: Sequence[Part], runs: _Runs) -> dict[str, Proof]:
+def _prove(parts: Sequence[OutputPart], runs: _Runs) -> dict[str, Proof]:
     """The proofs of the parts of one shard, by name."""
     proofs = {part.name: Proof() for part in parts}
     walk: _Walk | None = None
@@ -181,7 +181,7 @@ def _prove(parts: Sequence[Part], runs: _Runs) -> dict[str, Proof]:
 class _Walk:
     """One pass over the ledgers of a shard, part by part: what a host was asked in one counts in the next."""
 
-    def __init__(self, place: ShardPlace | None, runs: _Runs) -> None:
+    def __init__(self, place: ShardAssignment | None, runs: _Runs) -> None:
         self._place = place
         self._runs = runs
         self.run = 0  # the number of the one at hand
@@ -195,7 +195,7 @@ class _Walk:
         self.wrote: JsonObject | None = None  # how many records the output has, as the last seal says
         self.sealed = False
 
-    def walk(self, part: Part, proof: Proof, asked: LedgerRequests) -> None:
+    def walk(self, part: OutputPart, proof: Proof, asked: LedgerRequests) -> None:
         """Go through a part's ledger."""
         self.wrote, self.sealed = None, False
         self._evidence.cached = 0
@@ -212,7 +212,7 @@ class _Walk:
         self._evidence = evidence.DecisionProof()
         return self
 
-    def _check(self, line: JsonLine, part: Part, proof: Proof, asked: LedgerRequests) -> Iterator[str]:
+    def _check(self, line: JsonLine, part: OutputPart, proof: Proof, asked: LedgerRequests) -> Iterator[str]:
         number, record, kind = line.number, line.record, line.record["kind"]
         self.sealed = kind == "seal"
         if kind == "run":
@@ -289,7 +289,7 @@ class _Walk:
         host = urls.host(f"{origin}/")
         return host != record["host"] and (self._place.by == "address" or self._place.elsewhere(host) is not None)
 
-    def _begin(self, record: JsonObject, part: Part, proof: Proof) -> Iterator[str]:
+    def _begin(self, record: JsonObject, part: OutputPart, proof: Proof) -> Iterator[str]:
         yield from self._runs.wrong(record, self.run)
         if part.run not in (None, record["run"]):
             yield f"it is of run {record['run']}, and the part was begun in run {part.run}"
@@ -374,12 +374,12 @@ def _policy(values: JsonObject) -> Policy:
     return Policy(**changed)
 
 
-def _check_mark(part: Part, walk: _Walk, proof: Proof) -> str | None:
+def _check_mark(part: OutputPart, walk: _Walk, proof: Proof) -> str | None:
     """The frontier remembers how many records there are and the hash of the last: whoever cuts or rewrites the
     ledger has that against them. Gives the name of the sink that wrote the output, which it knows too."""
     try:
         facts = part.state()
-    except NotKept as error:
+    except StateUnavailable as error:
         proof.add(part.keeper, None, f"{error.why}: nothing says where the ledger ended")
         return walk.sink
     except StorageError as error:

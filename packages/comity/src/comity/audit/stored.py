@@ -7,13 +7,13 @@ from comity.crawler.output.columns import damaged_field
 from comity.crawler.output.formats import FORMATS
 from comity.crawler.output.reader import StoredRecord, body_of
 from comity.crawler.output.runner import DEFAULT, read_back
-from comity.crawler.storage.written_crawl import Part
+from comity.crawler.storage.written_crawl import OutputPart
 from comity.errors import InvalidSetting
 from comity_pages.signals.links import Page, read_page
 from comity_pages.urls import Url
 
 
-def stored_in(parts: Iterable[Part], *, naming: Iterable[str] = ()) -> Iterator[StoredRecord]:
+def stored_in(parts: Iterable[OutputPart], *, naming: Iterable[str] = ()) -> Iterator[StoredRecord]:
     """The records of some parts, one part after the other. Parts that are not there are passed over, and records that
     are damaged, which `comity prove` names. With `naming`, records in which none of these URLs stands may be left out,
     unread.
@@ -32,7 +32,7 @@ def stored_in(parts: Iterable[Part], *, naming: Iterable[str] = ()) -> Iterator[
                     yield stored
 
 
-def pages_in(parts: Iterable[Part]) -> Iterator[dict[str, Any]]:
+def pages_in(parts: Iterable[OutputPart]) -> Iterator[dict[str, Any]]:
     """The records of the pages that can be read. Errors as of `stored_in`."""
     return (stored.record for stored in stored_in(parts) if stored.channel == "pages")
 
@@ -47,7 +47,7 @@ def last_name(url: Url) -> bytes:
     return url.path_and_query.strip("/").rpartition("/")[2].encode() or b"/"
 
 
-def _sink_of(part: Part) -> str:
+def _sink_of(part: OutputPart) -> str:
     part.check_begun()
     sink = part.state().get("sink")
     name = sink.get("name", DEFAULT) if isinstance(sink, dict) else DEFAULT

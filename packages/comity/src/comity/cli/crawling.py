@@ -33,9 +33,9 @@ from comity.crawler.observe.stats import shown
 from comity.crawler.output.plugins import SchemaExpander, look_in
 from comity.crawler.run import checkpoint
 from comity.crawler.run.checkpoint import RightsNotGiven, rights_in
-from comity.crawler.storage.crawl_at import crawl_at
+from comity.crawler.storage.crawl_at import open_crawl
 from comity.crawler.storage.shards import is_sharded, manifest_of, shards_for, stored_in
-from comity.crawler.storage.stored_config import OF_THE_RUN, Begun, settings_to_dict
+from comity.crawler.storage.stored_config import OF_THE_RUN, StoredConfig, settings_to_dict
 from comity.errors import ComityError, InvalidSetting, StorageError
 from comity.frontier.durable import writing_to
 from comity.net import ClientSettings
@@ -184,7 +184,7 @@ def _crawler(
         client_settings = replace(client_settings, resolve=site.resolve)
     if join and (settled := _options_settled_by_the_crawl(configuration, typed.lease)):
         raise InvalidSetting(f"--join takes part in a crawl as it was begun: leave out {', '.join(settled)}")
-    begun = Begun.at(folder) if store is None and folder is not None else Begun()
+    begun = StoredConfig.at(folder) if store is None and folder is not None else StoredConfig()
     if not seeds and not again and not join and typed.source is None and not begun.is_there:
         raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
     goes_on = limits = ""
@@ -192,7 +192,7 @@ def _crawler(
     how: dict[str, Any] = {"settings": settings}
     if again:
         if store is not None:
-            begun = crawl_at(store).begun()
+            begun = open_crawl(store).begun()
         _check_rights(begun, store or folder, configuration, typed.plugins(expander))
         policy, goes_on = _resumed_policy(begun.policy, configuration)
         how["settings"], limits = _settings_for_run(begun, configuration, expander)
@@ -218,11 +218,11 @@ def _crawler(
 @contextmanager
 def _on_ray(address: str | None, workers: int, verbose: int, log: Path | None, *, anywhere: bool) -> Iterator["Start"]:
     """Start workers as Ray actors; the Ray cluster is joined for the duration."""
-    from comity.crawler.cluster.on_ray import placing
+    from comity.crawler.cluster.on_ray import ray_starter
 
     prepare = partial(process.prepare, Path.cwd(), verbose, None if log is None else log.absolute())
     with joined("--engine ray", address, processors=workers, logs=verbose > 0) as ray:
-        yield placing(ray, prepare=prepare, anywhere=anywhere)
+        yield ray_starter(ray, prepare=prepare, anywhere=anywhere)
 
 
 def _print_notes(*lines: str) -> None:
@@ -232,12 +232,12 @@ def _print_notes(*lines: str) -> None:
 
 def _parts_folder(folder: Path | None, seeds: list[str]) -> Path:
     """Return the folder where this machine keeps its parts of a crawl in PostgreSQL."""
-    if folder is not None and stored_in(folder) is None and Begun.at(folder).is_there:
+    if folder is not None and stored_in(folder) is None and StoredConfig.at(folder).is_there:
         raise StorageError(f"{folder} already contains a crawl of its own", hint="choose another folder with -o")
-    return folder or _folder(None, seeds, None, Begun())
+    return folder or _folder(None, seeds, None, StoredConfig())
 
 
-def _folder(folder: Path | None, seeds: list[str], again: str | None, begun: Begun) -> Path:
+def _folder(folder: Path | None, seeds: list[str], again: str | None, begun: StoredConfig) -> Path:
     """Return the crawl's folder. `again` is the option that continues a crawl, `begun` what the folder holds."""
     if folder is None:
         if again:
@@ -265,7 +265,9 @@ def _check_writable(file: Path, folder: Path) -> None:
             file.unlink()
 
 
-def _check_rights(begun: Begun, where: object, configuration: Configuration, plugins: Mapping[str, str | None]) -> None:
+def _check_rights(
+    begun: StoredConfig, where: object, configuration: Configuration, plugins: Mapping[str, str | None]
+) -> None:
     """Raise RightsNotGiven if a resumed crawl would have rights that this command does not give."""
     given = configuration.stated | {kind for kind, name in plugins.items() if name is not None}
     rights = rights_in(begun, configuration.policy, configuration.crawl, given)
@@ -283,7 +285,7 @@ def _words_to_resume(
     """Return the variables and options that must be typed again to resume: rights that no folder can give and no
     variable in force gives."""
     named = {kind: name for kind, name in plugins.items() if name is not None}
-    begun = Begun(True, crawler.policy, settings_to_dict(crawler.settings), 0, named)
+    begun = StoredConfig(True, crawler.policy, settings_to_dict(crawler.settings), 0, named)
     in_force = [name for name, each in configuration.chosen.items() if each.origin.startswith(PREFIX)]
     return _as_options(rights_in(begun, Policy(), CrawlSettings(), in_force))
 
@@ -322,7 +324,9 @@ def _resumed_policy(policy: Policy | None, configuration: Configuration) -> tupl
     return policy, f"resuming with the earlier settings: {shown(', '.join((policy.agent, pace, *changes)))}"
 
 
-def _settings_for_run(before: Begun, configuration: Configuration, expander: str | None) -> tuple[dict[str, Any], str]:
+def _settings_for_run(
+    before: StoredConfig, configuration: Configuration, expander: str | None
+) -> tuple[dict[str, Any], str]:
     """Return the settings given for this run, and a line that names the earlier options it keeps."""
     now, typed = configuration.crawl, configuration.arguments.keys()
     begun = checkpoint.stated_settings(CrawlSettings(**before.settings))

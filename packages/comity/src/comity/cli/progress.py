@@ -14,7 +14,7 @@ from rich.text import Text
 from comity.cli.terminal import count_noun
 from comity.crawler import HostNow, HostState, Snapshot
 from comity.crawler.cluster.sharded import AnyCrawl
-from comity.crawler.observe.snapshot import ShardNow, ShardState
+from comity.crawler.observe.snapshot import ShardState, ShardStatus
 from comity.crawler.observe.stats import WAITS, RefusingRule, shown, size
 
 REFRESH_SECONDS = 0.5  # seconds from one picture to the next
@@ -139,7 +139,7 @@ def _totals(now: Snapshot) -> Text:
     return Text(f"{count_noun(sum(now.states.values()), 'host')}: {words}", "dim")
 
 
-def _shards(shards: Sequence[ShardNow]) -> Text:
+def _shards(shards: Sequence[ShardStatus]) -> Text:
     """Count shards by state, and name the one that waits longest."""
     counts = Counter(_SHARDS[shard.state] for shard in shards).most_common()
     words = f"{len(shards):,} shards: {', '.join(f'{count:,} {state}' for state, count in counts)}"

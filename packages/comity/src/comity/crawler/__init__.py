@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from comity.crawler.crawler import Crawler
     from comity.crawler.finding.scope import Scope
     from comity.crawler.observe.metrics import collector
-    from comity.crawler.observe.snapshot import HostNow, HostState, Snapshot
+    from comity.crawler.observe.snapshot import HostState, HostStatus, Snapshot
     from comity.crawler.observe.stats import Stats
     from comity.crawler.output.plugins import Expanded, Expander, SchemaExpander, Source
     from comity.crawler.output.records import CrawledPage
@@ -23,8 +23,8 @@ __all__ = [
     "Crawler",
     "Expanded",
     "Expander",
-    "HostNow",
     "HostState",
+    "HostStatus",
     "PageCrawler",
     "SchemaExpander",
     "Scope",
@@ -47,7 +47,7 @@ __getattr__ = late(
         "comity.crawler.output.records": "CrawledPage",
         "comity.crawler.crawler": "Crawler",
         "comity.crawler.output.plugins": "Expanded Expander SchemaExpander Source",
-        "comity.crawler.observe.snapshot": "HostNow HostState Snapshot",
+        "comity.crawler.observe.snapshot": "HostStatus HostState Snapshot",
         "comity.crawler.finding.scope": "Scope",
         "comity.crawler.observe.metrics": "collector",
         "comity.crawler.output.sink": "Sink",

@@ -18,13 +18,13 @@ from comity.crawler.output.runner import DEFAULT, LEDGER, SinkRunner, check_free
 from comity.crawler.output.sink import Sink
 from comity.crawler.run.checkpoint import check_rights, settings_in_force
 from comity.crawler.run.control import Control
-from comity.crawler.run.given import Given, Listeners, Membership, Opened
+from comity.crawler.run.given import Listeners, RunConfig, RunResources, ShardContext
 from comity.crawler.run.hosts import status_of
 from comity.crawler.run.recrawl import not_begun
 from comity.crawler.run.run import End, Run
 from comity.crawler.storage.crawl_storage import CrawlStorage, FolderStorage
 from comity.crawler.storage.orders import Orders
-from comity.crawler.storage.stored_config import Begun
+from comity.crawler.storage.stored_config import StoredConfig
 from comity.errors import check_type
 from comity.frontier.durable import make_folder
 from comity.net import ClientSettings, Clock
@@ -86,13 +86,13 @@ class Crawler:
         source: Source | str | None = None,
         expander: Expander | str | None = None,
         refresh: bool = False,
-        begun: Begun | None = None,
+        begun: StoredConfig | None = None,
         pace_with: "AsyncClient | None" = None,
         on_page: Callable[[CrawledPage], None] | None = None,
         on_record: Callable[[str, dict[str, Any]], None] | None = None,
         on_begin: Callable[[], None] | None = None,
         storage: CrawlStorage | None = None,
-        membership: Membership | None = None,
+        membership: ShardContext | None = None,
     ) -> None:
         check_type("policy", policy, Policy)
         if not isinstance(settings, Mapping):
@@ -109,7 +109,7 @@ class Crawler:
         self.end = End()
         self._sink = sink
         hook = self._webhook = None if self.settings.webhook is None else Webhook(self.settings.webhook, self.policy)
-        self._given = Given(
+        self._given = RunConfig(
             seeds=[urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)],
             folder=self.folder,
             policy=self.policy,
@@ -231,7 +231,7 @@ class Crawler:
                 closing(given.storage.journal()) as journal,
                 closing(Telemetry()) if self.settings.telemetry else nullcontext() as telemetry,
             ):
-                opened = Opened(frontier, journal, runner, ledger, reader, writer, telemetry)
+                opened = RunResources(frontier, journal, runner, ledger, reader, writer, telemetry)
                 run = self._run = Run(given, opened, self.control, self._collector)
                 async with run.client:
                     self.end = await run.work()

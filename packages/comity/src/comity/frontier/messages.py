@@ -57,7 +57,7 @@ def chains(before: Mapping[int, str], texts: Mapping[int, str]) -> dict[int, str
     return {**before, **{shard: chained(before.get(shard), text) for shard, text in texts.items()}}
 
 
-class Post(Protocol):
+class MailboxReader(Protocol):
     """Where it is read what was sent to shards. A StorageError says that it cannot be, Unreachable that it may be
     later."""
 
@@ -97,7 +97,7 @@ class Mail:
         return cls(sent, taken, waiting)
 
 
-def astray(mail: Mapping[int, Mail]) -> Iterator[tuple[int, int]]:
+def missing_parcels(mail: Mapping[int, Mail]) -> Iterator[tuple[int, int]]:
     """Senders and receivers between which a parcel is lost or was replaced: what was taken, and after it what waits
     to be, is not what was sent.
     """

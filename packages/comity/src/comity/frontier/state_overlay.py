@@ -6,7 +6,7 @@ from typing import Any, Final
 FILTER_BITS: Final = 1 << 23  # bits
 
 
-class Names:
+class BloomFilter:
     """Whether a name may have been added, in a fixed amount of memory (a Bloom filter); never no where it was."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Names:
         return bool(self._bits[place >> 3] >> (place & 7) & 1)
 
 
-class Facts:
+class StateOverlay:
     """The facts of one run; `stored` gives back what was committed under a name. `is_new`: nothing that is asked for
     here was remembered before, so only what was put is looked for. Each page asks whether its content is known, and of
     most it is not."""
@@ -30,7 +30,7 @@ class Facts:
 
     def __init__(self, stored: Callable[[str], Any] = lambda name: None, *, is_new: bool = False) -> None:
         self._stored = stored
-        self._names = Names() if is_new else None
+        self._names = BloomFilter() if is_new else None
         self._unsaved: dict[str, Any] = {}
         self._on_their_way: dict[str, Any] = {}
 

@@ -232,7 +232,7 @@ class Superseded(StorageError):
     """Another run of the crawl has begun, or another crawl in its place: who belongs to this one is to end."""
 
 
-class Displaced(StorageError):
+class LeaseLost(StorageError):
     """The shard is another process's by now, or the store has lost commits: nothing of the commit was kept."""
 
 

@@ -13,12 +13,12 @@ from threading import Lock
 from typing import Any, Final
 
 from comity.audit.broken import linking
-from comity.audit.fate import fate_of
+from comity.audit.fate import explain_url
 from comity.audit.listing import listing
 from comity.audit.prove import prove
 from comity.audit.report.figures import RATIOS, Figures, Gathering, gather
-from comity.crawler.observe.stats import Tally
-from comity.crawler.storage.crawl_at import STORES, crawl_at, end
+from comity.crawler.observe.stats import RequestCounters
+from comity.crawler.storage.crawl_at import STORES, end, open_crawl
 from comity.crawler.storage.orders import ORDERS, host_named
 from comity.errors import ComityError
 from comity.frontier.values import HostCounts, State
@@ -60,16 +60,16 @@ class Dashboard:
 
     def now(self) -> dict[str, Any]:
         """Return the queue's state: counts, the hosts with the longest queues and their delays, shards."""
-        crawl = crawl_at(self.place)
+        crawl = open_crawl(self.place)
         counts: Counter[State] = Counter(dict.fromkeys(State, 0))
         hosts: list[HostCounts] = []
-        tally, memory = Tally(), dict[int, int | None]()  # by process: shards may share one
+        tally, memory = RequestCounters(), dict[int, int | None]()  # by process: shards may share one
         for each in crawl.views():
             with each as view:
                 counts.update(view.counts())
                 hosts += view.busiest(MAX_HOSTS)
                 if kept := view.load_state("tally"):
-                    tally.add(Tally(kept))
+                    tally.add(RequestCounters(kept))
                     memory |= [kept[-1]]
         hosts = sorted(hosts, key=lambda host: -host.waiting)[:MAX_HOSTS]
         moment, running = time.time(), crawl.is_running()
@@ -100,7 +100,7 @@ class Dashboard:
             kept = self._figures
             if kept is None or time.monotonic() >= kept[0]:
                 began, at = time.thread_time(), time.time()
-                if crawl_at(self.place).is_running():
+                if open_crawl(self.place).is_running():
                     found, at = self._read_on(at)
                 else:
                     self._gathering = None
@@ -128,7 +128,7 @@ class Dashboard:
     def fate(self, url: str) -> dict[str, Any]:
         """Return what became of a URL, and why."""
         _bounded(url)
-        return fate_of(self._folders(), url, store=self._store).to_dict()
+        return explain_url(self._folders(), url, store=self._store).to_dict()
 
     def urls(self, search: str = "", state: str = "", after: str = "") -> dict[str, Any]:
         """URLs of the crawl that contain a text, with what became of each; `after` says where to go on.
@@ -159,7 +159,7 @@ class Dashboard:
             interval = float(seconds) if ORDERS[kind].is_timed else None
         except ValueError:
             raise InvalidQuestion(f"{seconds[:40]!r} is not a number of seconds") from None
-        crawl = crawl_at(self.place)
+        crawl = open_crawl(self.place)
         given = end(crawl) if kind == "end" else crawl.give(host_named(host), kind, interval)
         met = kind == "end" or crawl.has(given.host)
         runs = crawl.is_running()

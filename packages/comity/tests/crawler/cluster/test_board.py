@@ -8,8 +8,8 @@ import pytest
 
 from comity import CrawlSettings
 from comity.crawler.finding.limits import Spent
-from comity.crawler.observe.snapshot import ShardNow
-from comity.crawler.storage.board import BoardInMemory, BoardState, RoundRequest, Row, shared_out
+from comity.crawler.observe.snapshot import ShardStatus
+from comity.crawler.storage.board import BoardInMemory, BoardState, Heartbeat, ShardRow, adjusted_quota
 from comity.crawler.storage.written_crawl import FINISHED
 
 
@@ -18,16 +18,16 @@ def board(shards: int, members: int, most: int | None = None) -> BoardInMemory:
     return BoardInMemory(settings, members, most, {number: Spent() for number in range(shards)}, 0.0)
 
 
-def at(number: int, state: Any = "resting", **values: Any) -> dict[int, tuple[int, ShardNow]]:
-    return {number: (1, ShardNow(number, state=state, **values))}
+def at(number: int, state: Any = "resting", **values: Any) -> dict[int, tuple[int, ShardStatus]]:
+    return {number: (1, ShardStatus(number, state=state, **values))}
 
 
-def asks(stands: Mapping[int, tuple[int, ShardNow]], **values: Any) -> RoundRequest:
-    return RoundRequest(dict(stands), taken_up={number: {} for number in stands}, take=False, **values)
+def asks(stands: Mapping[int, tuple[int, ShardStatus]], **values: Any) -> Heartbeat:
+    return Heartbeat(dict(stands), taken_up={number: {} for number in stands}, take=False, **values)
 
 
-def holding(*holders: str | None) -> list[Row]:
-    return [Row(number, holder=holder, now=ShardNow(number)) for number, holder in enumerate(holders)]
+def holding(*holders: str | None) -> list[ShardRow]:
+    return [ShardRow(number, holder=holder, now=ShardStatus(number)) for number, holder in enumerate(holders)]
 
 
 @pytest.mark.parametrize(
@@ -51,21 +51,21 @@ def test_who_has_its_share_takes_no_more_before_all_others_have_theirs(
 
 def test_shards_are_given_once_and_again_when_their_worker_is_dead() -> None:
     its = board(3, 2)
-    assert its.round("a", RoundRequest()).taken == [(0, 1)]
-    assert its.round("b", RoundRequest()).taken == [(1, 1)]
-    assert its.round("a", RoundRequest()).taken == [(2, 1)]
-    assert its.round("b", RoundRequest()).taken == []
+    assert its.round("a", Heartbeat()).taken == [(0, 1)]
+    assert its.round("b", Heartbeat()).taken == [(1, 1)]
+    assert its.round("a", Heartbeat()).taken == [(2, 1)]
+    assert its.round("b", Heartbeat()).taken == []
     its.round("a", asks(at(0, "working")))
     its.gone("a")
     assert [row.now.state for row in its.standing().rows] == ["down", "starting", "down"]
     its.round("a", asks(at(0, "working")))
     assert its.standing().rows[0].now.state == "down", "what a dead one said comes too late"
-    assert its.round("c", RoundRequest(busy=frozenset({0}))).taken == [(2, 2)]
+    assert its.round("c", Heartbeat(busy=frozenset({0}))).taken == [(2, 2)]
 
 
 def test_a_limit_is_shared_out_and_what_one_gives_back_another_has() -> None:
     its = board(2, 1, most=10)
-    its.round("a", RoundRequest())
+    its.round("a", Heartbeat())
     assert its.round("a", asks(at(0, "pages", granted=0))).granted == {0: 0}
     granted = 0
     while (more := its.round("a", asks(at(0, "pages", granted=granted), needy=[(0, 1)])).granted[0]) > granted:
@@ -79,14 +79,14 @@ def test_a_limit_is_shared_out_and_what_one_gives_back_another_has() -> None:
 
 def test_a_crawl_is_over_once_nothing_is_left_in_any_shard_and_nothing_between_them() -> None:
     its = board(2, 1)
-    its.round("a", RoundRequest())
+    its.round("a", Heartbeat())
     assert its.round("a", asks(at(0, "working") | at(1))).ended is None
     told = its.round("a", asks(at(0, sent={1: 3}) | at(1)))
     assert (told.ended, told.mail) == (None, [(0, 1)])
     told = its.round("a", asks(at(0, sent={1: 3}) | at(1, taken={0: 3})))
     assert (told.ended, told.delivered, told.over) == (FINISHED, {(0, 1): 3}, False)
     for number in (0, 1):
-        its.let_go("a", number, 1, "ended", ShardNow(number))
+        its.let_go("a", number, 1, "ended", ShardStatus(number))
     assert its.round("a", asks({})).over
 
 
@@ -94,7 +94,7 @@ def test_a_crawl_is_over_once_nothing_is_left_in_any_shard_and_nothing_between_t
 def test_nothing_is_over_while_pages_of_the_limit_are_on_their_way(wanted: bool, spare: int, over: bool) -> None:
     state: Any = "pages" if wanted else "resting"
     rows = [
-        replace(row, granted=5, now=ShardNow(row.number, state=state, granted=5, spare=spare))
+        replace(row, granted=5, now=ShardStatus(row.number, state=state, granted=5, spare=spare))
         for row in holding("a", "a")
     ]
     settings = CrawlSettings(max_pages=100)
@@ -110,8 +110,8 @@ def test_nothing_is_over_while_pages_of_the_limit_are_on_their_way(wanted: bool,
 
 def test_a_worker_takes_again_what_it_has_not_heard_that_it_has() -> None:
     """The connection broke while it took a shard: it is its own on the board, and nobody works it."""
-    look = BoardState([Row(0, holder="a"), Row(1, holder="b"), Row(2), Row(3)], 2, None, None, 0.0)
-    asked = RoundRequest(busy=frozenset({3}))
+    look = BoardState([ShardRow(0, holder="a"), ShardRow(1, holder="b"), ShardRow(2), ShardRow(3)], 2, None, None, 0.0)
+    asked = Heartbeat(busy=frozenset({3}))
     assert [row.number for row in look.to_take("a", asked, set())] == [0, 2]
     assert [row.number for row in look.to_take("a", asked, {0})] == [2]
 
@@ -123,4 +123,4 @@ def test_a_worker_takes_again_what_it_has_not_heard_that_it_has() -> None:
 def test_what_a_shard_is_granted_leaves_the_pool(
     pool: int, granted: int, kept: int | None, then: tuple[int, int]
 ) -> None:
-    assert shared_out(pool, granted, 2, kept) == then
+    assert adjusted_quota(pool, granted, 2, kept) == then

@@ -30,17 +30,17 @@ from comity.crawler.cluster.jobs import Job
 from comity.crawler.cluster.member import Member, worker_of
 from comity.crawler.output.reader import read_lines
 from comity.crawler.storage import leases, tables
-from comity.crawler.storage.board import BoardState, RoundRequest, Row
+from comity.crawler.storage.board import BoardState, Heartbeat, ShardRow
 from comity.crawler.storage.leases import Leases
 from comity.crawler.storage.orders import Order
-from comity.crawler.storage.output_folder import cut_back, leave_folder, take_folder
+from comity.crawler.storage.output_folder import leave_folder, take_folder, truncate_to_commit
 from comity.crawler.storage.placement import shard_of
 from comity.crawler.storage.shards import CrawlManifest, placed_by, stored_in
 from comity.crawler.storage.store import CrawlStore, StoreClock
 from comity.crawler.storage.stored_config import settings_to_dict
 from comity.errors import Postponed, StorageError
 from comity.frontier.postgresql import database
-from comity.frontier.values import Batch, Displaced, EntryKind, Found, State, Unreachable
+from comity.frontier.values import Batch, EntryKind, Found, LeaseLost, State, Unreachable
 from comity.net import ClientSettings, Session
 from comity.net.turns import Hooks
 from comity.policy.policy import policy_to_dict
@@ -356,7 +356,7 @@ def test_a_new_holder_waits_for_a_commit_that_is_under_way(server: Server) -> No
         assert taken == [None], "the commit was there first"
         over = db.execute("SELECT token, renewal FROM shard").fetchone()
         assert Leases(store.where, "other", 600.0).take(db, 0, over) is not None
-        with pytest.raises(Displaced, match="in use by another"), frontier.commit(Batch(found=[found])):
+        with pytest.raises(LeaseLost, match="in use by another"), frontier.commit(Batch(found=[found])):
             pass
     assert frontier.counts()[State.QUEUED] == 1
     frontier.__exit__()
@@ -795,7 +795,7 @@ def test_a_worker_far_from_its_command_marks_its_folder_and_cuts_back_what_nobod
         db.execute("UPDATE shard SET holder = %s WHERE number = %s", ("elsewhere:7:0:1", number))
     leave_folder(crawl.store, folder, "jsonl")
     assert path.read_bytes() != whole, "somebody writes to it"
-    cut_back(crawl.store, folder, "jsonl", {"here:7:0:1"})
+    truncate_to_commit(crawl.store, folder, "jsonl", {"here:7:0:1"})
     assert path.read_bytes() == whole, "who wrote to it is dead"
     with path.open("ab") as file:
         file.write(b"what was not committed")
@@ -845,8 +845,8 @@ def test_a_shard_that_was_lost_makes_nobody_let_go_one_that_is_taken_again_at_on
 
     ours = {2}  # of the others the end was not seen yet
     member: Any = SimpleNamespace(_held={number: held(number) for number in (1, 2, 3)})
-    rows = [Row(number, holder=holder) for number, holder in enumerate(("other", "other", "ours", "ours"))]
-    enough = BoardState(rows, 3, None, None, 0.0).answer("ours", RoundRequest()).enough
+    rows = [ShardRow(number, holder=holder) for number, holder in enumerate(("other", "other", "ours", "ours"))]
+    enough = BoardState(rows, 3, None, None, 0.0).answer("ours", Heartbeat()).enough
     assert enough == 1
     Member._even_out(member, enough)
     assert stopped == []

@@ -28,7 +28,7 @@ from comity.crawler.storage.store import CrawlStore
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
 from comity.frontier.sqlite.dialect import SqliteDialect
-from comity.frontier.state_overlay import Names
+from comity.frontier.state_overlay import BloomFilter
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
 @pytest.fixture
 def asking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each page asks the store whether its content is known, as in a run that continues a crawl."""
-    monkeypatch.setattr(Names, "__contains__", lambda *_: True)
+    monkeypatch.setattr(BloomFilter, "__contains__", lambda *_: True)
 
 
 @pytest.mark.usefixtures("asking")

@@ -29,7 +29,7 @@ from test_shards import GIVEN, QUICK, output, sites, stop_by_terminal, whole, wo
 from comity._ray import joined
 from comity.audit.prove import prove
 from comity.bulk import part_files, runners, sources
-from comity.crawler.cluster.on_ray import Placed, placing
+from comity.crawler.cluster.on_ray import RayWorker, ray_starter
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.output.reader import read_lines
 from comity.crawler.storage.shards import is_running
@@ -121,7 +121,7 @@ def test_actors_that_are_killed_or_stand_still_are_replaced_and_nothing_is_lost_
             workers=2,
             policy=QUICK.with_changes(min_interval=0.02),
             settings={"scope": "any", "sitemaps": False},
-            start=placing(ray),
+            start=ray_starter(ray),
         )
         struck: list[int] = []
 
@@ -130,7 +130,7 @@ def test_actors_that_are_killed_or_stand_still_are_replaced_and_nothing_is_lost_
                 while sum(len(site.seen) for site in sites) < enough:
                     await asyncio.sleep(0.01)
                 worker = crawl.processes[len(struck)]
-                assert isinstance(worker.process, Placed)
+                assert isinstance(worker.process, RayWorker)
                 assert worker.process.pid is not None
                 os.kill(worker.process.pid, blow)
                 struck.append(worker.process.pid)
@@ -342,7 +342,7 @@ def test_workers_that_wait_for_room_begin_when_the_cluster_grows_and_a_machine_o
             policy=QUICK.with_changes(min_interval=0.5),
             settings={"scope": "any", "sitemaps": False},
             lease=3.0,
-            start=placing(ray, prepare=on_another_machine, anywhere=True),
+            start=ray_starter(ray, prepare=on_another_machine, anywhere=True),
             on_notice=told.append,
         )
         crawling = asyncio.ensure_future(crawl.run())
@@ -383,7 +383,7 @@ def test_a_worker_that_cannot_begin_where_it_is_placed_is_told_of(
         raise ModuleNotFoundError("No module named 'comity'")
 
     crawl = ShardedCrawl(
-        [site.url("/")], tmp_path / "out", url, workers=1, policy=QUICK, start=placing(ray, prepare=lacking)
+        [site.url("/")], tmp_path / "out", url, workers=1, policy=QUICK, start=ray_starter(ray, prepare=lacking)
     )
     with pytest.raises(EngineFailed, match=r"cannot begin where Ray placed it: .*No module named 'comity'"):
         asyncio.run(crawl.run())

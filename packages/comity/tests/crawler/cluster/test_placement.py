@@ -11,12 +11,12 @@ import pytest
 from sites import HANGS, Site
 
 from comity import Policy
-from comity.audit.fate import fate_of
+from comity.audit.fate import explain_url
 from comity.audit.prove import prove
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.storage import orders
-from comity.crawler.storage.crawl_at import crawl_at
-from comity.crawler.storage.placement import ShardPlace, shard_of
+from comity.crawler.storage.crawl_at import open_crawl
+from comity.crawler.storage.placement import ShardAssignment, shard_of
 from comity.crawler.storage.shards import part, parts_of
 from comity.net import ClientSettings
 
@@ -77,7 +77,7 @@ def see_that_all_is_well(sites: dict[str, Site], folder: Path) -> None:
     proof = prove(folder)
     assert (proof.findings, proof.hosts) == ([], len(NAMES))
     for name, address in NAMES.items():
-        assert crawl_at(folder).shard_of(name) == shard_of(address, SHARDS)
+        assert open_crawl(folder).shard_of(name) == shard_of(address, SHARDS)
 
 
 def test_hosts_of_one_address_keep_one_pace_over_all_shards(sites: dict[str, Site], tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_hosts_of_one_address_keep_one_pace_over_all_shards(sites: dict[str, Sit
     asyncio.run(done.run())
     assert (done.end.left, done.end.limit_reached) == (0, None)
     see_that_all_is_well(sites, tmp_path)
-    fate = fate_of(tmp_path, url(sites, "h5.test", "/2"))
+    fate = explain_url(tmp_path, url(sites, "h5.test", "/2"))
     assert (fate.fate, fate.found_on) == ("kept", url(sites, "h5.test", "/1"))
 
 
@@ -143,7 +143,7 @@ def test_a_name_without_an_address_is_its_own_shard_s(sites: dict[str, Site], tm
     asyncio.run(done.run())
     assert done.stats.pages == 0
     assert (done.stats.postponed, done.end.left) == (1, 0)
-    assert crawl_at(tmp_path).shard_of(lost) == shard_of(lost, SHARDS)
+    assert open_crawl(tmp_path).shard_of(lost) == shard_of(lost, SHARDS)
 
 
 def test_an_order_holds_for_a_host_that_is_met_later(sites: dict[str, Site], tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_an_order_holds_for_a_host_that_is_met_later(sites: dict[str, Site], tmp
 
 def test_a_shard_knows_of_a_host_what_it_settled_or_was_told(tmp_path: Path) -> None:
     first = shard_of("a.test", 2)
-    settles, other = (ShardPlace(number, 2, "address") for number in (first, 1 - first))
+    settles, other = (ShardAssignment(number, 2, "address") for number in (first, 1 - first))
     assert settles.has_to_settle("a.test")
     assert settles.elsewhere("a.test") == first
     assert other.elsewhere("a.test") == first
@@ -176,7 +176,7 @@ def test_a_shard_knows_of_a_host_what_it_settled_or_was_told(tmp_path: Path) -> 
     other.settled.settle("a.test", address)
     assert (settles.elsewhere("a.test"), other.elsewhere("a.test")) == (1 - first, None)
     state = other.settled.save_state() | other.settled.save_state()
-    again = ShardPlace(1 - first, 2, "address")
+    again = ShardAssignment(1 - first, 2, "address")
     again.settled.began(state.get)
     assert (again.settled.get("a.test"), again.elsewhere("a.test")) == (address, None)
     assert again.settled.save_state() == {}

@@ -29,10 +29,10 @@ from comity.crawler.cluster.jobs import Job, name_of_process, on_machine
 from comity.crawler.cluster.member import Member, worker_of
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.cluster.worker_process import WorkerProcess
-from comity.crawler.observe.snapshot import ShardNow
+from comity.crawler.observe.snapshot import ShardStatus
 from comity.crawler.storage import leases, tables
 from comity.crawler.storage.leases import Leases, number_of
-from comity.crawler.storage.output_folder import cut_back, take_folder
+from comity.crawler.storage.output_folder import take_folder, truncate_to_commit
 from comity.crawler.storage.shards import LOST_PREFIX, CrawlManifest
 from comity.crawler.storage.store import CrawlStore, StoreClock
 from comity.crawler.storage.stored_config import settings_to_dict
@@ -40,7 +40,7 @@ from comity.errors import StorageError
 from comity.frontier.messages import AT_ONCE
 from comity.frontier.postgresql import database
 from comity.frontier.postgresql.store import ShardParcels
-from comity.frontier.values import Batch, Displaced, EntryKind, Found, Message, Run, State, Superseded
+from comity.frontier.values import Batch, EntryKind, Found, LeaseLost, Message, Run, State, Superseded
 from comity.net import ClientSettings
 from comity.policy.policy import policy_to_dict
 
@@ -151,7 +151,7 @@ def test_no_lease_of_an_earlier_run_keeps_anything(crawl: Crawl) -> None:
         assert old.tokens == {}
         with pytest.raises(Superseded):
             old.take(db, 1)
-        crawl.store.note({0: (token, ShardNow(0, state="working"))})
+        crawl.store.note({0: (token, ShardStatus(0, state="working"))})
         assert crawl.store.share(0, token) is None
     (row, *_) = crawl.store.standing().rows
     assert (row.now.state, row.holder) == ("down", None)
@@ -324,7 +324,7 @@ def test_a_shard_whose_commits_the_database_has_lost_is_its_holder_s_no_more(sto
     with frontier.commit(Batch(found=[found(2)])) as commit:
         commit.facts |= {"sink": 2}
     failover.happens()
-    with pytest.raises(Displaced):
+    with pytest.raises(LeaseLost):
         with frontier.commit(Batch(found=[found(3)])) as commit:
             commit.facts |= {"sink": 3}
     frontier._open.close()
@@ -415,7 +415,7 @@ def test_a_part_that_the_database_has_lost_is_none_of_the_crawl_s(crawl: Crawl, 
     asyncio.run(crawl.works(crawl.store.crawl().run, tmp_path))
     (path,) = [path for path in tmp_path.rglob("pages.jsonl") if path.stat().st_size]
     failover.happens()
-    cut_back(crawl.store, tmp_path, "jsonl")
+    truncate_to_commit(crawl.store, tmp_path, "jsonl")
     assert not path.exists()
     assert (tmp_path / f"{LOST_PREFIX}{path.parent.name}" / path.name).stat().st_size
     asyncio.run(crawl.works(crawl.store.crawl().run, tmp_path))

@@ -26,19 +26,19 @@ from comity.crawler.cluster.jobs import Job, name_of_process, on_machine
 from comity.crawler.cluster.shard import Shard
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.cluster.worker_process import WorkerProcess, files_of
-from comity.crawler.observe.snapshot import HostNow, HostState, ShardNow, Snapshot, merged
+from comity.crawler.observe.snapshot import HostState, HostStatus, ShardStatus, Snapshot, merged
 from comity.crawler.observe.stats import RefusingRule, Stats
-from comity.crawler.run.commits import Commits
+from comity.crawler.run.commits import Committer
 from comity.crawler.storage import orders
 from comity.crawler.storage.crawl_storage import FolderStorage
 from comity.crawler.storage.orders import EVERYTHING, Orders, give
 from comity.crawler.storage.output_folder import is_same
-from comity.crawler.storage.placement import ShardPlace, shard_of
+from comity.crawler.storage.placement import ShardAssignment, shard_of
 from comity.crawler.storage.shards import CrawlManifest, is_running, manifest_of, parts_of
-from comity.crawler.storage.status import in_words
+from comity.crawler.storage.status import describe_shard
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.messages import AT_ONCE, Parcel, parcels_of
-from comity.frontier.sqlite.store import Frontier, Neighbours, pending
+from comity.frontier.sqlite.store import FolderMailboxes, Frontier, pending
 from comity.frontier.values import Batch, EntryKind, Found, Message, Run, State, Superseded
 from comity.net import ClientSettings
 
@@ -125,7 +125,7 @@ def test_a_shard_s_folder_from_before_is_found_out(sites: list[Site], tmp_path: 
 
 
 def shard_of_crawl(
-    folder: Path, place: ShardPlace, manifest: CrawlManifest, *, orders: int = 0, **settings: Any
+    folder: Path, place: ShardAssignment, manifest: CrawlManifest, *, orders: int = 0, **settings: Any
 ) -> Shard:
     """One shard as a worker of a crawl in a folder makes it."""
     job = Job(folder, "worker", manifest, QUICK, CrawlSettings(**settings), ClientSettings(), orders=orders)
@@ -152,7 +152,7 @@ def test_each_seed_stands_once_in_the_ledgers_of_all_shards_and_runs(sites: list
     assert sorted(stated) == sorted([*seeds, more])
     for number, part in enumerate(parts_of(folder)):  # and a shard takes over no more than its own
         with Frontier(part / "frontier.sqlite") as frontier:
-            assert sorted(frontier.load_state("seeds")) == sorted(ShardPlace(number, 4).own([*seeds, more]))
+            assert sorted(frontier.load_state("seeds")) == sorted(ShardAssignment(number, 4).own([*seeds, more]))
             assert len(frontier.load_state("scope")["given"]) == HOSTS
     assert output(folder)["pages"].keys() >= {
         *seeds,
@@ -182,8 +182,8 @@ def test_a_worker_of_an_earlier_run_takes_no_shard(sites: list[Site], tmp_path: 
     manifest = CrawlManifest(2, seeds=[sites[0].url("/0")], crawl="c", run=2)
     manifest.write(tmp_path)
     for place, said in (
-        (ShardPlace(0, 2, run=Run("c", 1)), "run 2 of the crawl in .* has begun, and this is run 1"),
-        (ShardPlace(0, 2, run=Run("other", 2)), "is a shard of another crawl"),
+        (ShardAssignment(0, 2, run=Run("c", 1)), "run 2 of the crawl in .* has begun, and this is run 1"),
+        (ShardAssignment(0, 2, run=Run("other", 2)), "is a shard of another crawl"),
     ):
         with pytest.raises(Superseded, match=said):
             asyncio.run(shard_of_crawl(tmp_path, place, manifest).run())
@@ -708,7 +708,7 @@ def test_a_host_belongs_to_one_shard_for_good() -> None:
     assert {shard_of(host, 1) for host in hosts} == {0}
     spread = Counter(shard_of(f"host{number}.example", 8) for number in range(8000))
     assert min(spread.values()) > 800
-    place = ShardPlace(6, 16)
+    place = ShardAssignment(6, 16)
     assert place.elsewhere("example.com") is None
     assert place.elsewhere("example.org") == 5
     assert place.own(["http://example.com/", "http://example.org/"]) == ["http://example.com/"]
@@ -716,15 +716,15 @@ def test_a_host_belongs_to_one_shard_for_good() -> None:
 
 def test_the_picture_says_what_shards_wait_for_and_where_hosts_of_all_stand() -> None:
     def part(name: str, queued: int) -> Snapshot:
-        host = HostNow(name, HostState.INTERVAL, 1.0, 2.0, queued, False, 0)
+        host = HostStatus(name, HostState.INTERVAL, 1.0, 2.0, queued, False, 0)
         rule = RefusingRule(name, 3, "Disallow: /")
         return Snapshot("running", Stats(pages=1), 5.0, 2.0, 1, {HostState.INTERVAL: 1}, (host,), ((rule, queued),), 1)
 
     shards = (
-        ShardNow(0, state="working"),
-        ShardNow(1, state="turn", until=42.4, host="b.example", why="retry_after"),
-        ShardNow(2, state="resting"),
-        ShardNow(3, state="working"),
+        ShardStatus(0, state="working"),
+        ShardStatus(1, state="turn", until=42.4, host="b.example", why="retry_after"),
+        ShardStatus(2, state="resting"),
+        ShardStatus(3, state="working"),
     )
     now = merged(
         [part("a.example", 3), part("b.example", 9)],
@@ -741,7 +741,7 @@ def test_the_picture_says_what_shards_wait_for_and_where_hosts_of_all_stand() ->
     lines = picture(now, 120).plain.splitlines()
     assert lines[0].startswith("9 s  7 pages 4.0/s")
     assert "4 shards: 2 fetching, 1 waiting for a turn, 1 with nothing left (longest 42 s, for b.example)" in lines
-    assert in_words(shards[1]) == "waits 42 s for b.example (Retry-After)"
+    assert describe_shard(shards[1]) == "waits 42 s for b.example (Retry-After)"
     assert len(picture(now, 120, height=6).plain.splitlines()) <= 6
 
 
@@ -792,7 +792,7 @@ def test_messages_between_shards_are_taken_once_whatever_fails(tmp_path: Path) -
         commit(sender, batch)
         commit(sender, Batch(messages=[message(2), message(3)]))  # 2 was sent before
         commit(sender, Batch(messages=[message(3)]))
-        neighbours = Neighbours(paths.__getitem__)
+        neighbours = FolderMailboxes(paths.__getitem__)
 
         def waiting(after: int, shard: int = 1) -> list[Parcel]:
             return [parcel for _, parcel in asyncio.run(neighbours.parcels(shard, {0: after}))]
@@ -835,13 +835,13 @@ def test_what_comes_after_a_run_was_sealed_waits_for_the_next_run(
     with Site() as site:
         site.set("/robots.txt", "User-agent: *\nDisallow: /private/\n")
         site.link("/")
-        place = ShardPlace(shard_of("127.0.0.1", 2), 2)
+        place = ShardAssignment(shard_of("127.0.0.1", 2), 2)
         (sender,) = place.others
         parcel = Parcel(1, place.number, *parcels_of([], [(place.number, Message(site.url("/private/x"), 1))]).values())
 
-        commit = Commits.commit
+        commit = Committer.commit
 
-        async def committing(self: Commits, *, final: bool = False) -> None:
+        async def committing(self: Committer, *, final: bool = False) -> None:
             """Another shard's message comes while its last commit is made; it ends once it has nothing to do."""
             await commit(self, final=final)
             if final:
@@ -849,7 +849,7 @@ def test_what_comes_after_a_run_was_sealed_waits_for_the_next_run(
             elif not shard.control.ending and shard.crawler.stats.pages == 1:
                 shard.control.end()
 
-        monkeypatch.setattr(Commits, "commit", committing)
+        monkeypatch.setattr(Committer, "commit", committing)
         shard = shard_of_crawl(tmp_path, place, CrawlManifest(2, seeds=[site.url("/")]), sitemaps=False)
         asyncio.run(shard.run())
     assert prove(shard.crawler.folder).findings == [], "the seal is the last record"
@@ -861,7 +861,7 @@ def test_an_order_to_end_that_is_given_before_a_shard_has_begun_is_in_its_ledger
     """The command had begun: who gave the order was told that the crawl ends. One for an earlier run is not."""
     with Site() as site:
         site.link("/")
-        place = ShardPlace(shard_of("127.0.0.1", 2), 2)
+        place = ShardAssignment(shard_of("127.0.0.1", 2), 2)
         orders = Orders(tmp_path).mark
         give(tmp_path, EVERYTHING, "end")
         manifest = CrawlManifest(2, seeds=[site.url("/")])
@@ -881,7 +881,7 @@ def test_parcels_are_read_of_those_who_say_that_they_sent_some_and_no_more_at_on
         for number in range(2):
             (tmp_path / f"shard-{number:03}").mkdir()
             frontiers.append(stack.enter_context(Frontier(tmp_path / f"shard-{number:03}" / "frontier.sqlite")))
-        neighbours = Neighbours(lambda number: tmp_path / f"shard-{number:03}" / "frontier.sqlite")
+        neighbours = FolderMailboxes(lambda number: tmp_path / f"shard-{number:03}" / "frontier.sqlite")
         stack.callback(neighbours.close)
 
         def read(after: Mapping[int, int]) -> list[tuple[int, int]]:

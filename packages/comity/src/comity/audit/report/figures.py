@@ -18,9 +18,9 @@ from comity.audit.broken import BrokenLink, failed_in, failures
 from comity.crawler.observe.stats import Stats, sitemap_in_words, summed
 from comity.crawler.output.columns import damaged_field
 from comity.crawler.output.reader import JsonLine, read_lines
-from comity.crawler.storage.crawl_at import written_crawl
+from comity.crawler.storage.crawl_at import open_output
 from comity.crawler.storage.shards import combined
-from comity.crawler.storage.written_crawl import Part
+from comity.crawler.storage.written_crawl import OutputPart
 from comity.errors import ComityError, InputError, StorageError
 from comity.files import open_regular
 from comity_pages import urls
@@ -29,7 +29,7 @@ MAX_REASONS = 2_000  # told apart; further ones are counted together
 OTHER = "(other reasons)"
 
 
-def kept_counts(part: Part) -> Stats | None:
+def kept_counts(part: OutputPart) -> Stats | None:
     """The statistics of a shard as last committed; None where they cannot be had."""
     try:
         kept = part.state()["stats"]
@@ -204,7 +204,7 @@ class Gathering:
     the end."""
 
     def __init__(self, folders: Path | Sequence[Path], *, store: str | None = None) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[OutputPart] = []
         self.behind = False
         self._folders, self._store = folders, store
         self._figures = Figures()
@@ -214,7 +214,7 @@ class Gathering:
     def read(self, seconds: float = math.inf) -> Figures:
         """The figures so far, always the same object. After so many seconds of this thread's processor time it reads no
         further. Errors as of `gather`."""
-        crawl = written_crawl(self._folders, self._store)
+        crawl = open_output(self._folders, self._store)
         self.parts = parts = [part for shard in crawl.there for part in shard if part.ledger.exists()]
         if not parts:
             raise InputError(f"{crawl.name} holds no ledger", hint="name the folder given to comity crawl -o")
@@ -244,7 +244,7 @@ class Gathering:
         figures.stats = summed(each for each in stats if each is not None) if whole else None
         return figures
 
-    def _take(self, part: Part, read: _Read, line: JsonLine) -> None:
+    def _take(self, part: OutputPart, read: _Read, line: JsonLine) -> None:
         figures = self._figures
         try:
             kind = line.record["kind"]
@@ -258,7 +258,7 @@ class Gathering:
             figures.damage = figures.damage or (line.number, line.problem or "a field is missing or wrong")
 
 
-def _lines(number: int, part: Part, read: _Read, *, running: bool) -> Iterator[tuple[float, int, JsonLine]]:
+def _lines(number: int, part: OutputPart, read: _Read, *, running: bool) -> Iterator[tuple[float, int, JsonLine]]:
     """The next lines of one ledger of several, with the time that each is of, which only grows."""
     at = read.at
     for line in read_lines(part.ledger, after=(read.offset, read.number), until=part.ledger_length):

@@ -6,7 +6,7 @@ from pathlib import Path
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, JSON, STORE, command
 from comity.cli.terminal import print_out, report_missing
-from comity.crawler.storage.crawl_at import written_crawl
+from comity.crawler.storage.crawl_at import open_output
 from comity_robots.as_json import jsonable
 
 
@@ -21,7 +21,7 @@ def changes(folders: tuple[Path, ...], store: str | None, as_json: bool) -> Exit
     """
     from comity.audit.changes import changes as found
 
-    crawl = written_crawl(folders, store)
+    crawl = open_output(folders, store)
     for each in found(crawl):
         if as_json:
             print(json.dumps(jsonable(each), ensure_ascii=False))

@@ -11,7 +11,7 @@ import click
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, Group, argument, combine, command, option
 from comity.cli.terminal import error_line, print_json, print_out
-from comity.crawler.storage.crawl_at import ReadCrawl, crawl_at, end
+from comity.crawler.storage.crawl_at import CrawlReader, end, open_crawl
 from comity.crawler.storage.orders import ORDERS, OrderForm, OrderKind, host_named, url_of
 from comity.errors import InvalidSetting
 from comity.frontier.values import Entry, HostCounts, State
@@ -76,7 +76,7 @@ def end_crawl(place: str) -> Exit:
 
     Requests in progress are finished and written; comity crawl --resume goes on later.
     """
-    crawl = crawl_at(place)
+    crawl = open_crawl(place)
     if not crawl.confirms(end(crawl)):
         return _unconfirmed(crawl)
     print_out(f"the crawl in {crawl.name} ends once the requests in progress are finished")
@@ -93,7 +93,7 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
 
     The crawl may be running.
     """
-    crawl = crawl_at(folder)
+    crawl = open_crawl(folder)
     host = None if host is None else host_named(host)
     counts: Counter[State] = Counter(dict.fromkeys(State, 0))
     queues: list[tuple[HostCounts, list[Entry]]] = []
@@ -141,7 +141,7 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
 
 def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) -> Exit:
     """Give an order about a host to a crawl in a folder or a store."""
-    crawl = crawl_at(place)
+    crawl = open_crawl(place)
     given = crawl.give(host, kind, None if interval is None else _INTERVAL.checked(_INTERVAL.read(interval)))
     words = ORDERS[kind].words.format(host=given.host, seconds=given.seconds)
     runs = crawl.is_running()
@@ -157,7 +157,7 @@ def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) 
     return Exit.DONE
 
 
-def _unconfirmed(crawl: ReadCrawl) -> Exit:
+def _unconfirmed(crawl: CrawlReader) -> Exit:
     """Print that an order was recorded."""
     error_line(
         f"the crawl in {crawl.name} runs and has not confirmed the order, which holds once it reads it: is it "

@@ -13,7 +13,7 @@ from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, PATH, STORE, command, option
 from comity.cli.terminal import error_line, report_missing
 from comity.crawler.output.files import name_of
-from comity.crawler.storage.crawl_at import written_crawl
+from comity.crawler.storage.crawl_at import open_output
 from comity.files import check_within, write_anew
 from comity_robots.as_json import jsonable
 
@@ -45,7 +45,7 @@ def pages(
     """
     if (bodies and (markdown or chunks)) or (output is not None and not markdown) or (markdown and chunks):
         raise click.UsageError("give one of --bodies, --markdown, --chunks; --output goes with --markdown")
-    crawl = written_crawl(folders, store)
+    crawl = open_output(folders, store)
     for record in latest(crawl, bodies=bodies or markdown or bool(chunks)):
         if markdown or chunks:
             for values in _converted(record, chunks, output):

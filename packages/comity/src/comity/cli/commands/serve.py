@@ -10,7 +10,7 @@ from comity.cli.exits import Exit
 from comity.cli.input_files import token_in
 from comity.cli.options import ASKING, TOKEN_FILE, argument, command, loaded, option
 from comity.cli.terminal import error_line
-from comity.crawler.storage.crawl_at import crawl_at
+from comity.crawler.storage.crawl_at import open_crawl
 
 _PORT = click.IntRange(0, 65535)
 
@@ -33,7 +33,7 @@ def serve(place: str | None, host: str, port: int, token_file: Path | None, **op
     token = token_in(token_file)
     check_exposure("--host", host, token, ())
     if place is not None:
-        crawl_at(place)  # or the error that there is none
+        open_crawl(place)  # or the error that there is none
     server = server_of(configuration.policy, configuration.client, token=token, place=place)
     with listen(host, port) as listening:
         shown = f"http://{host}:{listening.getsockname()[1]}/"

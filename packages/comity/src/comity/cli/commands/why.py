@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from comity.audit.fate import fate_of
+from comity.audit.fate import explain_url
 from comity.cli.exits import Exit
 from comity.cli.input_files import is_folder
 from comity.cli.options import JSON, PATH, STORE, argument, command
@@ -27,7 +27,7 @@ def why(folder: Path, url: tuple[str, ...], store: str | None, as_json: bool) ->
     if not named:
         raise InvalidSetting("name a URL: comity why DIR URL")
     for number, target in enumerate(named):
-        status = fate_of([folder, *others], target, store=store)
+        status = explain_url([folder, *others], target, store=store)
         if as_json:
             print(json.dumps(status.to_dict()))
             continue

@@ -20,25 +20,25 @@ from comity.crawler.cluster.shard import Shard, ShardEnd
 from comity.crawler.cluster.worker_process import WorkerProcess
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.limits import Spent
-from comity.crawler.observe.snapshot import ShardNow, ShardState
+from comity.crawler.observe.snapshot import ShardState, ShardStatus
 from comity.crawler.run.scheduler import Scheduler
-from comity.crawler.storage.board import BoardInMemory, RoundAnswer, RoundRequest, urls_left
-from comity.crawler.storage.crawl_at import written_crawl
+from comity.crawler.storage.board import BoardInMemory, Heartbeat, HeartbeatReply, urls_left
+from comity.crawler.storage.crawl_at import open_output
 from comity.crawler.storage.crawl_storage import FolderStorage
 from comity.crawler.storage.orders import Orders
 from comity.crawler.storage.shards import MANIFEST, CrawlManifest, database_of, manifest_of, part, run_in
 from comity.crawler.storage.status import remove_status, write_status
-from comity.crawler.storage.written_crawl import ENDED, FINISHED, displaced
+from comity.crawler.storage.written_crawl import ENDED, FINISHED, stale_shards
 from comity.errors import StorageError
 from comity.frontier.durable import Anchor, explained_files
 from comity.frontier.sqlite.database import has_begun
-from comity.frontier.sqlite.store import Neighbours, pending
+from comity.frontier.sqlite.store import FolderMailboxes, pending
 from comity.frontier.sqlite.view import View
 from comity.frontier.values import Run, State
 
 
 class InFolder:
-    """Where a crawl lies: see sharded.Place. `refresh`: the run begins a refresh."""
+    """Where a crawl lies: see sharded.Backend. `refresh`: the run begins a refresh."""
 
     def __init__(self, folder: Path, *, refresh: bool) -> None:
         self.manifest = manifest_of(folder)
@@ -67,8 +67,8 @@ class FolderCoordination:
         if (run_in(folder) or Run("", 0)) != Run(manifest.crawl, manifest.run):
             raise StorageError(f"{folder} was crawled by another command meanwhile", hint="run it again")
         if manifest.run:
-            written = written_crawl(folder)
-            for what in displaced(written):
+            written = open_output(folder)
+            for what in stale_shards(written):
                 raise StorageError(f"{folder}: {what}", hint="put back what was written last, then run it again")
             manifest.records = list(written.records)
         manifest.crawl, manifest.run = manifest.crawl or secrets.token_hex(8), manifest.run + 1
@@ -88,7 +88,7 @@ class FolderCoordination:
         manifest.write(folder)
         self._open = (folder / MANIFEST).open("rb")
         self._anchor = Anchor(folder / MANIFEST, self._open.fileno())
-        self.now = {number: ShardNow(number) for number in spent}
+        self.now = {number: ShardStatus(number) for number in spent}
         self.earlier = sum(each.pages for each in spent.values())
         self.limit_reached: str | None = None
         self.ended = False
@@ -151,7 +151,7 @@ class FolderCoordination:
             self._orders.confirm(order)
         return bool(ends)
 
-    def _see(self, asked: RoundRequest) -> None:
+    def _see(self, asked: Heartbeat) -> None:
         """See how shards stand, and have the workers know that have mail from them."""
         before = dict(self.now)
         self._see_all()
@@ -190,14 +190,14 @@ class ShardsInFolder:
         self._job = job
         self._send = send
         self._worker = worker
-        self.post = Neighbours(partial(database_of, job.folder))
+        self.post = FolderMailboxes(partial(database_of, job.folder))
         with explained_files(path := job.folder / MANIFEST):
             self._open = path.open("rb")
         self._anchor = Anchor(path, self._open.fileno())
-        self._answers: deque[asyncio.Future[RoundAnswer]] = deque()
+        self._answers: deque[asyncio.Future[HeartbeatReply]] = deque()
 
-    async def round(self, asked: RoundRequest) -> RoundAnswer:
-        told: asyncio.Future[RoundAnswer] = asyncio.get_running_loop().create_future()
+    async def round(self, asked: Heartbeat) -> HeartbeatReply:
+        told: asyncio.Future[HeartbeatReply] = asyncio.get_running_loop().create_future()
         self._answers.append(told)
         self._send("round", asked)
         return await told

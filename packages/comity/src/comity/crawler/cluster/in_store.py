@@ -22,15 +22,15 @@ from comity.crawler.cluster.shard import Shard, ShardEnd
 from comity.crawler.cluster.worker_process import WorkerProcess
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.limits import Spent
-from comity.crawler.observe.snapshot import ShardNow, ShardState
+from comity.crawler.observe.snapshot import ShardState, ShardStatus
 from comity.crawler.run import recrawl
 from comity.crawler.run.relay import ORDERS_REST
 from comity.crawler.run.scheduler import Scheduler
-from comity.crawler.storage.board import Board, BoardState, RoundAnswer, RoundRequest, urls_left
+from comity.crawler.storage.board import Board, BoardState, Heartbeat, HeartbeatReply, urls_left
 from comity.crawler.storage.leased_storage import LeasedStorage
 from comity.crawler.storage.leases import MAX_RETRY_SECONDS, LeaseKeeper, Leases, number_of
 from comity.crawler.storage.orders import Order
-from comity.crawler.storage.output_folder import check_free, cut_back, is_same, mark_of
+from comity.crawler.storage.output_folder import check_free, is_same, mark_of, truncate_to_commit
 from comity.crawler.storage.shards import CrawlManifest, part
 from comity.crawler.storage.store import MAX_BULK_SECONDS, CrawlStore, StoreClock
 from comity.crawler.storage.tables import check_server, make
@@ -40,7 +40,7 @@ from comity.frontier.postgresql.database import address
 from comity.frontier.postgresql.dialect import PostgresDialect
 from comity.frontier.postgresql.store import ShardParcels
 from comity.frontier.tables import Tables
-from comity.frontier.values import Displaced, Run, Superseded, Unreachable
+from comity.frontier.values import LeaseLost, Run, Superseded, Unreachable
 
 NOTED_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
 LEASE: Final = 15.0  # seconds
@@ -54,7 +54,7 @@ How = Literal["begin", "join", "resume", "refresh"]  # in which way a command ta
 
 
 class InStore:
-    """Where a crawl lies: see sharded.Place.
+    """Where a crawl lies: see sharded.Backend.
 
     Attributes:
         manifest: what held for it so far; None where it begins.
@@ -168,9 +168,9 @@ class StoreCoordination:
         elif how == "resume":
             run = store.go_on(asdict(manifest), pages, after=run, command=command)
         crawl = store.crawl()
-        cut_back(store, folder, manifest.sink)
+        truncate_to_commit(store, folder, manifest.sink)
         before = max((number for number, _ in store.orders.since()), default=0)
-        self.now = {number: ShardNow(number) for number in range(manifest.shards)}
+        self.now = {number: ShardStatus(number) for number in range(manifest.shards)}
         self.limit_reached: str | None = None
         self.ended = False
         self._folder = folder
@@ -195,7 +195,7 @@ class StoreCoordination:
     def _sum_up(self) -> tuple[int, int]:
         with suppress(Superseded):
             self._see_again()  # first: a connection that broke is made anew
-        cut_back(self._store, self._folder, self._manifest.sink, self._names)
+        truncate_to_commit(self._store, self._folder, self._manifest.sink, self._names)
         state = self._store.standing()
         self._see(state)
         ended, now = state.ended, self.now.values()
@@ -285,7 +285,7 @@ class BoardInStore(Board):
     def standing(self) -> BoardState:
         return self._store.standing()
 
-    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:
+    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardStatus) -> None:
         self._store.note({number: (token, now)}, state)
         with self._store.open() as db:
             self._leases.release(db, [number])
@@ -294,7 +294,7 @@ class BoardInStore(Board):
         """What was said last may not have been heard."""
         self._noted.clear()
 
-    def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
+    def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardStatus]]) -> None:
         """As of Board; what is not other than what was said last is not said."""
         self._store.here(self._run, holder, self._folder)
         at, new = time.monotonic(), {}
@@ -312,7 +312,7 @@ class BoardInStore(Board):
     def _end(self, why: str) -> None:
         self._store.end(self._run, why)
 
-    def _take(self, state: BoardState, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
+    def _take(self, state: BoardState, holder: str, asked: Heartbeat) -> list[tuple[int, int]]:
         """Have one more shard, where one is free and it is our turn."""
         for row in state.to_take(holder, asked, self._leases.tokens):
             with self._store.open() as db:
@@ -348,15 +348,15 @@ class ShardsInStore:
         if (storage := self._storages.get((shard, token))) is not None:
             storage.abandon()
 
-    async def round(self, asked: RoundRequest) -> RoundAnswer:
+    async def round(self, asked: Heartbeat) -> HeartbeatReply:
         try:
-            answer: RoundAnswer = await self._in_thread(self._board.round, self._job.name, asked)
+            answer: HeartbeatReply = await self._in_thread(self._board.round, self._job.name, asked)
             for number, token in answer.taken:
                 clock = await self._in_thread(StoreClock.of, self._store)
                 self._storages = {lease: storage for lease, storage in self._storages.items() if lease[0] != number}
                 self._storages[number, token] = self._storage(number, token, clock)
             orders: list[tuple[int, Order]] = await self._in_thread(self._store.orders.since, self._order)
-        except (Unreachable, Displaced):
+        except (Unreachable, LeaseLost):
             self._board.forget()
             for number in self._leases.tokens.keys() - asked.busy:
                 self._leases.forget(number)  # taken, and then the connection broke: it is taken once more

@@ -20,10 +20,10 @@ from comity.crawler.cluster.jobs import Job, Listen, Send, Watched, WorkerMessag
 from comity.crawler.cluster.shard import Shard
 from comity.crawler.observe.snapshot import ShardState
 from comity.crawler.run.scheduler import Scheduler
-from comity.crawler.storage.board import RoundAnswer, RoundRequest, gives_back, is_needy
+from comity.crawler.storage.board import Heartbeat, HeartbeatReply, needs_quota, releases_quota
 from comity.errors import ComityError, StorageError
-from comity.frontier.messages import Post
-from comity.frontier.values import Displaced, Unreachable
+from comity.frontier.messages import MailboxReader
+from comity.frontier.values import LeaseLost, Unreachable
 
 ROUND_SECONDS: Final = 0.2  # seconds between two rounds
 MAX_RETRY_SECONDS: Final = 2.0  # seconds between two tries to reach the board
@@ -41,10 +41,10 @@ class Shards(Protocol):
         """For people."""
 
     @property
-    def post(self) -> Post:
+    def post(self) -> MailboxReader:
         """What the shards of the crawl have sent to ours."""
 
-    async def round(self, asked: RoundRequest) -> RoundAnswer:
+    async def round(self, asked: Heartbeat) -> HeartbeatReply:
         """Say and ask; Displaced where a shard is not ours any more."""
 
     def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
@@ -159,7 +159,7 @@ class Member:
                 if answer.over:
                     return
                 await self._take_up(answer.mail)
-            except (Unreachable, Displaced) as error:
+            except (Unreachable, LeaseLost) as error:
                 self._in_reach(str(error))
                 pause = min(2 * pause, MAX_RETRY_SECONDS)
             else:
@@ -181,22 +181,22 @@ class Member:
         """The shards that can be told and asked."""
         return {number: held for number, held in self._held.items() if held.shard.has_begun and held.shard.is_ours()}
 
-    def _asking(self) -> RoundRequest:
+    def _asking(self) -> Heartbeat:
         """What is to be asked and said, as of now."""
         now, concurrency = time.monotonic(), self._job.settings.concurrency
         put_off = {number for number, vain in self._in_vain.items() if now < vain.until}
-        asked = RoundRequest(busy=frozenset(self._held.keys() | put_off), take=not self._stopping)
+        asked = Heartbeat(busy=frozenset(self._held.keys() | put_off), take=not self._stopping)
         for number, held in self._begun().items():
             stands = held.shard.now(os.getpid())
             asked.stands[number] = held.shard.token, stands
-            if stands.granted is not None and is_needy(stands, concurrency):
+            if stands.granted is not None and needs_quota(stands, concurrency):
                 asked.needy.append((number, held.shard.token))
             if held.shard.mailbox.has_room:
                 asked.taken_up[number] = held.shard.mailbox.taken_up
         asked.given_back, self._given_back = self._given_back, []
         return asked
 
-    def _apply(self, answer: RoundAnswer) -> None:
+    def _apply(self, answer: HeartbeatReply) -> None:
         """Act on what the board says."""
         begun = self._begun()
         for (sender, receiver), number in answer.delivered.items():
@@ -215,7 +215,7 @@ class Member:
         if answer.enough is not None and not self._stopping:
             self._even_out(answer.enough)
         for number, held in begun.items() if answer.lacking else ():
-            if gives_back(held.shard.now(os.getpid()), self._job.settings.concurrency):
+            if releases_quota(held.shard.now(os.getpid()), self._job.settings.concurrency):
                 self._given_back.append((number, held.shard.token, held.shard.give_back()))
 
     async def _take_up(self, mail: list[tuple[int, int]]) -> None:
@@ -257,7 +257,7 @@ class Member:
                 continue
             del self._held[number]
             error = None if held.task.cancelled() else held.task.exception()
-            if held.task.cancelled() or isinstance(error, Displaced | Unreachable):
+            if held.task.cancelled() or isinstance(error, LeaseLost | Unreachable):
                 self._shards.forget(number)
                 if isinstance(error, Unreachable):
                     self._in_reach(str(error))

@@ -113,7 +113,7 @@ class Actor:
         os._exit(1)
 
 
-class Placed:
+class RayWorker:
     """An actor as the process above sees it. See Running."""
 
     is_child = False
@@ -257,7 +257,7 @@ def unable(said: str) -> EngineFailed:
     )
 
 
-def placing(ray: Any, *, prepare: Callable[[], None] | None = None, anywhere: bool = False) -> Start:
+def ray_starter(ray: Any, *, prepare: Callable[[], None] | None = None, anywhere: bool = False) -> Start:
     """What starts workers as actors of Ray (the module, connected), each on one processor once there is one to spare:
     on any machine, spread over them, or on this one. `prepare` is what a worker's process does first; it is sent there.
     An InvalidSetting on Windows."""
@@ -272,11 +272,11 @@ def placing(ray: Any, *, prepare: Callable[[], None] | None = None, anywhere: bo
 
     head = Head(ray)
 
-    async def start(job: Job) -> Placed:
+    async def start(job: Job) -> RayWorker:
         try:
             actor = kind.remote(prepare)
         except ConnectionError as error:
             raise head.lost() from error
-        return Placed(ray, head, actor, replace(job, folder=Path(job.folder).absolute()))
+        return RayWorker(ray, head, actor, replace(job, folder=Path(job.folder).absolute()))
 
     return start

@@ -13,8 +13,8 @@ from typing import Final, Protocol
 from comity.crawler.cluster.jobs import Job, WorkerMessage, name_of_process
 from comity.crawler.cluster.shard import ShardEnd
 from comity.crawler.cluster.worker_process import Start, WorkerProcess
-from comity.crawler.observe.snapshot import ShardNow, Snapshot
-from comity.crawler.observe.stats import Pace, Stats, summed
+from comity.crawler.observe.snapshot import ShardStatus, Snapshot
+from comity.crawler.observe.stats import PageRate, Stats, summed
 from comity.crawler.run.run import End
 from comity.errors import StorageError
 
@@ -36,7 +36,7 @@ class Coordination(Protocol):
     """
 
     go_on: str
-    now: dict[int, ShardNow]
+    now: dict[int, ShardStatus]
     earlier: int
     limit_reached: str | None
     ended: bool
@@ -114,7 +114,7 @@ class Processes:
         start: Start,
         stalled: float,
         stop: asyncio.Event,
-        pace: Pace,
+        pace: PageRate,
         notices: Notices,
     ) -> None:
         self.coordination = coordination

@@ -11,14 +11,14 @@ from typing import Any
 from comity.crawler.cluster.jobs import Job
 from comity.crawler.crawler import Crawler
 from comity.crawler.finding.limits import Spent
-from comity.crawler.observe.snapshot import HostState, ShardNow, ShardState
-from comity.crawler.run.given import Membership
+from comity.crawler.observe.snapshot import HostState, ShardState, ShardStatus
+from comity.crawler.run.given import ShardContext
 from comity.crawler.run.mailbox import Mailbox
 from comity.crawler.run.run import End, Run
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.board import settings_of_shard
 from comity.crawler.storage.crawl_storage import CrawlStorage
-from comity.crawler.storage.placement import ShardPlace
+from comity.crawler.storage.placement import ShardAssignment
 from comity.crawler.storage.shards import part
 from comity.net import Clock
 
@@ -27,7 +27,7 @@ from comity.net import Clock
 class ShardEnd:
     """How one shard stands once its run has ended, and how that ended."""
 
-    now: ShardNow
+    now: ShardStatus
     end: End
 
 
@@ -44,7 +44,7 @@ class Shard:
     def __init__(
         self,
         job: Job,
-        place: ShardPlace,
+        place: ShardAssignment,
         token: int,
         storage: CrawlStorage,
         *,
@@ -71,7 +71,7 @@ class Shard:
             refresh=manifest.refresh > begun.refresh,
             begun=begun,
             storage=storage,
-            membership=Membership(place, [] if beside is None else beside, on_sent),
+            membership=ShardContext(place, [] if beside is None else beside, on_sent),
         )
         self.control = self.crawler.control
         self.run = self.crawler.run
@@ -113,12 +113,12 @@ class Shard:
             self.control.grant(min(granted, run.quota.spent.pages + len(run.scheduler.tasks)))
         return self.control.granted or 0
 
-    def now(self, worker: int) -> ShardNow:
+    def now(self, worker: int) -> ShardStatus:
         """How it stands; everything it says is committed where it does nothing."""
         run, now = self.running, self._clock.monotonic()
         state, until, host = run.state(now)
         granted, spent = self.control.granted, run.quota.spent
-        return ShardNow(
+        return ShardStatus(
             self.place.number,
             worker,
             state,
@@ -139,5 +139,7 @@ class Shard:
         """What came of it, once `run` has ended."""
         state: ShardState = "stopped" if self.control.stopping else "resting"
         crawler = self.crawler
-        stands = ShardNow(self.place.number, worker, state, stats=crawler.stats, records=self.running.commits.records)
+        stands = ShardStatus(
+            self.place.number, worker, state, stats=crawler.stats, records=self.running.commits.records
+        )
         return ShardEnd(stands, crawler.end)

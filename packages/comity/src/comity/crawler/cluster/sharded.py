@@ -1,6 +1,6 @@
 """A crawl of several shards, worked by several processes of this machine, or by Ray: what a command runs.
 
-Where it lies is for its Place to say, and what is done with it there: a folder (in_folder.py), or PostgreSQL
+Where it lies is for its Backend to say, and what is done with it there: a folder (in_folder.py), or PostgreSQL
 (in_store.py), where other machines may take part. The rest is the same.
 """
 
@@ -20,7 +20,7 @@ from comity.crawler.cluster.worker_process import COMMAND, Start, WorkerProcess,
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
 from comity.crawler.observe.snapshot import Snapshot, merged
-from comity.crawler.observe.stats import Pace, Stats
+from comity.crawler.observe.stats import PageRate, Stats
 from comity.crawler.observe.webhook import Webhook
 from comity.crawler.output.plugins import Plugins
 from comity.crawler.output.runner import DEFAULT, named
@@ -28,7 +28,7 @@ from comity.crawler.run.checkpoint import check_rights, settings_in_force
 from comity.crawler.run.run import End
 from comity.crawler.storage.placement import PlacedBy
 from comity.crawler.storage.shards import LOCK, CrawlManifest, checked, placed_by, shards_for
-from comity.crawler.storage.stored_config import Begun, settings_to_dict
+from comity.crawler.storage.stored_config import StoredConfig, settings_to_dict
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.durable import make_folder
 from comity.frontier.postgresql.database import address
@@ -39,7 +39,7 @@ from comity.policy.policy import policy_to_dict
 from comity_pages import urls
 
 
-class Place(Protocol):
+class Backend(Protocol):
     """Where a crawl lies; `manifest`: what held for it so far, None where it is new."""
 
     manifest: CrawlManifest | None
@@ -108,7 +108,7 @@ class ShardedCrawl:
         self.folder = Path(folder)
         self.store = None if store is None else address(store)
         self._stop = asyncio.Event()
-        self._place: Place
+        self._place: Backend
         if store is None:
             self._place = InFolder(self.folder, refresh=refresh)
         else:
@@ -121,7 +121,7 @@ class ShardedCrawl:
                 raise InvalidSetting("join: what is crawled, and how it is written, was settled when the crawl began")
             policy = settings = None
         before = self._place.manifest
-        begun = Begun() if before is None else Begun.of(before)
+        begun = StoredConfig() if before is None else StoredConfig.of(before)
         if not join:  # the store is the operator's word, and others work on the crawl by it
             check_rights(begun, folder, policy, settings, {"sink": sink, "expander": expander})
         self.policy = policy or begun.policy or Policy()
@@ -144,7 +144,7 @@ class ShardedCrawl:
         self._count = workers if store is not None else min(workers, manifest.shards)
         self._start = start or children(command)
         self._stalled = stalled
-        self._pace = Pace(time.monotonic())
+        self._pace = PageRate(time.monotonic())
         self._webhook = None if self.settings.webhook is None else Webhook(self.settings.webhook, self.policy)
         if store is None:
             check_files(-(-manifest.shards // self._count), manifest.shards, self.connections)

@@ -18,7 +18,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Final, Literal
 
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 from comity_pages.signals import _tags, encodings
 
 MAX_DISTANCE_BITS: Final = 3  # bits that may differ
@@ -160,7 +160,7 @@ CHUNK: Final = 1024  # fingerprints in one fact
 class Duplicates:
     """The pages kept so far; `near`: their texts are compared too."""
 
-    def __init__(self, facts: Facts, *, near: bool = False) -> None:
+    def __init__(self, facts: StateOverlay, *, near: bool = False) -> None:
         self._facts = facts
         self.near = near
         self._chunk: array[int] = array("Q")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from comity.crawler.finding.scope import Scope
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 from comity_pages import urls
 
 NAMED: Final = "sitemap "
@@ -32,7 +32,7 @@ def naming(load_state: Callable[[str, Any], Any], url: str) -> tuple[str, ...]:
 class SitemapNames:
     """The sitemaps of one crawl that other hosts name."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: StateOverlay) -> None:
         self._facts = facts
 
     def of(self, url: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, Literal
 from zlib import crc32
 
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 
 MAX_PATHS: Final = 4096  # counted at the same time, of each kind
 MAX_DAYS_AHEAD: Final = 2 * 366
@@ -104,7 +104,7 @@ class _Calendar:
 class Calendars:
     """Knows calendars without end: pages that differ in a date alone, reached one by one far into the future."""
 
-    def __init__(self, today: date, facts: Facts) -> None:
+    def __init__(self, today: date, facts: StateOverlay) -> None:
         self._today = today.toordinal()
         self._calendars = lru_cache(MAX_PATHS)(lambda key: _Calendar(bool(facts.get(f"calendar {key}"))))
         self._facts = facts
@@ -191,7 +191,7 @@ class _Choices:
 class Facets:
     """Knows filters that combine freely: many forms of query on one path, or many combinations of few values."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: StateOverlay) -> None:
         self._forms = lru_cache(MAX_PATHS)(lambda key: _Forms(facts.get(f"forms {key}")))
         self._choices = lru_cache(MAX_PATHS)(lambda key: _Choices(bool(facts.get(f"choices {key}"))))
         self._facts = facts
@@ -275,10 +275,10 @@ class Traps:
     sites do. Limits as of CrawlSettings."""
 
     def __init__(
-        self, max_length: int | None, max_segments: int | None, *, today: date, facts: Facts | None = None
+        self, max_length: int | None, max_segments: int | None, *, today: date, facts: StateOverlay | None = None
     ) -> None:
         self._limits = max_length, max_segments
-        facts = facts or Facts()
+        facts = facts or StateOverlay()
         self._calendars = Calendars(today, facts)
         self._facets = Facets(facts)
 

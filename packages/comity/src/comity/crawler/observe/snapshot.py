@@ -42,7 +42,7 @@ TROUBLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class HostNow:
+class HostStatus:
     """One host.
 
     Attributes:
@@ -69,7 +69,7 @@ over.
 
 
 @dataclass(frozen=True, slots=True)
-class ShardNow:
+class ShardStatus:
     """How one shard stands.
 
     Attributes:
@@ -130,7 +130,7 @@ class Snapshot:
     pages_per_second: float
     under_way: int
     states: Mapping[HostState, int]
-    hosts: tuple[HostNow, ...]
+    hosts: tuple[HostStatus, ...]
     rules: tuple[tuple[RefusingRule, int], ...]
     other_rules: int
     requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -140,12 +140,12 @@ class Snapshot:
     urls: Mapping[State, int] = field(default_factory=dict)
     commits: tuple[int, ...] = (0,) * (len(COMMIT_BOUNDS) + 1)
     commit_seconds: float = 0.0
-    shards: tuple[ShardNow, ...] = ()
+    shards: tuple[ShardStatus, ...] = ()
 
 
 def take(
     collector: StatsCollector,
-    hosts: Callable[[float], Iterable[HostNow]],
+    hosts: Callable[[float], Iterable[HostStatus]],
     phase: Phase,
     under_way: int,
     *,
@@ -161,8 +161,8 @@ def take(
         phase, now = "ended", collector.ended
     seconds = 0.0 if collector.started is None else now - collector.started
     states: Counter[HostState] = Counter()
-    active: list[HostNow] = []
-    silent: list[HostNow] = []
+    active: list[HostStatus] = []
+    silent: list[HostStatus] = []
     for seen in hosts(now):
         states[seen.state] += 1
         if seen.state is HostState.UNREACHABLE:
@@ -200,7 +200,7 @@ def merged(
     stats: Stats,
     seconds: float,
     pages_per_second: float,
-    shards: tuple[ShardNow, ...],
+    shards: tuple[ShardStatus, ...],
     most_hosts: int,
     most_rules: int,
 ) -> Snapshot:
@@ -238,7 +238,7 @@ def merged(
     )
 
 
-def _place(host: HostNow) -> tuple[int, bool, int, str]:
+def _place(host: HostStatus) -> tuple[int, bool, int, str]:
     """Nothing that changes from one second to the next, so that a display keeps its order."""
     rank = 0 if host.state in TROUBLE else 1 if host.state is HostState.UNREACHABLE else 2
     return (rank, not host.more, -host.queued - host.under_way, host.name)

@@ -195,7 +195,7 @@ def resident() -> int | None:
         return None
 
 
-class Tally:
+class RequestCounters:
     """Counts of one crawl over all its runs, except `rules`, which are those of this run.
 
     Attributes:
@@ -234,7 +234,7 @@ class Tally:
         )
         self.rules[rule if rule in self.rules or len(self.rules) < MAX_RULES else OTHERS] += 1
 
-    def add(self, other: "Tally") -> None:
+    def add(self, other: "RequestCounters") -> None:
         """Count the pages of another shard too."""
         self.depths = [sum(each) for each in zip(self.depths, other.depths, strict=True)]
         self.types += other.types
@@ -256,12 +256,12 @@ class Tally:
         memory = [os.getpid(), resident()]
         return [self.content, self.robots, self.refused + more, self.depths, self.types, memory]
 
-    def copy(self) -> "Tally":
+    def copy(self) -> "RequestCounters":
         """The counts that are remembered, as they are now."""
-        return Tally((self.content, self.robots, self.refused, self.depths, self.types))
+        return RequestCounters((self.content, self.robots, self.refused, self.depths, self.types))
 
 
-class Commits:
+class CommitHistogram:
     """How long commits took: how many up to each of COMMIT_BOUNDS from the one before, or longer; seconds in all."""
 
     __slots__ = ("counts", "seconds")
@@ -278,7 +278,7 @@ class Commits:
 RATE_SECONDS: Final = 10.0  # seconds that the current pace is measured over
 
 
-class Pace:
+class PageRate:
     """Pages kept a second, over the last ten seconds; in a run that started then (monotonic time), after `earlier`
     ones."""
 
@@ -338,14 +338,14 @@ class StatsCollector:
         self.started: float | None = None
         self.ended: float | None = None
         self.stats = Stats()
-        self.tally = Tally()
-        self.commits = Commits()
+        self.tally = RequestCounters()
+        self.commits = CommitHistogram()
         self.pause: Callable[[str], Pause] = _unpaused
         self.unreachable: dict[str, Mapping[str, float]] = {}
         self.how = ""
         self.limit: str | None = None
         self._frontier: DurableFrontier | None = None
-        self._pace = Pace(0.0)
+        self._pace = PageRate(0.0)
         self._slow = SLOW_COMMIT_SECONDS
 
     @property
@@ -372,8 +372,8 @@ class StatsCollector:
         """The counts of earlier runs, if there were any, go on."""
         self._frontier, self.pause = frontier, pause
         self.stats = Stats(**frontier.load_state("stats", {}))
-        self.tally = Tally(frontier.load_state("tally", ()))
-        self._pace = Pace(self.started or 0.0, self.stats.pages)
+        self.tally = RequestCounters(frontier.load_state("tally", ()))
+        self._pace = PageRate(self.started or 0.0, self.stats.pages)
         known = frontier.load_states(UNREACHABLE)
         self.unreachable = {name.removeprefix(UNREACHABLE): times for name, (_, times, _) in known.items()}
         if self.stats.found:

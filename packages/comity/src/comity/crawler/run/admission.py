@@ -13,11 +13,11 @@ from comity.crawler.finding.scope import GROWN, SCOPE, Scope, stored_scope
 from comity.crawler.finding.sitemap_names import SitemapNames
 from comity.crawler.finding.traps import Traps, redirect_trap
 from comity.crawler.output import records
-from comity.crawler.run.book import Book
-from comity.crawler.run.given import Given
+from comity.crawler.run.book import ResultBuffer
+from comity.crawler.run.given import RunConfig
 from comity.crawler.run.outcomes import NoURL
 from comity.errors import InvalidURL
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import Entry, EntryKind, Found, Message, State, Visit
 from comity.policy import OriginPolicy, RobotsResult
 from comity_pages import urls
@@ -61,10 +61,10 @@ class URLFilter:
 
     def __init__(
         self,
-        given: Given,
+        given: RunConfig,
         seeds: Iterable[str],
-        book: Book,
-        facts: Facts,
+        book: ResultBuffer,
+        facts: StateOverlay,
         origin_policy: Callable[[str], OriginPolicy | None],
         grown: Mapping[str, Any],
     ) -> None:

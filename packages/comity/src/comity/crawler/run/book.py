@@ -11,17 +11,17 @@ from typing import Any, Final, Literal
 
 from comity.crawler.finding.duplicates import Duplicates
 from comity.crawler.finding.limits import Quota
-from comity.crawler.observe.stats import COUNTED_PAGES, Stats, StatsCollector, Tally
+from comity.crawler.observe.stats import COUNTED_PAGES, RequestCounters, Stats, StatsCollector
 from comity.crawler.output import records
 from comity.crawler.output.ledger import Collected
 from comity.crawler.output.records import CrawledPage, complete
 from comity.crawler.output.sink import Channel
-from comity.crawler.run.given import Given, Opened
+from comity.crawler.run.given import RunConfig, RunResources
 from comity.crawler.run.memory import Memory
-from comity.crawler.run.outcomes import TABLE, Failed, Kept, Outcome, PutOff, SitemapRead, TurnAgain, Written
+from comity.crawler.run.outcomes import TABLE, Deferred, Failed, Kept, Outcome, Requeued, SitemapRead, Written
 from comity.crawler.run.recrawl import COUNTED_ORIGINS, RefreshRun
 from comity.frontier.rules import Commit
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import Batch, EntryKind, Found, Message, State
 from comity.net import Response
 from comity.net.request_record import RequestRecord
@@ -32,7 +32,7 @@ RECORD: Final = 1000  # bytes of a record beside its body, about
 
 
 @dataclass(slots=True)
-class Unsaved:
+class PendingCommit:
     """What one commit is to make durable.
 
     Attributes:
@@ -60,7 +60,14 @@ class Unsaved:
         return found | self.unread | set(self.batch.resumed)
 
     def write(
-        self, opened: Opened, collected: Collected, facts: dict[str, Any], stats: Stats, tally: Tally, *, final: bool
+        self,
+        opened: RunResources,
+        collected: Collected,
+        facts: dict[str, Any],
+        stats: Stats,
+        tally: RequestCounters,
+        *,
+        final: bool,
     ) -> tuple[Commit, Sequence[tuple[str, dict[str, Any]]], int, float]:
         """Write output, ledger and frontier, all or nothing, and `facts`, `stats` and `tally` with them: in the
         writer's thread. `final`: nothing more is to be written in this run.
@@ -102,7 +109,7 @@ class Unsaved:
         return commit, told, marker["count"], time.perf_counter() - begun
 
 
-class Book:
+class ResultBuffer:
     """What one crawl found out.
 
     Attributes:
@@ -115,12 +122,12 @@ class Book:
 
     def __init__(
         self,
-        given: Given,
-        opened: Opened,
+        given: RunConfig,
+        opened: RunResources,
         collector: StatsCollector,
         memory: Memory,
         quota: Quota,
-        facts: Facts,
+        facts: StateOverlay,
         refresh: RefreshRun | None,
     ) -> None:
         duplicates = given.settings.duplicates
@@ -129,8 +136,8 @@ class Book:
         self.lasting = False
         self.refusal: str | None = None
         self.refresh = 0 if refresh is None else refresh.number
-        self.unsaved = Unsaved(refresh=self.refresh)
-        self._on_their_way = Unsaved()  # with the commit under way
+        self.unsaved = PendingCommit(refresh=self.refresh)
+        self._on_their_way = PendingCommit()  # with the commit under way
         self._collector = collector
         self._ledger = opened.ledger
         self.copied = opened.ledger.copy  # an answer's body is a copy that was kept from earlier
@@ -173,7 +180,7 @@ class Book:
         """
         kind, taken, unsaved, page = TABLE[type(outcome)], outcome.taken, self.unsaved, None
         if taken is not None and not self._quota.has_room(host):
-            return TurnAgain(entry=outcome.entry, answer=outcome.answer)
+            return Requeued(entry=outcome.entry, answer=outcome.answer)
         if outcome.before is not None:
             self._look_back(outcome)  # first: what the page was is forgotten before it is known as it is
         if isinstance(outcome, Kept):
@@ -210,7 +217,7 @@ class Book:
         outcome.note(unsaved.batch, self.refresh)
         if kind.state is not None:
             unsaved.batch.settled.append((kind.state, outcome.entry.id))
-        if kind.state is not None or isinstance(outcome, PutOff):
+        if kind.state is not None or isinstance(outcome, Deferred):
             unsaved.settled.setdefault(host, set()).add(outcome.entry.id)
         for each in more:
             if isinstance(each, Outcome):
@@ -268,15 +275,15 @@ class Book:
         if self._telemetry is not None:
             self._telemetry.request(request)
 
-    def take(self) -> Unsaved:
+    def take(self) -> PendingCommit:
         """All that became of URLs since the last commit, for the one that begins."""
-        self._on_their_way, self.unsaved = self.unsaved, Unsaved(refresh=self.refresh)
+        self._on_their_way, self.unsaved = self.unsaved, PendingCommit(refresh=self.refresh)
         return self._on_their_way
 
     def committed(self, new: int, refusals: list[dict[str, Any]]) -> None:
         """What was taken is durable: so many URLs were new, and these are the records of those that were refused."""
         self._memory.written(self._on_their_way.octets)
-        self._on_their_way = Unsaved()
+        self._on_their_way = PendingCommit()
         self.stats.found += new
         for record in refusals:
             if "trap" in record:

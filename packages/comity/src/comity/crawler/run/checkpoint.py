@@ -23,7 +23,7 @@ from comity.crawler.storage.stored_config import (
     OF_THE_RUN,
     POLICY,
     SETTINGS,
-    Begun,
+    StoredConfig,
     from_json,
     settings_to_dict,
 )
@@ -89,7 +89,7 @@ class RightsNotGiven(InvalidSetting):
         self.rights = rights
 
 
-def rights_in(begun: Begun, policy: Policy, settings: CrawlSettings, given: Collection[str]) -> dict[str, Any]:
+def rights_in(begun: StoredConfig, policy: Policy, settings: CrawlSettings, given: Collection[str]) -> dict[str, Any]:
     """What a crawl was begun with that allows more than policy and settings do, or runs code; settings and plug-ins by
     name. `given`: those that are given now, so that they do not come from there."""
     found: dict[str, Any] = {}
@@ -105,7 +105,7 @@ def rights_in(begun: Begun, policy: Policy, settings: CrawlSettings, given: Coll
 
 
 def check_rights(
-    begun: Begun,
+    begun: StoredConfig,
     where: object,
     policy: Policy | None,
     settings: CrawlSettings | Mapping[str, Any] | None,
@@ -171,7 +171,7 @@ def changed_settings(settings: CrawlSettings) -> dict[str, Any]:
     return {name: value for name, value in stated_settings(settings).items() if name not in OF_THE_RUN}
 
 
-def judge_again(frontier: DurableFrontier, settings: CrawlSettings, policy: Policy, seeds: Sequence[str]) -> None:
+def refilter(frontier: DurableFrontier, settings: CrawlSettings, policy: Policy, seeds: Sequence[str]) -> None:
     """Judge the queue by settings and policy of the run that begins, and remember these, in one transaction. `seeds`:
     URLs given that no run before was given."""
     load_state, load_states = frontier.load_state, frontier.load_states

@@ -7,30 +7,30 @@ from functools import partial
 from typing import Any, Final
 
 from comity.crawler.observe.stats import StatsCollector
-from comity.crawler.run.book import Book
+from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.control import Control
-from comity.crawler.run.given import Given, Opened
+from comity.crawler.run.given import RunConfig, RunResources
 from comity.crawler.run.memory import Memory
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.run.waits import Waits
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 
 COMMIT_SECONDS: Final = 0.5  # seconds, for each shard of a process, which so commits as often as one crawl does
 MAX_COMMIT_SECONDS: Final = 2.0  # seconds, however many they are; one that has nothing to do commits at once
 MAX_COMMIT_URLS: Final = 1000  # URLs settled or found
 
 
-class Commits:
+class Committer:
     """The commits of one run: one at a time, beside the fetches. `records` of the ledger, and `pages` over all runs,
     are committed. `state` gives what is to be saved with a commit, by name."""
 
     def __init__(
         self,
-        given: Given,
-        opened: Opened,
-        book: Book,
+        given: RunConfig,
+        opened: RunResources,
+        book: ResultBuffer,
         collector: StatsCollector,
-        facts: Facts,
+        facts: StateOverlay,
         waits: Waits,
         scheduler: Scheduler,
         memory: Memory,

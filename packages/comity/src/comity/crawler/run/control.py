@@ -8,7 +8,7 @@ import asyncio
 from comity.net import Clock
 
 
-class Alarm:
+class WakeEvent:
     """What wakes one loop. `set` may be called at any time, before the sleep too."""
 
     def __init__(self, clock: Clock) -> None:
@@ -51,7 +51,7 @@ class Control:
         self.stopping = self.held = self.ending = False
         self.granted: int | None = None
         self.broken: BaseException | None = None
-        self.alarm = Alarm(clock)
+        self.alarm = WakeEvent(clock)
         self.wake = self.alarm.set
 
     def stop(self) -> None:

@@ -11,13 +11,13 @@ from typing import Any, Final, Literal
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.sitemap_names import ANY_HOST, MAX_HOSTS_LEFT
 from comity.crawler.run.admission import URLFilter
-from comity.crawler.run.book import Book
+from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.control import Control
 from comity.crawler.run.outcomes import (
-    Absent,
+    Deferred,
+    GuessedSitemapMissing,
     Outcome,
     PageRead,
-    PutOff,
     Redirected,
     Refused,
     RobotsKnown,
@@ -146,7 +146,7 @@ def _end(start: datetime, precision: str | None) -> datetime:
             return start + timedelta(minutes=1)
 
 
-class Stretch:
+class TimeSlice:
     """One piece of long work. It asks now and then whether its time `is_over`, and then makes a `pause`."""
 
     __slots__ = ("_began", "_line")
@@ -172,7 +172,7 @@ class Discovery:
         self,
         settings: CrawlSettings,
         url_filter: URLFilter,
-        book: Book,
+        book: ResultBuffer,
         refresh: RefreshRun | None,
         robots_of: Callable[[str], RobotsResult | None],
         control: Control,
@@ -201,9 +201,9 @@ class Discovery:
                     self._lead(entry, target)
             case SitemapRead():
                 return await self._sitemap(outcome)
-            case Absent():
+            case GuessedSitemapMissing():
                 self._filter.guess_sitemap(entry.url, is_missing=True)
-            case RobotsKnown() | Refused() | PutOff():
+            case RobotsKnown() | Refused() | Deferred():
                 await self._sitemaps_of(entry.url)
         return outcome
 
@@ -229,7 +229,7 @@ class Discovery:
         """The sitemaps of a URL's site, once its robots.txt is known."""
         if not self._settings.sitemaps or self._settings.max_depth == 0:
             return
-        origin, stretch = urls.origin(url), Stretch(self._line)
+        origin, stretch = urls.origin(url), TimeSlice(self._line)
         if not self._filter.reaches(origin):  # a sitemap of others lies there
             return
         if not (named := self._filter.sitemaps_of(origin)):
@@ -241,7 +241,7 @@ class Discovery:
 
     async def _sitemap(self, outcome: SitemapRead) -> Outcome:
         """What a sitemap or a feed names, and how it was read."""
-        entry, stretch = outcome.entry, Stretch(self._line)
+        entry, stretch = outcome.entry, TimeSlice(self._line)
         stated = []
         origins = self._filter.sitemap_names.of(entry.url)
         host, naming = urls.host(entry.url), self._filter.naming(entry.url)
@@ -257,7 +257,7 @@ class Discovery:
             await self._pause(stretch)
         if contents.is_none and self._filter.is_guess(entry.url):
             self._filter.guess_sitemap(entry.url, is_missing=True)
-            return Absent(entry=entry, answer=outcome.answer)
+            return GuessedSitemapMissing(entry=entry, answer=outcome.answer)
         self._filter.was_read(entry, contents.left, origins)
         said = contents.said()
         kind_read = SitemapRead if said["problem"] is None else SitemapCut
@@ -267,7 +267,7 @@ class Discovery:
         follows = self._settings.follow_nofollow or not meta.nofollow
         if follows and page.refresh is not None and page.refresh.url != entry.url:
             self._sent_on(entry, page.refresh)
-        stretch = Stretch(self._line)
+        stretch = TimeSlice(self._line)
         links, unfollowed = links_of(page, meta, follow_nofollow=self._settings.follow_nofollow)
         if self._settings.max_depth is not None and entry.depth >= self._settings.max_depth:
             await self._leave_out(links, "outside", stretch)
@@ -285,7 +285,7 @@ class Discovery:
                 await self._pause(stretch)
         await self._leave_out(unfollowed, "nofollow", stretch)
 
-    async def _leave_out(self, links: Sequence[str], why: Literal["outside", "nofollow"], stretch: Stretch) -> None:
+    async def _leave_out(self, links: Sequence[str], why: Literal["outside", "nofollow"], stretch: TimeSlice) -> None:
         for start in range(0, len(links), LINKS_PER_BATCH):
             self._filter.leave_out(links[start : start + LINKS_PER_BATCH], why)
             await self._pause(stretch)
@@ -302,7 +302,7 @@ class Discovery:
         else:
             self._filter.leave_out((refresh.url,), "outside")
 
-    async def _pause(self, stretch: Stretch) -> None:
+    async def _pause(self, stretch: TimeSlice) -> None:
         """Let others have their turn where that is due, and a commit take what was found so far where it is much."""
         if stretch.is_over():
             await stretch.pause()

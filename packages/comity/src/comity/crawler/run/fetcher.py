@@ -16,24 +16,24 @@ from comity.crawler.observe.stats import StatsCollector
 from comity.crawler.output.records import HTML
 from comity.crawler.output.sink import OURS
 from comity.crawler.run.admission import URLFilter
-from comity.crawler.run.book import Book
+from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.discovery import Discovery, is_sitemap
 from comity.crawler.run.failures import raise_what_is_ours
 from comity.crawler.run.hosts import Host
 from comity.crawler.run.memory import BodyOctets, Memory
 from comity.crawler.run.outcomes import (
-    Absent,
+    Deferred,
     Failed,
     Gone,
+    GuessedSitemapMissing,
     Outcome,
     PageRead,
-    PutOff,
     Redirected,
     Refused,
+    Requeued,
     Retried,
     RobotsKnown,
     SitemapRead,
-    TurnAgain,
     Unchanged,
     Unpaid,
     Unwanted,
@@ -82,7 +82,7 @@ class Fetcher:
         refresh: RefreshRun | None,
         unreachable: UnreachableHosts,
         discovery: Discovery,
-        book: Book,
+        book: ResultBuffer,
         memory: Memory,
         collector: StatsCollector,
     ) -> None:
@@ -149,10 +149,10 @@ class Fetcher:
         """Learn what must be known before a URL may be fetched: whose pace its host shares, then its robots.txt."""
         origin = urls.origin(entry.url)
         if self._unreachable and self._unreachable.holds(host.name, origin):
-            return PutOff(entry=entry, why=self._unreachable.why(host.name) or "")
+            return Deferred(entry=entry, why=self._unreachable.why(host.name) or "")
         if self._client.driver.gate.pace_of(host.name) is None:
             await self._client.driver.find_pace(host.name)
-            return TurnAgain(entry=entry)
+            return Requeued(entry=entry)
         decision = await self._client.check(entry.url)
         return RobotsKnown(entry=entry, decision=decision) if decision.may_fetch else self._refused(entry, decision)
 
@@ -174,7 +174,7 @@ class Fetcher:
         if entry.kind is EntryKind.SITEMAP:
             return SitemapRead(entry=entry, answer=response)
         if not self._quota.has_room(host.name):  # it stays in the frontier for a later run with a higher limit
-            return TurnAgain(entry=entry, answer=response)
+            return Requeued(entry=entry, answer=response)
         rendered = None if self._renderer is None else await self._renderer.render(entry, response)
         return await self._reader.read(entry, response, before, rendered)
 
@@ -190,7 +190,7 @@ class Fetcher:
             case FetchError():
                 return self._failed_for_now(entry, error.detail)
             case Postponed():  # visiting hours, an open circuit: the host comes up again in time
-                return TurnAgain(entry=entry, error=error)
+                return Requeued(entry=entry, error=error)
             case _:
                 raise_what_is_ours(error)
                 return Failed(entry=entry, why=f"{OURS}{type(error).__name__}: {error}")
@@ -206,7 +206,7 @@ class Fetcher:
         if response.status in GONE and known:
             return Gone(entry=entry, answer=response, before=before, by="status")
         if entry.kind is EntryKind.SITEMAP and self._filter.is_guess(entry.url):
-            return Absent(entry=entry, answer=response)
+            return GuessedSitemapMissing(entry=entry, answer=response)
         if is_temporary(response.status):
             return self._failed_for_now(entry, f"HTTP status {response.status}", response, before)
         why = f"HTTP status {response.status}"
@@ -228,7 +228,7 @@ class Fetcher:
         if not decision.may_pass or entry.attempts >= self._settings.retries:
             return Refused(entry=entry, decision=decision)
         until = self._client.driver.gate.robots.get_or_create(urls.origin(entry.url)).fresh_until
-        return PutOff(entry=entry, why=decision.why, until=until)
+        return Deferred(entry=entry, why=decision.why, until=until)
 
     def _may_list(self, entry: Entry) -> bool:
         """Whether a URL may be there for what it names, by its own name or by a robots.txt; its answer tells."""
@@ -279,7 +279,7 @@ class Fetcher:
                 host.delay, origin = outcome.decision.delay, urls.origin(outcome.entry.url)
                 if origin not in host.origins:
                     host.origins = (*host.origins, origin)
-            case PutOff():
+            case Deferred():
                 self._unreachable.postpone(host.name, urls.origin(outcome.entry.url), outcome.why, outcome.until)
                 if outcome.until is not None:
                     host.delay = None  # robots.txt comes first again
@@ -289,7 +289,7 @@ class Fetcher:
                 host.not_before = self._collector.clock.monotonic() + seconds
             case Unwanted():
                 host.failing = False
-            case TurnAgain(error=Postponed() as error):
+            case Requeued(error=Postponed() as error):
                 self._hold(host, error)
 
     def _hold(self, host: Host, error: Postponed) -> None:

@@ -15,7 +15,7 @@ from comity.crawler.output.plugins import Plugins
 from comity.crawler.output.records import CrawledPage
 from comity.crawler.output.runner import SinkRunner
 from comity.crawler.storage.crawl_storage import CrawlStorage
-from comity.crawler.storage.placement import ShardPlace
+from comity.crawler.storage.placement import ShardAssignment
 from comity.crawler.storage.wait_journal import WaitJournal
 from comity.frontier.rules import DurableFrontier
 from comity.net import ClientSettings, Clock, Session
@@ -23,12 +23,12 @@ from comity.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class ShardContext:
     """What makes a crawl one shard of a larger one. It does not end when nothing is left to do, for another shard may
     find something for it: it waits for `Control.end`. `beside`: the schedulers of this process's shards, which share
     the requests there may be at once. `on_sent` is told when something for other shards was committed."""
 
-    shard: ShardPlace
+    shard: ShardAssignment
     beside: list[Any]
     on_sent: Callable[[], None]
 
@@ -44,7 +44,7 @@ class Listeners:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class RunConfig:
     """With what a run of a crawl is made; see Crawler. `membership` is None where it is a crawl by itself."""
 
     seeds: list[str]
@@ -58,10 +58,10 @@ class Given:
     listeners: Listeners
     storage: CrawlStorage
     pace_with: Session | None = None
-    membership: Membership | None = None
+    membership: ShardContext | None = None
 
     @property
-    def shard(self) -> ShardPlace | None:
+    def shard(self) -> ShardAssignment | None:
         return None if self.membership is None else self.membership.shard
 
     @property
@@ -71,7 +71,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class RunResources:
     """What is open while a run lasts. `reader` is for what takes long and needs nothing of the crawl's, `writer` has
     one thread."""
 

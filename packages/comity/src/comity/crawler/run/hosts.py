@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from comity.crawler.observe.snapshot import HostNow, HostState
+from comity.crawler.observe.snapshot import HostState, HostStatus
 from comity.crawler.observe.stats import StatsCollector
 from comity.frontier.values import Entry
 
@@ -47,14 +47,14 @@ class Host:
         return 0.0 if since is None or ready_at == math.inf else max(min(ready_at, now) - since, 0.0)
 
 
-def status_of(host: Host, collector: StatsCollector, now: float) -> HostNow:
+def status_of(host: Host, collector: StatsCollector, now: float) -> HostStatus:
     """How a host stands."""
     busy, queued, more = len(host.under_way), len(host.queue), not host.drained
     if not busy and not queued and not more:
         state, wait = HostState.DRAINED, 0.0
         if times := collector.unreachable.get(host.name):
             state, wait = HostState.UNREACHABLE, max(max(times.values()) - collector.clock.wall(), 0.0)
-        return HostNow(host.name, state, wait, host.delay or 0.0, 0, False, 0)
+        return HostStatus(host.name, state, wait, host.delay or 0.0, 0, False, 0)
     pause = collector.pause(host.name)
     until, state = pause.until, HostState(pause.why)
     if host.not_before > until:
@@ -69,7 +69,7 @@ def status_of(host: Host, collector: StatsCollector, now: float) -> HostNow:
     interval = pause.interval if host.delay is None else max(host.delay, pause.ordered)
     if math.isinf(wait):
         state, wait = HostState.STOPPED, 0.0
-    return HostNow(host.name, state, wait, interval, queued, more, busy)
+    return HostStatus(host.name, state, wait, interval, queued, more, busy)
 
 
 class Hosts:

@@ -8,12 +8,12 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from comity.crawler.run.admission import URLFilter
-from comity.crawler.run.book import Book
+from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.control import Control
 from comity.crawler.run.relay import RobotsRelay
-from comity.crawler.storage.placement import ShardPlace
-from comity.frontier.messages import TAKEN_CHAIN, Parcel, Post, chained, numbers
-from comity.frontier.state_overlay import Facts
+from comity.crawler.storage.placement import ShardAssignment
+from comity.frontier.messages import TAKEN_CHAIN, MailboxReader, Parcel, chained, numbers
+from comity.frontier.state_overlay import StateOverlay
 from comity.net.async_driver import AsyncDriver
 from comity_pages import urls
 
@@ -26,11 +26,11 @@ class Mailbox:
 
     def __init__(
         self,
-        place: ShardPlace,
+        place: ShardAssignment,
         driver: AsyncDriver,
         taken: Mapping[int, int],
-        facts: Facts,
-        book: Book,
+        facts: StateOverlay,
+        book: ResultBuffer,
         url_filter: URLFilter,
         relay: RobotsRelay,
         control: Control,
@@ -62,7 +62,7 @@ class Mailbox:
         """The last parcel of another shard that was taken up."""
         return self._taken.get(shard, 0)
 
-    async def take_up(self, senders: Collection[int], post: Post) -> bool:
+    async def take_up(self, senders: Collection[int], post: MailboxReader) -> bool:
         """Take up what some other shards have sent, of each in its order; gives whether there may be more to be had."""
         came = await post.parcels(self._place.number, {sender: self.taken(sender) for sender in senders})
         put_off = set()

@@ -83,7 +83,7 @@ class RobotsKnown(Outcome):
 
 
 @dataclass(slots=True, kw_only=True)
-class TurnAgain(Outcome):
+class Requeued(Outcome):
     """It is to have its turn again: what it needed is known now, or there was no room for a page. `error`: why its host
     is not to be asked for a while."""
 
@@ -99,7 +99,7 @@ class Retried(Outcome):
 
 
 @dataclass(slots=True, kw_only=True)
-class PutOff(Outcome):
+class Deferred(Outcome):
     """Its site's robots.txt cannot be reached, `why` in words: it waits until its host is resumed, and that counts as a
     try. `until`: when the robots.txt may be asked for again; None: that is known."""
 
@@ -354,7 +354,7 @@ class SitemapCut(SitemapRead):
 
 
 @dataclass(slots=True, kw_only=True)
-class Absent(Outcome):
+class GuessedSitemapMissing(Outcome):
     """There is no sitemap in a place that nobody had named."""
 
 
@@ -531,7 +531,7 @@ TABLE: Final[dict[type[Outcome], Kind]] = {
     Redirected: Kind(_DONE, "redirects", True, ("redirects",)),
     SitemapRead: Kind(_DONE, "sitemaps", False, ("sitemaps",), None, StatsCollector.sitemap),
     SitemapCut: Kind(_DONE, "sitemaps", False, ("sitemaps", "sitemaps_cut"), None, StatsCollector.sitemap),
-    Absent: Kind(_DONE),
+    GuessedSitemapMissing: Kind(_DONE),
     Refused: Kind(State.REFUSED, "refusals", False, ("refused",), Ledger.refusal, StatsCollector.refused),
     PartRefused: Kind(None, "refusals", False, ("refused",), Ledger.refusal),
     RefusedByUsage: Kind(State.REFUSED, "refusals", False, ("refused",)),
@@ -539,9 +539,9 @@ TABLE: Final[dict[type[Outcome], Kind]] = {
     Unpaid: Kind(State.FAILED, "failures", True, ("failed", "unpaid"), None, StatsCollector.failed),
     NoURL: Kind(None, "failures", False, ("failed",), Ledger.unsent, StatsCollector.failed),
     Unwanted: Kind(_DONE, "unwanted", False, ("unwanted",)),
-    PutOff: Kind(None, counters=("postponed",)),
+    Deferred: Kind(None, counters=("postponed",)),
     Retried: Kind(),
-    TurnAgain: Kind(),
+    Requeued: Kind(),
     RobotsKnown: Kind(),
 }
 """By kind of outcome, what it leads to."""

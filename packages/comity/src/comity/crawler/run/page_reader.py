@@ -21,7 +21,7 @@ from comity.crawler.finding.uses import Uses
 from comity.crawler.output import plugins
 from comity.crawler.output.records import HTML, NO_META
 from comity.crawler.output.runner import ReadAhead
-from comity.crawler.run.given import Given
+from comity.crawler.run.given import RunConfig
 from comity.crawler.run.outcomes import Kept, PageRead, RefusedByUsage, Unchanged
 from comity.errors import ExtractionFailed
 from comity.frontier.values import Entry, Visit
@@ -168,7 +168,7 @@ class Reader:
     is the sink's.
     """
 
-    def __init__(self, given: Given, executor: Executor, read_ahead: ReadAhead | None) -> None:
+    def __init__(self, given: RunConfig, executor: Executor, read_ahead: ReadAhead | None) -> None:
         policy, self.settings = given.policy, given.settings
         self._agent = policy.asked_as
         self._plugins = given.plugins

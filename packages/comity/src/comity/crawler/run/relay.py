@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from comity.crawler.output.ledger import Ledger
-from comity.crawler.run.book import Book
+from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.control import Control
 from comity.crawler.run.failures import raise_what_is_ours
 from comity.crawler.run.scheduler import Scheduler
-from comity.crawler.storage.placement import ShardPlace
+from comity.crawler.storage.placement import ShardAssignment
 from comity.errors import AddressBlocked, ComityError, FetchError, Postponed
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import Message
 from comity.gate.steps import postponed
 from comity.net import Session
@@ -38,11 +38,11 @@ class RobotsRelay:
 
     def __init__(
         self,
-        place: ShardPlace,
+        place: ShardAssignment,
         session: Session,
         scheduler: Scheduler,
-        book: Book,
-        facts: Facts,
+        book: ResultBuffer,
+        facts: StateOverlay,
         ledger: Ledger,
         control: Control,
         earlier: Mapping[str, Any],

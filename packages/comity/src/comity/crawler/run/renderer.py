@@ -15,7 +15,7 @@ from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.output.records import HTML
 from comity.crawler.rendering.browser import Browser
 from comity.crawler.rendering.page_requests import MAX_REQUESTS, PageRequests, Scripts
-from comity.crawler.run.book import Book
+from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.outcomes import PartRefused
 from comity.crawler.run.page_reader import Rendered
 from comity.errors import ComityError, ExtractionFailed, RenderingFailed
@@ -51,7 +51,7 @@ _READ: Final = """(() => {
 class Renderer:
     """The browser of one crawl; errors as of Browser."""
 
-    def __init__(self, client: Session, settings: CrawlSettings, book: Book) -> None:
+    def __init__(self, client: Session, settings: CrawlSettings, book: ResultBuffer) -> None:
         self._client = client
         self._settings = settings
         self._book = book

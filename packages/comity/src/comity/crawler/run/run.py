@@ -16,13 +16,13 @@ from comity.crawler.finding.scope import GROWN, SCOPE
 from comity.crawler.observe.snapshot import ShardState
 from comity.crawler.observe.stats import UNREACHABLE, StatsCollector
 from comity.crawler.run.admission import URLFilter
-from comity.crawler.run.book import Book
-from comity.crawler.run.checkpoint import RUN, judge_again, run_of
-from comity.crawler.run.commits import COMMIT_SECONDS, MAX_COMMIT_URLS, Commits
+from comity.crawler.run.book import ResultBuffer
+from comity.crawler.run.checkpoint import RUN, refilter, run_of
+from comity.crawler.run.commits import COMMIT_SECONDS, MAX_COMMIT_URLS, Committer
 from comity.crawler.run.control import Control
 from comity.crawler.run.discovery import Discovery
 from comity.crawler.run.fetcher import Fetcher
-from comity.crawler.run.given import Given, Opened
+from comity.crawler.run.given import RunConfig, RunResources
 from comity.crawler.run.mailbox import Mailbox
 from comity.crawler.run.memory import Memory
 from comity.crawler.run.page_reader import Reader
@@ -33,10 +33,10 @@ from comity.crawler.run.unreachable import UnreachableHosts
 from comity.crawler.run.waits import Waits
 from comity.crawler.storage import orders
 from comity.crawler.storage.orders import Order
-from comity.crawler.storage.placement import ShardPlace
+from comity.crawler.storage.placement import ShardAssignment
 from comity.crawler.storage.written_crawl import ENDED, FINISHED
 from comity.errors import StorageError
-from comity.frontier.state_overlay import Facts
+from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import SEEDS, State
 from comity.frontier.values import Run as RunNumber
 from comity.net import Session
@@ -77,14 +77,14 @@ class Run:
     """One run of one crawl. A StorageError: the folder is another crawl's, or its crawl has not ended and so cannot be
     refreshed."""
 
-    def __init__(self, given: Given, opened: Opened, control: Control, collector: StatsCollector) -> None:
+    def __init__(self, given: RunConfig, opened: RunResources, control: Control, collector: StatsCollector) -> None:
         settings, clock, frontier = given.settings, given.clock, opened.frontier
         self._given = given
         self._collector = collector
         self.control = control
         self.frontier = frontier
         self.opened = opened
-        self.facts = Facts(frontier.load_state, is_new=frontier.load_state(RUN) is None)
+        self.facts = StateOverlay(frontier.load_state, is_new=frontier.load_state(RUN) is None)
         if given.shard is None and self.facts.get(PLACE) is not None:
             raise StorageError(f"{given.folder} holds one shard of a crawl", hint="name the folder above it")
         self.refresh = refresh_of(frontier, settings, given.folder, begin=given.begins_refresh)
@@ -98,7 +98,7 @@ class Run:
         self.facts.put(STATED, len(self.seeds))
         memory = Memory(settings.body_memory, given.requests, control.wake)
         self.quota = Quota(settings.budget, settings.host_budget, self.facts.get, lambda: control.granted)
-        self.book = Book(given, opened, collector, memory, self.quota, self.facts, self.refresh)
+        self.book = ResultBuffer(given, opened, collector, memory, self.quota, self.facts, self.refresh)
         grown = frontier.load_states(GROWN)
         self.filter = URLFilter(given, around, self.book, self.facts, self._origin_policy_at_once, grown)
         known = frontier.load_states(UNREACHABLE)
@@ -121,7 +121,7 @@ class Run:
             given, control, frontier, self.client, self.fetcher, self.quota, self.book, self.refresh
         )
         saved = self._state_to_save
-        self.commits = Commits(
+        self.commits = Committer(
             given, opened, self.book, collector, self.facts, self.waits, self.scheduler, memory, control, saved
         )
         self.mailbox = None if given.shard is None else self._mailbox(given.shard)
@@ -246,7 +246,7 @@ class Run:
             )
         run = run_of(facts.get(RUN), None if given.shard is None else given.shard.run, given.folder)
         remember(RUN, [run.crawl, run.number])
-        judge_again(self.frontier, given.settings, given.policy, around)
+        refilter(self.frontier, given.settings, given.policy, around)
         if len(self.seeds) > len(begun) or facts.get(SEEDS) is None:
             remember(SEEDS, self.seeds)
         remember("plugins", given.plugins.names)
@@ -256,7 +256,7 @@ class Run:
             facts.put(PLACE, [given.shard.number, given.shard.count, len(given.seeds)])
         return run, around
 
-    def _mailbox(self, place: ShardPlace) -> Mailbox:
+    def _mailbox(self, place: ShardAssignment) -> Mailbox:
         client, ledger, questions = self.client, self.opened.ledger, self.frontier.load_states(QUESTION)
         relay = RobotsRelay(place, client, self.scheduler, self.book, self.facts, ledger, self.control, questions)
         taken = self.frontier.taken

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 
 from comity.crawler.finding.limits import Quota
 from comity.crawler.observe.stats import span
-from comity.crawler.run.book import Book
+from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.control import Control
 from comity.crawler.run.fetcher import Fetcher
-from comity.crawler.run.given import Given
+from comity.crawler.run.given import RunConfig
 from comity.crawler.run.hosts import FAR_SECONDS, Host, Hosts
-from comity.crawler.run.outcomes import Outcome, Retried, RobotsKnown, TurnAgain
+from comity.crawler.run.outcomes import Outcome, Requeued, Retried, RobotsKnown
 from comity.crawler.run.recrawl import RefreshRun
 from comity.crawler.storage.orders import Order
 from comity.frontier.rules import DurableFrontier
@@ -43,7 +43,7 @@ MAX_HOST_URLS = 256  # URLs of one host held in memory
 MAX_PACED_HOST_URLS = 16  # where there is an interval between two of them
 MAX_PACED_URLS = 1 << 16  # of all hosts with an interval, where there are many
 MAX_PARKED_HOSTS = 64  # hosts of one pace that wait for it in memory once half of the places there are taken
-COMES_AGAIN = (Retried, RobotsKnown, TurnAgain)
+COMES_AGAIN = (Retried, RobotsKnown, Requeued)
 SLOW_FETCH_SECONDS = 2.0  # seconds after which a fetch no longer keeps others from starting
 
 
@@ -59,13 +59,13 @@ class Scheduler:
 
     def __init__(
         self,
-        given: Given,
+        given: RunConfig,
         control: Control,
         frontier: DurableFrontier,
         client: Session,
         fetcher: Fetcher,
         quota: Quota,
-        book: Book,
+        book: ResultBuffer,
         refresh: RefreshRun | None,
     ) -> None:
         self.hosts = Hosts(frontier.hosts, client.driver.ready_at)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from comity.crawler.observe.stats import UNREACHABLE
-from comity.crawler.run.book import Book
-from comity.frontier.state_overlay import Facts
+from comity.crawler.run.book import ResultBuffer
+from comity.frontier.state_overlay import StateOverlay
 from comity.net import Clock
 
 
@@ -16,7 +16,9 @@ class UnreachableHosts:
     """The sites that are left alone, host by host: for `longest` seconds at most, whatever was done to the wall clock.
     `saved`: what the crawl remembers of them, by name."""
 
-    def __init__(self, book: Book, clock: Clock, longest: float, facts: Facts, saved: Mapping[str, Any]) -> None:
+    def __init__(
+        self, book: ResultBuffer, clock: Clock, longest: float, facts: StateOverlay, saved: Mapping[str, Any]
+    ) -> None:
         self._book = book
         self._facts = facts
         self._clock = clock

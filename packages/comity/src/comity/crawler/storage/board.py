@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.limits import Spent
-from comity.crawler.observe.snapshot import ShardNow, ShardState
+from comity.crawler.observe.snapshot import ShardState, ShardStatus
 from comity.crawler.storage.written_crawl import FINISHED
 
 MAX_PAGES_GRANTED: Final = 500  # pages granted at once
@@ -30,7 +30,7 @@ def settings_of_shard(settings: CrawlSettings, shards: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ShardRow:
     """One shard, as everybody sees it.
 
     Attributes:
@@ -46,11 +46,11 @@ class Row:
     holder: str | None = None
     renewal: int = 0
     granted: int | None = None
-    now: ShardNow = field(default_factory=lambda: ShardNow(0))
+    now: ShardStatus = field(default_factory=lambda: ShardStatus(0))
 
 
 @dataclass(slots=True)
-class RoundRequest:
+class Heartbeat:
     """What a worker says of its shards and asks.
 
     Attributes:
@@ -62,7 +62,7 @@ class RoundRequest:
         take: whether to take shards.
     """
 
-    stands: dict[int, tuple[int, ShardNow]] = field(default_factory=dict)
+    stands: dict[int, tuple[int, ShardStatus]] = field(default_factory=dict)
     needy: list[tuple[int, int]] = field(default_factory=list)
     given_back: list[tuple[int, int, int]] = field(default_factory=list)
     taken_up: dict[int, Mapping[int, int]] = field(default_factory=dict)
@@ -71,12 +71,12 @@ class RoundRequest:
 
     @property
     def shares(self) -> list[tuple[int, int, int | None]]:
-        """Shards and tokens of those whose part of the limit is to change: as of `shared_out`."""
+        """Shards and tokens of those whose part of the limit is to change: as of `adjusted_quota`."""
         return [*self.given_back, *((number, token, None) for number, token in self.needy)]
 
 
 @dataclass(slots=True)
-class RoundAnswer:
+class HeartbeatReply:
     """What a worker is told.
 
     Attributes:
@@ -105,7 +105,7 @@ class BoardState:
     """All shards at one instant: how many workers there are, the pages that are granted to no shard (None without a
     limit), and the seconds that the crawl took."""
 
-    rows: Sequence[Row]
+    rows: Sequence[ShardRow]
     members: int
     pool: int | None
     ended: str | None
@@ -140,10 +140,10 @@ class BoardState:
             for receiver, number in row.now.sent.items()
         )
 
-    def answer(self, holder: str, asked: RoundRequest) -> RoundAnswer:
+    def answer(self, holder: str, asked: Heartbeat) -> HeartbeatReply:
         """What one worker is told of that."""
         ours = {row.number: row for row in self.rows if row.number in asked.stands}
-        told = RoundAnswer(ended=self.ended, over=all(row.now.state == "ended" for row in self.rows))
+        told = HeartbeatReply(ended=self.ended, over=all(row.now.state == "ended" for row in self.rows))
         if self.pool is not None:
             told.granted = {
                 number: row.granted or 0 for number, row in ours.items() if row.token == asked.stands[number][0]
@@ -164,7 +164,7 @@ class BoardState:
         }
         return told
 
-    def to_take(self, holder: str, asked: RoundRequest, held: Collection[int]) -> list[Row]:
+    def to_take(self, holder: str, asked: Heartbeat, held: Collection[int]) -> list[ShardRow]:
         """Shards that a worker may take beside those `held`: nobody's, or its own where it has not heard of that."""
         free = [row for row in self.rows if row.holder in (None, holder) and row.now.state != "ended"]
         return [row for row in free if row.number not in asked.busy and row.number not in held][: self.room(len(held))]
@@ -195,12 +195,12 @@ def few(concurrency: int) -> int:
     return min(concurrency, MAX_PAGES_GRANTED // 4)
 
 
-def is_needy(now: ShardNow, concurrency: int) -> bool:
+def needs_quota(now: ShardStatus, concurrency: int) -> bool:
     """Whether a shard is to be granted more pages."""
     return now.state == "pages" or (now.state == "working" and now.spare < few(concurrency))
 
 
-def gives_back(now: ShardNow, concurrency: int) -> bool:
+def releases_quota(now: ShardStatus, concurrency: int) -> bool:
     """Whether a shard gives back pages where others need some and none is left.
 
     One that has work is about to use them: were it to give back all, nobody would ever keep a page.
@@ -208,25 +208,25 @@ def gives_back(now: ShardNow, concurrency: int) -> bool:
     return now.spare > 0 and (now.state in ("resting", "robots") or now.spare > 2 * few(concurrency))
 
 
-def shared_out(pool: int, granted: int, shards: int, kept: int | None) -> tuple[int, int]:
+def adjusted_quota(pool: int, granted: int, shards: int, kept: int | None) -> tuple[int, int]:
     """The pool, and the pages that a shard may keep, once its part of the limit has changed. `kept`: of one that gives
     back, how many it may keep from now on; None: it needs more, and is granted a part of the pool."""
     more = min(pool, max(1, min(pool // (2 * shards), MAX_PAGES_GRANTED))) if kept is None else kept - granted
     return pool - more, granted + more
 
 
-def seconds_of(rows: Iterable[Row], since: Mapping[int, float], earlier: float) -> float:
+def seconds_of(rows: Iterable[ShardRow], since: Mapping[int, float], earlier: float) -> float:
     """Seconds that a crawl took: as long as the shard that ran longest in this run, and what earlier ones took.
     `since`: by shard the seconds that it had run when this run began."""
     return earlier + max(max(row.now.spent.seconds - since.get(row.number, 0.0), 0.0) for row in rows)
 
 
-def urls_left(waiting: int, stands: Iterable[ShardNow], pending: Mapping[int, int]) -> int:
+def urls_left(waiting: int, stands: Iterable[ShardStatus], pending: Mapping[int, int]) -> int:
     """URLs that are left: those that wait, without what was put off and is counted, and those between shards."""
     return max(waiting - sum(now.stats.postponed for now in stands), 0) + sum(pending.values())
 
 
-def left_alone(now: ShardNow) -> ShardNow:
+def unassigned(now: ShardStatus) -> ShardStatus:
     """How a shard stands that nobody has: what its worker did nobody does."""
     return now if now.state in _AT_REST else replace(now, state="down", until=0.0, spare=0)
 
@@ -237,7 +237,7 @@ class Board(ABC):
     def __init__(self, settings: CrawlSettings) -> None:
         self._settings = settings
 
-    def round(self, holder: str, asked: RoundRequest) -> RoundAnswer:
+    def round(self, holder: str, asked: Heartbeat) -> HeartbeatReply:
         """A worker says how its shards stand, and is answered."""
         self._note(holder, asked.stands)
         for number, token, kept in asked.shares:
@@ -256,23 +256,23 @@ class Board(ABC):
         """All shards as they stand."""
 
     @abstractmethod
-    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:
+    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardStatus) -> None:
         """A worker has done with a shard: another may have it at once."""
 
     @abstractmethod
-    def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
+    def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardStatus]]) -> None:
         """A worker takes part still, and says how its shards stand: by number the token, and that."""
 
     @abstractmethod
     def _share(self, holder: str, number: int, token: int, kept: int | None) -> None:
-        """The part of the limit that a shard has changes: see `shared_out`."""
+        """The part of the limit that a shard has changes: see `adjusted_quota`."""
 
     @abstractmethod
     def _end(self, why: str) -> None:
         """All shards are to end."""
 
     @abstractmethod
-    def _take(self, state: BoardState, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
+    def _take(self, state: BoardState, holder: str, asked: Heartbeat) -> list[tuple[int, int]]:
         """A worker has shards that are free; gives which, and their tokens."""
 
 
@@ -290,7 +290,7 @@ class BoardInMemory(Board):
         self._since = {number: its.seconds for number, its in spent.items()}
         self._pool = None if most is None else max(most - sum(its.pages for its in spent.values()), 0)
         self._rows = {
-            number: Row(number, granted=None if most is None else its.pages, now=ShardNow(number))
+            number: ShardRow(number, granted=None if most is None else its.pages, now=ShardStatus(number))
             for number, its in spent.items()
         }
         self._ended: str | None = None
@@ -299,7 +299,7 @@ class BoardInMemory(Board):
         rows = list(self._rows.values())
         return BoardState(rows, self._members, self._pool, self._ended, seconds_of(rows, self._since, self._earlier))
 
-    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardNow) -> None:
+    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardStatus) -> None:
         if self._is(holder, number, token):
             self._set(number, holder=None, now=replace(now, state=state))
 
@@ -307,13 +307,13 @@ class BoardInMemory(Board):
         """A worker is dead: another may have its shards."""
         for row in list(self._rows.values()):
             if row.holder == holder:
-                self._set(row.number, holder=None, now=left_alone(row.now))
+                self._set(row.number, holder=None, now=unassigned(row.now))
 
     def who_has(self, numbers: Collection[int]) -> set[str | None]:
         """The workers that have some shards."""
         return {self._rows[number].holder for number in numbers}
 
-    def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardNow]]) -> None:
+    def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardStatus]]) -> None:
         for number, (token, now) in stands.items():
             if self._is(holder, number, token):
                 self._set(number, now=now)
@@ -321,13 +321,13 @@ class BoardInMemory(Board):
     def _share(self, holder: str, number: int, token: int, kept: int | None) -> None:
         if self._is(holder, number, token) and self._pool is not None:
             before = self._rows[number].granted or 0
-            self._pool, granted = shared_out(self._pool, before, len(self._rows), kept)
+            self._pool, granted = adjusted_quota(self._pool, before, len(self._rows), kept)
             self._set(number, granted=granted)
 
     def _end(self, why: str) -> None:
         self._ended = why
 
-    def _take(self, state: BoardState, holder: str, asked: RoundRequest) -> list[tuple[int, int]]:
+    def _take(self, state: BoardState, holder: str, asked: Heartbeat) -> list[tuple[int, int]]:
         held = {row.number for row in state.rows if row.holder == holder}
         taken = []
         for row in state.to_take(holder, asked, held):

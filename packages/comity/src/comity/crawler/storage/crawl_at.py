@@ -14,7 +14,7 @@ from typing import Final
 from comity.crawler.storage import orders
 from comity.crawler.storage.delays import Delay, delays
 from comity.crawler.storage.orders import EVERYTHING, Order, OrderKind
-from comity.crawler.storage.placement import PlacedBy, ShardPlace, shard_with
+from comity.crawler.storage.placement import PlacedBy, ShardAssignment, shard_with
 from comity.crawler.storage.shards import (
     LOCK,
     LOST_PREFIX,
@@ -28,9 +28,9 @@ from comity.crawler.storage.shards import (
     parts_of,
     stored_in,
 )
-from comity.crawler.storage.status import ShardStatus, in_words, told_of_shards
-from comity.crawler.storage.stored_config import Begun
-from comity.crawler.storage.written_crawl import ENDED, FACTS, FINISHED, FRONTIER, Part, WrittenCrawl, no_crawl
+from comity.crawler.storage.status import ShardSummary, describe_shard, read_status
+from comity.crawler.storage.stored_config import StoredConfig
+from comity.crawler.storage.written_crawl import ENDED, FACTS, FINISHED, FRONTIER, CrawlOutput, OutputPart, no_crawl
 from comity.errors import InputError, InvalidSetting, StorageError
 from comity.frontier.committed import FrontierView
 from comity.frontier.sqlite import database
@@ -44,7 +44,7 @@ POLL_SECONDS: Final = 0.05
 STORES: Final = ("postgresql://", "postgres://")  # what the address of a store begins with
 
 
-def crawl_at(place: str | Path | Sequence[Path], store: str | None = None) -> "ReadCrawl":
+def open_crawl(place: str | Path | Sequence[Path], store: str | None = None) -> "CrawlReader":
     """The crawl in a folder, in those of several machines, or in the store that a URL names.
 
     Args:
@@ -66,7 +66,7 @@ def crawl_at(place: str | Path | Sequence[Path], store: str | None = None) -> "R
     return crawl
 
 
-def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> WrittenCrawl:
+def open_output(folders: Path | Sequence[Path], store: str | None = None) -> CrawlOutput:
     """What the crawl wrote that lies in a folder, or in those of several machines. Its queue need not be there.
 
     Args, Raises: as of crawl_at.
@@ -74,7 +74,7 @@ def written_crawl(folders: Path | Sequence[Path], store: str | None = None) -> W
     return _opened(folders, store).written()
 
 
-def _opened(folders: Path | Sequence[Path], store: str | None) -> "ReadCrawl":
+def _opened(folders: Path | Sequence[Path], store: str | None) -> "CrawlReader":
     given = [folders] if isinstance(folders, Path) else list(dict.fromkeys(folders))
     held = {folder: mark for folder in given if (mark := stored_in(folder)) is not None}
     if held or (store is not None and not given):
@@ -105,7 +105,7 @@ def _opened(folders: Path | Sequence[Path], store: str | None) -> "ReadCrawl":
     return opened
 
 
-def end(crawl: "ReadCrawl") -> Order:
+def end(crawl: "CrawlReader") -> Order:
     """Order a crawl that runs to end, on all machines: what is under way is finished, what waits is for a later run. An
     InvalidSetting says that it does not run."""
     if not crawl.is_running():
@@ -113,7 +113,7 @@ def end(crawl: "ReadCrawl") -> Order:
     return crawl.give(EVERYTHING, "end", None)
 
 
-class _Crawl:
+class _CrawlReader:
     """What is the same wherever a crawl lies: its name, for people, and how many shards it has; 1 where it is not
     cut."""
 
@@ -186,7 +186,7 @@ class _Crawl:
         return next((order for order in reversed(self._given()[0]) if order.host == host), None)
 
 
-class CrawlInFolder(_Crawl):
+class CrawlInFolder(_CrawlReader):
     """A crawl in a folder, of one part or several."""
 
     def __init__(self, folder: Path) -> None:
@@ -206,38 +206,41 @@ class CrawlInFolder(_Crawl):
     def _given(self) -> tuple[list[Order], float]:
         return list(orders.Orders(self._folder).new()), 0.0
 
-    def standing(self) -> list[ShardStatus]:
+    def standing(self) -> list[ShardSummary]:
         """How its shards stand, where it has several."""
         if self._manifest is None:
             return []
         found, runs = [], database.is_running(self._folder, LOCK)
-        now = {row["number"]: row["words"] for row in told_of_shards(self._folder)} if runs else {}
+        now = {row["number"]: row["words"] for row in read_status(self._folder)} if runs else {}
         begun = {number: path / FRONTIER for number, path in enumerate(self._parts) if has_begun(path / FRONTIER)}
         to_others = pending(begun)
         for number, path in enumerate(self._parts):
             if number not in begun:
-                found.append(ShardStatus(path.name, 0, 0, 0, "not begun"))
+                found.append(ShardSummary(path.name, 0, 0, 0, "not begun"))
                 continue
             with View(begun[number]) as view:
                 counts, stats = view.counts(), view.load_state("stats") or {}
                 ended = view.load_state(ENDED) or "cut off"
             waiting = counts[State.UNASKED] + counts[State.QUEUED]
             words = now.get(number, ended)
-            found.append(ShardStatus(path.name, stats.get("pages", 0), waiting, to_others[number], words))
+            found.append(ShardSummary(path.name, stats.get("pages", 0), waiting, to_others[number], words))
         return found
 
-    def written(self) -> WrittenCrawl:
+    def written(self) -> CrawlOutput:
         """What it wrote."""
         manifest, running = self._manifest, self.is_running
         given = list(orders.Orders(self._folder, 0).new())
         if manifest is None:
-            return WrittenCrawl(self.name, [[Part(self._folder)]], is_running=running, orders=given)
+            return CrawlOutput(self.name, [[OutputPart(self._folder)]], is_running=running, orders=given)
         shards = []
         for number, path in enumerate(self._parts):
-            place, absent = ShardPlace(number, manifest.shards, manifest.by), None if path.is_dir() else "it is missing"
-            shards.append([Part(path, path.name, place, absent)])
-        told = [row["records"] for row in told_of_shards(self._folder)]
-        return WrittenCrawl(
+            place, absent = (
+                ShardAssignment(number, manifest.shards, manifest.by),
+                None if path.is_dir() else "it is missing",
+            )
+            shards.append([OutputPart(path, path.name, place, absent)])
+        told = [row["records"] for row in read_status(self._folder)]
+        return CrawlOutput(
             self.name,
             shards,
             MANIFEST,
@@ -249,11 +252,11 @@ class CrawlInFolder(_Crawl):
             orders=given,
         )
 
-    def begun(self, view: FrontierView | None = None) -> Begun:
+    def begun(self, view: FrontierView | None = None) -> StoredConfig:
         """With what it was begun. `view`: of one of its parts, where it is open."""
         if self._manifest is not None:
-            return Begun.of(self._manifest)
-        return Begun.at(self._folder) if view is None else Begun.seen_in(view)
+            return StoredConfig.of(self._manifest)
+        return StoredConfig.at(self._folder) if view is None else StoredConfig.seen_in(view)
 
     def give(self, host: str, kind: OrderKind, seconds: float | None) -> Order:
         """Give an order."""
@@ -270,7 +273,7 @@ class CrawlInFolder(_Crawl):
         return not self.is_running()
 
 
-class CrawlInStore(_Crawl):
+class CrawlInStore(_CrawlReader):
     """A crawl in PostgreSQL, whoever works on it. `held`: folders that hold parts of its output, and what marks them;
     without, those of this machine are found. An InputError: there is none, or a folder holds parts of another."""
 
@@ -300,7 +303,7 @@ class CrawlInStore(_Crawl):
         with closing(self._store):
             return [order for _, order in self._store.orders.since()], self._store.time() - time.time()
 
-    def standing(self) -> list[ShardStatus]:
+    def standing(self) -> list[ShardSummary]:
         """How its shards stand: by what their holders said last."""
         found = []
         with closing(self._store):
@@ -308,13 +311,13 @@ class CrawlInStore(_Crawl):
             with self._store.open() as db:
                 waiting = dict(db.execute("SELECT shard, sum(unasked + queued)::bigint FROM host GROUP BY shard"))
         for row in rows:
-            words = "nobody has it" if row.holder is None and row.now.state != "ended" else in_words(row.now)
+            words = "nobody has it" if row.holder is None and row.now.state != "ended" else describe_shard(row.now)
             whose = "" if row.holder is None else f", on {row.holder.partition(':')[0]}"
             left = waiting.get(row.number, 0), pending.get(row.number, 0)
-            found.append(ShardStatus(part(row.number), row.now.stats.pages, *left, f"{words}{whose}"))
+            found.append(ShardSummary(part(row.number), row.now.stats.pages, *left, f"{words}{whose}"))
         return found
 
-    def written(self) -> WrittenCrawl:
+    def written(self) -> CrawlOutput:
         """What it wrote, on whatever machine."""
         with closing(self._store):
             crawl, rows = self._store.crawl(), self._store.parts()
@@ -325,17 +328,17 @@ class CrawlInStore(_Crawl):
         if not folders:
             here = dict.fromkeys(Path(row.folder) for row in rows)
             folders = [each for each in here if (mark := stored_in(each)) is not None and mark.crawl == crawl.run.crawl]
-        shards: list[list[Part]] = [[] for _ in range(self.shards)]
+        shards: list[list[OutputPart]] = [[] for _ in range(self.shards)]
         rows = [row for row in rows if row.ledger is not None]  # of the others nothing was committed
         last = {row.shard: row.token for row in rows}
         for row in rows:
             newest = row.token == last[row.shard]  # rows come by shard and token
             path = next((folder / row.name for folder in folders if (folder / row.name).is_dir()), None)
             shards[row.shard].append(
-                Part(
+                OutputPart(
                     path or Path(row.folder) / row.name,
                     row.name,
-                    ShardPlace(row.shard, self.shards, self._by),
+                    ShardAssignment(row.shard, self.shards, self._by),
                     None if path else f"it is not here; {row.holder.partition(':')[0]} has it in {row.folder}",
                     followed=not newest,
                     kept={
@@ -347,7 +350,7 @@ class CrawlInStore(_Crawl):
                     run=row.run,
                 )
             )
-        return WrittenCrawl(
+        return CrawlOutput(
             self.name,
             shards,
             STORE,
@@ -360,9 +363,9 @@ class CrawlInStore(_Crawl):
             lost=[path for folder in folders for path in folder.glob(f"{LOST_PREFIX}*") if path.is_dir()],
         )
 
-    def begun(self, view: FrontierView | None = None) -> Begun:
+    def begun(self, view: FrontierView | None = None) -> StoredConfig:
         """With what it was begun."""
-        return Begun.of(self._manifest)
+        return StoredConfig.of(self._manifest)
 
     def give(self, host: str, kind: OrderKind, seconds: float | None) -> Order:
         """Give an order to all who take part; when, the store's clock says."""
@@ -386,4 +389,4 @@ class CrawlInStore(_Crawl):
         return self._store.orders.is_confirmed(order)
 
 
-ReadCrawl = CrawlInFolder | CrawlInStore  # what is asked of a crawl, and told
+CrawlReader = CrawlInFolder | CrawlInStore  # what is asked of a crawl, and told

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from comity.crawler.storage.orders import Order, Orders
-from comity.crawler.storage.stored_config import Begun
+from comity.crawler.storage.stored_config import StoredConfig
 from comity.crawler.storage.wait_journal import WaitJournal, WaitJournalFile
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.sqlite.store import Frontier
@@ -34,7 +34,7 @@ class CrawlStorage(Protocol):
 
     keeps_clock: bool
 
-    def begun(self) -> Begun:
+    def begun(self) -> StoredConfig:
         """With what the crawl was begun that it keeps: asked once, before a run."""
 
     def frontier(self) -> DurableFrontier:
@@ -57,8 +57,8 @@ class FolderStorage:
         self._folder = folder
         self.orders = orders
 
-    def begun(self) -> Begun:
-        return Begun.at(self._folder)
+    def begun(self) -> StoredConfig:
+        return StoredConfig.at(self._folder)
 
     def frontier(self) -> DurableFrontier:
         return Frontier(self._folder / "frontier.sqlite")

@@ -9,7 +9,7 @@ from comity.crawler.storage.leases import Leases
 from comity.crawler.storage.orders import Order
 from comity.crawler.storage.shards import CrawlManifest
 from comity.crawler.storage.store import CrawlStore, StoreClock
-from comity.crawler.storage.stored_config import Begun
+from comity.crawler.storage.stored_config import StoredConfig
 from comity.crawler.storage.wait_journal import WaitJournal
 from comity.frontier.postgresql.database import Address
 from comity.frontier.postgresql.store import PostgresFrontier
@@ -114,7 +114,7 @@ class LeasedStorage:
     ) -> None:
         self.orders = StoredOrders(orders, journal_writer, (shard, token))
         self.clock = clock
-        self._begun = Begun.of(manifest)
+        self._begun = StoredConfig.of(manifest)
         self._opened: PostgresFrontier | None = None
         self._where = where
         self._lease = shard, token
@@ -126,7 +126,7 @@ class LeasedStorage:
         if self._opened is not None:
             self._opened.abandon()
 
-    def begun(self) -> Begun:
+    def begun(self) -> StoredConfig:
         return self._begun
 
     def frontier(self) -> DurableFrontier:

@@ -52,7 +52,7 @@ def number_of(token: int) -> tuple[int, int]:
     return token >> _NONCE_BITS, token & (1 << _NONCE_BITS) - 1
 
 
-class StandsStill:
+class StaleCounters:
     """Which of some counters were seen unchanged for a whole lease of so many seconds, by our own clock."""
 
     def __init__(self, seconds: float) -> None:

@@ -18,7 +18,7 @@ from comity.frontier.sqlite.database import explained, has_begun, lock
 MAX_LOCK_SECONDS: Final = 10.0  # seconds that a worker waits for another that sees to the folder just now
 
 
-def cut_back(store: CrawlStore, folder: Path, form: str, dead: Collection[str] = ()) -> None:
+def truncate_to_commit(store: CrawlStore, folder: Path, form: str, dead: Collection[str] = ()) -> None:
     """Have each part in a folder hold what is committed of it and no more. Nobody else does so in that folder
     meanwhile.
 
@@ -92,7 +92,7 @@ def leave_folder(store: CrawlStore, folder: Path, form: str) -> None:
     """Cut back what nobody writes to, on a machine where no command of ours does."""
     with _alone(folder) as alone:
         if alone:
-            cut_back(store, folder, form)
+            truncate_to_commit(store, folder, form)
 
 
 @contextmanager

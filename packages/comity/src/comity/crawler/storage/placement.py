@@ -71,7 +71,7 @@ class SettledHosts:
 
 
 @dataclass(frozen=True, slots=True)
-class ShardPlace:
+class ShardAssignment:
     """One shard among all of its crawl, in a run that works it; None for who only reads. `settled`: hosts that were
     looked up, where they are placed by address."""
 

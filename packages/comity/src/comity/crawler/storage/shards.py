@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
-from comity.crawler.storage.placement import PlacedBy, ShardPlace
+from comity.crawler.storage.placement import PlacedBy, ShardAssignment
 from comity.errors import InputError, InvalidSetting, StorageError
 from comity.files import read_regular, write_anew
 from comity.frontier.durable import explained_files
@@ -68,9 +68,9 @@ class CrawlManifest:
                 f"the crawl in {where} was created by another version of comity", hint="continue with that one"
             ) from error
 
-    def place(self, number: int) -> ShardPlace:
+    def place(self, number: int) -> ShardAssignment:
         """The place of one shard in the run that was the last to begin."""
-        return ShardPlace(number, self.shards, self.by, Run(self.crawl, self.run))
+        return ShardAssignment(number, self.shards, self.by, Run(self.crawl, self.run))
 
     @property
     def parts(self) -> list[str]:

@@ -17,7 +17,7 @@ from comity.files import read_regular, write_anew
 from comity.frontier.sqlite import database
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
-    from comity.crawler.observe.snapshot import ShardNow
+    from comity.crawler.observe.snapshot import ShardStatus
 
 _FILE: Final = "status.json"
 _WORDS: Final = {
@@ -30,10 +30,11 @@ _WORDS: Final = {
 }
 
 
-def write_status(folder: Path, shards: "Iterable[ShardNow]") -> None:
+def write_status(folder: Path, shards: "Iterable[ShardStatus]") -> None:
     """Write down how the shards of a crawl that runs stand; where it cannot be written, nobody is told."""
     rows = [
-        {"number": now.number, "worker": now.worker, "words": in_words(now), "records": now.records} for now in shards
+        {"number": now.number, "worker": now.worker, "words": describe_shard(now), "records": now.records}
+        for now in shards
     ]
     path = folder / _FILE
     with suppress(OSError):
@@ -50,7 +51,7 @@ def remove_status(folder: Path, databases: Iterable[Path]) -> None:
             database.open_for_writing(path).close()
 
 
-def told_of_shards(folder: Path) -> list[dict[str, Any]]:
+def read_status(folder: Path) -> list[dict[str, Any]]:
     """What the process that runs a crawl, or ran it until it was killed, left word of: a row for each shard."""
     try:
         rows = json.loads(read_regular(folder / _FILE).decode("ascii"))["shards"]
@@ -63,7 +64,7 @@ def told_of_shards(folder: Path) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class ShardStatus:
+class ShardSummary:
     """How one shard of a crawl, by the name of its folder, stands, running or not: what it does or waits for is in
     words. `to_others`: messages that other shards have not taken yet."""
 
@@ -74,7 +75,7 @@ class ShardStatus:
     state: str
 
 
-def in_words(now: "ShardNow") -> str:
+def describe_shard(now: "ShardStatus") -> str:
     """What a shard does or waits for."""
     if now.state == "turn":
         return f"waits {now.until:.0f} s for {now.host} ({WAITS.get(now.why or '', now.why)})"

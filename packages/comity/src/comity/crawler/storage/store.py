@@ -9,10 +9,10 @@ from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any, Final
 
 from comity.crawler.finding.limits import Spent
-from comity.crawler.observe.snapshot import ShardNow
+from comity.crawler.observe.snapshot import ShardStatus
 from comity.crawler.observe.stats import Stats
-from comity.crawler.storage.board import BoardState, Row, left_alone, seconds_of, shared_out
-from comity.crawler.storage.leases import NEXT_TOKEN, StandsStill, now, see_run
+from comity.crawler.storage.board import BoardState, ShardRow, adjusted_quota, seconds_of, unassigned
+from comity.crawler.storage.leases import NEXT_TOKEN, StaleCounters, now, see_run
 from comity.crawler.storage.orders import Order
 from comity.crawler.storage.tables import CONFIRMED
 from comity.errors import InputError, StorageError
@@ -106,7 +106,7 @@ class CrawlStore:
     def __init__(self, where: Address) -> None:
         self.where = where
         self._db: Any = None
-        self._still: StandsStill | None = None  # leases of shards, and beats of members
+        self._still: StaleCounters | None = None  # leases of shards, and beats of members
         self.orders = StoreOrders(self.open)
 
     def close(self) -> None:
@@ -206,7 +206,7 @@ class CrawlStore:
 
     def is_running(self) -> bool:
         """Whether somebody works on it: it takes a whole lease to see that one does no more who has not said so."""
-        attendance = _Attendance()
+        attendance = _LivenessCheck()
         while True:
             asked = now()
             with self.open() as db:
@@ -257,19 +257,19 @@ class CrawlStore:
         lease, ended, pool = found[0][:3]
         members = len(counters)
         counters |= {number: (token, renewal) for _, _, _, number, token, _, renewal, *_ in found}
-        self._still = self._still or StandsStill(lease)
+        self._still = self._still or StaleCounters(lease)
         over = self._still.unchanged(counters, asked)
         rows = []
         for *_, number, token, holder, renewal, granted, state, text in found:
             holder = None if number in over else holder
             stands = replace(_as_said(number, granted, text), state=state or "starting")
             rows.append(
-                Row(number, token, holder, renewal, granted, stands if holder is not None else left_alone(stands))
+                ShardRow(number, token, holder, renewal, granted, stands if holder is not None else unassigned(stands))
             )
         members -= sum(isinstance(key, str) for key in over)
         return BoardState(rows, members, pool, ended, seconds_of(rows, {}, 0.0))
 
-    def note(self, stands: Mapping[int, tuple[int, ShardNow]], state: str | None = None) -> None:
+    def note(self, stands: Mapping[int, tuple[int, ShardStatus]], state: str | None = None) -> None:
         """Say how shards stand: by number the token, and that; `state`: in another than it says."""
         if stands:
             texts = [json.dumps(asdict(replace(now, until=round(now.until, 1)))) for _, now in stands.values()]
@@ -299,7 +299,7 @@ class CrawlStore:
             ).fetchone()
             if pool is None or row is None:
                 return None
-            pool, granted = shared_out(pool, row[0], shards, kept)
+            pool, granted = adjusted_quota(pool, row[0], shards, kept)
             db.execute("UPDATE shard SET granted = %s WHERE number = %s", (granted, shard))
             db.execute("UPDATE crawl SET pool = %s", (pool,))
         return granted
@@ -361,21 +361,21 @@ class CrawlStore:
         return dict(found)
 
 
-class _Attendance:
+class _LivenessCheck:
     """Whether somebody takes part, of those who have not said that they do no more."""
 
     def __init__(self) -> None:
         self._before: dict[Any, Any] = {}
-        self._still: StandsStill | None = None
+        self._still: StaleCounters | None = None
 
     def somebody(self, db: Any, asked: float) -> bool | None:
-        """Whether somebody does; None where that cannot be said yet. `asked`: as of `StandsStill.unchanged`."""
+        """Whether somebody does; None where that cannot be said yet. `asked`: as of `StaleCounters.unchanged`."""
         there: dict[Any, Any] = dict(db.execute("SELECT name, beat FROM member").fetchall())
         held = db.execute("SELECT number, token, renewal FROM shard WHERE holder IS NOT NULL").fetchall()
         there |= {number: (token, renewal) for number, token, renewal in held}
         first = self._still is None
         if self._still is None:
-            self._still = StandsStill(*db.execute("SELECT lease FROM crawl").fetchone())
+            self._still = StaleCounters(*db.execute("SELECT lease FROM crawl").fetchone())
         renewed = not first and any(self._before.get(key) != value for key, value in there.items())
         self._before = there
         if len(self._still.unchanged(there, asked)) == len(there):
@@ -386,7 +386,7 @@ class _Attendance:
 @contextmanager
 def _at_rest(store: CrawlStore, patience: float) -> Iterator[Any]:
     """A transaction in which nobody works on the crawl, and nobody can begin to; a StorageError where somebody does."""
-    attendance = _Attendance()
+    attendance = _LivenessCheck()
     while True:
         asked = now()
         with store.open(patience) as db, db.transaction():
@@ -403,16 +403,16 @@ def _is_crawled(store: CrawlStore) -> StorageError:
     return StorageError(f"{store.where} is being crawled by another command", hint="to take part, use --join")
 
 
-def _as_said(number: int, granted: int | None, text: str | None) -> ShardNow:
+def _as_said(number: int, granted: int | None, text: str | None) -> ShardStatus:
     """How a shard stands by what was said of it last."""
     if text is None:
-        return ShardNow(number, granted=granted)
+        return ShardStatus(number, granted=granted)
     try:
         values = json.loads(text)
         values["stats"], values["spent"] = Stats(**values["stats"]), Spent(**values["spent"])
         for name in ("sent", "taken"):
             values[name] = {int(shard): last for shard, last in values[name].items()}
-        return ShardNow(**values)
+        return ShardStatus(**values)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StorageError(f"shard {number}: another version of comity works on this crawl") from error
 

@@ -45,7 +45,7 @@ def settings_to_dict(settings: CrawlSettings) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StoredConfig:
     """With what the crawl in a folder was begun.
 
     Attributes:
@@ -63,7 +63,7 @@ class Begun:
     plugins: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, folder: Path) -> "Begun":
+    def at(cls, folder: Path) -> "StoredConfig":
         """That of a folder, which is opened once."""
         if (manifest := manifest_of(folder)) is not None:
             return cls.of(manifest)
@@ -74,13 +74,13 @@ class Begun:
             return cls.seen_in(view)
 
     @classmethod
-    def of(cls, manifest: CrawlManifest) -> "Begun":
+    def of(cls, manifest: CrawlManifest) -> "StoredConfig":
         """That of a crawl of several shards."""
         plugins = {"sink": manifest.sink, "expander": manifest.expander}
         return cls._kept(manifest.policy, manifest.settings, manifest.refresh, plugins)
 
     @classmethod
-    def seen_in(cls, view: FrontierView) -> "Begun":
+    def seen_in(cls, view: FrontierView) -> "StoredConfig":
         """That of a crawl of one part, by its frontier."""
         kept = {name: view.load_state(name) for name in (POLICY, SETTINGS, "refresh", "plugins", "sink")}
         try:
@@ -91,7 +91,7 @@ class Begun:
         return cls._kept(kept[POLICY], kept[SETTINGS] or {}, refresh, plugins)
 
     @classmethod
-    def _kept(cls, policy: Any, settings: Any, refresh: Any, plugins: Mapping[str, Any]) -> "Begun":
+    def _kept(cls, policy: Any, settings: Any, refresh: Any, plugins: Mapping[str, Any]) -> "StoredConfig":
         try:
             made = None if policy is None else policy_from_dict(policy)
             names = {kind: str(name) for kind, name in plugins.items() if name is not None}

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from comity.crawler.output.runner import LEDGER
 from comity.crawler.storage.orders import Order
-from comity.crawler.storage.placement import ShardPlace
+from comity.crawler.storage.placement import ShardAssignment
 from comity.crawler.storage.shards import part as part_name
 from comity.errors import InputError, StorageError
-from comity.frontier.messages import SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN, Mail, Parcel, astray
+from comity.frontier.messages import SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN, Mail, Parcel, missing_parcels
 from comity.frontier.sqlite.database import open_finished
 from comity.frontier.values import Run
 
@@ -33,7 +33,7 @@ def no_crawl(folder: Path) -> InputError:
     return InputError(f"no crawl in {folder}", hint="name the folder given to comity crawl -o")
 
 
-class NotKept(InputError):
+class StateUnavailable(InputError):
     """What the frontier of a part should say cannot be had; `why`: a clause about it."""
 
     def __init__(self, path: Path, why: str) -> None:
@@ -42,7 +42,7 @@ class NotKept(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OutputPart:
     """A folder with an output and a ledger of its own.
 
     Attributes:
@@ -57,7 +57,7 @@ class Part:
 
     path: Path
     name: str = ""
-    place: ShardPlace | None = None
+    place: ShardAssignment | None = None
     absent: str | None = None
     followed: bool = False
     kept: Mapping[str, Any] | None = None
@@ -111,18 +111,18 @@ class Part:
     def _opened(self) -> Iterator[sqlite3.Connection]:
         path = self.path / FRONTIER
         if not path.exists():
-            raise NotKept(path, "it is missing")
+            raise StateUnavailable(path, "it is missing")
         try:
             with closing(open_finished(path)) as db:
                 yield db
         except sqlite3.Error as error:
             if "locked" in str(error):
                 raise StorageError(f"{self.path} is in use by a crawl", hint="wait for it, or stop it") from error
-            raise NotKept(path, f"it cannot be read ({error})") from error
+            raise StateUnavailable(path, f"it cannot be read ({error})") from error
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenCrawl:
+class CrawlOutput:
     """What a crawl wrote.
 
     Attributes:
@@ -140,7 +140,7 @@ class WrittenCrawl:
     """
 
     name: str
-    shards: Sequence[Sequence[Part]]
+    shards: Sequence[Sequence[OutputPart]]
     keeper: str = ""
     is_running: Callable[[], bool] = lambda: False
     store: str | None = None
@@ -152,11 +152,11 @@ class WrittenCrawl:
     orders: Sequence[Order] = ()
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[OutputPart]:
         return [part for parts in self.shards for part in parts]
 
     @property
-    def there(self) -> list[list[Part]]:
+    def there(self) -> list[list[OutputPart]]:
         """By shard, the parts that can be read."""
         return [[part for part in parts if part.absent is None] for parts in self.shards]
 
@@ -166,7 +166,7 @@ class WrittenCrawl:
         return [f"{part.name}: {part.absent}" for part in self.parts if part.absent is not None]
 
 
-def displaced(crawl: WrittenCrawl) -> Iterator[str]:
+def stale_shards(crawl: CrawlOutput) -> Iterator[str]:
     """What says of a shard that it is not what was written last: it is lost, or an older copy is in its place."""
     mail: dict[int, Mail] = {}
     for number, parts in enumerate(crawl.shards):
@@ -175,7 +175,7 @@ def displaced(crawl: WrittenCrawl) -> Iterator[str]:
         try:
             facts = parts[-1].state() if parts else {}
             mail[number] = Mail.of(facts, parts[-1].parcels() if parts else ())
-        except NotKept as error:
+        except StateUnavailable as error:
             mail[number] = Mail({}, {}, ())
             if any(crawl.records[number : number + 1]):
                 yield f"{name} is lost: {error}"
@@ -186,7 +186,7 @@ def displaced(crawl: WrittenCrawl) -> Iterator[str]:
         for least in crawl.records[number : number + 1]:
             if count < least:
                 yield f"{name} is an older copy: its ledger has {count:,} records, and {least:,} were written"
-    for sender, receiver in astray(mail):
+    for sender, receiver in missing_parcels(mail):
         yield f"{part_name(receiver)} has not taken what {part_name(sender)} sent to it: one is not what it was"
 
 

@@ -18,7 +18,7 @@ from comity.frontier.postgresql.dialect import LastCommit, PostgresDialect
 from comity.frontier.postgresql.seen import Fingerprints
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.tables import ChangedTables, Tables
-from comity.frontier.values import Displaced
+from comity.frontier.values import LeaseLost
 
 
 class PostgresStore(ChangedTables):
@@ -52,7 +52,7 @@ class PostgresStore(ChangedTables):
             )
             cursor.nextset()
             if cursor.rowcount == 0:
-                raise Displaced(
+                raise LeaseLost(
                     f"shard {self._shard} of the crawl in {self._where} is in use by another crawl",
                     hint="wait for it, or take part with --join",
                 )

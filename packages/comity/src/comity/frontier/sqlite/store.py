@@ -73,7 +73,7 @@ class Frontier(DurableFrontier):
             super().__init__(store, Tables(SqliteDialect(reader, path)), stack)
 
 
-class Neighbours:
+class FolderMailboxes:
     """The shards of a folder, as far as their parcels go: see Post. `path_of`: the database of a shard."""
 
     def __init__(self, path_of: Callable[[int], Path]) -> None:
