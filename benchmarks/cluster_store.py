@@ -132,7 +132,7 @@ class Machine:
         if self.ray is not None:
             pid = str(self.process.pid)
             with suppress(StorageError):
-                rows = [row for row in self.store.standing().rows if row.holder and row.holder.split(":")[1] == pid]
+                rows = [row for row in self.store.status().rows if row.holder and row.holder.split(":")[1] == pid]
                 return sorted({worker for row in rows if row.now.state != "starting" and (worker := row.now.worker)})
             return []
         with suppress(OSError):
@@ -235,14 +235,14 @@ def crawled(
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         with suppress(StorageError):
-            if store.standing().rows:
+            if store.status().rows:
                 break
         if machines[0].process.poll() is not None:
             sys.exit((folder / "first.log").read_text())
         time.sleep(0.1)
     machines.append(Machine(store, urls[1], folder / "second", ["--join"], ray))
     with closing(store):
-        while not any(row.now.worker for row in store.standing().rows):
+        while not any(row.now.worker for row in store.status().rows):
             time.sleep(0.1)
         for number in range(BLOWS):
             time.sleep(rng.uniform(*PAUSE))

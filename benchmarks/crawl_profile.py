@@ -18,7 +18,7 @@ import uvloop
 
 from comity.cli.process import tune
 from comity.crawler import Crawler, CrawlSettings
-from comity.crawler.run.book import PendingCommit
+from comity.crawler.run.results import PendingCommit
 from comity.policy import Policy
 
 PARTS = (

@@ -25,7 +25,8 @@ MARK = "/sent"
 HERE, THERE = "a.test", "b.test"
 OPENED = {"Unsaved", "Batch"}  # values that are looked into
 DEEP = 5  # how far
-ASIDE = ("Kept.note", "write_visits", "_settle", "_put_off", "Book.enter", "Book.size")  # other uses of the batch
+# other uses of the batch
+ASIDE = ("Kept.note", "write_visits", "_settle", "_put_off", "ResultBuffer.record", "ResultBuffer.size")
 CROWD = 50  # values of which no collection is looked into that has more
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 MILESTONES = {
-    "Book.found": "the URL is let into the queue",
+    "ResultBuffer.found": "the URL is let into the queue",
     "ChangedTables.add": "it is durable",
     "Tables.queue": "it is read back in its turn",
     "Throttle.started": "its host's turn is taken",
@@ -28,11 +28,11 @@ MILESTONES = {
     "read_page": "the page is parsed",
     "Gate.finished": "its turn is over",
     "Kept.record": "the record is made",
-    "Book._write": "it waits for the commit",
+    "ResultBuffer._write": "it waits for the commit",
     "AppendedFile.add": "the line is written",
     "AppendedFile.flush": "it is on the disk",
 }
-ASIDE = ("Fetcher.learn", "Discovery.take_up", "Ledger.commit", "Book.robots")  # ways of something else
+ASIDE = ("Fetcher.learn", "Discovery.apply", "Ledger.commit", "ResultBuffer.robots")  # ways of something else
 
 Hop = tuple[str, str]  # file and function
 

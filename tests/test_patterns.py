@@ -14,7 +14,11 @@ from comity_pages.signals import soft_404
 
 # Local names of the patterns that a function puts together, as they are at their worst.
 EXAMPLES = {
-    "audit/fate.py:_names()": {"origin": b"https://site\\.example", "bare": b"|(?<![\\w/.%~:<-])", "path": b"/page"},
+    "audit/url_status.py:_names()": {
+        "origin": b"https://site\\.example",
+        "bare": b"|(?<![\\w/.%~:<-])",
+        "path": b"/page",
+    },
     "crawler/output/cdxj.py:_SESSION_IN_QUERY": {"session": "cfid=[^&]+&cftoken=[^&]+"},
     "mcp/untrusted.py:found": {"words": ["a", "b", "a", "b", "c"]},
     "comity_pages/content/blocks.py:_NAMES": {"words": "|".join(WORDS_OF_NAMES.values())},

@@ -26,7 +26,7 @@ WRITERS = {
     "crawler/output/sqlite.py": "SQLite, of a file that was looked at",
     "net/http_cache.py": "SQLite, of a file that the operator names and that is known as a cache",
     "audit/outputs.py": "SQLite, of a file without a name",
-    "audit/latest.py": "SQLite, of a file without a name",
+    "audit/current_pages.py": "SQLite, of a file without a name",
 }
 
 

@@ -12,7 +12,7 @@ from examples import first_of
 from sites import Site
 
 from comity import CrawlSettings
-from comity.audit.fate import explain_url
+from comity.audit.url_status import explain_url
 from comity.crawler.output.reader import CHECKED
 from comity.errors import InvalidSetting
 

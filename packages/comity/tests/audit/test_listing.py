@@ -11,8 +11,8 @@ from sites import Site
 from stores import PostgresStore, SqliteStore, Store
 
 from comity.audit.broken import linking
-from comity.audit.fate import explain_url
 from comity.audit.listing import ListedURL, listing
+from comity.audit.url_status import explain_url
 from comity.errors import InputError
 from comity.frontier.values import Batch, EntryKind, Found, QueuedURL, State, Visit
 

@@ -83,15 +83,15 @@ def test_a_run_ends_and_says_so_when_what_is_left_must_wait_for_too_long(
         other.link("/1")
         crawler = crawl(tmp_path, site.url(), other.url(), clock=clock)
         assert other.paths().count("/1") == 1
-    assert crawler.end.put_off is not None
-    assert crawler.end.put_off.startswith("127.0.0.1 must rest for another ")
-    assert "others" not in crawler.end.put_off, "of the other host nothing is left"
+    assert crawler.end.deferred is not None
+    assert crawler.end.deferred.startswith("127.0.0.1 must rest for another ")
+    assert "others" not in crawler.end.deferred, "of the other host nothing is left"
     assert crawler.end.limit_reached is None
     assert crawler.stats.waited <= clock.now - 1_000, "what was not waited for is no delay"
     assert crawler.end.left > 0
     assert clock.now < 1_000 + 3600
     again = crawl(tmp_path, clock=clock)
-    assert again.end.put_off is not None
+    assert again.end.deferred is not None
     assert site.paths().count("/robots.txt") <= 2
     assert prove(tmp_path).holds
 
@@ -101,7 +101,7 @@ def test_a_run_waits_for_as_long_as_its_settings_say(site: Site, clock: FakeCloc
     site.link("/", "/a")
     site.link("/a", "/")
     crawler = crawl(tmp_path, site.url(), clock=clock, longest_wait=None, sitemaps=False)
-    assert (crawler.stats.pages, crawler.end.left, crawler.end.put_off) == (2, 0, None)
+    assert (crawler.stats.pages, crawler.end.left, crawler.end.deferred) == (2, 0, None)
 
 
 def test_a_site_that_asks_for_too_much_holds_no_run_open_when_nothing_of_it_is_left(
@@ -110,7 +110,12 @@ def test_a_site_that_asks_for_too_much_holds_no_run_open_when_nothing_of_it_is_l
     site.set("/robots.txt", "User-agent: *\nCrawl-delay: 3000\n")
     site.link("/", "/")
     crawler = crawl(tmp_path, site.url(), clock=clock, sitemaps=False, longest_wait=3500)
-    assert (crawler.stats.pages, crawler.end.left, crawler.end.put_off, crawler.end.limit_reached) == (1, 0, None, None)
+    assert (crawler.stats.pages, crawler.end.left, crawler.end.deferred, crawler.end.limit_reached) == (
+        1,
+        0,
+        None,
+        None,
+    )
 
 
 def test_requests_at_hours_with_another_rate_are_proved_by_it(site: Site, clock: FakeClock, tmp_path: Path) -> None:
@@ -322,7 +327,7 @@ def test_a_pause_is_counted_as_far_as_it_was_waited_for(site: Site, clock: FakeC
         )
     passed = clock.now - 1_000
     assert 4 <= crawler.stats.waited <= 2 * passed < 60
-    assert crawler.end.put_off == "127.0.0.1 must rest for another 24 hours; a run waits 60 minutes at most"
+    assert crawler.end.deferred == "127.0.0.1 must rest for another 24 hours; a run waits 60 minutes at most"
     with Site("127.0.0.3") as third:
         third.set("/", "later", status=429, headers={"Retry-After": "90000"})
         assert "others with work longer" in str(

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from sites import HANGS, Site
 
 from comity import Crawler, Policy, parse
-from comity.audit.fate import explain_url
 from comity.audit.prove import prove
 from comity.audit.report.figures import gather
 from comity.audit.report.page import html

@@ -14,7 +14,7 @@ from sites import HANGS, Site
 from comity import ClientSettings, Crawler, CrawlSettings, Policy, parse
 from comity.audit.prove import prove
 from comity.crawler.run import discovery, page_reader
-from comity.crawler.run.book import ResultBuffer
+from comity.crawler.run.results import ResultBuffer
 from comity.frontier.sqlite.store import Frontier
 from comity.frontier.values import Batch
 from comity.net.loop_slices import LoopSlices

@@ -26,7 +26,7 @@ from comity.cli.metrics import parse_address, serving
 from comity.crawler import Crawler, CrawlSettings, HostState
 from comity.crawler.observe import stats
 from comity.crawler.observe.metrics import collector
-from comity.crawler.run import book
+from comity.crawler.run import results
 from comity.crawler.storage.shards import parts_of
 from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION
@@ -74,7 +74,7 @@ def lines(folder: Path, channel: str) -> list[dict[str, object]]:
 def test_a_count_of_pages_is_declared_by_a_field_of_their_records(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book, "COUNTED_PAGES", (*stats.COUNTED_PAGES, ("unpaid", "noindex")))
+    monkeypatch.setattr(results, "COUNTED_PAGES", (*stats.COUNTED_PAGES, ("unpaid", "noindex")))
     site.set("/", '<meta name="robots" content="noindex"><a href="/same">1</a><a href="/lost">2</a>')
     site.set("/same", '<meta name="robots" content="noindex"><a href="/same">1</a><a href="/lost">2</a>')
     site.set("/lost", "<title>404 Not Found</title><h1>Page not found</h1><p>The page you asked for was not found.</p>")

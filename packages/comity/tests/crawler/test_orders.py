@@ -120,7 +120,7 @@ def test_a_host_that_is_stopped_is_asked_for_nothing_until_it_may_go_on(site: Si
         asyncio.run(crawl.run())
         assert not crawl.stopped
         assert crawl.end.left == 1
-        assert crawl.end.put_off == "127.0.0.1 was stopped by the operator"
+        assert crawl.end.deferred == "127.0.0.1 was stopped by the operator"
         (order,) = (record for record in ledger(tmp_path) if record["kind"] == "order")
         late = [
             each

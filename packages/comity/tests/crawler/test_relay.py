@@ -352,7 +352,7 @@ def test_a_question_is_remembered_until_it_is_answered_and_no_longer_than_its_ru
         task.cancel()
         after = Shard(AWAY, run=run, earlier=kept)
         after.session.relayed_robots = lambda asked: done(FetchError("refused"))  # type: ignore
-        after.relay.go_on()
+        after.relay.resume()
         if run == 1:
             assert await after.told() == {"error": "refused"}
         assert after.facts.take() == {QUESTION + WANTED.origin: None}
@@ -382,7 +382,7 @@ def test_a_shard_that_is_to_stop_sends_nothing_for_others_and_leaves_the_questio
         assert (shard.scheduler.tasks, shard.sent) == (set(), [])
         after = Shard(AWAY, earlier=shard.facts.take())
         after.session.relayed_robots = lambda asked: done(FetchError("refused"))  # type: ignore
-        after.relay.go_on()
+        after.relay.resume()
         assert await after.told() == {"error": "refused"}
 
     asyncio.run(use())

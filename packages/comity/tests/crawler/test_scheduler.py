@@ -59,11 +59,11 @@ def test_a_host_that_had_its_turn_comes_after_those_that_are_ready() -> None:
 
 def test_a_shard_that_waits_for_its_first_fetch_comes_before_the_busy_one_beside_it() -> None:
     async def turns() -> None:
-        beside: list[scheduler.Scheduler] = []
+        siblings: list[scheduler.Scheduler] = []
         clock, settings = FakeClock(), CrawlSettings(concurrency=4)
         session = Session(LOOPBACK, ClientSettings(), clock=clock)
-        member = SimpleNamespace(beside=beside)
-        given: Any = SimpleNamespace(settings=settings, clock=clock, membership=member, requests=4)
+        member = SimpleNamespace(siblings=siblings)
+        given: Any = SimpleNamespace(settings=settings, clock=clock, shard_context=member, requests=4)
         both = []
         for _ in range(2):
             control, rest = Control(clock), Mock()

@@ -93,7 +93,7 @@ class InMemory:
         )
         return [self._entry(host, id_) for _, id_ in found[:most]]
 
-    def stands(self, host: str, prefix: int, rest: str) -> QueuedURL | None:
+    def queue_entry(self, host: str, prefix: int, rest: str) -> QueuedURL | None:
         place = self.tables.hosts.get(host), prefix, rest
         for each in (*self.tables.waiting.values(), *self.tables.aside.values()):
             if (each.host, each.prefix, each.rest) == place:

@@ -408,12 +408,12 @@ def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(store: 
             raise RuntimeError
 
         with pytest.raises(RuntimeError):
-            frontier.begin_again(forget=("spent", "spent *"), save=fails)
+            frontier.start_refresh(forget=("spent", "spent *"), save=fails)
         assert (frontier.load_state("spent"), frontier.counts()[State.DONE]) == (1, 1)
         commit(frontier, Batch(found=first), lambda new, _: {"new": new})
         assert frontier.load_state("new") == 0
 
-        frontier.begin_again(forget=("spent", "spent *"), save=lambda last: {"last": last})
+        frontier.start_refresh(forget=("spent", "spent *"), save=lambda last: {"last": last})
         assert [frontier.load_state(name) for name in ("spent", "spent a.example", "page x")] == [None, None, 1]
         assert set(frontier.counts().values()) == {0}
         assert not list(frontier.hosts())
@@ -435,7 +435,7 @@ def test_a_new_beginning_forgets_what_was_met_and_keeps_what_was_visited(store: 
 def test_what_was_visited_again_is_no_longer_before_a_refresh(store: Store) -> None:
     with store.open() as frontier:
         commit(frontier, Batch(visits=[visit("1"), visit("2"), visit("3")]), nothing)
-        frontier.begin_again(forget=(), save=lambda last: {"last": last})
+        frontier.start_refresh(forget=(), save=lambda last: {"last": last})
         last = frontier.load_state("last")
         commit(frontier, Batch(stated=[(7.5, visit("2").url), (8.5, "https://a.example/unknown")]), nothing)
         assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5)
@@ -444,7 +444,7 @@ def test_what_was_visited_again_is_no_longer_before_a_refresh(store: Store) -> N
         commit(frontier, Batch(visits=[visit("3")], gone=[visit("1").url], owed=owed), nothing)
         assert [each.url for each in frontier.visits.until(last)] == [visit("2").url]
         assert frontier.visits.of(visit("2").url) == visit("2", stated=7.5), "a failure leaves what is known"
-        frontier.begin_again(forget=(), save=lambda last: {"last": last})
+        frontier.start_refresh(forget=(), save=lambda last: {"last": last})
         assert [each.url for each in frontier.visits.until(frontier.load_state("last"))] == [
             visit("2").url,
             visit("3").url,
@@ -460,7 +460,7 @@ def test_what_was_met_before_a_new_beginning_is_new_again(frontier: DurableFront
             "http://a.example/1",
             "http://a.example/2",
         ]
-        frontier.begin_again(forget=(), save=lambda last: {})
+        frontier.start_refresh(forget=(), save=lambda last: {})
 
 
 def paths(frontier: DurableFrontier) -> list[str]:
@@ -475,7 +475,7 @@ def test_what_was_put_off_has_its_turn_once_its_host_is_asked_again(store: Store
             commit(frontier, Batch(postponed=[first.id]), nothing)
         assert paths(frontier) == ["2"]
         with store.view() as view:
-            standing = view.stands(first.url, "a.example")
+            standing = view.queue_entry(first.url, "a.example")
             assert standing is not None
             assert (standing.postponed, standing.attempts) == (True, 1)
             assert [entry.url for entry in view.waiting("a.example", 9)][1:] == [first.url]
@@ -496,12 +496,12 @@ def test_what_our_settings_kept_out_waits_again_once_they_are_others(store: Stor
         assert paths(frontier) == ["deep"]
         with store.view() as view:
             found_aside = [
-                view.stands(f"http://a.example/{name}", "a.example") for name in ("never", "policy", "usage")
+                view.queue_entry(f"http://a.example/{name}", "a.example") for name in ("never", "policy", "usage")
             ]
             assert [each and each.aside for each in found_aside] == ["policy", "policy", "usage"]
-        frontier.judge_again(lambda _url, depth, _kind: depth < 9, policy=False, usage=True, save=again)
+        frontier.refilter(lambda _url, depth, _kind: depth < 9, policy=False, usage=True, save=again)
         assert (paths(frontier), frontier.load_state("judged")) == (["usage"], [[0, 1, 1], [1, 0, 0]])
-        frontier.judge_again(lambda *_: True, policy=True, usage=False, save=again)
+        frontier.refilter(lambda *_: True, policy=True, usage=False, save=again)
         assert frontier.load_state("judged") == [[0, 2, 2], [0, 1, 0]]
         assert sorted(paths(frontier)) == ["deep", "never", "policy", "usage"]
         assert list(frontier.counts().values()) == [3, 1, 0, 0, 0]

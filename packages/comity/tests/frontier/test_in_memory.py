@@ -32,7 +32,7 @@ class InMemory(FolderStorage):
 
     def begun(self) -> StoredConfig:
         with self.store.view() as view:
-            return StoredConfig.seen_in(view) if view.load_state(RUN) else StoredConfig()
+            return StoredConfig.from_frontier(view) if view.load_state(RUN) else StoredConfig()
 
     def frontier(self) -> DurableFrontier:
         return self.store.open()

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from comity.audit.latest import pages
+from comity.audit.current_pages import pages
 from comity.audit.stored import last_name, page_of, pages_in, stored_in
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.output.reader import body_of, read_lines

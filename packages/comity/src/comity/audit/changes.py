@@ -33,7 +33,7 @@ class PageChange:
 
 
 def changes(crawl: CrawlOutput) -> Iterator[PageChange]:
-    """The changed pages in the order in which that was found out. Errors as of `comity.audit.latest.pages`."""
+    """The changed pages in the order in which that was found out. Errors as of `comity.audit.current_pages.pages`."""
     for parts in crawl.there:
         told = (stored.record for stored in stored_in(parts) if stored.channel == "changes")
         changed = {(record.get("url"), record.get("refresh")) for record in told if record.get("change") == "changed"}

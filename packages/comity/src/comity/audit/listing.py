@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args
 from urllib.parse import quote
 
 from comity import times
-from comity.audit.fate import status_in, waiting
+from comity.audit.url_status import status_in, waiting
 from comity.crawler.output.reader import load
 from comity.crawler.storage.crawl_at import CrawlReader, open_crawl
 from comity.crawler.storage.written_crawl import CrawlOutput, OutputPart

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from comity.cli.terminal import count_noun
-from comity.crawler import HostNow, HostState, Snapshot
+from comity.crawler import HostState, HostStatus, Snapshot
 from comity.crawler.cluster.sharded import AnyCrawl
 from comity.crawler.observe.snapshot import ShardState, ShardStatus
 from comity.crawler.observe.stats import WAITS, RefusingRule, shown, size
@@ -116,7 +116,7 @@ def line(now: Snapshot) -> Text:
     return text
 
 
-def _hosts(hosts: Sequence[HostNow], width: int) -> Iterator[Text]:
+def _hosts(hosts: Sequence[HostStatus], width: int) -> Iterator[Text]:
     """Yield a line for each host, in fixed columns."""
     columns = COLUMNS if width >= MIN_COLUMNS_FOR_ALL else COLUMNS[:2]
     room = min(width - sum(2 + size for _, size in columns), MAX_HOST_COLUMNS)

@@ -104,8 +104,8 @@ def _ended(crawler: AnyCrawl) -> str:
         return "stopped"
     if crawler.end.limit_reached:
         return crawler.settings.budget.in_words(crawler.end.limit_reached)
-    if crawler.end.put_off:
-        return crawler.end.put_off
+    if crawler.end.deferred:
+        return crawler.end.deferred
     if not crawler.end.left:
         return "the queue is empty" + ("; the rest waits for robots.txt" if crawler.stats.postponed else "")
     return "hosts have reached their limits" if _lifted(crawler) else "nothing more can be fetched now"
@@ -129,7 +129,7 @@ def _more(crawler: AnyCrawl, again: str | None) -> str:
 
 def _lifted(crawler: AnyCrawl) -> str:
     """Return the options that lift the limits that ended the run; empty if none did."""
-    if crawler.stopped or crawler.end.put_off:
+    if crawler.stopped or crawler.end.deferred:
         return ""
     if crawler.end.limit_reached:
         return _raised(crawler)
@@ -169,10 +169,10 @@ def _conclude(crawler: AnyCrawl, stats: Stats, again: str | None) -> Exit:
         return Exit.NOT_READY if crawler.end.passing else Exit.PARTLY
     if not stats.reached and crawler.end.refusal:
         error_line(f"nothing was fetched: {crawler.end.refusal}")
-    if crawler.end.put_off:
+    if crawler.end.deferred:
         how = f"; continue later with: {again}{_raised(crawler)}" if again else ""
         end = crawler.end
-        error_line(f"left in queue, because their hosts must rest: {end.left:,} ({end.put_off}){how}")
+        error_line(f"left in queue, because their hosts must rest: {end.left:,} ({end.deferred}){how}")
         if not stats.reached:
             return Exit.NOT_READY
     if stats.postponed:

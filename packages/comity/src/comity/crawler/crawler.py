@@ -18,10 +18,10 @@ from comity.crawler.output.runner import DEFAULT, LEDGER, SinkRunner, check_free
 from comity.crawler.output.sink import Sink
 from comity.crawler.run.checkpoint import check_rights, settings_in_force
 from comity.crawler.run.control import Control
-from comity.crawler.run.given import Listeners, RunConfig, RunResources, ShardContext
 from comity.crawler.run.hosts import status_of
 from comity.crawler.run.recrawl import not_begun
 from comity.crawler.run.run import End, Run
+from comity.crawler.run.run_config import Listeners, RunConfig, RunResources, ShardContext
 from comity.crawler.storage.crawl_storage import CrawlStorage, FolderStorage
 from comity.crawler.storage.orders import Orders
 from comity.crawler.storage.stored_config import StoredConfig
@@ -92,7 +92,7 @@ class Crawler:
         on_record: Callable[[str, dict[str, Any]], None] | None = None,
         on_begin: Callable[[], None] | None = None,
         storage: CrawlStorage | None = None,
-        membership: ShardContext | None = None,
+        shard_context: ShardContext | None = None,
     ) -> None:
         check_type("policy", policy, Policy)
         if not isinstance(settings, Mapping):
@@ -101,7 +101,7 @@ class Crawler:
         self.folder = Path(folder)
         storage = storage or FolderStorage(self.folder, Orders(self.folder))
         self._begun_with = begun or storage.begun()
-        if membership is None:  # else whoever has all shards has seen to it
+        if shard_context is None:  # else whoever has all shards has seen to it
             plugins = {"source": source, "expander": expander, "sink": sink}
             check_rights(self._begun_with, self.folder, policy, settings, plugins)
         self.policy = policy or self._begun_with.policy or Policy()
@@ -125,7 +125,7 @@ class Crawler:
             ),
             pace_with=None if pace_with is None else pace_with._session,
             storage=storage,
-            membership=membership,
+            shard_context=shard_context,
         )
         self.control = Control(self._given.clock)
         self._collector = StatsCollector(self._given.clock)
@@ -195,12 +195,12 @@ class Crawler:
         self.control.stop()
 
     def hold(self) -> None:
-        """Start nothing until `go_on`; what is under way is finished and written."""
+        """Start nothing until `resume`; what is under way is finished and written."""
         self.control.hold()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Start requests again after `hold`."""
-        self.control.go_on()
+        self.control.resume()
 
     async def run(self) -> Stats:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
@@ -219,7 +219,7 @@ class Crawler:
                 dns_library()
             if not self._begun_with.is_there and not (self.folder / "frontier.sqlite").exists():
                 check_free(self.folder, DEFAULT if sink is None else sink.name, LEDGER)
-            make_folder(self.folder, parents=given.membership is None)  # that of a shard may have been moved away
+            make_folder(self.folder, parents=given.shard_context is None)  # that of a shard may have been moved away
             with (
                 self._collector.running(self.folder),
                 given.storage.frontier() as frontier,
@@ -241,5 +241,5 @@ class Crawler:
         """A block of which the webhook is told how it ended; of a shard it tells of hosts alone."""
         if self._webhook is None:
             return nullcontext()
-        is_whole = self._given.membership is None
+        is_whole = self._given.shard_context is None
         return self._webhook.told_end(self.folder, lambda: self.stats) if is_whole else closing(self._webhook)

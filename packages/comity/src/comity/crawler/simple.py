@@ -373,7 +373,7 @@ async def _crawl(
                 while pages:
                     page = pages.popleft()
                     if len(pages) < MAX_PAGES_AHEAD // 2:
-                        crawler.go_on()
+                        crawler.resume()
                     yield page
             stats = told.summary = await running
             if not stats.reached and (why := crawler.end.trouble or crawler.end.refusal):

@@ -60,9 +60,9 @@ class FrontierView(CommittedFrontier):
         looks = looks if sought else min(looks, 10 * most)
         return self._committed.listed(table, sought, after=after, most=most, looks=looks)
 
-    def stands(self, url: str, host: str) -> QueuedURL | None:
+    def queue_entry(self, url: str, host: str) -> QueuedURL | None:
         """How a URL waits, or stands aside; None where it does neither."""
-        return self._committed.stands(host, *split(Found(url, host, 0, EntryKind.PAGE, State.QUEUED)))
+        return self._committed.queue_entry(host, *split(Found(url, host, 0, EntryKind.PAGE, State.QUEUED)))
 
     def waiting(self, host: str, most: int) -> list[Entry]:
         """The next URLs of a host, in the order they will be fetched; then those that are postponed."""

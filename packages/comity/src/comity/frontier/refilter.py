@@ -44,7 +44,7 @@ class StateChanges(Counter[tuple[int, int]]):
 def refilter(
     store: Changed, changes: StateChanges, inside: Inside | None, *, policy: bool, usage: bool
 ) -> tuple[Judged, Judged]:
-    """Filter anew what scope, policy and the uses wanted decided (see `rules.DurableFrontier.judge_again`); gives what
+    """Filter anew what scope, policy and the uses wanted decided (see `rules.DurableFrontier.refilter`); gives what
     came of policy and uses, and of the scope."""
     back = Judged()
     if policy:  # what the old one set aside is queued again, and so is what was postponed

@@ -120,14 +120,14 @@ class DurableFrontier(CommittedFrontier):
             self._reload()
         self._stale = False
 
-    def begin_again(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
+    def start_refresh(self, *, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
         """Forget which URLs were met and what waits, but not which pages were visited: all or nothing. What waits is
-        remembered with the visits, as something that is yet to be visited. `forget`, `save`: see `begin_again` below.
+        remembered with the visits, as something that is yet to be visited. `forget`, `save`: see `start_refresh` below.
         """
         with self._transaction(anew=True):
-            begin_again(self._store, forget, save)
+            start_refresh(self._store, forget, save)
 
-    def judge_again(
+    def refilter(
         self, inside: Inside | None, *, policy: bool, usage: bool, save: Callable[[Judged, Judged], dict[str, Any]]
     ) -> None:
         """Judge anew what scope, policy and the uses wanted decided, for they have changed: all or nothing.
@@ -243,7 +243,7 @@ class DurableFrontier(CommittedFrontier):
         }
 
 
-def begin_again(store: Changed, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
+def start_refresh(store: Changed, forget: Iterable[str], save: Callable[[int], dict[str, Any]]) -> None:
     """Begin a refresh, in the transaction that is open. `forget`: names of what is saved; one that ends with `*` stands
     for all that begin so. `save` is given the id of the last visit and returns what to save in the same transaction."""
     facts = save(store.begin_refresh())

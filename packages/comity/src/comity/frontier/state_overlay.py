@@ -26,17 +26,17 @@ class StateOverlay:
     here was remembered before, so only what was put is looked for. Each page asks whether its content is known, and of
     most it is not."""
 
-    __slots__ = ("_names", "_on_their_way", "_stored", "_unsaved")
+    __slots__ = ("_in_flight", "_names", "_stored", "_unsaved")
 
     def __init__(self, stored: Callable[[str], Any] = lambda name: None, *, is_new: bool = False) -> None:
         self._stored = stored
         self._names = BloomFilter() if is_new else None
         self._unsaved: dict[str, Any] = {}
-        self._on_their_way: dict[str, Any] = {}
+        self._in_flight: dict[str, Any] = {}
 
     def get(self, name: str, default: Any = None) -> Any:
         """What was put under a name last, in this run or an earlier one; `default` where that is nothing."""
-        for kept in (self._unsaved, self._on_their_way):
+        for kept in (self._unsaved, self._in_flight):
             if name in kept:
                 value = kept[name]
                 break
@@ -52,9 +52,9 @@ class StateOverlay:
 
     def take(self) -> dict[str, Any]:
         """What the commit that begins is to save."""
-        self._on_their_way, self._unsaved = self._unsaved, {}
-        return self._on_their_way
+        self._in_flight, self._unsaved = self._unsaved, {}
+        return self._in_flight
 
     def committed(self) -> None:
         """What was taken last is stored."""
-        self._on_their_way = {}
+        self._in_flight = {}

@@ -88,7 +88,7 @@ class Committed(Protocol):
         """The first URLs of a host's queue, of a kind or of all, by rank and id, without some ids, of ranks under
         `below`: without more, those that are not postponed."""
 
-    def stands(self, host: str, prefix: int, rest: str) -> QueuedURL | None:
+    def queue_entry(self, host: str, prefix: int, rest: str) -> QueuedURL | None:
         """How a URL waits, or stands aside."""
 
     def listed(self, table: ListedTable, sought: str, *, after: int, most: int, looks: int) -> Listed:

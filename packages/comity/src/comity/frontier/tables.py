@@ -117,7 +117,7 @@ class Tables:
         )
         return [entry_of(host, row) for row in sorted(rows)]
 
-    def stands(self, host: str, prefix: int, rest: str) -> QueuedURL | None:
+    def queue_entry(self, host: str, prefix: int, rest: str) -> QueuedURL | None:
         for table, why in ((self._waiting, "CAST(NULL AS smallint)"), (self._aside, "why")):
             rows = self._sql.rows(
                 f"SELECT state, rank, depth, attempts, {why}, {self._found_on} FROM {table} AS queue "

@@ -215,8 +215,8 @@ class Crawls:
             elif limit := crawler.end.limit_reached:
                 crawl.state, crawl.ended = "limit", "A limit was reached."
                 crawl.why = truncate(crawler.settings.budget.in_words(limit))
-            elif crawler.end.put_off:
-                crawl.state, crawl.ended, crawl.why = "limit", "A limit was reached.", truncate(crawler.end.put_off)
+            elif crawler.end.deferred:
+                crawl.state, crawl.ended, crawl.why = "limit", "A limit was reached.", truncate(crawler.end.deferred)
             elif not stats.reached and (why := crawler.end.trouble or crawler.end.refusal):
                 crawl.state, crawl.ended, crawl.why = "finished", "Nothing could be fetched.", truncate(why)
             else:

@@ -13,10 +13,10 @@ from threading import Lock
 from typing import Any, Final
 
 from comity.audit.broken import linking
-from comity.audit.fate import explain_url
 from comity.audit.listing import listing
 from comity.audit.prove import prove
 from comity.audit.report.figures import RATIOS, Figures, Gathering, gather
+from comity.audit.url_status import explain_url
 from comity.crawler.observe.stats import RequestCounters
 from comity.crawler.storage.crawl_at import STORES, end, open_crawl
 from comity.crawler.storage.orders import ORDERS, host_named
@@ -88,7 +88,7 @@ class Dashboard:
                 asdict(host) | {"why": delays[host.host].in_words(moment) if host.host in delays else ""}
                 for host in hosts
             ],
-            "shards": [asdict(each) for each in crawl.standing()],
+            "shards": [asdict(each) for each in crawl.status()],
         }
 
     def figures(self) -> dict[str, Any]:

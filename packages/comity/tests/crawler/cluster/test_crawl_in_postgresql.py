@@ -136,7 +136,7 @@ def test_processes_that_know_each_other_by_the_store_alone_crawl_as_one(
     assert pages(crawl, "refusals") == Counter(site.url("/private/x") for site in sites)
     assert not ["/private/x" in site.paths() for site in sites].count(True)
     assert all(site.paths().count("/robots.txt") == 1 for site in sites)
-    assert {row.now.state for row in crawl.store.standing().rows} == {"ended"}
+    assert {row.now.state for row in crawl.store.status().rows} == {"ended"}
     assert crawl.store.pending() == {}
     crawl.store.close()
 
@@ -149,7 +149,7 @@ def test_who_comes_later_gets_its_share_and_nothing_is_there_twice(
     crawl.begin(policy=QUICK.with_changes(min_interval=0.2))
 
     def held(name: str) -> int:
-        return sum((row.holder or "").startswith(name) for row in crawl.store.standing().rows)
+        return sum((row.holder or "").startswith(name) for row in crawl.store.status().rows)
 
     async def work() -> None:
         first = asyncio.ensure_future(crawl.member("first", tmp_path / "first").run(lambda _: None))
@@ -213,7 +213,7 @@ def test_an_order_reaches_whoever_has_the_host(server: Server, sites: list[Site]
         assert "effective now" in told.stdout, told
         await until(lambda: _in_force(tmp_path, stopped.address))
         asked = len(stopped.paths())
-        await until(lambda: {row.now.state for row in crawl.store.standing().rows} == {"ended"} or working.done())
+        await until(lambda: {row.now.state for row in crawl.store.status().rows} == {"ended"} or working.done())
         await working
         assert len(stopped.paths()) <= asked + 1, "one request may have been on its way"
 
@@ -265,7 +265,7 @@ def test_who_stops_leaves_its_shards_to_the_others(server: Server, sites: list[S
         await until(lambda: sum(len(site.seen) for site in sites) > 3 * HOSTS)
         told[0](("stop",))
         await first
-        assert not any((row.holder or "").startswith("first") for row in crawl.store.standing().rows), (
+        assert not any((row.holder or "").startswith("first") for row in crawl.store.status().rows), (
             "the lease is not run out"
         )
         await second
@@ -297,7 +297,7 @@ def test_a_shard_taken_just_when_its_process_is_to_stop_is_let_go(
             await crawl.member("only", tmp_path / "only").run(told.append)
 
     asyncio.run(work())
-    assert not any(row.holder for row in crawl.store.standing().rows)
+    assert not any(row.holder for row in crawl.store.status().rows)
     crawl.store.close()
 
 
@@ -315,7 +315,7 @@ def test_a_lease_ends_for_its_holder_before_it_ends_for_others(server: Server) -
         deadline = time.monotonic() + HANGS
         while later is None and time.monotonic() < deadline:
             held = mine.holds(0, token)
-            (row,) = looking.standing().rows
+            (row,) = looking.status().rows
             later = theirs.take(db, 0, None if row.holder else (row.token, row.renewal))
             assert later is None or not held or not mine.holds(0, token)
         looking.close()
@@ -444,7 +444,7 @@ def test_who_cannot_reach_the_database_asks_for_nothing_and_goes_on_once_it_can(
             await until(lambda: crawl.said("one notice"))
             (trouble,) = crawl.said("one notice")[0]
             assert "cannot be reached" in trouble
-            await until(lambda: not any(row.holder for row in crawl.store.standing().rows))
+            await until(lambda: not any(row.holder for row in crawl.store.status().rows))
             before = asked()
             await asyncio.sleep(0.5)  # nothing is waited for: should it go wrong, here is the time for it
             assert asked() == before, "the leases are over"
@@ -575,7 +575,7 @@ def test_the_shards_of_a_worker_that_was_killed_wait_for_no_lease(
                 assert crawl.poll() is None
                 assert time.monotonic() < deadline
                 with contextlib.suppress(StorageError):  # it has not begun
-                    workers = {row.now.worker for row in store.standing().rows if row.holder and row.now.kept} - {0}
+                    workers = {row.now.worker for row in store.status().rows if row.holder and row.now.kept} - {0}
                 time.sleep(0.02)
         os.kill(min(workers), signal.SIGKILL)
         said, _ = crawl.communicate(timeout=HANGS)
@@ -712,7 +712,7 @@ def test_a_crawl_that_is_begun_can_be_joined_at_once(server: Server) -> None:
     with closing(store), store.open() as db:
         tables.make(db, where, SHARDS, {}, lease=600.0, pages=7)
         assert store.crawl().pool == 7, "who joins before anything else is said keeps the limit"
-        assert {row.granted for row in store.standing().rows} == {0}
+        assert {row.granted for row in store.status().rows} == {0}
         drop(db, where)
 
 
@@ -722,7 +722,7 @@ def test_a_shard_whose_end_could_not_be_said_is_taken_again(
 ) -> None:
     crawl = Crawl(server, [site.url("/0") for site in sites], lease=2.0)
     crawl.begin()
-    note, broken = CrawlStore.note, []
+    note, broken = CrawlStore.report_status, []
 
     def breaks(store: CrawlStore, stands: Any, state: str | None = None) -> None:
         if not broken and state == "ended":
@@ -731,7 +731,7 @@ def test_a_shard_whose_end_could_not_be_said_is_taken_again(
             raise Unreachable("the connection broke")
         note(store, stands, state)
 
-    monkeypatch.setattr(CrawlStore, "note", breaks)
+    monkeypatch.setattr(CrawlStore, "report_status", breaks)
 
     async def work() -> None:
         async with asyncio.timeout(HANGS):
@@ -740,7 +740,7 @@ def test_a_shard_whose_end_could_not_be_said_is_taken_again(
     asyncio.run(work())
     assert broken
     assert pages(crawl) == wanted(sites)
-    assert {row.now.state for row in crawl.store.standing().rows} == {"ended"}
+    assert {row.now.state for row in crawl.store.status().rows} == {"ended"}
     crawl.store.close()
 
 

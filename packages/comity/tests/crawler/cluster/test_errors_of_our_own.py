@@ -42,7 +42,7 @@ def all_pages(folder: Path) -> list[str]:
 
 
 @contextmanager
-def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
+def siblings(work: Callable[[threading.Event], None]) -> Iterator[None]:
     """Do something in a thread until the block ends."""
     over = threading.Event()
     thread = threading.Thread(target=work, args=(over,))
@@ -79,7 +79,7 @@ def test_no_page_fails_where_connections_that_read_are_ended_again_and_again(
                     ).fetchall()
                 )
 
-    with beside(end_readers):
+    with siblings(end_readers):
         asyncio.run(crawl.member("one", tmp_path / "one").run(lambda _: None))
     assert ended
     assert pages(crawl) == wanted(sites)
@@ -189,7 +189,7 @@ def test_what_never_passes_ends_the_process_in_words_after_few_tries(
     with pytest.raises(StorageError, match="it never passes"):
         asyncio.run(crawl.member("one", tmp_path / "one").run(lambda _: None))
     assert max(Counter(part.shard for part in crawl.store.parts()).values()) == begun
-    assert not any(row.holder for row in crawl.store.standing().rows)
+    assert not any(row.holder for row in crawl.store.status().rows)
     crawl.store.close()
 
 
@@ -233,15 +233,15 @@ def test_pages_that_are_given_back_while_a_process_looks_are_not_lost_to_the_lim
 
         def give_back_and_be_granted() -> None:
             while not over.is_set():
-                other.share(0, 1, 2)
-                other.share(0, 1)
+                other.adjust_quota(0, 1, 2)
+                other.adjust_quota(0, 1)
 
         giving = threading.Thread(target=give_back_and_be_granted)
         giving.start()
         looks: list[BoardState] = []
         try:
             while len(looks) < 100 or len({look.pool for look in looks}) == 1:
-                looks.append(store.standing())
+                looks.append(store.status())
         finally:
             over.set()
             giving.join()

@@ -246,7 +246,7 @@ def until(holds: Callable[[], Any], *processes: "subprocess.Popen[Any]") -> None
 def holders(store: CrawlStore) -> set[str]:
     """The processes that have the shards of a crawl, those that have some."""
     with suppress(ComityError):  # it is about to be begun
-        return {row.holder for row in store.standing().rows if row.holder is not None}
+        return {row.holder for row in store.status().rows if row.holder is not None}
     return set()
 
 
@@ -276,7 +276,7 @@ def test_actors_join_a_crawl_in_a_store_and_leave_it_while_it_runs_and_one_that_
             said, error = second.communicate(timeout=HANGS)
             assert second.returncode == 130, error
             assert json.loads(said)["left"] > 0
-        until(lambda: len(holders(store)) == 1 and all(row.holder for row in store.standing().rows), first)
+        until(lambda: len(holders(store)) == 1 and all(row.holder for row in store.status().rows), first)
         assert first.poll() is None, "the others go on"
         first.send_signal(signal.SIGINT)
         said, error = first.communicate(timeout=HANGS)
@@ -291,7 +291,7 @@ def test_actors_join_a_crawl_in_a_store_and_leave_it_while_it_runs_and_one_that_
 def workers_of(command: "subprocess.Popen[str]", store: CrawlStore) -> set[tuple[str, int]]:
     """What a command's workers that have shards are called, and their processes, once these have said so."""
     rows = [
-        row for row in store.standing().rows if row.holder is not None and row.holder.split(":")[1] == str(command.pid)
+        row for row in store.status().rows if row.holder is not None and row.holder.split(":")[1] == str(command.pid)
     ]
     said = [(row.holder, row.now.worker) for row in rows]
     return {(holder, pid) for holder, pid in said if holder is not None and pid}

@@ -11,8 +11,8 @@ import pytest
 from sites import HANGS, Site
 
 from comity import Policy
-from comity.audit.fate import explain_url
 from comity.audit.prove import prove
+from comity.audit.url_status import explain_url
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.storage import orders
 from comity.crawler.storage.crawl_at import open_crawl

@@ -71,7 +71,7 @@ class Crawl:
             drop(db, self.store.where)
 
     def next_run(self) -> Run:
-        return self.store.go_on(asdict(self.manifest), None)
+        return self.store.begin_run(asdict(self.manifest), None)
 
     def member(self, run: Run, folder: Path) -> Member:
         folder.mkdir(exist_ok=True)  # as the command that starts it does
@@ -124,9 +124,9 @@ def test_a_worker_of_an_earlier_run_takes_nothing_and_says_why_it_ends(
         asyncio.run(crawl.works(earlier, tmp_path / "old"))
     assert site.seen == []
     assert crawl.store.parts() == []
-    assert all(row.holder is None for row in crawl.store.standing().rows)
+    assert all(row.holder is None for row in crawl.store.status().rows)
     asyncio.run(crawl.works(now, tmp_path / "new"))
-    assert {row.now.state for row in crawl.store.standing().rows} == {"ended"}
+    assert {row.now.state for row in crawl.store.status().rows} == {"ended"}
 
 
 def test_a_crawl_that_is_begun_anew_under_one_name_is_another(crawl: Crawl, site: Site, tmp_path: Path) -> None:
@@ -151,9 +151,9 @@ def test_no_lease_of_an_earlier_run_keeps_anything(crawl: Crawl) -> None:
         assert old.tokens == {}
         with pytest.raises(Superseded):
             old.take(db, 1)
-        crawl.store.note({0: (token, ShardStatus(0, state="working"))})
-        assert crawl.store.share(0, token) is None
-    (row, *_) = crawl.store.standing().rows
+        crawl.store.report_status({0: (token, ShardStatus(0, state="working"))})
+        assert crawl.store.adjust_quota(0, token) is None
+    (row, *_) = crawl.store.status().rows
     assert (row.now.state, row.holder) == ("down", None)
 
 
@@ -165,7 +165,7 @@ def test_of_two_that_begin_a_run_at_once_one_is_refused(crawl: Crawl) -> None:
         store = CrawlStore(crawl.store.where)
         with closing(store):
             try:
-                told.append(store.go_on(asdict(crawl.manifest), None, after=before, command=(name, "folder")))
+                told.append(store.begin_run(asdict(crawl.manifest), None, after=before, command=(name, "folder")))
             except StorageError as error:
                 told.append(error)
 
@@ -180,13 +180,13 @@ def test_of_two_that_begin_a_run_at_once_one_is_refused(crawl: Crawl) -> None:
 
 
 def test_a_command_that_has_begun_a_run_and_no_worker_yet_is_there(crawl: Crawl) -> None:
-    run = crawl.store.go_on(asdict(crawl.manifest), None, command=("one", "folder"))
+    run = crawl.store.begin_run(asdict(crawl.manifest), None, command=("one", "folder"))
     over = threading.Event()
 
     def beat() -> None:
         with closing(CrawlStore(crawl.store.where)) as store:
             while not over.wait(0.1):
-                store.here(run, "one", "folder", works=False)
+                store.heartbeat(run, "one", "folder", works=False)
 
     beating = threading.Thread(target=beat)
     beating.start()
@@ -212,7 +212,7 @@ def test_a_lease_is_over_by_the_clock_of_who_looks_and_by_no_other(
         assert mine.take(db, 0) is not None
 
         def taken() -> int | None:
-            row = looking.standing().rows[0]
+            row = looking.status().rows[0]
             return theirs.take(db, 0, None if row.holder else (row.token, row.renewal))
 
         assert taken() is None
@@ -224,7 +224,7 @@ def test_a_lease_is_over_by_the_clock_of_who_looks_and_by_no_other(
         assert taken() is None, "it was renewed"
         at[0] += 0.9
         assert taken() is None, "that was seen 0.9 s ago"
-        seen = looking.standing().rows[0]
+        seen = looking.status().rows[0]
         at[0] += 0.2
         mine.renew(db)
         assert theirs.take(db, 0, (seen.token, seen.renewal)) is None, "it was renewed between look and take"
@@ -243,7 +243,7 @@ def test_a_lease_is_there_with_its_part_of_the_output_or_not_at_all(store: Postg
         one = Leases(store.where, "one", 1.0, part=stalls)
         with pytest.raises(KeyboardInterrupt):
             one.take(db, 0)
-        assert (looking.standing().rows[0].token, looking.standing().rows[0].holder, looking.parts()) == (0, None, [])
+        assert (looking.status().rows[0].token, looking.status().rows[0].holder, looking.parts()) == (0, None, [])
         assert one.tokens == {}
         two = Leases(store.where, "two", 1.0, part=lambda shard, token: ("there", f"{shard}-{token}"))
         token = two.take(db, 0)
@@ -269,7 +269,7 @@ def test_who_is_suspended_while_taking_a_shard_keeps_it_from_nobody(
         with pytest.raises(database.Unreachable), stopped.open(patience=2 * HANGS) as db:
             one.take(db, 0)
         assert one.tokens == {}
-        assert (stopped.standing().rows[0].holder, stopped.parts()) == ("other", [])
+        assert (stopped.status().rows[0].holder, stopped.parts()) == ("other", [])
 
 
 def test_a_part_keeps_its_marker_when_the_next_begins_while_it_is_noted(store: PostgresStore) -> None:
@@ -343,7 +343,7 @@ def test_a_lease_that_the_database_has_lost_is_given_out_to_nobody_again(store: 
         deadline = time.monotonic() + HANGS
         after = None
         while after is None and time.monotonic() < deadline:
-            (row, _) = looking.standing().rows
+            (row, _) = looking.status().rows
             held = one.holds(0, before)
             after = other.take(db, 0, None if row.holder else (row.token, row.renewal))
             assert after is None or not held
@@ -445,7 +445,7 @@ def test_a_command_that_was_suspended_over_a_run_follows_none_of_its_old_rules(
             return process
 
         def held_by(process: "subprocess.Popen[bytes]") -> int:
-            return sum(f":{process.pid}:" in (row.holder or "") for row in store.standing().rows)
+            return sum(f":{process.pid}:" in (row.holder or "") for row in store.status().rows)
 
         seeds = [site.url("/0") for site in sites]
         one = run(*seeds, *policy, "--delay", "0.3", "--lease", "2s", "-o", str(tmp_path / "one"))

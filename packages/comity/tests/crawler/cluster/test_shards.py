@@ -466,7 +466,7 @@ def test_a_worker_that_cannot_be_started_is_given_up_with_an_error(tmp_path: Pat
 DIES = """
 import sys
 from pathlib import Path
-from comity.crawler.observe.snapshot import ShardNow
+from comity.crawler.observe.snapshot import ShardStatus
 from comity.crawler.observe.stats import Stats
 from comity.crawler.storage.board import RoundRequest
 from comity.crawler.cluster.pipe import Pipe
@@ -478,7 +478,7 @@ count = len(starts.read_text())
 if count > 20:
     pipe.send("failed", StorageError("it was started for ever"))
 pipe.send("round", RoundRequest())
-pipe.send("round", RoundRequest({0: (count, ShardNow(0, state="working", stats=Stats(pages=count)))}))
+pipe.send("round", RoundRequest({0: (count, ShardStatus(0, state="working", stats=Stats(pages=count)))}))
 pipe.close()
 """
 

@@ -107,7 +107,7 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
     queues = sorted(queues, key=lambda each: -each[0].waiting)[:limit]
     hosts = [each for each, _ in queues]
     following = [(each.host, entry) for each, entries in queues for entry in entries]
-    shards, delays = crawl.standing(), crawl.delays([each.host for each in hosts if each.waiting])
+    shards, delays = crawl.status(), crawl.delays([each.host for each in hosts if each.waiting])
     if as_json:
         rests = {each: asdict(delay) for each, delay in delays.items()}
         found = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from comity.audit.latest import pages as latest
+from comity.audit.current_pages import pages as latest
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, PATH, STORE, command, option
 from comity.cli.terminal import error_line, report_missing

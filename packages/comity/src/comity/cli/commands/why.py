@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from comity.audit.fate import explain_url
+from comity.audit.url_status import explain_url
 from comity.cli.exits import Exit
 from comity.cli.input_files import is_folder
 from comity.cli.options import JSON, PATH, STORE, argument, command

@@ -59,7 +59,7 @@ class FolderCoordination:
     """See processes.Coordination. Made, it has settled what holds for this run of so many processes, and written that
     down. A StorageError: another command was here meanwhile; or files are not those that were written last."""
 
-    go_on = "--resume"
+    resume_option = "--resume"
 
     def __init__(
         self, folder: Path, manifest: CrawlManifest, settings: CrawlSettings, workers: int, *, refresh: bool
@@ -104,7 +104,7 @@ class FolderCoordination:
 
     async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
         manifest = self._manifest
-        manifest.seconds = self._board.standing().seconds
+        manifest.seconds = self._board.status().seconds
         self.now |= {number: end.now for number, end in ends.items()}
         begun = {number: path for number, path in self._databases.items() if has_begun(path)}
         waiting = 0
@@ -130,14 +130,14 @@ class FolderCoordination:
                 worker.send(("answer", self._board.round(worker.name, asked)))
                 self._see(asked)
             case ("let go", number, token, state, now):
-                self._board.let_go(worker.name, number, token, state, now)
+                self._board.release(worker.name, number, token, state, now)
                 self._see_all()
 
     def shards_of(self, worker: WorkerProcess) -> Collection[int]:
-        return [row.number for row in self._board.standing().rows if row.holder == worker.name]
+        return [row.number for row in self._board.status().rows if row.holder == worker.name]
 
     def died(self, worker: WorkerProcess) -> None:
-        self._board.gone(worker.name)
+        self._board.remove_members(worker.name)
         self._see_all()
 
     def has_enough(self, *, stopping: bool) -> bool:
@@ -157,7 +157,7 @@ class FolderCoordination:
         self._see_all()
         receivers = {
             receiver
-            for number in asked.stands
+            for number in asked.statuses
             for receiver, last in self.now[number].sent.items()
             if last > before[number].sent.get(receiver, 0)
         }
@@ -167,7 +167,7 @@ class FolderCoordination:
                 other.send(("news",))
 
     def _see_all(self) -> None:
-        state = self._board.standing()
+        state = self._board.status()
         self.now = {row.number: row.now for row in state.rows}
         if state.ended not in (None, FINISHED):
             self.limit_reached = state.ended
@@ -202,16 +202,16 @@ class ShardsInFolder:
         self._send("round", asked)
         return await told
 
-    def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
+    def begin(self, number: int, token: int, siblings: list[Scheduler], sent: Callable[[], None]) -> Shard:
         self._anchor.check()
         job, place = self._job, self._job.manifest.place(number)
         storage = FolderStorage(job.folder / part(number), Orders(job.folder, job.orders))
-        return Shard(job, place, token, storage, beside=beside, on_sent=sent)
+        return Shard(job, place, token, storage, siblings=siblings, on_sent=sent)
 
     def forget(self, number: int) -> None:
         """It stays ours until this process ends, as it then does."""
 
-    async def let_go(self, shard: Shard, state: ShardState) -> None:
+    async def release(self, shard: Shard, state: ShardState) -> None:
         self._send("let go", shard.place.number, shard.token, state, shard.now(0))
 
     def received(self, message: WorkerMessage) -> None:

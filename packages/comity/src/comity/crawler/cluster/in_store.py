@@ -144,7 +144,7 @@ class StoreCoordination:
     """See processes.Coordination. Made, the run of so many processes has begun in the store. All here blocks but what
     Processes calls; `thread` is where this is made, and the database is asked."""
 
-    go_on = "--join"
+    resume_option = "--join"
 
     def __init__(
         self, place: InStore, manifest: CrawlManifest, settings: CrawlSettings, workers: int, thread: Executor
@@ -164,9 +164,11 @@ class StoreCoordination:
         if how == "refresh":
             manifest.refresh += 1
             save = partial(recrawl.begun, manifest.refresh)
-            run = store.go_on(asdict(manifest), pages, after=run, command=command, forget=recrawl.FORGOTTEN, save=save)
+            run = store.begin_run(
+                asdict(manifest), pages, after=run, command=command, forget=recrawl.FORGOTTEN, save=save
+            )
         elif how == "resume":
-            run = store.go_on(asdict(manifest), pages, after=run, command=command)
+            run = store.begin_run(asdict(manifest), pages, after=run, command=command)
         crawl = store.crawl()
         truncate_to_commit(store, folder, manifest.sink)
         before = max((number for number, _ in store.orders.since()), default=0)
@@ -185,7 +187,7 @@ class StoreCoordination:
         self._holders: dict[int, str] = {}  # of shards, as seen last
         self._looking: Future[None] | None = None
         self._orders = _OrdersRead(before, before)
-        self._see(store.standing())
+        self._see(store.status())
         self.earlier = sum(now.stats.pages for now in self.now.values())
 
     async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
@@ -196,7 +198,7 @@ class StoreCoordination:
         with suppress(Superseded):
             self._see_again()  # first: a connection that broke is made anew
         truncate_to_commit(self._store, self._folder, self._manifest.sink, self._names)
-        state = self._store.standing()
+        state = self._store.status()
         self._see(state)
         ended, now = state.ended, self.now.values()
         self.ended = ended is not None and all(each.state == "ended" for each in now)
@@ -244,11 +246,11 @@ class StoreCoordination:
     def _see_again(self) -> None:
         """See how all shards stand; while the database is away, what was seen last stays. Superseded is raised."""
         try:
-            self._store.here(self._run, self.name, str(self._folder), works=False)
+            self._store.heartbeat(self._run, self.name, str(self._folder), works=False)
             while self._dead:
-                self._store.gone(self._dead[0])
+                self._store.remove_members(self._dead[0])
                 self._dead.pop(0)
-            self._see(self._store.standing())
+            self._see(self._store.status())
             for number, order in self._store.orders.since(self._orders.last):
                 if order.order == "end":
                     self._orders.ended_at = min(self._orders.ended_at, time.monotonic())
@@ -261,7 +263,7 @@ class StoreCoordination:
 
     def leave(self) -> None:
         """Take part no more."""
-        self._store.gone(self.name, *self._dead)
+        self._store.remove_members(self.name, *self._dead)
 
     def _see(self, state: BoardState) -> None:
         for row in state.rows:
@@ -282,11 +284,11 @@ class BoardInStore(Board):
         self._folder = folder
         self._noted: dict[int, tuple[object, float]] = {}
 
-    def standing(self) -> BoardState:
-        return self._store.standing()
+    def status(self) -> BoardState:
+        return self._store.status()
 
-    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardStatus) -> None:
-        self._store.note({number: (token, now)}, state)
+    def release(self, holder: str, number: int, token: int, state: ShardState, now: ShardStatus) -> None:
+        self._store.report_status({number: (token, now)}, state)
         with self._store.open() as db:
             self._leases.release(db, [number])
 
@@ -296,7 +298,7 @@ class BoardInStore(Board):
 
     def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardStatus]]) -> None:
         """As of Board; what is not other than what was said last is not said."""
-        self._store.here(self._run, holder, self._folder)
+        self._store.heartbeat(self._run, holder, self._folder)
         at, new = time.monotonic(), {}
         for number, (token, now) in stands.items():
             key = token, now.state, dict(now.sent), dict(now.taken), now.granted, now.spent.pages
@@ -304,10 +306,10 @@ class BoardInStore(Board):
             if key != said or at - since > NOTED_EVERY:
                 self._noted[number] = key, at
                 new[number] = token, now
-        self._store.note(new)
+        self._store.report_status(new)
 
     def _share(self, holder: str, number: int, token: int, kept: int | None) -> None:
-        self._store.share(number, token, kept)
+        self._store.adjust_quota(number, token, kept)
 
     def _end(self, why: str) -> None:
         self._store.end(self._run, why)
@@ -374,19 +376,19 @@ class ShardsInStore:
         manifest, leases = self._job.manifest, self._leases
         return LeasedStorage(self._address, manifest, number, token, leases, clock, self._journal_writer, self._orders)
 
-    def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
+    def begin(self, number: int, token: int, siblings: list[Scheduler], sent: Callable[[], None]) -> Shard:
         if self._keeper.ident is None:
             self._keeper.start()
         job, storage = self._job, self._storages[number, token]
         place, own = job.manifest.place(number), job.folder / part_of(number, token)
-        return Shard(job, place, token, storage, own=own, clock=storage.clock, beside=beside, on_sent=sent)
+        return Shard(job, place, token, storage, own=own, clock=storage.clock, siblings=siblings, on_sent=sent)
 
     def forget(self, number: int) -> None:
         self._leases.forget(number)
 
-    async def let_go(self, shard: Shard, state: ShardState) -> None:
+    async def release(self, shard: Shard, state: ShardState) -> None:
         number, now = shard.place.number, shard.now(0)
-        await self._in_thread(self._board.let_go, self._job.name, number, shard.token, state, now)
+        await self._in_thread(self._board.release, self._job.name, number, shard.token, state, now)
 
     def received(self, message: WorkerMessage) -> None:
         """It says nothing about shards."""
@@ -399,7 +401,7 @@ class ShardsInStore:
         self._journal_writer[1].shutdown(wait=False)
 
     def _leave(self) -> None:
-        self._store.gone(self._job.name)  # with the shards too that were forgotten
+        self._store.remove_members(self._job.name)  # with the shards too that were forgotten
         self._store.close()
 
     async def _in_thread(self, work: Callable[..., Any], *values: Any) -> Any:

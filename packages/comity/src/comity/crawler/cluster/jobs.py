@@ -22,7 +22,7 @@ WorkerMessage = tuple[Any, ...]
 
 To a worker: `picture` hosts, rules; `stop`; of a crawl in a folder `answer` RoundAnswer, and `news` where a round is
 worth while. From it: `begun`, `pictures` {shard: Snapshot}, `shard ended` ShardEnd, `ended`, `failed` error, `notice`
-text; of a crawl in a folder `round` RoundRequest and `let go` shard, token, state, ShardNow.
+text; of a crawl in a folder `round` RoundRequest and `let go` shard, token, state, ShardStatus.
 """
 Send = Callable[..., None]
 Listen = Callable[[Callable[[WorkerMessage], None]], None]

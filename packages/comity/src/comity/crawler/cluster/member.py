@@ -47,13 +47,13 @@ class Shards(Protocol):
     async def round(self, asked: Heartbeat) -> HeartbeatReply:
         """Say and ask; Displaced where a shard is not ours any more."""
 
-    def begin(self, number: int, token: int, beside: list[Scheduler], sent: Callable[[], None]) -> Shard:
+    def begin(self, number: int, token: int, siblings: list[Scheduler], sent: Callable[[], None]) -> Shard:
         """A shard that was taken, to be run."""
 
     def forget(self, number: int) -> None:
         """A shard is ours no more: it is taken again, by whomever, as after a crash."""
 
-    async def let_go(self, shard: Shard, state: ShardState) -> None:
+    async def release(self, shard: Shard, state: ShardState) -> None:
         """We have done with a shard."""
 
     def received(self, message: WorkerMessage) -> None:
@@ -98,7 +98,7 @@ class Member:
         self._job = job
         self._send = send
         self._held: dict[int, _Held] = {}
-        self._beside: list[Scheduler] = []  # of these shards
+        self._siblings: list[Scheduler] = []  # of these shards
         self._given_back: list[tuple[int, int, int]] = []
         self._in_vain: dict[int, _InVain] = {}
         self._ending = self._stopping = False
@@ -188,12 +188,12 @@ class Member:
         asked = Heartbeat(busy=frozenset(self._held.keys() | put_off), take=not self._stopping)
         for number, held in self._begun().items():
             stands = held.shard.now(os.getpid())
-            asked.stands[number] = held.shard.token, stands
+            asked.statuses[number] = held.shard.token, stands
             if stands.granted is not None and needs_quota(stands, concurrency):
-                asked.needy.append((number, held.shard.token))
+                asked.quota_requests.append((number, held.shard.token))
             if held.shard.mailbox.has_room:
-                asked.taken_up[number] = held.shard.mailbox.taken_up
-        asked.given_back, self._given_back = self._given_back, []
+                asked.processed[number] = held.shard.mailbox.processed
+        asked.returned, self._given_back = self._given_back, []
         return asked
 
     def _apply(self, answer: HeartbeatReply) -> None:
@@ -225,7 +225,7 @@ class Member:
             senders.setdefault(receiver, []).append(sender)
         for receiver, its in senders.items():
             held = self._begun().get(receiver)
-            if held is not None and await held.shard.mailbox.take_up(its, self._shards.post):
+            if held is not None and await held.shard.mailbox.process(its, self._shards.post):
                 self.wake()
 
     def _even_out(self, enough: int) -> None:
@@ -239,7 +239,7 @@ class Member:
     # Shards
 
     def _begin(self, number: int, token: int) -> None:
-        shard = self._shards.begin(number, token, self._beside, self.wake)
+        shard = self._shards.begin(number, token, self._siblings, self.wake)
         if self._job.settings.max_pages is not None:
             shard.control.grant(0)  # until the board says how many
         if self._ending:
@@ -270,7 +270,7 @@ class Member:
                 self._send("shard ended", held.shard.result(os.getpid()))
                 over = self._ending and not held.shard.control.stopping
                 try:
-                    await self._shards.let_go(held.shard, "ended" if over else "stopped")
+                    await self._shards.release(held.shard, "ended" if over else "stopped")
                 except StorageError as failure:
                     self._shards.forget(number)  # else it would stay ours, and nobody would work it
                     self._in_reach(str(failure))

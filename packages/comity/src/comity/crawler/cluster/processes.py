@@ -35,7 +35,7 @@ class Coordination(Protocol):
         ended: whether all is over, whoever stopped it.
     """
 
-    go_on: str
+    resume_option: str
     now: dict[int, ShardStatus]
     earlier: int
     limit_reached: str | None
@@ -163,13 +163,13 @@ class Processes:
         left, unasked = await self.coordination.sum_up(self._ends, stopped=stopped)
         ends, limit = [each.end for each in self._ends.values()], self.coordination.limit_reached
         goes_on = stopped and not self.coordination.ended
-        put_off = None if limit or goes_on else next((end.put_off for end in ends if end.put_off), None)
+        deferred = None if limit or goes_on else next((end.deferred for end in ends if end.deferred), None)
         return End(
             trouble=next((end.trouble for end in ends if end.trouble), None),
             passing=all(end.passing for end in ends),
             refusal=next((end.refusal for end in ends if end.refusal), None),
             limit_reached=limit,
-            put_off=put_off,
+            deferred=deferred,
             left=left,
             unasked=unasked,
         )
@@ -222,7 +222,7 @@ class Processes:
                 f"worker {worker.number} died {worker.deaths} times without keeping a page "
                 f"(exit code {worker.process.returncode})",
                 hint="what was written is safe; see what it says on standard error, then continue with "
-                f"{self.coordination.go_on}",
+                f"{self.coordination.resume_option}",
             )
             return
         self._pictures.pop(worker.number, None)

@@ -12,9 +12,9 @@ from comity.crawler.cluster.jobs import Job
 from comity.crawler.crawler import Crawler
 from comity.crawler.finding.limits import Spent
 from comity.crawler.observe.snapshot import HostState, ShardState, ShardStatus
-from comity.crawler.run.given import ShardContext
 from comity.crawler.run.mailbox import Mailbox
 from comity.crawler.run.run import End, Run
+from comity.crawler.run.run_config import ShardContext
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.board import settings_of_shard
 from comity.crawler.storage.crawl_storage import CrawlStorage
@@ -50,7 +50,7 @@ class Shard:
         *,
         own: Path | None = None,
         clock: Clock | None = None,
-        beside: list[Scheduler] | None = None,
+        siblings: list[Scheduler] | None = None,
         on_sent: Callable[[], None] = lambda: None,
     ) -> None:
         manifest, own = job.manifest, own or job.folder / part(place.number)
@@ -71,7 +71,7 @@ class Shard:
             refresh=manifest.refresh > begun.refresh,
             begun=begun,
             storage=storage,
-            membership=ShardContext(place, [] if beside is None else beside, on_sent),
+            shard_context=ShardContext(place, [] if siblings is None else siblings, on_sent),
         )
         self.control = self.crawler.control
         self.run = self.crawler.run

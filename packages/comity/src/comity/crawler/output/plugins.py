@@ -223,7 +223,7 @@ class Plugins:
         self.source: Source | None = self._take(source, "source")
         self.expander: Expander | None = self._take(expander, "expander")
 
-    def go_on(self, names: Mapping[str, str]) -> None:
+    def resume(self, names: Mapping[str, str]) -> None:
         """Take up again the schema that the crawl was begun with, where no other expander is given. Code is given again
         for each run (checkpoint.rights_in): InvalidSetting."""
         for kind in ("source", "expander"):

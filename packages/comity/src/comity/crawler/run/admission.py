@@ -13,9 +13,9 @@ from comity.crawler.finding.scope import GROWN, SCOPE, Scope, stored_scope
 from comity.crawler.finding.sitemap_names import SitemapNames
 from comity.crawler.finding.traps import Traps, redirect_trap
 from comity.crawler.output import records
-from comity.crawler.run.book import ResultBuffer
-from comity.crawler.run.given import RunConfig
 from comity.crawler.run.outcomes import NoURL
+from comity.crawler.run.results import ResultBuffer
+from comity.crawler.run.run_config import RunConfig
 from comity.errors import InvalidURL
 from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import Entry, EntryKind, Found, Message, State, Visit
@@ -63,13 +63,13 @@ class URLFilter:
         self,
         given: RunConfig,
         seeds: Iterable[str],
-        book: ResultBuffer,
+        results: ResultBuffer,
         facts: StateOverlay,
         origin_policy: Callable[[str], OriginPolicy | None],
         grown: Mapping[str, Any],
     ) -> None:
         settings = self._settings = given.settings
-        self._book = book
+        self._results = results
         self._origin_policy = origin_policy
         self._place = given.shard  # what concerns the hosts of another shard goes there
         self._recent = RecentlySeen(MAX_RECENT_URLS)
@@ -96,7 +96,7 @@ class URLFilter:
         new -= unclean
         new |= self._recent.others(set(map(self.clean, unclean)))
         new = new.difference(self._left_out).difference(self._left_out_before)
-        self._book.count(why, len(new))
+        self._results.count(why, len(new))
         self._left_out |= new
         if len(self._left_out) > LEFT_OUT:
             self._left_out, self._left_out_before = set(), self._left_out
@@ -118,7 +118,7 @@ class URLFilter:
         try:
             url = urls.normalise(url)
         except InvalidURL as error:
-            self._book.enter(NoURL(entry=Entry(0, url, 0, EntryKind.PAGE, 0, 0), why=str(error)), "")
+            self._results.record(NoURL(entry=Entry(0, url, 0, EntryKind.PAGE, 0, 0), why=str(error)), "")
         else:
             self._given.append(url)  # the scope covers it once many are there, see `save_state`
             self.discover(url, depth=0, given=True)
@@ -155,13 +155,13 @@ class URLFilter:
             if not self._scope.covers(url, depth=depth, lists=kind is EntryKind.SITEMAP) and not (
                 named_by and self.sitemap_names.admit(url, self._scope)
             ):
-                self._book.count("outside", 1)
+                self._results.count("outside", 1)
                 return
         host = urls.host(url)
         if (place := self._place) is not None and (shard := place.elsewhere(host)) is not None:
             pace, unplaced = place.settled.get(host), not place.is_settled(host)
             message = Message(url, depth, kind, hops, found_on, given, pace=pace, unplaced=unplaced)
-            self._book.message(shard, replace(message, named_by=tuple(named_by)) if named_by else message)
+            self._results.message(shard, replace(message, named_by=tuple(named_by)) if named_by else message)
             return
         trap = redirect_trap(url, hops)
         if trap is None and self._settings.traps and not given:  # what is given by hand is taken as it is
@@ -180,7 +180,7 @@ class URLFilter:
             state, refusal = State.REFUSED, records.refusal(decision, depth=depth, found_on=found_on)
         by_policy = refusal is not None and refusal.get("by") == "policy"
         found = Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy, found_on=found_on)
-        self._book.found(found, again=is_named_anew and found.stays and self.sitemap_names.is_owed(url, named_by))
+        self._results.found(found, again=is_named_anew and found.stays and self.sitemap_names.is_owed(url, named_by))
 
     def robots_seen(self, result: RobotsResult) -> None:
         """Take note of what a robots.txt says of sitemaps and parameters."""
@@ -227,7 +227,7 @@ class URLFilter:
         """A URL given by hand redirected: example.com to www.example.com, for instance."""
         if self._look_again(self._scope.move(origin, target)) and self._place is not None:
             for shard in self._place.others:
-                self._book.message(shard, Message(target, found_on=origin, widens=True))
+                self._results.message(shard, Message(target, found_on=origin, widens=True))
 
     def reaches(self, origin: str) -> bool:
         """Whether an origin has URLs in scope."""
@@ -253,7 +253,7 @@ class URLFilter:
         new = () if origins is None else self.sitemap_names.of(entry.url)[len(origins) :]  # named it meanwhile
         if new and self.sitemap_names.is_owed(entry.url, new):
             found = Found(entry.url, urls.host(entry.url), entry.depth, entry.kind, State.UNASKED, entry.hops)
-            self._book.found(found, again=True)
+            self._results.found(found, again=True)
 
     def is_guess(self, url: str) -> bool:
         """Whether a sitemap's URL is a place that nobody named."""

@@ -202,7 +202,7 @@ def refilter(frontier: DurableFrontier, settings: CrawlSettings, policy: Policy,
             state["stats"] = stats | ({"postponed": 0} if otherwise else {})
         return state
 
-    frontier.judge_again(inside if covers is not None else None, policy=otherwise, usage=usage, save=save)
+    frontier.refilter(inside if covers is not None else None, policy=otherwise, usage=usage, save=save)
 
 
 def _as_json(value: Any) -> Any:

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, Final
 
 from comity.crawler.observe.stats import StatsCollector
-from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.control import Control
-from comity.crawler.run.given import RunConfig, RunResources
 from comity.crawler.run.memory import Memory
+from comity.crawler.run.results import ResultBuffer
+from comity.crawler.run.run_config import RunConfig, RunResources
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.run.waits import Waits
 from comity.frontier.state_overlay import StateOverlay
@@ -28,7 +28,7 @@ class Committer:
         self,
         given: RunConfig,
         opened: RunResources,
-        book: ResultBuffer,
+        results: ResultBuffer,
         collector: StatsCollector,
         facts: StateOverlay,
         waits: Waits,
@@ -39,7 +39,7 @@ class Committer:
     ) -> None:
         self._listeners = given.listeners
         self._opened = opened
-        self._book = book
+        self._results = results
         self._collector = collector
         self._facts = facts
         self._waits = waits
@@ -47,7 +47,7 @@ class Committer:
         self._memory = memory
         self._control = control
         self._state = state
-        self._membership = given.membership
+        self._shard_context = given.shard_context
         self._under_way: asyncio.Task[None] | None = None
         self._next = given.clock.monotonic() + COMMIT_SECONDS
         self._sent = opened.frontier.sent
@@ -71,14 +71,14 @@ class Committer:
 
     def due(self) -> float | None:
         """When the next is to begin, if nothing else asks for one; None where there is nothing to commit."""
-        return self._next if self._under_way is None and (self._book.waiting or self._scheduler.tasks) else None
+        return self._next if self._under_way is None and (self._results.waiting or self._scheduler.tasks) else None
 
     def begin(self, now: float) -> None:
         """Begin one if it is time, or much waits for it."""
         if now >= self._next or self._is_much():
             self._under_way = asyncio.get_running_loop().create_task(self.commit())
             self._under_way.add_done_callback(lambda _: self._control.wake())
-            self._next = now + min(COMMIT_SECONDS * max(len(self._scheduler.beside), 1), MAX_COMMIT_SECONDS)
+            self._next = now + min(COMMIT_SECONDS * max(len(self._scheduler.siblings), 1), MAX_COMMIT_SECONDS)
 
     async def wait(self) -> None:
         """Until the one that is under way is over, whatever came of it."""
@@ -92,12 +92,12 @@ class Committer:
         more is to be written in this run."""
         for name, value in self._state().items():
             self._facts.put(name, value)
-        stats, tally = replace(self._book.stats), self._collector.tally.copy()
-        unsaved, collected = self._book.take(), self._opened.ledger.collect()
+        stats, tally = replace(self._results.stats), self._collector.tally.copy()
+        unsaved, collected = self._results.take(), self._opened.ledger.collect()
         work = partial(unsaved.write, self._opened, collected, self._facts.take(), stats, tally, final=final)
         written = asyncio.get_running_loop().run_in_executor(self._opened.writer, work)
         done, records, self.records, seconds = await asyncio.shield(written)
-        self._book.committed(done.new, done.refusals)
+        self._results.committed(done.new, done.refusals)
         self._collector.committed(seconds)
         self.pages = stats.pages
         self._facts.committed()
@@ -105,9 +105,9 @@ class Committer:
         for name in unsaved.hosts:
             self._scheduler.found(name, () if name in unsaved.batch.resumed else done.queued.get(name, ()))
         listeners, sent = self._listeners, self._opened.frontier.sent
-        if self._membership is not None and sent != self._sent:
+        if self._shard_context is not None and sent != self._sent:
             self._sent = sent
-            self._membership.on_sent()
+            self._shard_context.on_sent()
         told = [partial(listeners.page, page) for page in unsaved.pages] if listeners.page is not None else []
         told += [partial(tell, *record) for tell in listeners.records for record in records]
         errors = []
@@ -121,8 +121,8 @@ class Committer:
 
     def _is_much(self) -> bool:
         """Whether so much waits for the next commit that it should not wait for its time."""
-        pending, memory = self._book.unsaved.octets, self._memory
-        is_much = self._book.size >= MAX_COMMIT_URLS or pending >= memory.limit // 8
+        pending, memory = self._results.unsaved.octets, self._memory
+        is_much = self._results.size >= MAX_COMMIT_URLS or pending >= memory.limit // 8
         is_short = memory.is_short and pending > 0
-        rests = self._membership is not None and not self._scheduler.tasks and self._book.waiting
+        rests = self._shard_context is not None and not self._scheduler.tasks and self._results.waiting
         return is_much or self.is_held_up or is_short or rests

@@ -61,7 +61,7 @@ class Control:
     def hold(self) -> None:
         self.held = True
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Start requests again after `hold`."""
         if self.held:
             self.held = False

@@ -11,7 +11,6 @@ from typing import Any, Final, Literal
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.sitemap_names import ANY_HOST, MAX_HOSTS_LEFT
 from comity.crawler.run.admission import URLFilter
-from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.control import Control
 from comity.crawler.run.outcomes import (
     Deferred,
@@ -25,6 +24,7 @@ from comity.crawler.run.outcomes import (
     SitemapRead,
 )
 from comity.crawler.run.recrawl import RefreshRun
+from comity.crawler.run.results import ResultBuffer
 from comity.frontier.values import Entry, EntryKind
 from comity.policy import RobotsResult
 from comity_pages import urls
@@ -172,20 +172,20 @@ class Discovery:
         self,
         settings: CrawlSettings,
         url_filter: URLFilter,
-        book: ResultBuffer,
+        results: ResultBuffer,
         refresh: RefreshRun | None,
         robots_of: Callable[[str], RobotsResult | None],
         control: Control,
     ) -> None:
         self._settings = settings
         self._filter = url_filter
-        self._book = book
+        self._results = results
         self._dates = refresh is not None and refresh.trusts_sitemaps  # whether the `lastmod` of sitemaps counts
         self._robots_of = robots_of
         self._wake = control.wake
         self._line = asyncio.Lock()
 
-    async def take_up(self, outcome: Outcome) -> Outcome:
+    async def apply(self, outcome: Outcome) -> Outcome:
         """Take up what an outcome names; gives the outcome with what that showed. It may be given up and repeated."""
         entry = outcome.entry
         if self._filter.forgets and (robots := self._robots_of(urls.origin(entry.url))) is not None:
@@ -306,4 +306,4 @@ class Discovery:
         """Let others have their turn where that is due, and a commit take what was found so far where it is much."""
         if stretch.is_over():
             await stretch.pause()
-            await self._book.until_below(MAX_FOUND_URLS, self._wake)
+            await self._results.until_below(MAX_FOUND_URLS, self._wake)

@@ -16,7 +16,6 @@ from comity.crawler.observe.stats import StatsCollector
 from comity.crawler.output.records import HTML
 from comity.crawler.output.sink import OURS
 from comity.crawler.run.admission import URLFilter
-from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.discovery import Discovery, is_sitemap
 from comity.crawler.run.failures import raise_what_is_ours
 from comity.crawler.run.hosts import Host
@@ -40,6 +39,7 @@ from comity.crawler.run.outcomes import (
 )
 from comity.crawler.run.page_reader import Reader
 from comity.crawler.run.recrawl import RefreshRun
+from comity.crawler.run.results import ResultBuffer
 from comity.crawler.run.unreachable import UnreachableHosts
 from comity.errors import (
     AddressBlocked,
@@ -82,7 +82,7 @@ class Fetcher:
         refresh: RefreshRun | None,
         unreachable: UnreachableHosts,
         discovery: Discovery,
-        book: ResultBuffer,
+        results: ResultBuffer,
         memory: Memory,
         collector: StatsCollector,
     ) -> None:
@@ -94,7 +94,7 @@ class Fetcher:
         self._refresh = refresh
         self._unreachable = unreachable
         self._discovery = discovery
-        self._book = book
+        self._results = results
         self._memory = memory
         self._collector = collector
         self._slow_rules_lock = asyncio.Lock()
@@ -102,7 +102,7 @@ class Fetcher:
         if reader.settings.renders:
             from comity.crawler.run import renderer as rendering
 
-            self._renderer = rendering.Renderer(client, reader.settings, book)
+            self._renderer = rendering.Renderer(client, reader.settings, results)
 
     @property
     def resting(self) -> int:
@@ -136,10 +136,10 @@ class Fetcher:
                 work = self.fetch(host, entry, room) if known else self.learn(host, entry)
                 outcome = await work
                 if outcome.answer is not None and outcome.answer.from_cache:
-                    self._book.copied(outcome.answer)
-                outcome = self._book.enter(await self._discovery.take_up(outcome), host.name)
+                    self._results.copied(outcome.answer)
+                outcome = self._results.record(await self._discovery.apply(outcome), host.name)
             except Exception as error:
-                outcome = self._book.enter(self.given_up(entry, error), host.name)
+                outcome = self._results.record(self.given_up(entry, error), host.name)
         finally:
             room.release()
         self._tell(host, outcome)

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from comity.crawler.run.admission import URLFilter
-from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.control import Control
 from comity.crawler.run.relay import RobotsRelay
+from comity.crawler.run.results import ResultBuffer
 from comity.crawler.storage.placement import ShardAssignment
 from comity.frontier.messages import TAKEN_CHAIN, MailboxReader, Parcel, chained, numbers
 from comity.frontier.state_overlay import StateOverlay
@@ -30,14 +30,14 @@ class Mailbox:
         driver: AsyncDriver,
         taken: Mapping[int, int],
         facts: StateOverlay,
-        book: ResultBuffer,
+        results: ResultBuffer,
         url_filter: URLFilter,
         relay: RobotsRelay,
         control: Control,
     ) -> None:
         self._place = place
         self._facts = facts
-        self._book = book
+        self._results = results
         self._filter = url_filter
         self.relay = relay
         self._control = control
@@ -51,10 +51,10 @@ class Mailbox:
     @property
     def has_room(self) -> bool:
         """Whether more may be taken in now."""
-        return self._book.size < MAX_TAKEN_URLS
+        return self._results.size < MAX_TAKEN_URLS
 
     @property
-    def taken_up(self) -> dict[int, int]:
+    def processed(self) -> dict[int, int]:
         """By shard its last parcel that was taken up."""
         return dict(self._taken)
 
@@ -62,7 +62,7 @@ class Mailbox:
         """The last parcel of another shard that was taken up."""
         return self._taken.get(shard, 0)
 
-    async def take_up(self, senders: Collection[int], post: MailboxReader) -> bool:
+    async def process(self, senders: Collection[int], post: MailboxReader) -> bool:
         """Take up what some other shards have sent, of each in its order; gives whether there may be more to be had."""
         came = await post.parcels(self._place.number, {sender: self.taken(sender) for sender in senders})
         put_off = set()
@@ -85,7 +85,7 @@ class Mailbox:
                 self.relay.arrived(message)
         self._taken[sender] = parcel.number
         self._chain[sender] = chained(self._chain.get(sender), parcel.text)
-        self._book.taken(sender, parcel.number)
+        self._results.taken(sender, parcel.number)
         self._facts.put(TAKEN_CHAIN, dict(self._chain))
         self._control.wake()
         return True
@@ -95,7 +95,7 @@ class Mailbox:
         new = {shard: number for shard, number in last.items() if number > self._delivered.get(shard, 0)}
         if new:
             self._delivered.update(new)
-            self._book.delivered(new)
+            self._results.delivered(new)
 
     def seal(self) -> None:
         """Take in nothing more: the seal is the last record of a run, and what comes waits for the next one."""

@@ -21,8 +21,8 @@ from comity.crawler.finding.uses import Uses
 from comity.crawler.output import plugins
 from comity.crawler.output.records import HTML, NO_META
 from comity.crawler.output.runner import ReadAhead
-from comity.crawler.run.given import RunConfig
 from comity.crawler.run.outcomes import Kept, PageRead, RefusedByUsage, Unchanged
+from comity.crawler.run.run_config import RunConfig
 from comity.errors import ExtractionFailed
 from comity.frontier.values import Entry, Visit
 from comity.net import Response

@@ -127,7 +127,7 @@ def refresh_of(frontier: DurableFrontier, settings: CrawlSettings, folder: Path,
             now.update(number=now["number"] + 1, last=last)
             return begun(**now)
 
-        frontier.begin_again(forget=FORGOTTEN, save=save)
+        frontier.start_refresh(forget=FORGOTTEN, save=save)
     if not now["number"]:
         return None
     trusts_sitemaps = settings.trust_lastmod and settings.sitemaps

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from comity.crawler.output.ledger import Ledger
-from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.control import Control
 from comity.crawler.run.failures import raise_what_is_ours
+from comity.crawler.run.results import ResultBuffer
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.placement import ShardAssignment
 from comity.errors import AddressBlocked, ComityError, FetchError, Postponed
@@ -41,7 +41,7 @@ class RobotsRelay:
         place: ShardAssignment,
         session: Session,
         scheduler: Scheduler,
-        book: ResultBuffer,
+        results: ResultBuffer,
         facts: StateOverlay,
         ledger: Ledger,
         control: Control,
@@ -50,7 +50,7 @@ class RobotsRelay:
         self._place = place
         self._session = session
         self._scheduler = scheduler
-        self._book = book
+        self._results = results
         self._facts = facts
         self._ledger = ledger
         self._control = control
@@ -59,7 +59,7 @@ class RobotsRelay:
         self._asking: dict[str, asyncio.Task[None]] = {}  # for others, by origin
         self._earlier = earlier
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Ask what earlier holders of the shard were asked and did not answer."""
         for name, (run, shard, url, conditions) in self._earlier.items():
             if run == self._run:
@@ -130,7 +130,7 @@ class RobotsRelay:
     def _send(self, shard: int, about: Relay, told: dict[str, Any]) -> None:
         pace = self._place.settled.get(urls.host(about.url))
         told_of = Message(about.url, found_on=about.origin, pace=pace, about={**told, "run": self._run})
-        self._book.message(shard, told_of)
+        self._results.message(shard, told_of)
         self._control.wake()
 
     async def _owner(self, host: str) -> int | None:

@@ -15,9 +15,9 @@ from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.output.records import HTML
 from comity.crawler.rendering.browser import Browser
 from comity.crawler.rendering.page_requests import MAX_REQUESTS, PageRequests, Scripts
-from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.outcomes import PartRefused
 from comity.crawler.run.page_reader import Rendered
+from comity.crawler.run.results import ResultBuffer
 from comity.errors import ComityError, ExtractionFailed, RenderingFailed
 from comity.frontier.values import Entry
 from comity.net import Response, Session
@@ -51,10 +51,10 @@ _READ: Final = """(() => {
 class Renderer:
     """The browser of one crawl; errors as of Browser."""
 
-    def __init__(self, client: Session, settings: CrawlSettings, book: ResultBuffer) -> None:
+    def __init__(self, client: Session, settings: CrawlSettings, results: ResultBuffer) -> None:
         self._client = client
         self._settings = settings
-        self._book = book
+        self._results = results
         self._browser = Browser(settings.render_browser)
         self._slots = asyncio.Semaphore(settings.render_pages)
         self._scripts = Scripts()
@@ -99,7 +99,7 @@ class Renderer:
             client=self._client,
             scripts=self._scripts,
             refused=lambda decision: self._refused(decision, entry),
-            copied=self._book.copied,
+            copied=self._results.copied,
         )
         body, url, note = None, response.url, None
         for _ in range(2):  # once more where the browser went down: another page may have done it
@@ -226,7 +226,7 @@ class Renderer:
             if len(self._refusals) >= MAX_REFUSALS:
                 self._refusals.clear()
             self._refusals.add(decision.url)
-            self._book.enter(PartRefused(entry=entry, decision=decision), urls.host(entry.url))
+            self._results.record(PartRefused(entry=entry, decision=decision), urls.host(entry.url))
 
 
 def _is_shell(response: Response) -> bool:

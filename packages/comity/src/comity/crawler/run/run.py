@@ -16,18 +16,18 @@ from comity.crawler.finding.scope import GROWN, SCOPE
 from comity.crawler.observe.snapshot import ShardState
 from comity.crawler.observe.stats import UNREACHABLE, StatsCollector
 from comity.crawler.run.admission import URLFilter
-from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.checkpoint import RUN, refilter, run_of
 from comity.crawler.run.commits import COMMIT_SECONDS, MAX_COMMIT_URLS, Committer
 from comity.crawler.run.control import Control
 from comity.crawler.run.discovery import Discovery
 from comity.crawler.run.fetcher import Fetcher
-from comity.crawler.run.given import RunConfig, RunResources
 from comity.crawler.run.mailbox import Mailbox
 from comity.crawler.run.memory import Memory
 from comity.crawler.run.page_reader import Reader
 from comity.crawler.run.recrawl import refresh_of
 from comity.crawler.run.relay import QUESTION, RobotsRelay
+from comity.crawler.run.results import ResultBuffer
+from comity.crawler.run.run_config import RunConfig, RunResources
 from comity.crawler.run.scheduler import SLOW_FETCH_SECONDS, Scheduler
 from comity.crawler.run.unreachable import UnreachableHosts
 from comity.crawler.run.waits import Waits
@@ -68,7 +68,7 @@ class End:
     passing: bool = True
     refusal: str | None = None
     limit_reached: str | None = None
-    put_off: str | None = None
+    deferred: str | None = None
     left: int = 0
     unasked: int = 0
 
@@ -98,13 +98,13 @@ class Run:
         self.facts.put(STATED, len(self.seeds))
         memory = Memory(settings.body_memory, given.requests, control.wake)
         self.quota = Quota(settings.budget, settings.host_budget, self.facts.get, lambda: control.granted)
-        self.book = ResultBuffer(given, opened, collector, memory, self.quota, self.facts, self.refresh)
+        self.results = ResultBuffer(given, opened, collector, memory, self.quota, self.facts, self.refresh)
         grown = frontier.load_states(GROWN)
-        self.filter = URLFilter(given, around, self.book, self.facts, self._origin_policy_at_once, grown)
+        self.filter = URLFilter(given, around, self.results, self.facts, self._origin_policy_at_once, grown)
         known = frontier.load_states(UNREACHABLE)
-        self._unreachable = UnreachableHosts(self.book, clock, given.policy.failure_life, self.facts, known)
+        self._unreachable = UnreachableHosts(self.results, clock, given.policy.failure_life, self.facts, known)
         reader = Reader(given, opened.reader, opened.sink.read_ahead)
-        discovery = Discovery(settings, self.filter, self.book, self.refresh, self._robots_of, control)
+        discovery = Discovery(settings, self.filter, self.results, self.refresh, self._robots_of, control)
         self.fetcher = Fetcher(
             self.client,
             reader,
@@ -113,16 +113,16 @@ class Run:
             self.refresh,
             self._unreachable,
             discovery,
-            self.book,
+            self.results,
             memory,
             collector,
         )
         self.scheduler = Scheduler(
-            given, control, frontier, self.client, self.fetcher, self.quota, self.book, self.refresh
+            given, control, frontier, self.client, self.fetcher, self.quota, self.results, self.refresh
         )
         saved = self._state_to_save
         self.commits = Committer(
-            given, opened, self.book, collector, self.facts, self.waits, self.scheduler, memory, control, saved
+            given, opened, self.results, collector, self.facts, self.waits, self.scheduler, memory, control, saved
         )
         self.mailbox = None if given.shard is None else self._mailbox(given.shard)
         self._feeding: asyncio.Task[None] | None = None
@@ -131,7 +131,7 @@ class Run:
 
     async def work(self) -> End:
         """Crawl until nothing is left, a limit is reached or `control` says so."""
-        scheduler, commits, clock, limit, put_off = self.scheduler, self.commits, self._given.clock, None, None
+        scheduler, commits, clock, limit, deferred = self.scheduler, self.commits, self._given.clock, None, None
         try:
             await self._begin()
             while True:
@@ -158,11 +158,11 @@ class Run:
                 await self.control.alarm.sleep(self._next_look(now, asked_again) - now)
             now = clock.monotonic()
             if not self.control.stopping and self._waiting():
-                put_off = scheduler.put_off(now)
+                deferred = scheduler.deferred(now)
             if (limit := self.quota.used_up(now)) is not None:
                 self._collector.limit = self._given.settings.budget.in_words(limit)
             else:
-                self._collector.limit = put_off
+                self._collector.limit = deferred
         finally:
             under_way = [*self._following, *self.scheduler.tasks]
             for task in under_way:
@@ -183,8 +183,8 @@ class Run:
         await self.commits.commit(final=True)
         await self.commits.commit()  # so that the sink learns that its last marker is kept
         unasked = 0 if self.refresh is None else self.refresh.visits.unasked(self.refresh.last)
-        trouble, refusal = self.book.trouble or self._unreachable.why(), self.book.refusal
-        return End(trouble, not self.book.lasting, refusal, limit, put_off, self._waiting(), unasked)
+        trouble, refusal = self.results.trouble or self._unreachable.why(), self.results.refusal
+        return End(trouble, not self.results.lasting, refusal, limit, deferred, self._waiting(), unasked)
 
     def order(self, order: Order) -> None:
         """Carry out what the operator orders."""
@@ -209,7 +209,7 @@ class Run:
         """What the run does, or waits for; the seconds until a host has its turn, and which one."""
         if not self.scheduler.has_begun:
             return "starting", 0.0, None
-        at_work = self.scheduler.tasks or self.book.waiting or self.commits.under_way or not self._is_fed
+        at_work = self.scheduler.tasks or self.results.waiting or self.commits.under_way or not self._is_fed
         if at_work:
             return "working", 0.0, None
         if self.scheduler.is_idle(now):
@@ -239,7 +239,7 @@ class Run:
             around = self.seeds if given.shard is None else given.seeds
         elif given.shard is None:
             around = self.seeds[len(begun) :]
-        given.plugins.go_on(facts.get("plugins", {}))
+        given.plugins.resume(facts.get("plugins", {}))
         if not self.seeds and given.shard is None and given.plugins.source is None:
             raise StorageError(
                 f"{given.folder} holds a crawl that cannot be resumed without its source plug-in", hint="give it again"
@@ -258,16 +258,16 @@ class Run:
 
     def _mailbox(self, place: ShardAssignment) -> Mailbox:
         client, ledger, questions = self.client, self.opened.ledger, self.frontier.load_states(QUESTION)
-        relay = RobotsRelay(place, client, self.scheduler, self.book, self.facts, ledger, self.control, questions)
+        relay = RobotsRelay(place, client, self.scheduler, self.results, self.facts, ledger, self.control, questions)
         taken = self.frontier.taken
-        return Mailbox(place, client.driver, taken, self.facts, self.book, self.filter, relay, self.control)
+        return Mailbox(place, client.driver, taken, self.facts, self.results, self.filter, relay, self.control)
 
     def _hooks(self) -> Hooks:
         """What the client tells; it sends nothing before all of this is made."""
         given = self._given
 
         def robots(result: RobotsResult) -> None:
-            self.book.robots(result)
+            self.results.robots(result)
             self.filter.robots_seen(result)
 
         def report(pace: str) -> None:
@@ -282,7 +282,7 @@ class Run:
 
         return Hooks(
             on_robots=robots,
-            on_request=lambda request: self.book.request(request),
+            on_request=lambda request: self.results.request(request),
             on_report=report,
             may_send=lambda: given.storage.is_ours() and self.opened.ledger.anchor.holds(),
             relay=None if given.shard is None else relay,
@@ -311,7 +311,7 @@ class Run:
 
         async def until_room() -> None:
             await asyncio.sleep(0)
-            await self.book.until_below(MAX_COMMIT_URLS, self.control.wake)
+            await self.results.until_below(MAX_COMMIT_URLS, self.control.wake)
 
         try:
             for number, visit in enumerate(refresh.visits.until(refresh.last) if refresh is not None else ()):
@@ -340,9 +340,9 @@ class Run:
             self._feeding = asyncio.ensure_future(self._feed())
             self._feeding.add_done_callback(lambda _: self.control.wake())
             self._following.append(self._feeding)
-        self.scheduler.go_on()
+        self.scheduler.resume()
         if self.mailbox is not None:
-            self.mailbox.relay.go_on()
+            self.mailbox.relay.resume()
         if (begin := self._given.listeners.begin) is not None:
             begin()
 

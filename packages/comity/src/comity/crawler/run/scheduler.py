@@ -15,13 +15,13 @@ from collections.abc import Sequence
 
 from comity.crawler.finding.limits import Quota
 from comity.crawler.observe.stats import span
-from comity.crawler.run.book import ResultBuffer
 from comity.crawler.run.control import Control
 from comity.crawler.run.fetcher import Fetcher
-from comity.crawler.run.given import RunConfig
 from comity.crawler.run.hosts import FAR_SECONDS, Host, Hosts
 from comity.crawler.run.outcomes import Outcome, Requeued, Retried, RobotsKnown
 from comity.crawler.run.recrawl import RefreshRun
+from comity.crawler.run.results import ResultBuffer
+from comity.crawler.run.run_config import RunConfig
 from comity.crawler.storage.orders import Order
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import Entry, EntryKind, Found
@@ -65,7 +65,7 @@ class Scheduler:
         client: Session,
         fetcher: Fetcher,
         quota: Quota,
-        book: ResultBuffer,
+        results: ResultBuffer,
         refresh: RefreshRun | None,
     ) -> None:
         self.hosts = Hosts(frontier.hosts, client.driver.ready_at)
@@ -83,10 +83,10 @@ class Scheduler:
         self._client = client
         self._fetcher = fetcher
         self._quota = quota
-        self._book = book
+        self._results = results
         self._refresh = refresh
-        self.beside: list[Scheduler] = [] if given.membership is None else given.membership.beside
-        self.beside.append(self)
+        self.siblings: list[Scheduler] = [] if given.shard_context is None else given.shard_context.siblings
+        self.siblings.append(self)
 
     def is_full(self, now: float) -> bool:
         """Whether no fetch may be started now. Slow hosts hold up nobody: what takes long, or goes to a host that
@@ -94,14 +94,14 @@ class Scheduler:
         quick, resting = self._quick, self._fetcher.resting
         while quick and quick[oldest := next(iter(quick))] < now - SLOW_FETCH_SECONDS:
             del quick[oldest]
-        if len(self.beside) > 1:
+        if len(self.siblings) > 1:
             return self._is_full_beside(now)
         return len(quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= self._most
 
     def _is_full_beside(self, now: float) -> bool:
         """The same where others share what there may be: each that is at work has as large a part."""
         quick = tasks = at_work = 0
-        for other in self.beside:
+        for other in self.siblings:
             quick, tasks = quick + len(other._quick), tasks + len(other.tasks)
             at_work += other is self or bool(other.tasks) or other.held_up
         share = -(-self._settings.concurrency // at_work)
@@ -116,7 +116,7 @@ class Scheduler:
         ready, longest = self.hosts.next_time(), self._settings.longest_wait
         return ready is None or ready == math.inf or (longest is not None and ready > now + longest)
 
-    def put_off(self, now: float) -> str | None:
+    def deferred(self, now: float) -> str | None:
         """Why hosts that have work wait for a later run, in words; None where none does."""
         name, ready = self.hosts.first(), self.hosts.next_time()
         if name is None or ready is None or not self.is_idle(now):
@@ -129,17 +129,17 @@ class Scheduler:
         others = "" if is_one else ", others with work longer"
         return f"{waits}{others}; a run waits {span(self._settings.longest_wait or 0.0)} at most"
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Give every host of which URLs wait its turn."""
         self.has_begun = True
         self.hosts.look_again()
 
     def leave(self) -> None:
         """Share no requests any more: the run is over."""
-        self.beside.remove(self)
+        self.siblings.remove(self)
         now, ready_at = self._clock.monotonic(), self._client.driver.ready_at
         for host in self.hosts.all():
-            self._book.count("waited", host.waited(max(host.not_before, ready_at(host.name)), now))
+            self._results.count("waited", host.waited(max(host.not_before, ready_at(host.name)), now))
 
     def found(self, name: str, queued: Sequence[tuple[int, Found]] = ()) -> None:
         """More of a host's URLs wait in the frontier. `queued`: ids and URLs, where these are all that was added to the
@@ -156,7 +156,7 @@ class Scheduler:
         """Of a host of which nothing else waits, what was just added need not be read from the frontier."""
         if len(queued) > self._most_paced() or self._refresh is not None or self._quota.room(host.name) is not None:
             return  # only the frontier can tell what of it has its turn, or there is too much
-        taken = self._book.settled(host.name).union(host.under_way)  # read since they were committed
+        taken = self._results.settled(host.name).union(host.under_way)  # read since they were committed
         entries = [found.queued(id_) for id_, found in queued if id_ not in taken]
         host.queue.extend(sorted(entries, key=lambda entry: (entry.priority, entry.kind is EntryKind.PAGE, entry.id)))
         host.drained = True
@@ -164,7 +164,7 @@ class Scheduler:
     def serve(self, host: Host, now: float) -> None:
         """Start the next request of a host that is ready."""
         ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
-        self._book.count("waited", host.waited(ready_at, now))
+        self._results.count("waited", host.waited(ready_at, now))
         if ready_at > now:  # put off while it stood in the heap, by Retry-After for example
             host.waits_since = now if self._is_paced(host) else None
             self.hosts.push(host, ready_at)
@@ -192,10 +192,10 @@ class Scheduler:
     def _refill(self, host: Host) -> bool:
         if host.drained:
             return False
-        taken = self._book.settled(host.name).union(host.under_way)
+        taken = self._results.settled(host.name).union(host.under_way)
         most = self._most_paced() if self._is_paced(host) else MAX_HOST_URLS
         room, lists = self._quota.room(host.name), self._quota.lists_left(host.name)
-        unread = host.sitemaps > 0 or self._book.unread(host.name)
+        unread = host.sitemaps > 0 or self._results.unread(host.name)
         kind = EntryKind.PAGE if lists == 0 or (room is not None and self._refresh is None) else None
         waiting = self._frontier.waiting(host.name, but_not=taken, most=most, kind=kind)
         host.drained = len(waiting) < most
@@ -303,7 +303,7 @@ class Scheduler:
 
     def _rest(self, host: Host) -> None:
         """A host has nothing to do until more is found. One that waits for a commit keeps its place: that finds it."""
-        if not host.under_way and not self._book.unread(host.name):
+        if not host.under_way and not self._results.unread(host.name):
             self.hosts.rest(host)
 
     def _fetched(self, task: asyncio.Task[Outcome], host: Host, entry: Entry) -> None:
@@ -317,7 +317,7 @@ class Scheduler:
         ):
             self.answered(pace)
         self._control.wake()
-        for other in self.beside:
+        for other in self.siblings:
             if other.held_up:  # and stays so until it has looked, so that this one leaves it its part
                 other._control.wake()
         if task.cancelled():

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from comity.crawler.observe.stats import UNREACHABLE
-from comity.crawler.run.book import ResultBuffer
+from comity.crawler.run.results import ResultBuffer
 from comity.frontier.state_overlay import StateOverlay
 from comity.net import Clock
 
@@ -17,9 +17,9 @@ class UnreachableHosts:
     `saved`: what the crawl remembers of them, by name."""
 
     def __init__(
-        self, book: ResultBuffer, clock: Clock, longest: float, facts: StateOverlay, saved: Mapping[str, Any]
+        self, results: ResultBuffer, clock: Clock, longest: float, facts: StateOverlay, saved: Mapping[str, Any]
     ) -> None:
-        self._book = book
+        self._results = results
         self._facts = facts
         self._clock = clock
         self._longest = longest
@@ -70,7 +70,7 @@ class UnreachableHosts:
                 del self._until[host]
                 self._why.pop(host, None)
                 self._remember(host)
-                self._book.resumed(host, self._counts.pop(host, 0))
+                self._results.resumed(host, self._counts.pop(host, 0))
             heapq.heappop(self._due)
         return None
 

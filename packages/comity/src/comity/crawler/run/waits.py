@@ -40,7 +40,7 @@ class Waits:
         # Intervals that a later run would know of: from what the last commit remembered, from that under way, and from
         # what was written down since. A commit knows nothing of hosts that were forgotten, because long not asked.
         self._remembered: dict[str, float] = {}
-        self._on_their_way: dict[str, float] = {}
+        self._in_flight: dict[str, float] = {}
         self._written_down: dict[str, float] = {}
         lines = journal.lines()
         self._written = len(lines)
@@ -56,7 +56,7 @@ class Waits:
         seconds, interval = self._client.driver.gate.throttles.delay_of(pace, self._clock.monotonic())
         if seconds <= self._least >= interval:
             return
-        committed = min(self._remembered.get(pace, 0.0), self._on_their_way.get(pace, 0.0))
+        committed = min(self._remembered.get(pace, 0.0), self._in_flight.get(pace, 0.0))
         known = max(self._written_down.get(pace, 0.0), committed, self._least)
         if interval > known or seconds > max(known, interval):
             unordered = self._client.driver.gate.throttles.unordered(self._clock.monotonic()).get(pace, seconds)
@@ -78,12 +78,12 @@ class Waits:
             if seconds > least
         }
         self._taken = self._written
-        self._on_their_way = throttles.intervals()
+        self._in_flight = throttles.intervals()
         return {
             "waits": waits,
             "paces": self._client.driver.gate.hosts_at(waits),
             "unordered": throttles.unordered(now),
-            "intervals": self._on_their_way,
+            "intervals": self._in_flight,
             "reasons": {key: (wall + left, why) for key, (left, why) in throttles.reasons(now).items()},
             # The run before, if it was cut off, still counts.
             "at_rest": self._at_rest and self._keeps_clock and self._others_until <= now,
@@ -92,7 +92,7 @@ class Waits:
 
     def committed(self) -> None:
         """What `save_state` gave last is durable."""
-        self._remembered = self._on_their_way
+        self._remembered = self._in_flight
         if self._written and self._taken == self._written:  # else it waits for a commit after which nothing was heard
             self._journal.clear()
             self._written = self._taken = 0

@@ -62,17 +62,17 @@ class Heartbeat:
         take: whether to take shards.
     """
 
-    stands: dict[int, tuple[int, ShardStatus]] = field(default_factory=dict)
-    needy: list[tuple[int, int]] = field(default_factory=list)
-    given_back: list[tuple[int, int, int]] = field(default_factory=list)
-    taken_up: dict[int, Mapping[int, int]] = field(default_factory=dict)
+    statuses: dict[int, tuple[int, ShardStatus]] = field(default_factory=dict)
+    quota_requests: list[tuple[int, int]] = field(default_factory=list)
+    returned: list[tuple[int, int, int]] = field(default_factory=list)
+    processed: dict[int, Mapping[int, int]] = field(default_factory=dict)
     busy: frozenset[int] = frozenset()
     take: bool = True
 
     @property
     def shares(self) -> list[tuple[int, int, int | None]]:
         """Shards and tokens of those whose part of the limit is to change: as of `adjusted_quota`."""
-        return [*self.given_back, *((number, token, None) for number, token in self.needy)]
+        return [*self.returned, *((number, token, None) for number, token in self.quota_requests)]
 
 
 @dataclass(slots=True)
@@ -142,11 +142,11 @@ class BoardState:
 
     def answer(self, holder: str, asked: Heartbeat) -> HeartbeatReply:
         """What one worker is told of that."""
-        ours = {row.number: row for row in self.rows if row.number in asked.stands}
+        ours = {row.number: row for row in self.rows if row.number in asked.statuses}
         told = HeartbeatReply(ended=self.ended, over=all(row.now.state == "ended" for row in self.rows))
         if self.pool is not None:
             told.granted = {
-                number: row.granted or 0 for number, row in ours.items() if row.token == asked.stands[number][0]
+                number: row.granted or 0 for number, row in ours.items() if row.token == asked.statuses[number][0]
             }
             told.lacking = self.pool == 0 and any(row.now.state == "pages" for row in self.rows)
         told.enough = self._enough() if self.ended is None else None
@@ -154,7 +154,7 @@ class BoardState:
             (row.number, receiver)
             for row in self.rows
             for receiver, number in row.now.sent.items()
-            if receiver in asked.taken_up and number > asked.taken_up[receiver].get(row.number, 0)
+            if receiver in asked.processed and number > asked.processed[receiver].get(row.number, 0)
         ]
         told.delivered = {
             (sender, row.number): number
@@ -221,9 +221,9 @@ def seconds_of(rows: Iterable[ShardRow], since: Mapping[int, float], earlier: fl
     return earlier + max(max(row.now.spent.seconds - since.get(row.number, 0.0), 0.0) for row in rows)
 
 
-def urls_left(waiting: int, stands: Iterable[ShardStatus], pending: Mapping[int, int]) -> int:
+def urls_left(waiting: int, statuses: Iterable[ShardStatus], pending: Mapping[int, int]) -> int:
     """URLs that are left: those that wait, without what was put off and is counted, and those between shards."""
-    return max(waiting - sum(now.stats.postponed for now in stands), 0) + sum(pending.values())
+    return max(waiting - sum(now.stats.postponed for now in statuses), 0) + sum(pending.values())
 
 
 def unassigned(now: ShardStatus) -> ShardStatus:
@@ -239,10 +239,10 @@ class Board(ABC):
 
     def round(self, holder: str, asked: Heartbeat) -> HeartbeatReply:
         """A worker says how its shards stand, and is answered."""
-        self._note(holder, asked.stands)
+        self._note(holder, asked.statuses)
         for number, token, kept in asked.shares:
             self._share(holder, number, token, kept)
-        state = self.standing()
+        state = self.status()
         if state.ended is None and (why := state.why_over(self._settings)) is not None:
             self._end(why)
             state = replace(state, ended=why)
@@ -252,15 +252,15 @@ class Board(ABC):
         return answer
 
     @abstractmethod
-    def standing(self) -> BoardState:
+    def status(self) -> BoardState:
         """All shards as they stand."""
 
     @abstractmethod
-    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardStatus) -> None:
+    def release(self, holder: str, number: int, token: int, state: ShardState, now: ShardStatus) -> None:
         """A worker has done with a shard: another may have it at once."""
 
     @abstractmethod
-    def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardStatus]]) -> None:
+    def _note(self, holder: str, statuses: Mapping[int, tuple[int, ShardStatus]]) -> None:
         """A worker takes part still, and says how its shards stand: by number the token, and that."""
 
     @abstractmethod
@@ -295,15 +295,15 @@ class BoardInMemory(Board):
         }
         self._ended: str | None = None
 
-    def standing(self) -> BoardState:
+    def status(self) -> BoardState:
         rows = list(self._rows.values())
         return BoardState(rows, self._members, self._pool, self._ended, seconds_of(rows, self._since, self._earlier))
 
-    def let_go(self, holder: str, number: int, token: int, state: ShardState, now: ShardStatus) -> None:
+    def release(self, holder: str, number: int, token: int, state: ShardState, now: ShardStatus) -> None:
         if self._is(holder, number, token):
             self._set(number, holder=None, now=replace(now, state=state))
 
-    def gone(self, holder: str) -> None:
+    def remove_members(self, holder: str) -> None:
         """A worker is dead: another may have its shards."""
         for row in list(self._rows.values()):
             if row.holder == holder:
@@ -313,8 +313,8 @@ class BoardInMemory(Board):
         """The workers that have some shards."""
         return {self._rows[number].holder for number in numbers}
 
-    def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardStatus]]) -> None:
-        for number, (token, now) in stands.items():
+    def _note(self, holder: str, statuses: Mapping[int, tuple[int, ShardStatus]]) -> None:
+        for number, (token, now) in statuses.items():
             if self._is(holder, number, token):
                 self._set(number, now=now)
 

@@ -206,7 +206,7 @@ class CrawlInFolder(_CrawlReader):
     def _given(self) -> tuple[list[Order], float]:
         return list(orders.Orders(self._folder).new()), 0.0
 
-    def standing(self) -> list[ShardSummary]:
+    def status(self) -> list[ShardSummary]:
         """How its shards stand, where it has several."""
         if self._manifest is None:
             return []
@@ -256,7 +256,7 @@ class CrawlInFolder(_CrawlReader):
         """With what it was begun. `view`: of one of its parts, where it is open."""
         if self._manifest is not None:
             return StoredConfig.of(self._manifest)
-        return StoredConfig.at(self._folder) if view is None else StoredConfig.seen_in(view)
+        return StoredConfig.at(self._folder) if view is None else StoredConfig.from_frontier(view)
 
     def give(self, host: str, kind: OrderKind, seconds: float | None) -> Order:
         """Give an order."""
@@ -303,11 +303,11 @@ class CrawlInStore(_CrawlReader):
         with closing(self._store):
             return [order for _, order in self._store.orders.since()], self._store.time() - time.time()
 
-    def standing(self) -> list[ShardSummary]:
+    def status(self) -> list[ShardSummary]:
         """How its shards stand: by what their holders said last."""
         found = []
         with closing(self._store):
-            pending, rows = self._store.pending(), self._store.standing().rows
+            pending, rows = self._store.pending(), self._store.status().rows
             with self._store.open() as db:
                 waiting = dict(db.execute("SELECT shard, sum(unasked + queued)::bigint FROM host GROUP BY shard"))
         for row in rows:
@@ -321,7 +321,7 @@ class CrawlInStore(_CrawlReader):
         """What it wrote, on whatever machine."""
         with closing(self._store):
             crawl, rows = self._store.crawl(), self._store.parts()
-            states = {row.now.state for row in self._store.standing().rows}
+            states = {row.now.state for row in self._store.status().rows}
             facts = {name: self._store.state(name) for name in FACTS}
             parcels, given = self._store.parcels(), self._store.orders.since()
         folders = list(self._held)

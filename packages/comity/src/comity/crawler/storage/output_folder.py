@@ -36,7 +36,7 @@ def truncate_to_commit(store: CrawlStore, folder: Path, form: str, dead: Collect
     there = [
         path for path in folder.glob("shard-*") if is_part(path)
     ]  # first: a part is known before its folder is there
-    held = {(row.number, row.token): row.holder for row in store.standing().rows if row.holder is not None}
+    held = {(row.number, row.token): row.holder for row in store.status().rows if row.holder is not None}
     parts = store.parts()
     known = {part.name for part in parts}
     mark = stored_in(folder)

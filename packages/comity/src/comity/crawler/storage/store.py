@@ -19,7 +19,7 @@ from comity.errors import InputError, StorageError
 from comity.frontier.messages import TAKEN, Parcel
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
 from comity.frontier.postgresql.dialect import PostgresDialect
-from comity.frontier.rules import begin_again
+from comity.frontier.rules import start_refresh
 from comity.frontier.tables import ChangedTables
 from comity.frontier.values import Run
 from comity.net import Clock
@@ -144,7 +144,7 @@ class CrawlStore:
         with self.open() as db:
             return float(db.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()[0])
 
-    def go_on(
+    def begin_run(
         self,
         manifest: Mapping[str, Any],
         pages: int | None,
@@ -160,8 +160,8 @@ class CrawlStore:
         Args:
             pages: limit of the whole crawl.
             after: the run that was the last when `manifest` was made of what it left.
-            command: name and folder of what begins it, which takes part from then on: see `here`.
-            forget, save: begin a refresh, of all shards at once: see `DurableFrontier.begin_again`.
+            command: name and folder of what begins it, which takes part from then on: see `heartbeat`.
+            forget, save: begin a refresh, of all shards at once: see `DurableFrontier.start_refresh`.
 
         Raises:
             StorageError: somebody works on it; or it has not ended, and cannot be refreshed.
@@ -178,7 +178,7 @@ class CrawlStore:
                         f"the crawl in {self.where} is not finished", hint="finish it first, with --resume"
                     )
                 for number in states:
-                    begin_again(ChangedTables(PostgresDialect(db, self.where, number)), forget, save)
+                    start_refresh(ChangedTables(PostgresDialect(db, self.where, number)), forget, save)
                 db.execute("UPDATE shard SET stands = NULL")
             kept = {
                 shard: Spent(*json.loads(value)).pages
@@ -224,7 +224,7 @@ class CrawlStore:
 
     # Who takes part
 
-    def here(self, run: Run, name: str, folder: str, *, works: bool = True) -> None:
+    def heartbeat(self, run: Run, name: str, folder: str, *, works: bool = True) -> None:
         """Say that somebody takes part still: a process that works shards, or a command that has begun such.
         Superseded: the run is not the crawl's any more."""
         with self.open() as db, db.transaction():
@@ -235,7 +235,7 @@ class CrawlStore:
                 (name, folder, works),
             )
 
-    def gone(self, *names: str) -> None:
+    def remove_members(self, *names: str) -> None:
         """Some take part no more, and do nothing more in any shard: others may have theirs at once, each by a token of
         its own, which waits for a commit that is under way."""
         with self.open() as db, db.transaction():
@@ -244,7 +244,7 @@ class CrawlStore:
 
     # Shards
 
-    def standing(self) -> BoardState:
+    def status(self) -> BoardState:
         """All shards as they stand. That a lease is over, or a worker gone, is seen by who looks again and again."""
         asked = now()
         with self.open() as db:
@@ -269,7 +269,7 @@ class CrawlStore:
         members -= sum(isinstance(key, str) for key in over)
         return BoardState(rows, members, pool, ended, seconds_of(rows, {}, 0.0))
 
-    def note(self, stands: Mapping[int, tuple[int, ShardStatus]], state: str | None = None) -> None:
+    def report_status(self, stands: Mapping[int, tuple[int, ShardStatus]], state: str | None = None) -> None:
         """Say how shards stand: by number the token, and that; `state`: in another than it says."""
         if stands:
             texts = [json.dumps(asdict(replace(now, until=round(now.until, 1)))) for _, now in stands.values()]
@@ -287,7 +287,7 @@ class CrawlStore:
                     ),
                 )
 
-    def share(self, shard: int, token: int, kept: int | None = None) -> int | None:
+    def adjust_quota(self, shard: int, token: int, kept: int | None = None) -> int | None:
         """Grant a shard more pages, or take back what it does not need: see `board.shared_out`. Gives how many it may
         keep then; None where there is no limit, or the shard is another's."""
         with self.open() as db, db.transaction():

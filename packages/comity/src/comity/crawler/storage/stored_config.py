@@ -71,7 +71,7 @@ class StoredConfig:
         if view is None:
             return cls()
         with view:
-            return cls.seen_in(view)
+            return cls.from_frontier(view)
 
     @classmethod
     def of(cls, manifest: CrawlManifest) -> "StoredConfig":
@@ -80,7 +80,7 @@ class StoredConfig:
         return cls._kept(manifest.policy, manifest.settings, manifest.refresh, plugins)
 
     @classmethod
-    def seen_in(cls, view: FrontierView) -> "StoredConfig":
+    def from_frontier(cls, view: FrontierView) -> "StoredConfig":
         """That of a crawl of one part, by its frontier."""
         kept = {name: view.load_state(name) for name in (POLICY, SETTINGS, "refresh", "plugins", "sink")}
         try:

@@ -58,7 +58,7 @@ def make(
         manifest: what holds for the whole crawl, as JSON can hold it.
         lease: seconds for which a shard is somebody's who is not heard of.
         pages: limit of the whole crawl.
-        command: name and folder of what begins it: see `CrawlStore.here`.
+        command: name and folder of what begins it: see `CrawlStore.heartbeat`.
     """
     errors = need("psycopg", "postgresql", USE).errors
     try:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity import times
-from comity.audit.learned import robots_files
 from comity.audit.stored import last_name, page_of, stored_in
+from comity.audit.stored_robots import robots_files
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.finding.scope import Scope, stored_scope
@@ -102,9 +102,9 @@ def explain_url(folders: Path | Sequence[Path], url: str, *, store: str | None =
         clean = Url(Canonicalizer().clean(url)) if known.settings.clean_urls else url
         found = list(_records(known.parts, {url, clean}))
         exact = [record for record in found if record["url"] == url]
-        standing = view.stands(url, host)
+        standing = view.queue_entry(url, host)
         if not exact and standing is None and clean != url:
-            told = _judged(known, clean, found, view.stands(clean, clean.host))
+            told = _judged(known, clean, found, view.queue_entry(clean, clean.host))
             told = replace(told, url=url, why=f"crawled as {clean}: {told.why}", decision=None)
         else:
             told = _judged(known, url, exact, standing)

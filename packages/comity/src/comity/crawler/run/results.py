@@ -16,10 +16,10 @@ from comity.crawler.output import records
 from comity.crawler.output.ledger import Collected
 from comity.crawler.output.records import CrawledPage, complete
 from comity.crawler.output.sink import Channel
-from comity.crawler.run.given import RunConfig, RunResources
 from comity.crawler.run.memory import Memory
 from comity.crawler.run.outcomes import TABLE, Deferred, Failed, Kept, Outcome, Requeued, SitemapRead, Written
 from comity.crawler.run.recrawl import COUNTED_ORIGINS, RefreshRun
+from comity.crawler.run.run_config import RunConfig, RunResources
 from comity.frontier.rules import Commit
 from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import Batch, EntryKind, Found, Message, State
@@ -174,7 +174,7 @@ class ResultBuffer:
         """Whether sitemaps of a host were found, or read, that wait for a commit."""
         return host in self.unsaved.unread or host in self._on_their_way.unread
 
-    def enter(self, outcome: Outcome, host: str) -> Outcome:
+    def record(self, outcome: Outcome, host: str) -> Outcome:
         """Enter what came of a URL of a host; gives it as it was entered: a page for which there is no room is to have
         its turn again, in a later run with a higher limit.
         """
@@ -221,7 +221,7 @@ class ResultBuffer:
             unsaved.settled.setdefault(host, set()).add(outcome.entry.id)
         for each in more:
             if isinstance(each, Outcome):
-                self.enter(each, host)
+                self.record(each, host)
             else:
                 self._write(*each)
         if self._telemetry is not None and kind.state is not None:  # else it is tried again, or told with another

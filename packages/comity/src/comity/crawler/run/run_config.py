@@ -25,11 +25,11 @@ from comity.policy import Policy
 @dataclass(frozen=True, slots=True)
 class ShardContext:
     """What makes a crawl one shard of a larger one. It does not end when nothing is left to do, for another shard may
-    find something for it: it waits for `Control.end`. `beside`: the schedulers of this process's shards, which share
+    find something for it: it waits for `Control.end`. `siblings`: the schedulers of this process's shards, which share
     the requests there may be at once. `on_sent` is told when something for other shards was committed."""
 
     shard: ShardAssignment
-    beside: list[Any]
+    siblings: list[Any]
     on_sent: Callable[[], None]
 
 
@@ -45,7 +45,7 @@ class Listeners:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """With what a run of a crawl is made; see Crawler. `membership` is None where it is a crawl by itself."""
+    """With what a run of a crawl is made; see Crawler. `shard_context` is None where it is a crawl by itself."""
 
     seeds: list[str]
     folder: Path
@@ -58,11 +58,11 @@ class RunConfig:
     listeners: Listeners
     storage: CrawlStorage
     pace_with: Session | None = None
-    membership: ShardContext | None = None
+    shard_context: ShardContext | None = None
 
     @property
     def shard(self) -> ShardAssignment | None:
-        return None if self.membership is None else self.membership.shard
+        return None if self.shard_context is None else self.shard_context.shard
 
     @property
     def requests(self) -> int:
