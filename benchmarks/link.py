@@ -23,7 +23,7 @@ from way import Site as Pages
 
 MARK = "/sent"
 HERE, THERE = "a.test", "b.test"
-OPENED = {"Unsaved", "Batch"}  # values that are looked into
+OPENED = {"PendingCommit", "Batch"}  # values that are looked into
 DEEP = 5  # how far
 # other uses of the batch
 ASIDE = ("Kept.note", "write_visits", "_settle", "_put_off", "ResultBuffer.record", "ResultBuffer.size")

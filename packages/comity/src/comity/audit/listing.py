@@ -97,7 +97,7 @@ def listing(
     """URLs of a crawl, by state, and in a state in the order in which the crawl came to them.
 
     Args:
-        folders, store: as of `fate_of`.
+        folders, store: as of `explain_url`.
         sought: a part of the URL, or of the reason why one was not fetched; ASCII letters in either case.
         state: one of STATES; all without it.
         after: as an earlier answer gave it.

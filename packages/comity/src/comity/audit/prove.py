@@ -48,7 +48,7 @@ def prove(
     """Check a finished crawl against its ledger and the robots.txt files in it, and its output against the ledger.
 
     Args:
-        folders, store: as of `fate.fate_of`.
+        folders, store: as of `url_status.explain_url`.
         noted: the last hash as it was noted outside the folder, which nobody with access to the folder can change.
         seals: whether the seal is looked at, if there is one.
         sealed_by, authority: see `seal.check`.

@@ -468,7 +468,7 @@ import sys
 from pathlib import Path
 from comity.crawler.observe.snapshot import ShardStatus
 from comity.crawler.observe.stats import Stats
-from comity.crawler.storage.board import RoundRequest
+from comity.crawler.storage.board import Heartbeat
 from comity.crawler.cluster.pipe import Pipe
 from comity.errors import StorageError
 pipe, starts = Pipe(), Path(sys.argv[1])
@@ -477,8 +477,8 @@ starts.write_text(starts.read_text() + "x" if starts.exists() else "x")
 count = len(starts.read_text())
 if count > 20:
     pipe.send("failed", StorageError("it was started for ever"))
-pipe.send("round", RoundRequest())
-pipe.send("round", RoundRequest({0: (count, ShardStatus(0, state="working", stats=Stats(pages=count)))}))
+pipe.send("round", Heartbeat())
+pipe.send("round", Heartbeat({0: (count, ShardStatus(0, state="working", stats=Stats(pages=count)))}))
 pipe.close()
 """
 

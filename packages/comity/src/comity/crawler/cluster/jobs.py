@@ -20,9 +20,9 @@ from comity.policy import Policy
 WorkerMessage = tuple[Any, ...]
 """What a worker and the process that started it say to each other: a name, and what belongs to it.
 
-To a worker: `picture` hosts, rules; `stop`; of a crawl in a folder `answer` RoundAnswer, and `news` where a round is
+To a worker: `picture` hosts, rules; `stop`; of a crawl in a folder `answer` HeartbeatReply, and `news` where a round is
 worth while. From it: `begun`, `pictures` {shard: Snapshot}, `shard ended` ShardEnd, `ended`, `failed` error, `notice`
-text; of a crawl in a folder `round` RoundRequest and `let go` shard, token, state, ShardStatus.
+text; of a crawl in a folder `round` Heartbeat and `let go` shard, token, state, ShardStatus.
 """
 Send = Callable[..., None]
 Listen = Callable[[Callable[[WorkerMessage], None]], None]

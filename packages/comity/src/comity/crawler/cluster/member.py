@@ -45,7 +45,7 @@ class Shards(Protocol):
         """What the shards of the crawl have sent to ours."""
 
     async def round(self, asked: Heartbeat) -> HeartbeatReply:
-        """Say and ask; Displaced where a shard is not ours any more."""
+        """Say and ask; LeaseLost where a shard is not ours any more."""
 
     def begin(self, number: int, token: int, siblings: list[Scheduler], sent: Callable[[], None]) -> Shard:
         """A shard that was taken, to be run."""

@@ -288,8 +288,8 @@ class CrawlStore:
                 )
 
     def adjust_quota(self, shard: int, token: int, kept: int | None = None) -> int | None:
-        """Grant a shard more pages, or take back what it does not need: see `board.shared_out`. Gives how many it may
-        keep then; None where there is no limit, or the shard is another's."""
+        """Grant a shard more pages, or take back those that it does not need: see `board.adjusted_quota`. Returns how
+        many it may keep then; None where there is no limit, or the shard is another's."""
         with self.open() as db, db.transaction():
             pool, shards = db.execute(
                 "SELECT pool, (SELECT count(*) FROM shard) FROM crawl FOR NO KEY UPDATE"

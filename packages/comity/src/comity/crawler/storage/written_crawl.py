@@ -90,7 +90,7 @@ class OutputPart:
 
     def state(self) -> Mapping[str, Any]:
         """What its frontier remembers of how far it came, and of its mail, by name; what is no JSON is left out.
-        NotKept: it cannot be had. A StorageError: a crawl uses it."""
+        StateUnavailable: it cannot be had. A StorageError: a crawl uses it."""
         if self.kept is not None:
             return self.kept
         if not self._state:

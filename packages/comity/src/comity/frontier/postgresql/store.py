@@ -100,7 +100,7 @@ class PostgresFrontier(DurableFrontier):
     Raises:
         StorageError: the crawl is not there or cannot be reached; by a commit also Unreachable: the connection broke,
             and whether all was kept or nothing is to be seen after the next opening.
-        Displaced: the shard is not ours, or not any more.
+        LeaseLost: the shard is not ours, or not any more.
     """
 
     def __init__(self, where: Address, shard: int, token: int, *, patience: float = 30.0) -> None:
