@@ -81,7 +81,7 @@ class Crawl:
         self.manifest.policy, self.manifest.settings = policy_to_dict(policy), settings_to_dict(self.settings)
         with self.store.open() as db:
             tables.make(db, self.store.where, SHARDS, asdict(self.manifest), lease=self.lease)
-        self.run = self.store.go_on(asdict(self.manifest), self.settings.max_pages)
+        self.run = self.store.begin_run(asdict(self.manifest), self.settings.max_pages)
 
     def member(self, name: str, folder: Path) -> Member:
         folder.mkdir(exist_ok=True)  # as the command that starts it does

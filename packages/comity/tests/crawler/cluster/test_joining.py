@@ -162,9 +162,7 @@ def test_an_order_in_a_store_is_confirmed_by_the_process_that_carries_it_out(
             assert crawling.poll() is None
             assert time.monotonic() < deadline
             with suppress(StorageError):  # it has not begun
-                worker = max(
-                    (row.now.worker for row in store.standing().rows if row.holder and row.now.kept), default=0
-                )
+                worker = max((row.now.worker for row in store.status().rows if row.holder and row.now.kept), default=0)
             time.sleep(0.05)
         os.kill(worker, signal.SIGSTOP)
         with pytest.MonkeyPatch.context() as patch:
