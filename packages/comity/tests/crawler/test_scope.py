@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from comity.audit.fate import fate_of
 from commands import comity
 from conftest import missing
 from hypothesis import given
@@ -14,7 +15,6 @@ from hypothesis import strategies as st
 from sites import Site
 
 from comity import Crawler, CrawlSettings, InvalidSetting, InvalidURL, Policy
-from comity.audit.fate import fate_of
 from comity.crawler.finding import scope as scopes
 from comity.crawler.finding.limits import Budget, Quota, Spent
 from comity.crawler.finding.scope import BREADTHS, GROWN, SCOPE, Scope
