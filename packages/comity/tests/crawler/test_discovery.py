@@ -19,6 +19,7 @@ from comity import Crawler, Policy, parse
 from comity.audit.prove import prove
 from comity.audit.report.figures import gather
 from comity.audit.report.page import html
+from comity.audit.url_status import explain_url
 from comity.cli.summary import print_summary
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.finding import sitemap_names

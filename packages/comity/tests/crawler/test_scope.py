@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from comity.audit.fate import fate_of
 from commands import comity
 from conftest import missing
 from hypothesis import given
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from sites import Site
 
 from comity import Crawler, CrawlSettings, InvalidSetting, InvalidURL, Policy
+from comity.audit.url_status import explain_url
 from comity.crawler.finding import scope as scopes
 from comity.crawler.finding.limits import Budget, Quota, Spent
 from comity.crawler.finding.scope import BREADTHS, GROWN, SCOPE, Scope
@@ -183,8 +183,8 @@ def test_where_a_seed_redirected_is_in_scope_in_later_runs_too(site: Site, tmp_p
         crawl(tmp_path, site.url("/"), max_pages=1)
         with View(tmp_path / "frontier.sqlite") as view:
             assert view.load_states(GROWN) == {f"{GROWN}1": {"new": [other.url("/")], "lost": []}}
-        assert fate_of(tmp_path, other.url("/9")).fate == "not found"
-        assert fate_of(tmp_path, "http://127.0.0.3/9").fate == "out of scope"
+        assert explain_url(tmp_path, other.url("/9")).fate == "not found"
+        assert explain_url(tmp_path, "http://127.0.0.3/9").fate == "out of scope"
         crawl(tmp_path, max_pages=None, exclude=("/nothing",))
         assert pages(tmp_path, other) == {"/", "/1", "/2", "/3"}
         with View(tmp_path / "frontier.sqlite") as view:
