@@ -21,7 +21,7 @@ from sites import HANGS, Site, linked
 
 from comity import Crawler, CrawlSettings, Policy
 from comity.audit.prove import prove
-from comity.cli.progress import picture
+from comity.cli.progress import render
 from comity.crawler.cluster.jobs import Job, name_of_process, on_machine
 from comity.crawler.cluster.shard import Shard
 from comity.crawler.cluster.sharded import ShardedCrawl
@@ -738,11 +738,11 @@ def test_the_picture_says_what_shards_wait_for_and_where_hosts_of_all_stand() ->
     )
     assert (now.pages_per_second, now.under_way, now.other_rules) == (4.0, 2, 5)
     assert [host.name for host in now.hosts] == ["b.example", "a.example"]
-    lines = picture(now, 120).plain.splitlines()
+    lines = render(now, 120).plain.splitlines()
     assert lines[0].startswith("9 s  7 pages 4.0/s")
     assert "4 shards: 2 fetching, 1 waiting for a turn, 1 with nothing left (longest 42 s, for b.example)" in lines
     assert describe_shard(shards[1]) == "waits 42 s for b.example (Retry-After)"
-    assert len(picture(now, 120, height=6).plain.splitlines()) <= 6
+    assert len(render(now, 120, height=6).plain.splitlines()) <= 6
 
 
 def message(number: int, **more: Any) -> tuple[int, Message]:
