@@ -26,9 +26,9 @@ from sites import HANGS, Site
 from comity import ClientSettings, Policy
 from comity.cli import progress
 from comity.cli.logs import LineFormatter
-from comity.crawler import Crawler, CrawlSettings, HostStatus, HostState, Snapshot, Stats
+from comity.crawler import Crawler, CrawlSettings, HostState, HostStatus, Snapshot, Stats
 from comity.crawler.observe.snapshot import take
-from comity.crawler.observe.stats import MAX_RULES, OTHERS, RefusingRule, StatsCollector, RequestCounters, shown
+from comity.crawler.observe.stats import MAX_RULES, OTHERS, RefusingRule, RequestCounters, StatsCollector, shown
 from comity.crawler.run.hosts import Host, status_of
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
