@@ -38,7 +38,7 @@ class Head:
         self._gone = False
 
     def is_gone(self) -> bool:
-        """Whether it has not been there for some time; looks itself, now and then, which may take seconds."""
+        """Return whether it has not been there for some time; looks itself, now and then, which may take seconds."""
         now = time.monotonic()
         if not self._gone and now - self._looked >= LOOK_SECONDS:
             self._looked = now
@@ -51,7 +51,7 @@ class Head:
         return self._gone
 
     def lost(self) -> EngineFailed:
-        """What is wrong where it is gone; Ray is not to be asked for anything after that."""
+        """Return the error that says that it is gone; Ray is not to be asked for anything after that."""
         self._gone = True
         return EngineFailed(
             f"the head of the Ray cluster at {self._address} is gone",
@@ -61,7 +61,7 @@ class Head:
 
 @contextmanager
 def joined(use: str, address: str | None = None, *, processors: int | None = None, logs: bool = False) -> Iterator[Any]:
-    """The module `ray`, connected. A Ray that this process has joined already is used, and left as it is.
+    """Yield the module `ray`, connected. A Ray that this process has joined already is used, and left as it is.
 
     What is printed meanwhile goes to standard error.
 
@@ -98,8 +98,8 @@ def joined(use: str, address: str | None = None, *, processors: int | None = Non
 
 
 def _apart(ray: Any) -> Any:
-    """A job whose workers look for no module in the current folder: Ray would put that before all else on their path,
-    and have run there what lies in it.
+    """Return a job whose workers look for no module in the current folder: Ray would put that before all else on their
+    path, and have run there what lies in it.
     """
 
     class Apart(ray.job_config.JobConfig):  # type: ignore[misc]

@@ -27,7 +27,7 @@ App = Callable[[AsgiMessage, Receive, Send], Awaitable[None]]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address or name can only be reached from this machine."""
+    """Return whether an address or name can only be reached from this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -35,7 +35,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(authority: str) -> str:
-    """The host of a Host field, or of what follows `//` in an origin (RFC 9110, 7.2), in lower case and without
+    """Return the host of a Host field, or of what follows `//` in an origin (RFC 9110, 7.2), in lower case and without
     brackets; empty where it is no host, with a port or without."""
     found = _AUTHORITY.fullmatch(authority)
     return found[1].strip("[]").lower() if found else ""
@@ -54,7 +54,7 @@ def parse_listen_address(text: str) -> tuple[str | None, int]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens at an address.
+    """Return a socket that listens at an address.
 
     Raises:
         StorageError: the address cannot be used.
@@ -67,8 +67,8 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def server_of(app: App, extra: str, **options: Any) -> Any:
-    """The server of an application, with bounds on who connects and asks nothing; `run(sockets=[...])` serves until a
-    signal, or until `should_exit` is true.
+    """Return the server of an application, with bounds on who connects and asks nothing; `run(sockets=[...])` serves
+    until a signal, or until `should_exit` is true.
 
     Args:
         extra: that brings what serves.
@@ -129,8 +129,9 @@ def check_exposure(option: str, host: str, token: str | None, allowed_hosts: tup
 
 
 def named(app: App, hosts: Collection[str], origins: Collection[str]) -> App:
-    """The application for requests that name this machine or one of the hosts, at any port (a page of a site whose name
-    was made to lead here names that site), and come from a page of this machine, of one of the origins, or from none.
+    """Return the application for requests that name this machine or one of the hosts, at any port (a page of a site
+    whose name was made to lead here names that site), and come from a page of this machine, of one of the origins, or
+    from none.
     """
     known = {host.strip("[]").lower() for host in hosts}
 
@@ -151,7 +152,7 @@ def named(app: App, hosts: Collection[str], origins: Collection[str]) -> App:
 
 
 def bearer(app: App, token: str) -> App:
-    """The application for those who show the token (RFC 6750, 2.1); 401 for all others."""
+    """Return the application for those who show the token (RFC 6750, 2.1); 401 for all others."""
     wanted = token.encode()
 
     async def checked(scope: AsgiMessage, receive: Receive, send: Send) -> None:
@@ -167,7 +168,7 @@ def bearer(app: App, token: str) -> App:
 
 
 def _values(scope: AsgiMessage, wanted: bytes) -> list[str]:
-    """The values of a request's field, a line each."""
+    """Return the values of a request's field, a line each."""
     return [value.decode("latin-1") for name, value in scope["headers"] if name == wanted]
 
 

@@ -6,5 +6,5 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def escape_formula(value: Any) -> Any:
-    """A value that no spreadsheet takes for a formula: text that begins like one gets an apostrophe before it."""
+    """Return a value that no spreadsheet takes for a formula: an apostrophe stands before text that begins like one."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

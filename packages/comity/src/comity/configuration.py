@@ -41,7 +41,7 @@ _OF_REQUESTS: Final[Mapping[str, SettingField]] = {
 
 @cache
 def settings_classes() -> tuple[type, ...]:
-    """The classes of settings."""
+    """Return the classes of settings."""
     from comity.crawler.crawl_settings import CrawlSettings  # late: who only asks sites needs nothing of crawls
 
     return Policy, ClientSettings, CrawlSettings
@@ -49,12 +49,12 @@ def settings_classes() -> tuple[type, ...]:
 
 @cache
 def every_setting() -> Mapping[str, SettingField]:
-    """Every setting by name."""
+    """Return every setting by name."""
     return {**_OF_REQUESTS, **{name: each for kind in settings_classes() for name, each in settings_of(kind).items()}}
 
 
 def field_of(name: str) -> SettingField | None:
-    """What is asked of a setting; None where there is none of that name."""
+    """Return what is asked of a setting; None where there is none of that name."""
     return _OF_REQUESTS.get(name) or every_setting().get(name)
 
 
@@ -118,7 +118,7 @@ class Configuration:
 
 
 def load(file: Path | None = None, *, unnamed: bool = True, **arguments: Any) -> Configuration:
-    """The settings in force.
+    """Return the settings in force.
 
     Args:
         file: a TOML file; None for the one that COMITY_CONFIG names, else for comity.toml in the current folder, if
@@ -183,7 +183,7 @@ def _check_stricter(given: Mapping[str, Setting], bundle: Mapping[str, Setting])
 
 
 def words_of_setting(name: str) -> str:
-    """What a setting means, in a sentence or two; empty where docstrings are left out (`python -OO`)."""
+    """Return what a setting means, in a sentence or two; empty where docstrings are left out (`python -OO`)."""
     words = {"preset": "a bundle of settings, such as `google`; anything may still be set otherwise."}
     for kind in settings_classes():
         words |= words_of(kind)
@@ -205,7 +205,7 @@ SYNONYMS = {
 
 
 def did_you_mean(name: str) -> str:
-    """What a name that is no setting probably stands for, as the end of a sentence; empty where nothing is near."""
+    """Return what a name that is no setting probably stands for, as the end of a sentence; empty where none is near."""
     from difflib import get_close_matches
 
     plain = name.removeprefix(PREFIX).lower().replace("-", "_")

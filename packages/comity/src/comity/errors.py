@@ -189,14 +189,14 @@ SHORTAGES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, err
 
 
 def is_of_the_system(error: BaseException) -> bool:
-    """Whether an error says what the system refuses this process, whatever that was wanted for."""
+    """Return whether an error says what the system refuses this process, whatever that was wanted for."""
     if isinstance(error, OSError):
         return error.errno in (*SHORTAGES, errno.EIO)
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "start new thread" in str(error))
 
 
 def system_failed(error: BaseException) -> SystemFailed | None:
-    """The error in words that ends a program, where it is one of the system's or a module cannot be imported."""
+    """Return the error in words that ends a program, where it is one of the system's or a module cannot be imported."""
     if not (is_of_the_system(error) or isinstance(error, ImportError)) or isinstance(error, ComityError):
         return None
     what = str(error) or "no memory is left"

@@ -61,7 +61,7 @@ def _opened(path: str, flags: int) -> int:
 
 
 def read_regular(path: Path, most: int = -1) -> bytes:
-    """What a regular file holds; an OSError as of `open_regular`, or that it has more bytes than `most`."""
+    """Return what a regular file holds; an OSError as of `open_regular`, or that it has more bytes than `most`."""
     with open_regular(path) as file:
         data = file.read(most + 1 if most >= 0 else -1)
     if 0 <= most < len(data):
@@ -70,15 +70,16 @@ def read_regular(path: Path, most: int = -1) -> bytes:
 
 
 def made_anew(path: Path) -> BufferedWriter:
-    """A new file, opened for writing in the place of whatever has its name."""
+    """Return a new file, opened for writing in the place of whatever has its name."""
     path.unlink(missing_ok=True)  # of a run that was killed; or a link, through which nothing is written
     return open_regular(path, "xb")
 
 
 @contextmanager
 def written_anew(path: Path, temporary: Path | None = None, *, synced: bool = True) -> Iterator[BinaryIO]:
-    """A file of a folder that takes the place of another at the end of the block, once the disk has all of it (where it
-    is `synced`). Where that fails, what was there stays. A link in its place is replaced, and not followed."""
+    """Yield a file of a folder that takes the place of another at the end of the block, once the disk has all of it
+    (where it is `synced`). Where that fails, what was there stays. A link in its place is replaced, and not followed.
+    """
     temporary = temporary or path.with_name(f"{path.name}.new")
     try:
         with made_anew(temporary) as file:
@@ -103,8 +104,8 @@ def write_anew(path: Path, data: bytes, *, synced: bool = True) -> None:
 
 @contextmanager
 def written_where_named(path: Path) -> Iterator[BinaryIO]:
-    """The same of a file that the operator names, who may mean a link, a pipe or a device: what it leads to is written
-    to, and only a regular file is replaced; it keeps its permissions."""
+    """Yield the same of a file that the operator names, who may mean a link, a pipe or a device: what it leads to is
+    written to, and only a regular file is replaced; it keeps its permissions."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:

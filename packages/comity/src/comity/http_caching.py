@@ -15,7 +15,7 @@ _VALIDATORS: Final = (("If-None-Match", "etag"), ("If-Modified-Since", "last-mod
 
 
 def combined(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Names in lower case; the lines of a list joined in order (RFC 9110, 5.3), of any other field the first.
+    """Return names in lower case; the lines of a list joined in order (RFC 9110, 5.3), of any other field the first.
 
     Args:
         headers: as received; a mapping may hold a name more than once.
@@ -31,7 +31,7 @@ def combined(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str
 
 
 def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float = MIN_LIFE_SECONDS) -> float:
-    """Seconds an answer stays fresh (RFC 9111, 4.2), at most 24 hours (RFC 9309, 2.4), a day by default.
+    """Return seconds an answer stays fresh (RFC 9111, 4.2), at most 24 hours (RFC 9309, 2.4), a day by default.
 
     Args:
         shortest: seconds that are given in any case.
@@ -50,7 +50,7 @@ def freshness(headers: Mapping[str, str], fetched_at: float, *, shortest: float 
 
 
 def stated_freshness(headers: Mapping[str, str], fetched_at: float) -> float:
-    """Seconds that an answer says it stays fresh; 0 where it says nothing."""
+    """Return seconds that an answer says it stays fresh; 0 where it says nothing."""
     control = _directives(headers)
     if "no-cache" in control or ("max-age" not in control and "expires" not in headers):
         return 0.0
@@ -58,7 +58,7 @@ def stated_freshness(headers: Mapping[str, str], fetched_at: float) -> float:
 
 
 def may_be_shared(headers: Mapping[str, str]) -> bool:
-    """Whether an answer may be kept and given to anybody (3 and 4.1)."""
+    """Return whether an answer may be kept and given to anybody (3 and 4.1)."""
     varies = {name.strip() for name in headers.get("vary", "").lower().split(",")} - {""}
     return not {"no-store", "private"} & _directives(headers).keys() and varies <= {"accept-encoding"}
 
@@ -69,7 +69,7 @@ def validators(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _directives(headers: Mapping[str, str]) -> dict[str, str]:
-    """The Cache-Control directives with their arguments; of one that is repeated the first counts (4.2.1)."""
+    """Return the Cache-Control directives with their arguments; of one that is repeated the first counts (4.2.1)."""
     parts = (part.strip().partition("=") for part in reversed(headers.get("cache-control", "").lower().split(",")))
     return {name.strip(): value.strip(' "') for name, _, value in parts if name}
 

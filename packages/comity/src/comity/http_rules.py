@@ -17,14 +17,14 @@ PAYMENT_REQUIRED: Final = 402
 
 
 def is_temporary(status: int | None) -> bool:
-    """Whether a failure may pass: 429 (RFC 6585, 4), any 5xx (RFC 9110, 15.6), or None, no answer."""
+    """Return whether a failure may pass: 429 (RFC 6585, 4), any 5xx (RFC 9110, 15.6), or None, no answer."""
     return status is None or status == 429 or status >= 500
 
 
 def next_hop(
     url: str, location: str, passed: Collection[str], most: int, *, setting: str = ""
 ) -> tuple[Url | None, str]:
-    """Where a redirect leads (RFC 9110, 10.2.2), or None and why it is not to be followed: "redirects to ...".
+    """Return where a redirect leads (RFC 9110, 10.2.2), or None and why it is not to be followed: "redirects to ...".
 
     Args:
         location: as the server wrote it; empty where it wrote none.
@@ -48,7 +48,8 @@ def next_hop(
 
 
 def http_date(text: str | None) -> float | None:
-    """Unix time in seconds of a date (RFC 9110, 5.6.7: the form in use, and the two of old); None where it is none.
+    """Return Unix time in seconds of a date (RFC 9110, 5.6.7: the form in use, and the two of old); None where it is
+    none.
 
     A date without a zone is UTC, as all of them are.
     """
@@ -64,8 +65,8 @@ def http_date(text: str | None) -> float | None:
 
 
 def retry_after(value: str | None, wall: float) -> float | None:
-    """Seconds from `wall` (Unix time) for which either form of a Retry-After asks to be left alone (RFC 9110, 10.2.3);
-    None where it cannot be read.
+    """Return seconds from `wall` (Unix time) for which either form of a Retry-After asks to be left alone (RFC 9110,
+    10.2.3); None where it cannot be read.
     """
     if value is None:
         return None
@@ -77,7 +78,7 @@ def retry_after(value: str | None, wall: float) -> float | None:
 
 
 def retry_delay(status: int, headers: Mapping[str, str], wall: float) -> float | None:
-    """Seconds from `wall` (Unix time) for which an answer asks to be left alone; None where it does not.
+    """Return seconds from `wall` (Unix time) for which an answer asks to be left alone; None where it does not.
 
     Args:
         headers: in lower case, or whatever the case of a name is asked for in.
@@ -86,5 +87,5 @@ def retry_delay(status: int, headers: Mapping[str, str], wall: float) -> float |
 
 
 def is_field_name(name: str) -> bool:
-    """Whether a header can have this name (RFC 9110, 5.1: a token)."""
+    """Return whether a header can have this name (RFC 9110, 5.1: a token)."""
     return name != "" and name.isascii() and all(char.isalnum() or char in "!#$%&'*+-.^_`|~" for char in name)

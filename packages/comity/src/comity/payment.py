@@ -24,7 +24,7 @@ _OF_LICENCE: Final = ("license", "license_uri", "error_uri")
 
 
 def bad_status(url: str, status: int, headers: Iterable[tuple[str, str]], *, reason: str = "") -> BadStatus:
-    """The error for an answer of status 400 or more: PaymentRequired for a 402, and a 401 that wants a licence.
+    """Return the error for an answer of status 400 or more: PaymentRequired for a 402, and a 401 that wants a licence.
 
     Args:
         headers: names in any case; one may repeat.
@@ -70,7 +70,7 @@ def _blank(quoted: re.Match[str]) -> str:
 
 
 def _licence(challenge: str, url: str) -> str | None:
-    """The licence that the parameters of a `License` challenge name."""
+    """Return the licence that the parameters of a `License` challenge name."""
     named: dict[str, str] = {}
     position = 0
     while (parameter := _PARAMETER.match(challenge, position)) is not None:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 @lru_cache(4096)  # the time of a robots.txt is written with each decision
 def iso(unix: float | None) -> str | None:
-    """A Unix time in seconds as text; None, or a time that no calendar has, gives None."""
+    """Return a Unix time in seconds as text; None, or a time that no calendar has, gives None."""
     if unix is None:
         return None
     try:
@@ -32,7 +32,7 @@ def to_microseconds(seconds: float) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """A span in words that stay short however long it is: `0.25 s`, `1,800 s`, `12 days`, `3.17e+300 years`."""
+    """Return a span in words that stay short however long it is: `0.25 s`, `1,800 s`, `12 days`, `3.17e+300 years`."""
     if seconds < 10:
         return f"{seconds:.3g} s"
     if seconds < 2 * 86_400:
@@ -42,7 +42,7 @@ def format_duration(seconds: float) -> str:
 
 @lru_cache(4096)
 def parse_iso(text: str) -> float:
-    """The Unix time in seconds that a text names.
+    """Return the Unix time in seconds that a text names.
 
     Raises:
         ValueError: it is not a time with its offset from UTC.

@@ -101,11 +101,11 @@ class AsyncClient:
         return await self._session.check(url)
 
     async def is_allowed(self, url: str) -> bool:
-        """Whether a URL may be fetched."""
+        """Return whether a URL may be fetched."""
         return (await self.check(url)).may_fetch
 
     def crawl_delay(self, url: str) -> float | None:
-        """The site's Crawl-delay for us in seconds, from what is known already: no I/O."""
+        """Return the site's Crawl-delay for us in seconds, from what is known already: no I/O."""
         result = self.inspect().get(urls.origin(url))
         return None if result is None or result.robots is None else result.robots.crawl_delay(self.policy.asked_as)
 
@@ -118,7 +118,7 @@ class AsyncClient:
         self._session.clear_robots()
 
     def inspect(self) -> Mapping[str, RobotsResult]:
-        """What was learned, origin by origin."""
+        """Return what was learned, origin by origin."""
         return self._session.driver.gate.robots.results()
 
     # Requests
@@ -162,8 +162,8 @@ class AsyncClient:
 
     @asynccontextmanager
     async def _turn(self, url: str) -> AsyncIterator[Answered]:
-        """The turn of a GET or another request that somebody else sends inside the block, a browser for example, so
-        that both keep one pace. Call what it gives when the answer's head is there.
+        """Wait for the turn of a GET or another request that somebody else sends inside the block, a browser for
+        example, so that both keep one pace. Call what it yields when the answer's head is there.
 
         Raises:
             InvalidURL, RobotsDisallowed, Postponed
@@ -174,7 +174,7 @@ class AsyncClient:
             yield partial(driver.headers_received, go)
 
     def _sign(self, method: str, url: str) -> Mapping[str, str]:
-        """The headers that sign a request which somebody else sends; empty where it is not signed."""
+        """Return the headers that sign a request which somebody else sends; empty where it is not signed."""
         signing = self._session.open().signing
         return NO_HEADERS if signing is None else signing.headers(method, Url(url), time.time())
 
@@ -218,7 +218,7 @@ class AsyncClient:
         extractor: "Extractor | None" = None,
         chooser: "Chooser | None" = None,
     ) -> "Retrieved":
-        """The page for a reader that is a program: as Markdown, with evidence.
+        """Return the page for a reader that is a program: as Markdown, with evidence.
 
         Arguments and errors as for `comity.retrieve.retrieve`.
         """
@@ -229,7 +229,7 @@ class AsyncClient:
     async def _arriving(
         self, addresses: Sequence[str], headers: Mapping[str, str]
     ) -> AsyncGenerator[tuple[str, Response | ComityError], None]:
-        """Each URL with its response or the error that came instead, as they arrive."""
+        """Yield each URL with its response or the error that came instead, as they arrive."""
         hosts: dict[str, deque[str]] = {}
         for url in addresses:
             hosts.setdefault(_host(url), deque()).append(url)

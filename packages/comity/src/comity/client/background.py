@@ -43,7 +43,7 @@ class Background:
         _RUNNING.add(self)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine, whose errors are raised here.
+        """Return the result of a coroutine, whose errors are raised here.
 
         Raises:
             RuntimeError: the loop is closed or was closed meanwhile, this process is a fork, or the caller is what the
@@ -59,7 +59,7 @@ class Background:
             raise
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """What a coroutine will give, or raise.
+        """Return what a coroutine will give, or raise.
 
         Raises:
             RuntimeError: see `run`.

@@ -208,7 +208,7 @@ class Client:
         return self._client.inspect()
 
     def _open(self) -> Background:
-        """The loop that calls run on, started where there is none.
+        """Return the loop that calls run on, started where there is none.
 
         Raises:
             RuntimeError: the client is closed.

@@ -84,7 +84,7 @@ class Gate:
     # Questions
 
     def ask(self, url: str, now: float) -> Step:
-        """The next step towards fetching a URL.
+        """Return the next step towards fetching a URL.
 
         Raises:
             InvalidURL: it is not an absolute http or https URL.
@@ -106,7 +106,7 @@ class Gate:
         return go
 
     def consult(self, url: str, now: float) -> Decision | Resolve | FetchRobots | Wait:
-        """The decision about a URL without any intention to fetch it, or the step that leads there."""
+        """Return the decision about a URL without any intention to fetch it, or the step that leads there."""
         candidate = _Candidate(url, now)
         step = self._address(candidate) or self._at_hand(candidate)
         if step is not None:
@@ -115,14 +115,15 @@ class Gate:
         return candidate.origin_policy.decide(candidate.url, now + self.epoch)
 
     def origin_policy(self, url: str, now: float) -> OriginPolicy | None:
-        """What holds for the origin of a URL, if the robots.txt at hand suffices for it; starts nothing."""
+        """Return what holds for the origin of a URL, if the robots.txt at hand suffices for it; starts nothing."""
         if self._ignoring is not None:
             return self._ignoring[1]
         known = self.robots.find(url.origin if type(url) is Url else urls.origin(url))
         return None if known is None else known.usable(now)
 
     def pace_of(self, host: str) -> str | None:
-        """The name of what shares a pace with a host; None where the address that it depends on is not known yet."""
+        """Return the name of what shares a pace with a host; None where the address that it depends on is not known
+        yet."""
         match self.policy.pace_by:
             case "host":
                 return host
@@ -201,7 +202,7 @@ class Gate:
             self.throttles.order(address, max(seconds, self.throttles.orders.get(address, 0.0)))
 
     def robots_arrived(self, result: RobotsResult, now: float) -> RobotsResult:
-        """What came of a FetchRobots step. Gives back what is in force now."""
+        """Take what came of a FetchRobots step, and return what is in force now."""
         in_force = self.robots.store(result, now)
         key = self._robots_at.pop(result.origin, None)
         own = self.pace_of(urls.host(result.origin))
@@ -213,7 +214,7 @@ class Gate:
         return in_force
 
     def robots_at_hand(self, step: FetchRobots, result: RobotsResult, now: float, *, age: float) -> FetchRobots | None:
-        """A copy for a FetchRobots step is at hand, `age` seconds old, from another process or an earlier run.
+        """Take a copy for a FetchRobots step, `age` seconds old, from another process or an earlier run.
 
         None: it is fresh and now in force, nothing was sent. Else the step to be carried out; the copy decides only if
         its successor turns out unreachable.
@@ -230,7 +231,8 @@ class Gate:
         return None
 
     def robots_redirected(self, step: FetchRobots, url: Url, now: float) -> Resolve | Wait | FetchRobots:
-        """A robots.txt redirects to `url`, which is asked in its own host's turn: now by the step given, or later."""
+        """Return the step for a `url` that a robots.txt redirects to, which is asked in its own host's turn: now, or
+        later."""
         self.release_robots_turn(step, now)
         key = self.pace_of(url.host)
         if key is None and self.policy.robots_fetch_counts:
@@ -240,8 +242,8 @@ class Gate:
     def release_robots_turn(
         self, step: FetchRobots, now: float, *, good: bool = True, retry_after: float | None = None
     ) -> str | None:
-        """The turn of a FetchRobots step is over, and its answer is no robots.txt of ours: a redirect, or what another
-        gate asked for. Gives what it was a turn of.
+        """End the turn of a FetchRobots step whose answer is no robots.txt of ours: a redirect, or what another gate
+        asked for. Return what it was a turn of.
 
         Args:
             good: False for 429, 5xx and no answer at all.
@@ -260,7 +262,7 @@ class Gate:
     def _robots_turn(
         self, origin: str, url: Url, cached: RobotsResult | None, key: str, now: float
     ) -> FetchRobots | Wait:
-        """A request for a robots.txt takes its host's turn like any other, unless the policy says otherwise."""
+        """Take the host's turn for a request for a robots.txt, as for any other, unless the policy says otherwise."""
         if self.stopped and url.host in self.stopped:
             return Wait(inf, key)
         if not self.policy.robots_fetch_counts:
@@ -309,7 +311,7 @@ class Gate:
     def finished(
         self, go: Go, now: float, end: End = "done", *, jitter: float = 1.0, again_until: float | None = None
     ) -> bool:
-        """A Go step is over, whatever came of it. Without `headers_received` before, no answer came.
+        """End a Go step, whatever came of it. Without `headers_received` before, no answer came.
 
         Args:
             jitter: as for `headers_received`.
@@ -344,7 +346,7 @@ class Gate:
     # State
 
     def pause(self, host: str, now: float) -> Pause:
-        """How long a host is left alone and why, as far as is known now; for monitoring."""
+        """Return how long a host is left alone and why, as far as is known now; for monitoring."""
         pause = self.throttles.pause(self.pace_of(host) or host, now)
         return replace(pause, until=inf, why="stopped") if host in self.stopped else pause
 
@@ -357,9 +359,8 @@ class Gate:
 
 
 def host_outcome(result: RobotsResult) -> tuple[bool, float | None]:
-    """What came of a robots.txt says about the host that was asked last: whether its answer was good, and the seconds
-    that it asked us to stay away.
-    """
+    """Return what a robots.txt says about the host that was asked last: whether its answer was good, and the seconds
+    that it asked us to stay away."""
     asked_for = None if result.status is None else retry_delay(result.status, result.headers, result.fetched_at)
     return result.kind != "unreachable", asked_for
 
@@ -403,7 +404,7 @@ QUESTIONS: Final = (
 
 
 def diagram() -> str:
-    """The table as a Mermaid flow chart."""
+    """Return the table as a Mermaid flow chart."""
     lines = ["flowchart TD", "    ask([ask]) --> " + QUESTIONS[0].name]
     following = [*(question.name for question in QUESTIONS[1:]), "go"]
     for question, passed in zip(QUESTIONS, following, strict=True):

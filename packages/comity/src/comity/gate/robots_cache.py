@@ -28,7 +28,7 @@ class CachedRobots:
     unused: bool = False
 
     def usable(self, now: float) -> OriginPolicy | None:
-        """What a question may be decided by; a stale copy serves while its successor is on its way."""
+        """Return what a question may be decided by; a stale copy serves while its successor is on its way."""
         usable = now < self.fresh_until or ((self.fetching or self.unused) and now < self.arrived_at + DAY)
         return self.origin_policy if usable else None
 
@@ -93,7 +93,7 @@ class RobotsCache:
             known.result = known.origin_policy = None
 
     def results(self) -> dict[str, RobotsResult]:
-        """What was learned, origin by origin."""
+        """Return what was learned, origin by origin."""
         return {origin: known.result for origin, known in dict(self._known).items() if known.result is not None}
 
     def _make_room(self) -> None:

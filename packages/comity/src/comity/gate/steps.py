@@ -107,7 +107,7 @@ Step = Resolve | FetchRobots | Wait | OutsideVisitTime | CircuitOpen | Go | Refu
 
 
 def refusal(decision: Decision) -> errors.RobotsDisallowed:
-    """The error that says a decision refuses a URL, naming the agent and the rule."""
+    """Return the error that says a decision refuses a URL, naming the agent and the rule."""
     unreachable = decision.verdict == "unknown_unreachable"
     kind = errors.RobotsUnreachable if unreachable else errors.RobotsDisallowed
     return kind(
@@ -116,7 +116,7 @@ def refusal(decision: Decision) -> errors.RobotsDisallowed:
 
 
 def postponed(url: str, seconds: float) -> errors.Postponed:
-    """The error for a wait that is longer than a call may take, or has no end."""
+    """Return the error for a wait that is longer than a call may take, or has no end."""
     if isinf(seconds):
         return errors.Postponed.at(url, "its host was stopped by the operator", seconds=seconds)
     return errors.Postponed(
@@ -128,7 +128,7 @@ def postponed(url: str, seconds: float) -> errors.Postponed:
 
 
 def no_turn(url: str, waited: float, seconds: float = 0.0) -> errors.Postponed:
-    """The error for a call that waited for other requests to its host as long as it may."""
+    """Return the error for a call that waited for other requests to its host as long as it may."""
     return errors.Postponed(
         f"{url} could not be sent within {format_duration(waited)}: other requests to its host are waiting",
         url=url,
@@ -138,7 +138,7 @@ def no_turn(url: str, waited: float, seconds: float = 0.0) -> errors.Postponed:
 
 
 def granted(url: str, step: Step, now: float) -> Go:
-    """The Go, or the error for a step that ends a call without one.
+    """Return the Go, or the error for a step that ends a call without one.
 
     Raises:
         RobotsDisallowed, OutOfHours, CircuitOpen

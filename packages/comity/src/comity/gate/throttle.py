@@ -65,13 +65,13 @@ class Circuit:
         return self.open_until if now < self.open_until else None
 
     def idle(self, now: float) -> bool:
-        """Whether forgetting this host loses nothing that still matters."""
+        """Return whether forgetting this host loses nothing that still matters."""
         if self.open_until is None:
             return not self.failures
         return not self.probing and now > self.open_until + MIN_CIRCUIT_IDLE_SECONDS
 
     def started(self) -> bool:
-        """A request begins; whether it is the probe of a circuit that was open."""
+        """Begin a request, and return whether it is the probe of a circuit that was open."""
         self.probing = self.open_until is not None
         return self.probing
 
@@ -122,8 +122,8 @@ class Throttle:
         self.circuit = Circuit(policy) if policy.breaker_failures else None
 
     def ready_at(self, interval: float) -> float | None:
-        """The time at which a request may start (if past: at once); None: not before the next answer, or
-        the end of a body.
+        """Return the time at which a request may start (if past: at once); None: not before the next answer, or the end
+        of a body.
 
         Args:
             interval: seconds that policy and site ask for; sites that share a pace may ask for different ones.
@@ -157,7 +157,7 @@ class Throttle:
         self.stated = others or _NOTHING
 
     def interval_of(self, origin: str) -> float:
-        """Seconds between requests to an origin, as far as is known."""
+        """Return seconds between requests to an origin, as far as is known."""
         return max(self._policy.min_interval, self.stated.get(origin, self.stated.get("", 0.0)))
 
     def not_before(self, moment: float) -> None:
@@ -175,18 +175,18 @@ class Throttle:
         self.not_before(self._last_head + seconds)
 
     def all_ready_at(self, now: float) -> float:
-        """When any of its origins may be asked; a request on its way counts as answered now."""
+        """Return when any of its origins may be asked; a request on its way counts as answered now."""
         last, wait = (now, max(self.wanted, self.longest)) if self.under_way else (self._last_head, self.longest)
         return max(self._free_at, last + wait)
 
     def without_orders(self, now: float) -> float:
-        """The same if its order were lifted."""
+        """Return the same if its order were lifted."""
         last = now if self.under_way else self._last_head
         wait = max(self.longest, self.backoff, self._policy.adaptive * self.latency)
         return max(last + wait, self._asked_until, self.floor)
 
     def pause(self, now: float) -> Pause:
-        """How the host is treated now, and why."""
+        """Return how the host is treated now, and why."""
         until, why = self.next_start, "back_off" if self.backoff > self.interval else "interval"
         if self._asked_until > self._started and self._asked_until >= self.next_start:
             why = "retry_after"
@@ -202,7 +202,7 @@ class Throttle:
         return open_ or self.backoff > 0 or self._asked_until > self._started
 
     def idle(self, now: float) -> bool:
-        """Whether forgetting this host loses nothing: its time has come, and long ago."""
+        """Return whether forgetting this host loses nothing: its time has come, and long ago."""
         if self.under_way or self.reading or self.streams:
             return False
         if now < max(self._free_at, self._last_head + max(MIN_IDLE_SECONDS, self.wanted, self.longest)):
@@ -267,17 +267,17 @@ class Throttles:
         return throttle
 
     def ready_at(self, key: str) -> float:
-        """When a host may be asked next, as far as is known now."""
+        """Return when a host may be asked next, as far as is known now."""
         throttle = self.all.get(key)
         return self._others_from if throttle is None else throttle.next_start
 
     def pause(self, key: str, now: float) -> Pause:
-        """How long a host is left alone and why, as far as is known now; for monitoring."""
+        """Return how long a host is left alone and why, as far as is known now; for monitoring."""
         throttle = self.all.get(key)
         return Pause(interval=self._policy.min_interval) if throttle is None else throttle.pause(now)
 
     def delays(self, now: float) -> dict[str, float]:
-        """Seconds that each must still be left alone: what a later run hands to `restore_delays`.
+        """Return seconds that each must still be left alone: what a later run hands to `restore_delays`.
 
         A request on its way counts as answered now.
         """
@@ -285,7 +285,7 @@ class Throttles:
         return {key: seconds for key, seconds in times.items() if seconds > 0}
 
     def reasons(self, now: float) -> dict[str, tuple[float, str]]:
-        """Seconds that those must still be left alone that wait for more than their interval, and for what; for
+        """Return seconds that those must still be left alone that wait for more than their interval, and for what; for
         monitoring.
         """
         found = {}
@@ -297,16 +297,16 @@ class Throttles:
         return found
 
     def unordered(self, now: float) -> dict[str, float]:
-        """The seconds of `delays` that would be left if the orders were lifted, of those that have one."""
+        """Return the seconds of `delays` that would be left if the orders were lifted, of those that have one."""
         return {key: max(self.all[key].without_orders(now) - now, 0.0) for key in self.orders if key in self.all}
 
     def delay_of(self, key: str, now: float) -> tuple[float, float]:
-        """Seconds that one must still be left alone, and the most between two of its requests."""
+        """Return seconds that one must still be left alone, and the most between two of its requests."""
         throttle = self.all.get(key)
         return (0.0, 0.0) if throttle is None else (max(throttle.all_ready_at(now) - now, 0.0), throttle.longest)
 
     def intervals(self) -> dict[str, float]:
-        """Seconds between two requests, of the sites that ask for more than the policy's own."""
+        """Return seconds between two requests, of the sites that ask for more than the policy's own."""
         least = self._policy.min_interval
         return {key: each.longest for key, each in self.all.items() if each.longest > least}
 

@@ -133,7 +133,7 @@ def _ranges(identity: Identity, get: Get, _keyid: str, address: str | None) -> I
 
 
 def _had(url: str, get: Get) -> tuple[Response | None, str]:
-    """An answer of 200, or what is wrong."""
+    """Return an answer of 200, or what is wrong."""
     try:
         response = get(url)
     except ComityError as error:

@@ -82,7 +82,7 @@ def publish(folder: Path, identity: Identity, now: float) -> list[Path]:
 
 
 def documents(identity: Identity, now: float) -> Mapping[str, str]:
-    """The text of each file by the path at which it is published."""
+    """Return the text of each file by the path at which it is published."""
     path = Url(identity.page).path_and_query
     folder = path.rpartition("/")[0]
     return {
@@ -94,17 +94,17 @@ def documents(identity: Identity, now: float) -> Mapping[str, str]:
 
 
 def beside(identity: Identity, name: str) -> str:
-    """The URL of a file that lies in the folder of the page."""
+    """Return the URL of a file that lies in the folder of the page."""
     return f"{identity.page.rpartition('/')[0]}/{name}"
 
 
 def directory(identity: Identity, now: float) -> dict[str, Any]:
-    """The key directory (draft-ietf-webbotauth-httpsig-protocol, 4.1)."""
+    """Return the key directory (draft-ietf-webbotauth-httpsig-protocol, 4.1)."""
     return {"keys": [key.public().jwk() for key in identity.listed(now)]}
 
 
 def card(identity: Identity) -> dict[str, Any]:
-    """The agent card (draft-meunier-webbotauth-registry, 3)."""
+    """Return the agent card (draft-meunier-webbotauth-registry, 3)."""
     return {
         "client_id": beside(identity, CARD),
         "client_name": identity.name,
@@ -124,7 +124,7 @@ def card(identity: Identity) -> dict[str, Any]:
 
 
 def ranges(identity: Identity, now: float) -> dict[str, Any]:
-    """The networks that requests come from, in JAFAR's form (draft-illyes-aipref-jafar)."""
+    """Return the networks that requests come from, in JAFAR's form (draft-illyes-aipref-jafar)."""
     networks = [ip_network(each) for each in identity.ranges]
     return {
         "creationTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
@@ -133,12 +133,12 @@ def ranges(identity: Identity, now: float) -> dict[str, Any]:
 
 
 def user_agent(identity: Identity) -> str:
-    """How the bot names itself in requests."""
+    """Return how the bot names itself in requests."""
     return f"{identity.name}/1.0 (+{identity.page})"
 
 
 def page(identity: Identity) -> str:
-    """The page for people."""
+    """Return the page for people."""
     from minijinja import Environment  # late: few runs write pages
 
     template = files(__package__).joinpath("page.html").read_text(encoding="utf-8")

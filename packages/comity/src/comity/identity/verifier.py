@@ -148,7 +148,7 @@ class KeyLookup:
         self._sent = _Sent()
 
     async def verify(self, method: str, url: str, headers: Mapping[str, str]) -> Verdict:
-        """Who sent this request?
+        """Say who sent a request.
 
         Args:
             method: as sent, such as `GET`.
@@ -175,7 +175,7 @@ class KeyLookup:
         return verdict
 
     def _judged(self, signatures: list[Signed | Refused], known: Mapping[_Where, _Kept]) -> Verdict:
-        """The best that the signatures prove by these directories."""
+        """Return the best that the signatures prove by these directories."""
         verdicts = [self._verdict(each, known) for each in signatures]
         return min(verdicts, key=lambda verdict: ("verified", "invalid", "unverified").index(verdict.outcome))
 
@@ -205,7 +205,7 @@ class KeyLookup:
         )
 
     async def _had(self, where: _Where) -> _Kept:
-        """The keys that a URL lists: looked up by the URL, never by the key alone (draft, 3.4)."""
+        """Return the keys that a URL lists: looked up by the URL, never by the key alone (draft, 3.4)."""
         task = self._under_way.get(where)
         if task is None:
             try:
@@ -225,7 +225,7 @@ class KeyLookup:
         self._sent.add(url, self._clock(), known=before is not None and bool(before.keys))
 
     def _failed(self, where: _Where, error: Exception) -> _Kept:
-        """An outage, ours or theirs, is no evidence about keys."""
+        """Return what is known after a failure: an outage, ours or theirs, is no evidence about keys."""
         before, why = self._kept.get(where), f"the keys of {where[1]} could not be fetched: {error}"
         return _Kept(before.keys if before else {}, self._clock() + FAILED_LIFE_SECONDS, why)
 
@@ -257,7 +257,7 @@ class KeyLookup:
 
 
 def _at(signature: Signed | Refused, now: float) -> Signed | Refused:
-    """A signature, or that it does not hold at a time: then its directory need not be asked."""
+    """Return a signature, or that it does not hold at a time: then its directory need not be asked."""
     try:
         if isinstance(signature, Signed):
             signature.check_time(now)
@@ -267,7 +267,7 @@ def _at(signature: Signed | Refused, now: float) -> Signed | Refused:
 
 
 def directory_of(response: Response) -> dict[str, PublicKey]:
-    """The keys of a directory at its well-known place.
+    """Return the keys of a directory at its well-known place.
 
     Raises:
         ValueError: the answer is not a directory.
@@ -287,7 +287,7 @@ def _json_of(response: Response) -> Any:
 
 
 def _set_named(card: Any, url: str) -> Any:
-    """The JWK set of a client's metadata document, or the URL of one (draft-meunier-webbotauth-registry, 4)."""
+    """Return the JWK set of a client's metadata document, or the URL of one (draft-meunier-webbotauth-registry, 4)."""
     if not isinstance(card, dict) or card.get("client_id") != url:
         raise ValueError("its client_id is not its URL")
     if ("jwks" in card) == ("jwks_uri" in card):
@@ -299,7 +299,7 @@ def _set_named(card: Any, url: str) -> Any:
 
 
 def keys_in(given: Any, *, named: bool) -> dict[str, PublicKey]:
-    """The Ed25519 keys of a JWK set by their thumbprint; others are passed over.
+    """Return the Ed25519 keys of a JWK set by their thumbprint; others are passed over.
 
     Args:
         named: whether a `kid` must be the key's thumbprint: elsewhere it is a label of the set's own.
@@ -319,7 +319,7 @@ def keys_in(given: Any, *, named: bool) -> dict[str, PublicKey]:
 
 
 async def verify(method: str, url: str, headers: Mapping[str, str], lookup: KeyLookup | None = None) -> Verdict:
-    """Who sent this request? See `KeyLookup.verify`; share a `KeyLookup`: it keeps directories."""
+    """Say who sent a request, as `KeyLookup.verify` does; share a `KeyLookup`, which keeps directories."""
     return await (lookup or KeyLookup()).verify(method, url, headers)
 
 

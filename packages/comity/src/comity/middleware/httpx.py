@@ -142,7 +142,7 @@ def _library(request: Any) -> Any:
 
 
 def _as_sent(request: Any) -> Url:
-    """The URL that is sent, which the request is given where its own would be sent in another form.
+    """Return the URL that is sent, which the request is given where its own would be sent in another form.
 
     Raises:
         comity.FetchError: the request's `target` extension names something else.
@@ -164,7 +164,7 @@ def _sent(url: Any) -> str:
 
 
 def _robots_request(url: Url, headers: dict[str, str], cause: Any) -> Any:
-    """A request for a robots.txt, with the time-outs of the request that needs it, as far as they are shorter."""
+    """Return a request for a robots.txt, with the time-outs of the request that needs it as far as they are shorter."""
     given = cause.extensions.get("timeout", {})
     parts = ("connect", "read", "write", "pool")
     timeouts = {
@@ -174,7 +174,7 @@ def _robots_request(url: Url, headers: dict[str, str], cause: Any) -> Any:
 
 
 def _head(answer: Any) -> tuple[int, Any]:
-    """Status and headers; an answer that was made up is decoded already."""
+    """Return status and headers; an answer that was made up is decoded already."""
     headers = answer.headers
     if answer.is_stream_consumed:
         headers = {name: value for name, value in headers.items() if name.lower() != "content-encoding"}

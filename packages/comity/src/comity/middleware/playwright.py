@@ -119,7 +119,7 @@ class _Held:
                 await self._send("Fetch.failRequest", {"requestId": number, "errorReason": reason})
 
     async def _head(self, number: str) -> Head | None:
-        """Status and headers of an answer; None where the page has given it up, or it takes too long.
+        """Return status and headers of an answer; None where the page has given it up, or it takes too long.
 
         Raises:
             ConnectionError: there was no answer.
@@ -184,7 +184,7 @@ class AsyncComityRoutes:
         self._changing = asyncio.Lock()
 
     async def new_context(self, browser: async_api.Browser, **options: Any) -> async_api.BrowserContext:
-        """A context whose pages ask, with the policy's agent and without service workers.
+        """Return a context whose pages ask, with the policy's agent and without service workers.
 
         Args:
             browser: a Chromium.
@@ -255,8 +255,8 @@ class ComityRoutes:
         return context
 
     def _session(self, browser: sync_api.Browser) -> sync_api.CDPSession:
-        """A session whose requests are decided on the client's loop: a handler of the sync API that waited would keep
-        all of Playwright waiting.
+        """Return a session whose requests are decided on the client's loop: a handler of the sync API that waited would
+        keep all of Playwright waiting.
         """
         session = browser.new_browser_cdp_session()
         loop, background = session._loop, self._client._open()

@@ -85,14 +85,14 @@ class ComityAdapter(HTTPAdapter):
 
 
 def _sent(url: Url) -> str:
-    """What requests and urllib3 make of a URL."""
+    """Return what requests and urllib3 make of a URL."""
     asked = requests.PreparedRequest()
     asked.url = str(url)
     return str(urllib3.util.parse_url(url.origin + asked.path_url).url)
 
 
 def _robots_timeout(timeout: Any) -> tuple[float, float]:
-    """The time-out of the request that needs a robots.txt, as far as it is shorter."""
+    """Return the time-out of the request that needs a robots.txt, as far as it is shorter."""
     if isinstance(timeout, urllib3.Timeout):
         timeout = (timeout.connect_timeout, timeout.read_timeout)
     given = timeout if isinstance(timeout, tuple) else (timeout, timeout)
@@ -103,7 +103,7 @@ def _robots_timeout(timeout: Any) -> tuple[float, float]:
 
 
 def _parts(answer: requests.Response) -> Iterator[bytes]:
-    """The body as it arrives, undecoded: `iter_content` would wait until each part is full."""
+    """Yield the body as it arrives, undecoded: `iter_content` would wait until each part is full."""
     read = getattr(answer.raw, "read1", None)  # urllib3 2
     while part := read(65_536, decode_content=False) if read else answer.raw.read(1, decode_content=False):
         yield part

@@ -150,7 +150,7 @@ class ComityMiddleware:
         return None
 
     def process_response(self, request: Request, response: Response) -> Response | Request:
-        """The request's turn is over; read what the page asks of us. Where it asks for a signature, ask again."""
+        """End the request's turn, and read what the page asks of us. Where it asks for a signature, ask again."""
         if _ROBOTS in request.meta:
             return _decoded(response)
         headers = _headers(response)
@@ -202,7 +202,7 @@ class ComityMiddleware:
 
 
 def _decoded(response: Response) -> Response:
-    """A robots.txt as Scrapy's own decompression, which comes next, is to leave it: decoded, within bounds."""
+    """Return a robots.txt as Scrapy's own decompression, which comes next, is to leave it: decoded, within bounds."""
     body = RobotsBody(response.url, response.status, _headers(response))
     body.take(response.body[:MAX_ROBOTS_BYTES])
     headers = response.headers.copy()
@@ -219,12 +219,12 @@ def _text(value: str | bytes) -> str:
 
 
 def _sent(request: Request) -> str:
-    """What Twisted sends: without fragment."""
+    """Return what Twisted sends: without fragment."""
     return without_empty_query(request.url.partition("#")[0])
 
 
 def _policy(settings: BaseSettings) -> Policy:
-    """What Scrapy's own settings amount to."""
+    """Return what Scrapy's own settings amount to."""
     agent, name = settings.get("USER_AGENT"), settings.get("ROBOTSTXT_USER_AGENT")
     interval = settings.getfloat("DOWNLOAD_DELAY")
     if agent and name:
@@ -234,5 +234,5 @@ def _policy(settings: BaseSettings) -> Policy:
 
 
 def _wait(value: Any) -> Any:
-    """A setting, which the command line gives as text."""
+    """Return a setting, which the command line gives as text."""
     return settings_of(ClientSettings)["max_wait"].read(value.lower()) if isinstance(value, str) else value

@@ -75,7 +75,7 @@ class RequestSigning:
             headers.update(self._signing.headers(method, url, time.time()))
 
     def again(self, method: str, url: str, status: int, headers: Mapping[str, Any]) -> bool:
-        """Whether an answer asks for a signature: then the request is sent once more."""
+        """Return whether an answer asks for a signature: then the request is sent once more."""
         return self._signing is not None and method in ("GET", "HEAD") and self._signing.asked(url, status, headers)
 
 
@@ -107,7 +107,7 @@ class _Sending:
         self.sign(request.headers, request.method, url)
 
     def robots_headers(self, url: Url, conditions: Mapping[str, str], cause: Any) -> dict[str, str]:
-        """The headers of the request for a robots.txt that another request needs."""
+        """Return the headers of the request for a robots.txt that another request needs."""
         known = cause.headers.get("Authorization")
         known = known.decode("latin-1") if isinstance(known, bytes) else known
         headers = robots_request_headers(self.driver.policy, url, conditions, str(cause.url), known)
@@ -115,8 +115,8 @@ class _Sending:
         return headers
 
     def elsewhere(self, step: FetchRobots) -> str | None:
-        """The host, in place of its own, that a site has us ask by a redirect of its robots.txt; None where that is its
-        own: the same origin, or http and https of one host."""
+        """Return the host, in place of its own, that a site has us ask by a redirect of its robots.txt; None where that
+        is its own: the same origin, or http and https of one host."""
         host, own = step.url.host, f"//{step.url.host}"
         if step.url.origin == step.origin or (step.origin.endswith(own) and step.url.origin.endswith(own)):
             return None
@@ -234,7 +234,7 @@ async def _done(ended: Any) -> None:
 
 
 def as_sent(url: str, sent: Callable[[Url], str]) -> Url:
-    """The URL to decide about and to send, which is sent by the library as it is.
+    """Return the URL to decide about and to send, which is sent by the library as it is.
 
     Args:
         sent: what the library sends for a URL: the whole URL, with the request target as it goes over the wire.
@@ -253,5 +253,5 @@ def as_sent(url: str, sent: Callable[[Url], str]) -> Url:
 
 
 def without_empty_query(url: str) -> str:
-    """A URL as libraries send it that leave out a query of no characters."""
+    """Return a URL as libraries send it that leave out a query of no characters."""
     return url[:-1] if url.endswith("?") and url.count("?") == 1 else url

@@ -86,7 +86,7 @@ class AddressGuard:
         return bool(self._hosts)
 
     def refusal(self, address: str, host: str = "") -> str | None:
-        """Why an address must not be connected to, and what allows it; None where it may be.
+        """Return why an address must not be connected to, and what allows it; None where it may be.
 
         Args:
             host: the name that was asked for, as `Url.host` has it.
@@ -115,8 +115,8 @@ class AddressGuard:
         return None
 
     def refusal_by_name(self, host: str) -> str | None:
-        """The same for a host that somebody else, a proxy, finds the address of: what is an address, or
-        a name of the proxy's own machine (RFC 6761, 6.3), is judged; of other names nothing is known."""
+        """Return the same for a host that somebody else, a proxy, finds the address of: what is an address, or a name
+        of the proxy's own machine (RFC 6761, 6.3), is judged; of other names nothing is known."""
         name = host.strip("[]").rstrip(".")
         if name == "localhost" or name.endswith(".localhost"):
             return self.refusal("127.0.0.1", host)
@@ -128,8 +128,9 @@ class AddressGuard:
 
 
 def _carried(address: IPv4 | IPv6) -> tuple[ipaddress.IPv6Network | None, list[IPv4]]:
-    """The network that does nothing but carry IPv4, where an address is in one, and every IPv4 address that it may lead
-    to: more than one where the network leaves open which, or where an interface identifier looks like ISATAP's.
+    """Return the network that does nothing but carry IPv4, where an address is in one, and every IPv4 address that it
+    may lead to: more than one where the network leaves open which, or where an interface identifier looks like
+    ISATAP's.
     """
     if isinstance(address, IPv4) or int(address) < 2:
         return None, []
@@ -147,7 +148,7 @@ def _carried(address: IPv4 | IPv6) -> tuple[ipaddress.IPv6Network | None, list[I
 
 
 def _explain_refusal(network: object) -> str:
-    """What is wrong with an address of a network, and what allows it."""
+    """Return what is wrong with an address of a network, and what allows it."""
     return f"is not a public address; to allow it: --allow-address {network}, in a program Policy(allow_addresses=...)"
 
 

@@ -31,8 +31,8 @@ Get = Callable[[FetchRobots, dict[str, str]], Awaitable[Response]]
 
 
 async def system_address(host: str) -> str:
-    """An address of a host by the system's resolver; the host itself where it has none. A SystemFailed: it could not
-    be asked."""
+    """Return an address of a host by the system's resolver; the host itself where it has none. A SystemFailed: it could
+    not be asked."""
     try:
         return min(await in_thread(host.strip("[]")))
     except OSError as error:
@@ -73,15 +73,15 @@ class AsyncDriver(TurnProtocol):
         self.finished(go)
 
     async def decision(self, url: Url, get: Get) -> Decision:
-        """The decision about a URL. Errors as for `decision_on`."""
+        """Return the decision about a URL. Errors as for `decision_on`."""
         return await self._run(self.decision_on(url), get)
 
     async def relayed(self, asked: Relay, get: Get) -> Response | Exception:
-        """What a host of ours answers to who has us relay. Errors as for `relayed_robots`."""
+        """Return what a host of ours answers to who has us relay. Errors as for `relayed_robots`."""
         return await self._run(self.relayed_robots(*asked), get)
 
     async def permission(self, url: Url, get: Get) -> Go:
-        """A Go for a URL when its turn has come. Errors as for `permission_for`."""
+        """Return a Go for a URL when its turn has come. Errors as for `permission_for`."""
         step = self.first_step(url) if self._lines else self.gate.ask(url, self.clock.monotonic())
         return step if isinstance(step, Go) else await self._run(self.permission_for(url, step), get)
 
@@ -92,7 +92,7 @@ class AsyncDriver(TurnProtocol):
             task.cancel()
 
     async def wait_for(self, turn: "asyncio.Future[Any]") -> Any:
-        """What a turn that somebody else gives comes to; `give_up_waiting` ends it too."""
+        """Return what a turn that somebody else gives comes to; `give_up_waiting` ends it too."""
         with self._waits():
             return await turn
 
@@ -140,7 +140,7 @@ class AsyncDriver(TurnProtocol):
 
     @contextmanager
     def _waits(self) -> Iterator[None]:
-        """The task that runs this waits for a turn."""
+        """Count the task that runs the block among those that wait for a turn."""
         task = asyncio.current_task()
         if task is None or task in self._waiting:
             yield

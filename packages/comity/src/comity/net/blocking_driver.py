@@ -108,7 +108,7 @@ class Driver(TurnProtocol):
 
 
 def read_robots(url: str, status: int, headers: Mapping[str, str], parts: Iterable[bytes], deadline: float) -> Response:
-    """The answer of a wrapped library whose body comes in parts, undecoded. Errors as for RobotsBody.
+    """Return the answer of a wrapped library whose body comes in parts, undecoded. Errors as for RobotsBody.
 
     Raises:
         TimeoutError: they come so slowly that they are given up.

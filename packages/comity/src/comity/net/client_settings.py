@@ -30,12 +30,12 @@ _USERINFO: Final = r"(?s)(?<=//).*@|^(?!.*//).*@"
 
 
 def secret(header: str) -> bool:
-    """Whether the value of a request header is secret, by its name."""
+    """Return whether the value of a request header is secret, by its name."""
     return re.search(_SECRET, header) is not None
 
 
 def concealed(name: str, value: Any) -> Any:
-    """A setting's value as others may see it: without passwords, and of what may be a key the name alone."""
+    """Return a setting's value as others may see it: without passwords, and of what may be a key the name alone."""
     match name:
         case "auth":
             return {origin: (pair[0], CONCEALED) for origin, pair in value.items()}
@@ -115,7 +115,7 @@ def _licences(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _addresses(values: Mapping[str, str]) -> dict[str, str]:
-    """Names as a `Url` has them."""
+    """Return names as a `Url` has them."""
     found = {}
     for name, address in values.items():
         try:
@@ -132,7 +132,7 @@ def _addresses(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _path(text: str) -> str:
-    """A path in which `~` is the user's own folder, as a shell has it; comity.toml and variables pass no shell."""
+    """Return a path whose `~` is the user's own folder, as a shell has it; comity.toml and variables pass no shell."""
     return str(Path(text).expanduser())
 
 
@@ -150,7 +150,7 @@ def _certificates(given: str) -> str:
 
 
 def _cache(given: str) -> str:
-    """A file that is there must be a cache of ours: no other is touched."""
+    """Check that a file that is there is a cache of ours: no other is touched."""
     file = _path(given)
     if (why := not_ours(file)) is not None:
         raise InvalidSetting(f"cache: {file} {why}", hint="name a file that does not exist yet, or an earlier cache")
@@ -173,7 +173,8 @@ def _nameservers(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def not_ours(file: str) -> str | None:
-    """Why a file is not to be taken for a cache, as the end of a sentence; None where it is one, or is not there.
+    """Return why a file is not to be taken for a cache, as the end of a sentence; None where it is one, or is not
+    there.
 
     SQLite keeps the id of the program at octet 68 of the file (Database File Format, 1.2).
     """
@@ -291,7 +292,7 @@ class ClientSettings:
             raise InvalidSetting(f"licences: to {min(both)} goes either a licence or what `auth` has, not both")
 
     def credentials(self, origin: str) -> dict[str, str]:
-        """The header that gives an origin name and password (RFC 7617) or licence (RSL, Crawler Authorization
+        """Return the header that gives an origin name and password (RFC 7617) or licence (RSL, Crawler Authorization
         Protocol); empty where `auth` and `licences` have nothing for it."""
         if origin in self.licences:
             return {"Authorization": f"License {self.licences[origin]}"}

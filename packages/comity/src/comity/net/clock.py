@@ -16,7 +16,7 @@ class Clock:
     wall = staticmethod(time.time)
 
     def walls(self) -> tuple[float, ...]:
-        """Unix time by each clock that there is, `wall` first: any of them may be set meanwhile."""
+        """Return Unix time by each clock that there is, `wall` first: any of them may be set meanwhile."""
         return (self.wall(),)
 
     async def sleep(self, seconds: float) -> None:

@@ -102,8 +102,8 @@ class _Socket(socket.socket):
 
 
 def most_sockets() -> int:
-    """How many sockets all clients of this process may have open: its limit on open files (`ulimit -n`), less what
-    everything else needs."""
+    """Return how many sockets all clients of this process may have open: its limit on open files (`ulimit -n`), less
+    what everything else needs."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -237,7 +237,7 @@ class Connections(aiohttp.TCPConnector):
 
 
 def _shortage(error: aiohttp.ClientConnectorError, attempt: Attempt) -> OSError | None:
-    """What our side lacked, where that is why there is no connection."""
+    """Return what our side lacked, where that is why there is no connection."""
     if attempt.shortage is not None:
         return attempt.shortage
     code = error.os_error.errno

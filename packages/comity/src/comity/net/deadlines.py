@@ -97,7 +97,7 @@ _TIMERS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Timer]] = WeakKeyDi
 
 @contextmanager
 def deadlines_paused() -> Iterator[None]:
-    """The time that passes in the block counts for none of the running task's time-outs."""
+    """Leave the time that passes in the block out of all time-outs of the running task."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     timer, since = _TIMERS.get(loop), loop.time()
     held = [(each, each.when) for each in timer.open if each.task is task] if timer is not None else []

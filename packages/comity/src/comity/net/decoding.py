@@ -39,7 +39,7 @@ MAX_CODINGS: Final = 5  # of one body; as many as curl undoes
 
 
 def decoder_for(values: Iterable[str], url: str, max_ratio: float) -> "Decoder | None":
-    """What undoes the codings of a body; None where there are none.
+    """Return what undoes the codings of a body; None where there are none.
 
     Args:
         values: of its Content-Encoding headers.
@@ -77,7 +77,7 @@ class Decoder:
         self._members = 0
 
     def feed(self, data: bytes, room: int, *, last: bool = False) -> Iterator[bytes]:
-        """The decoded bytes of what has arrived, at most one more than `room`, in parts of at most 256 KiB.
+        """Yield the decoded bytes of what has arrived, at most one more than `room`, in parts of at most 256 KiB.
 
         Each part is made when it is asked for: what is left may be given up.
 
@@ -103,7 +103,7 @@ class Decoder:
                 return
 
     def _sent(self) -> int:
-        """How much of the body was received over the network."""
+        """Return how much of the body was received over the network."""
         return self._received if self._outer is None else self._outer._sent()
 
     def _undone(self, data: bytes, room: int) -> Iterator[bytes]:
@@ -154,7 +154,7 @@ class Decoder:
             )
 
     def _in_one_piece(self, data: bytes, room: int) -> bytes | None:
-        """The body, where it is one member of gzip of moderate size with nothing wrong; else None."""
+        """Return the body, where it is one member of gzip of moderate size with nothing wrong; else None."""
         if _at_once is None or not self._gzip or data.find(_MEMBER + b"\x08", 2) > 0:  # that may be another member
             return None
         size = int.from_bytes(data[-4:], "little")  # RFC 1952, 2.3.1; it is a claim, and bounds what is written

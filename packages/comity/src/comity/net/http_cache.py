@@ -48,12 +48,13 @@ T = TypeVar("T")
 
 
 def fresh_until(page: Response) -> float:
-    """Unix time until which a page may be used without asking (RFC 9111, 4.2); `fetched_at` where never."""
+    """Return Unix time until which a page may be used without asking (RFC 9111, 4.2); `fetched_at` where never."""
     return page.fetched_at + http_caching.stated_freshness(combined(page.headers), page.fetched_at)
 
 
 def is_fresh(page: Response, wall: float) -> bool:
-    """Whether a page may be used without asking at a Unix time; one kept later than that, by a wrong clock, may not."""
+    """Return whether a page may be used without asking at a Unix time; one kept later than that, by a wrong clock, may
+    not."""
     return page.fetched_at <= wall < fresh_until(page)
 
 
@@ -63,22 +64,22 @@ def conditions(page: Response) -> dict[str, str]:
 
 
 def _may_be_kept(page: Response) -> bool:
-    """Whether a page may be kept, and keeping it spares anything."""
+    """Return whether a page may be kept, and keeping it spares anything."""
     headers = combined(page.headers)
     spares = http_caching.validators(headers) or http_caching.stated_freshness(headers, page.fetched_at) > 0
     return page.status == 200 and http_caching.may_be_shared(headers) and bool(spares)
 
 
 def _renewed(headers: Mapping[str, str], by: Mapping[str, str]) -> Mapping[str, str]:
-    """A page's headers after a 304, with what its headers say now (RFC 9111, 4.3.4)."""
+    """Return a page's headers after a 304, with what its headers say now (RFC 9111, 4.3.4)."""
     new = {name.lower() for name in by if name.lower() != "content-length"}
     kept = [(name, value) for name, value in headers.items() if name.lower() not in new]
     return CIMultiDictProxy(CIMultiDict([*kept, *((name, value) for name, value in by.items() if name.lower() in new)]))
 
 
 def access_of(policy: Policy, settings: ClientSettings) -> str:
-    """What an answer depends on beside its URL, in one word: whom we reach for it, and as whom. Another client is given
-    it only where that is the same, so that a strict one gets nothing that a lax one let in."""
+    """Return what an answer depends on beside its URL, in one word: whom we reach for it, and as whom. Another client
+    is given it only where that is the same, so that a strict one gets nothing that a lax one let in."""
     parts = [getattr(settings, name) for name in _ACCESS]
     trusted = "" if settings.ca_file is None else sha256(Path(settings.ca_file).read_bytes()).hexdigest()
     parts += [trusted, sorted(policy.allow_addresses), sorted(policy.allow_hosts)]
@@ -107,7 +108,7 @@ class HttpCache:
             self._db = None
 
     def robots(self, origin: str, policy: Policy) -> RobotsResult | None:
-        """The robots.txt last kept for an origin, fresh or not, judged by this policy."""
+        """Return the robots.txt last kept for an origin, fresh or not, judged by this policy."""
         asked = "SELECT record, body FROM robots WHERE access = ? AND origin = ?"
         row = self._try(lambda db: db.execute(asked, (self._access, origin)).fetchone())
         if row is None:
@@ -124,7 +125,8 @@ class HttpCache:
         self._try(lambda db: db.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?, ?)", values))
 
     def page(self, url: str) -> Response | None:
-        """The page last kept for a URL, as it was served; `fetched_at` is when the server last sent or confirmed it."""
+        """Return the page last kept for a URL, as it was served; `fetched_at` is when the server last sent or confirmed
+        it."""
         asked = "SELECT status, headers, body, fetched_at FROM page WHERE access = ? AND url = ?"
         row = self._try(lambda db: db.execute(asked, (self._access, url)).fetchone())
         if row is None:
@@ -137,7 +139,8 @@ class HttpCache:
             return None
 
     def keep(self, response: Response, cached: Response | None) -> Response:
-        """The response, remembered for the next time; the page kept from earlier where the server confirmed it."""
+        """Keep the response for the next time, and return it, or the page kept from earlier where the server confirmed
+        it."""
         if response.status == 304 and cached is not None:
             page = replace(
                 cached,

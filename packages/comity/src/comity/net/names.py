@@ -96,7 +96,7 @@ class Names(AbstractResolver):
         self._alone = asyncio.Semaphore()
 
     async def addresses(self, host: str) -> tuple[str, ...]:
-        """The addresses of a host, the best first.
+        """Return the addresses of a host, the best first.
 
         Raises:
             OSError: it has none, or that cannot be found out.
@@ -204,8 +204,8 @@ class Names(AbstractResolver):
 
 
 async def in_thread(host: str) -> tuple[str, ...]:
-    """The addresses of a host by the system's resolver, which blocks a thread: a new one each time, for the event loop
-    has few, and a daemon, for which the end of the program does not wait.
+    """Return the addresses of a host by the system's resolver, which blocks a thread: a new one each time, for the
+    event loop has few, and a daemon, for which the end of the program does not wait.
 
     Raises:
         OSError: it has none, or that cannot be found out.
@@ -255,7 +255,8 @@ def system_addresses(host: str) -> tuple[str, ...]:
 
 
 def _lacking(error: socket.gaierror) -> OSError:
-    """The system's resolver gives for a name that it has no file or memory to look up an error as of any other name."""
+    """Return what is wrong where the system's resolver fails: for a name that it has no file or memory to look up it
+    gives an error as of any other name."""
     if error.errno == socket.EAI_MEMORY:
         return OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
     try:
@@ -291,7 +292,7 @@ def _spelt(address: tuple[Any, ...]) -> str:
 
 
 def dns_library() -> Any:
-    """What asks the servers that `nameservers` names.
+    """Return what asks the servers that `nameservers` names.
 
     Raises:
         MissingExtra: it is not installed.
@@ -309,5 +310,5 @@ def _is_missing(error: OSError) -> bool:
 
 
 def _again(error: OSError) -> OSError:
-    """The error for one more caller: each adds to what it is given where it was."""
+    """Return the error for one more caller: each adds to what it is given where it was."""
     return type(error)(*error.args)

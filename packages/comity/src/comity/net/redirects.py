@@ -18,7 +18,7 @@ async def follow(
     send: Callable[[Url, Mapping[str, str]], Awaitable[AnyResponse]],
     limit: int,
 ) -> AnyResponse:
-    """The answer to a URL and the redirects from it; `send` asks for each hop and decides about it anew.
+    """Return the answer to a URL and the redirects from it; `send` asks for each hop and decides about it anew.
 
     Args:
         headers: of the request; what is meant for one origin stays there.

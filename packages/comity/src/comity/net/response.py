@@ -99,7 +99,7 @@ class Response(Shown):
         return self.status
 
     def raise_for_status(self) -> Self:
-        """The response itself, so that calls can be chained.
+        """Return the response itself, so that calls can be chained.
 
         Raises:
             BadStatus: the status is 400 or more; PaymentRequired where the site asks for payment.
@@ -121,13 +121,13 @@ class Response(Shown):
         return self.headers.get("Location") if self.status in REDIRECTS else None
 
     def header_values(self, name: str) -> list[str]:
-        """All values of a header that may repeat."""
+        """Return all values of a header that may repeat."""
         if isinstance(self.headers, CIMultiDictProxy):
             return self.headers.getall(name, [])
         return [value for each, value in self.headers.items() if each.lower() == name.lower()]
 
     def head_only(self) -> "Response":
-        """What is known without the body."""
+        """Return what is known without the body."""
         return self._copied_to(Response.__new__(Response))
 
     def _copied_to(self, other: "Response") -> "Response":
@@ -172,7 +172,7 @@ class Response(Shown):
         return encodings.to_utf8(self.body, self.encoding).decode("utf-8", "replace")
 
     def json(self, **options: Any) -> Any:
-        """The body read as JSON (RFC 8259); `options` go to `json.loads`.
+        """Return the body read as JSON (RFC 8259); `options` go to `json.loads`.
 
         Raises:
             InvalidJSON: it is none. This is a ValueError too.

@@ -161,7 +161,7 @@ class Session:
         return await self.driver.decision(Url(text), self.get_robots)
 
     def origin_policy(self, url: str) -> OriginPolicy | None:
-        """What holds for the origin of a URL, if no I/O is needed to know."""
+        """Return what holds for the origin of a URL, if no I/O is needed to know."""
         return self.driver.gate.origin_policy(url, self.clock.monotonic())
 
     def clear_robots(self) -> None:
@@ -191,7 +191,7 @@ class Session:
         budget: BodyBudget | None = None,
         credentials: bool = True,
     ) -> Response:
-        """One request for a URL when its turn has come, and where that may help, the same again.
+        """Send one request for a URL when its turn has come, and where that may help, the same again.
 
         Args:
             tries: how often it is sent at most.
@@ -234,7 +234,7 @@ class Session:
     async def stream(
         self, url: str, *, headers: Mapping[str, str] | None = None
     ) -> AsyncIterator[Stream[AsyncIterator[bytes]]]:
-        """One request for a URL, whose body is read while it arrives, inside the block."""
+        """Send one request for a URL, whose body is read while it arrives, inside the block."""
         self.open()
         reader = await self._exchange(Url(url), "GET", headers, "streamed")
         go = reader.response.go
@@ -327,7 +327,7 @@ class Session:
                 return reader
 
     async def _permit_cached(self, url: Url) -> Go:
-        """A Go for what needs no request: only the verdict counts, no turn is taken."""
+        """Return a Go for what needs no request: only the verdict counts, no turn is taken."""
         decision = await self.check(url)
         origin_policy = self.origin_policy(url)
         if origin_policy is None or not decision.may_fetch:
@@ -358,13 +358,14 @@ class Session:
             self.on_request(record)
 
     def _as_closed(self, failed: BaseException) -> BaseException:
-        """What a request that failed means: where the connections were ended by `close`, the site is not to blame."""
+        """Return what a request that failed means: where the connections were ended by `close`, the site is not to
+        blame."""
         return ClientClosed() if self._closed and isinstance(failed, FetchError) else failed
 
     # robots.txt
 
     def _cached_robots(self, step: FetchRobots) -> FetchRobots | None:
-        """What is left of a step when the cache was looked into; None: what is kept there is in force."""
+        """Return what is left of a step when the cache was looked into; None: what is kept there is in force."""
         if self._cache is None or self.settings.credentials(step.origin):  # what credentials open is for us alone
             return step
         kept = self._cache.robots(step.origin, self.policy)
@@ -399,7 +400,7 @@ class Session:
         return response
 
     async def relayed_robots(self, asked: Relay) -> Response | Exception:
-        """What a host of ours answers that another session is redirected to for a robots.txt; an error: nothing.
+        """Return what a host of ours answers that another session is redirected to for a robots.txt; an error: nothing.
 
         Raises:
             Postponed
@@ -415,7 +416,7 @@ class Session:
 
 
 def _end_of(error: BaseException) -> End:
-    """How a request ended that raised an error."""
+    """Return how a request ended that raised an error."""
     if isinstance(error, TooLarge | UnwantedType):
         return "done"
     if isinstance(error, Timeout):

@@ -126,7 +126,7 @@ class BodyReader:
     async def read(
         self, limit: int, *, truncate: bool = False, budget: BodyBudget | None = None, digest: "Digest | None" = None
     ) -> Response:
-        """The response with its whole decoded body.
+        """Return the response with its whole decoded body.
 
         Args:
             limit: bytes; a longer body raises TooLarge, or ends there if `truncate`.
@@ -188,7 +188,7 @@ class BodyReader:
         return self._parts(self._settings.max_body)
 
     async def _parts(self, limit: int, *, truncate: bool = False, least: int = 0) -> AsyncIterator[bytes]:
-        """The decoded body in parts as they arrive.
+        """Yield the decoded body in parts as they arrive.
 
         Args:
             limit, truncate: as for `read`.
@@ -356,7 +356,8 @@ class Transport:
         return BodyReader(url, response, self._settings, attempt.address, self.slices)
 
     async def address_of(self, host: str) -> str:
-        """The first address of a host, by the resolver that connections use; the host itself where none is found."""
+        """Return the first address of a host, by the resolver that connections use; the host itself where none is
+        found."""
         while True:
             try:
                 with Deadline(self._settings.timeout):
@@ -368,7 +369,7 @@ class Transport:
 
 
 async def _gathered(arriving: AsyncIterable[bytes], least: int) -> AsyncIterator[bytes]:
-    """What arrives, in parts of at least so many octets; the last may be smaller."""
+    """Yield what arrives, in parts of at least so many octets; the last may be smaller."""
     held: list[bytes] = []
     size = 0
     async for data in arriving:
@@ -382,7 +383,7 @@ async def _gathered(arriving: AsyncIterable[bytes], least: int) -> AsyncIterator
 
 
 def to_yarl(url: Url) -> URL:
-    """A URL as aiohttp takes it, which then sends it octet for octet.
+    """Return a URL as aiohttp takes it, which then sends it octet for octet.
 
     Raises:
         FetchError: it would be sent in another form than the one that was decided about.
@@ -397,7 +398,7 @@ def to_yarl(url: Url) -> URL:
 
 
 def translate_error(error: Exception, url: str, attempt: Attempt | None = None) -> ComityError:
-    """The library's error as one of ours, in words for people.
+    """Return the library's error as one of ours, in words for people.
 
     Args:
         attempt: of a request whose head did not arrive. What the guard refused stands there: a server can write what
@@ -438,14 +439,14 @@ def translate_error(error: Exception, url: str, attempt: Attempt | None = None) 
 
 
 def _parser_message(error: BaseException) -> str:
-    """What aiohttp's parser found wrong, on one line and without the mark it draws under the place."""
+    """Return what aiohttp's parser found wrong, on one line and without the mark it draws under the place."""
     message = error.message if isinstance(error, aiohttp.ClientResponseError | HttpProcessingError) else str(error)
     text = " ".join(part.strip() for part in message.splitlines() if part.strip(" ^"))
     return text if len(text) <= _MAX_MESSAGE_CHARACTERS else f"{text[:_MAX_MESSAGE_CHARACTERS]}…"
 
 
 def _system_message(error: OSError) -> str:
-    """Why a connection failed, in the system's words: asyncio's own name the address instead."""
+    """Return why a connection failed, in the system's words: asyncio's own name the address instead."""
     return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
 
 

@@ -146,7 +146,7 @@ class RobotsRequest:
         return cached.validators if cached is not None and cached.url == self.url else {}
 
     def answered(self, answer: Response, *, at: float) -> RobotsResult | None:
-        """What came of it; None: ask `url` now. `at`: Unix time in seconds."""
+        """Return what came of it; None: ask `url` now. `at`: Unix time in seconds."""
         status, headers = answer.status, combined(answer.headers)
         if status == 304 and self.headers and self._step.cached is not None:
             return replace(
@@ -262,19 +262,19 @@ class TurnProtocol:
     # Questions that need nothing
 
     def known(self, url: str) -> Decision | None:
-        """The decision about a URL in normal form, if the robots.txt at hand suffices for it."""
+        """Return the decision about a URL in normal form, if the robots.txt at hand suffices for it."""
         now = self.clock.monotonic()
         origin_policy = self.gate.origin_policy(url, now)
         return None if origin_policy is None else origin_policy.decide(url, now + self.gate.epoch)
 
     def ready_at(self, host: str) -> float:
-        """When a host may be asked next, as far as is known now; infinite where the operator stopped it."""
+        """Return when a host may be asked next, as far as is known now; infinite where the operator stopped it."""
         if self.gate.stopped and host in self.gate.stopped:
             return math.inf
         return self.gate.throttles.ready_at(self.gate.pace_of(host) or host)
 
     def pause(self, host: str) -> Pause:
-        """How long a host is left alone and why; times are the clock's monotonic time."""
+        """Return how long a host is left alone and why; times are the clock's monotonic time."""
         return self.gate.pause(host, self.clock.monotonic())
 
     # Reports
@@ -296,7 +296,7 @@ class TurnProtocol:
             self.report(go.key)
 
     def finished(self, go: Go, end: End = "done", *, may_repeat: bool = False) -> bool:
-        """The request is over; see `Gate.finished`. Gives whether to try again, where the call `may_repeat`."""
+        """End a request; see `Gate.finished`. Return whether to try again, where the call `may_repeat`."""
         limit = self._limit() if may_repeat else None
         jitter = 1.0 if end == "done" else self._jitter()
         again = self.gate.finished(go, self.clock.monotonic(), end, jitter=jitter, again_until=limit)
@@ -339,7 +339,7 @@ class TurnProtocol:
         return step
 
     def first_step(self, url: Url) -> Step | None:
-        """The gate's first word on a URL; None where others wait for its host already."""
+        """Return the gate's first word on a URL; None where others wait for its host already."""
         if self._lines and self._key(url) in self._lines:
             return None
         return self.gate.ask(url, self.clock.monotonic())
@@ -497,7 +497,7 @@ class TurnProtocol:
         return math.inf if self.max_wait is None else self.clock.monotonic() + self.max_wait
 
     def _pause(self, url: Url, until: float | None, limit: float) -> float:
-        """Seconds to wait before the gate is asked again, or a report comes.
+        """Return seconds to wait before the gate is asked again, or a report comes.
 
         Raises:
             Postponed: the turn comes, or may come, after the limit.
@@ -517,7 +517,8 @@ class TurnProtocol:
 def robots_request_headers(
     policy: Policy, url: Url, conditions: Mapping[str, str], cause: str, authorization: str | None
 ) -> dict[str, str]:
-    """The headers of a wrapped library's request for a robots.txt: only codings that are undone here, within bounds.
+    """Return the headers of a wrapped library's request for a robots.txt: only codings that are undone here, within
+    bounds.
 
     Args:
         cause, authorization: URL and Authorization of the request that needs it. What opens the page opens the
@@ -567,7 +568,7 @@ class RobotsBody:
         self._content += part[:room] if self._decoder is None else b"".join(self._decoder.feed(part, room))[:room]
 
     def end(self) -> bytes:
-        """All that is wanted has come."""
+        """Return what was read: all that is wanted has come."""
         if self._decoder is not None and not self.is_full:
             self._decoder.close()
         return bytes(self._content)

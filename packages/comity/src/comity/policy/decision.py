@@ -185,8 +185,8 @@ class Decision(Shown):
         return found
 
     def to_record(self) -> dict[str, Any]:
-        """The decision as it stands in a crawl's records and in `comity check --json`: the robots.txt is named by its
-        hash and the time it was fetched, in RFC 3339."""
+        """Return the decision as it stands in a crawl's records and in `comity check --json`: the robots.txt is named
+        by its hash and the time it was fetched, in RFC 3339."""
         return {
             "verdict": self.verdict,
             "line": self.rule.line if self.rule else None,
@@ -198,7 +198,7 @@ class Decision(Shown):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Decision":
-        """The decision that `to_dict` wrote down.
+        """Return the decision that `to_dict` wrote down.
 
         Raises:
             InvalidRecord: the values are not a decision; the message names the field.
@@ -235,7 +235,7 @@ class Decision(Shown):
 
 
 def _plain(values: Any) -> Any:
-    """The members of a decision without the answers that its usage works out, and with infinity for its null."""
+    """Return the members of a decision without the answers that its usage works out, and with infinity for its null."""
     if not isinstance(values, Mapping):
         return values
     plain, source, usage = dict(values), values.get("source"), values.get("usage")
@@ -247,5 +247,5 @@ def _plain(values: Any) -> Any:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of a decision as `Decision.to_dict` writes it."""
+    """Return the JSON Schema (2020-12) of a decision as `Decision.to_dict` writes it."""
     return document_of(Decision, "comity decision")

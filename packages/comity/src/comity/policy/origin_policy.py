@@ -100,15 +100,15 @@ class OriginPolicy:
         self._reserved = bool(self._refused or self._hopeless or self._grants_use)
 
     def is_slow(self, url: str) -> bool:
-        """Whether the answer about a URL may take many milliseconds, for so many wildcards and so long a URL, and is
-        not known yet.
+        """Return whether the answer about a URL may take many milliseconds, for so many wildcards and so long a URL,
+        and is not known yet.
 
         RFC 9309, 2.5 asks for 500 KiB of rules to be read, and each may take time linear in the URL's length.
         """
         return self._asterisks * len(url) > MIN_SLOW_STEPS and url not in self._slow
 
     def allows(self, url: str) -> bool:
-        """Whether a URL may be fetched: `decide(url).may_fetch` at a fraction of its cost."""
+        """Return whether a URL may be fetched: `decide(url).may_fetch` at a fraction of its cost."""
         if self._policy.mode != "respect":
             return True
         if self._blanket_verdict is not None:
@@ -123,13 +123,13 @@ class OriginPolicy:
         return self._robots.allowed(url, self._asked_as)
 
     def delay_at(self, wall: float) -> float:
-        """Seconds between two requests that policy and site ask for at a Unix time."""
+        """Return seconds between two requests that policy and site ask for at a Unix time."""
         if not self._rates:
             return self.delay
         return max([self._least, *(rate.interval for rate in self._rates if rate.holds_at(wall))])
 
     def decide(self, url: str, wall: float | None = None, answer: Answer | None = None) -> Decision:
-        """The decision about a URL of the origin.
+        """Return the decision about a URL of the origin.
 
         Args:
             wall: Unix time for which its delay is; None for the slowest time of day.
@@ -180,7 +180,7 @@ class OriginPolicy:
         )
 
     def _reason(self, url: str, allowed: bool, rule: "Rule | None") -> Reason:
-        """What the answer of the rules rests on."""
+        """Return what the answer of the rules rests on."""
         if rule is not None:
             if not rule.pattern:
                 return Reason.RULE_WITHOUT_PATH
@@ -191,7 +191,7 @@ class OriginPolicy:
         return Reason.NO_RULE if has_group(self._robots, self._asked_as) else Reason.NO_GROUP
 
     def answer(self, url: str) -> Answer:
-        """What the rules of a robots.txt that was read say about a URL, before the policy."""
+        """Return what the rules of a robots.txt that was read say about a URL, before the policy."""
         robots = self._robots
         assert robots is not None
         if self._asterisks * len(url) <= MIN_SLOW_STEPS:
@@ -240,7 +240,7 @@ class OriginPolicy:
         return self._usage.for_url(url, crawlable=True) if self._usage else self._nothing_stated()
 
     def _use_refusal(self, usage: "Usage") -> str:
-        """Why a URL is left out: the site grants less use of it than we intend; empty where it does not."""
+        """Return why a URL is left out: the site grants less use of it than we intend; empty where it does not."""
         from comity_robots.usage.statements import less_than_intended
 
         return less_than_intended(usage, self._policy.use)

@@ -21,10 +21,10 @@ MIN_TEXT_CHARACTERS = 200  # of a page's text, beside which what it shows in fra
 def collect_warnings(
     decision: Decision, usage: Usage, page: Page, meta: RobotsMeta, policy: Policy
 ) -> tuple[PageWarning, ...]:
-    """The warnings collect_warnings a page.
+    """Return the warnings about a page.
 
     Args:
-        usage: what the site states collect_warnings the content's use, all sources together.
+        usage: what the site states about the content's use, all sources together.
         page: its links and metas.
         meta: its directives for robots, headers and metas together.
     """
@@ -32,7 +32,7 @@ def collect_warnings(
 
 
 def of_frames(page: Page, text: str) -> Iterator[PageWarning]:
-    """Where the content of a page lies that shows next to nothing itself."""
+    """Yield where the content of a page lies that shows next to nothing itself."""
     if page.frames and len(text.strip()) < MIN_TEXT_CHARACTERS:
         more = f" and {len(page.frames) - MAX_FRAMES} more" if len(page.frames) > MAX_FRAMES else ""
         named = ", ".join(page.frames[:MAX_FRAMES])
@@ -40,7 +40,7 @@ def of_frames(page: Page, text: str) -> Iterator[PageWarning]:
 
 
 def of_data(entities: "Sequence[Entity]") -> Iterator[PageWarning]:
-    """What a page states as data of who may read it."""
+    """Yield what a page states as data of who may read it."""
     if any(each.fields.get("free") == "false" for each in entities):
         yield PageWarning("paywall", "The page says that not all of it can be read for free (isAccessibleForFree).")
 

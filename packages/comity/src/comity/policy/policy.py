@@ -40,7 +40,7 @@ def _dialect(value: object) -> str | Dialect:
 
 
 def _purposes(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Each purpose once, by the name that the vocabulary has for it."""
+    """Return each purpose once, by the name that the vocabulary has for it."""
     if not names:
         return ()
     from comity_robots.usage.statements import PURPOSES, purpose_named
@@ -50,7 +50,7 @@ def _purposes(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _charset(name: str) -> str:
-    """A character set that leaves ASCII alone, as a URL's must."""
+    """Return a character set that leaves ASCII alone, as a URL's must."""
     try:
         good = ASCII.encode(name) == ASCII.encode() and "é/*".encode(name, "replace")
     except (LookupError, ValueError):
@@ -172,7 +172,7 @@ class Policy:
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
-        """A named bundle of settings: `rfc9309` (the defaults), `google` and others (docs/settings.md).
+        """Return a named bundle of settings: `rfc9309` (the defaults), `google` and others (docs/settings.md).
 
         Args:
             changes: fields that shall differ from the preset.
@@ -197,7 +197,7 @@ class Policy:
         return self.product_token or self.agent
 
     def with_changes(self, **changes: object) -> "Policy":
-        """A copy with some fields changed, checked anew."""
+        """Return a copy with some fields changed, checked anew."""
         _known_fields(changes)
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
 
@@ -229,6 +229,6 @@ def _names(agent: str, token: str | None) -> None:
 
 
 def policy_to_dict(policy: Policy) -> dict[str, Any]:
-    """A policy as JSON can hold it: infinity is the text "inf"."""
+    """Return a policy as JSON can hold it: infinity is the text "inf"."""
     values = dataclasses.asdict(policy)
     return {name: "inf" if value == math.inf else value for name, value in values.items()}

@@ -155,7 +155,7 @@ class RobotsResult(Shown):
         redirects: tuple[str, ...] = (),
         blocked: bool = False,
     ) -> "RobotsResult":
-        """No answer: DNS, connection, TLS, time-out, a body cut short."""
+        """Return the result where there is no answer: DNS, connection, TLS, time-out, a body cut short."""
         return cls(
             origin=origin,
             url=url,
@@ -169,7 +169,7 @@ class RobotsResult(Shown):
         )
 
     def renewed(self, policy: Policy, headers: Mapping[str, str], fetched_at: float) -> "RobotsResult":
-        """The same file after a 304: fresh again, with what the answer's headers say (RFC 9111, 4.3.4)."""
+        """Return the same file after a 304: fresh again, with what the answer's headers say (RFC 9111, 4.3.4)."""
         headers = {**self.headers, **headers}
         return replace(
             self,
@@ -187,14 +187,14 @@ class RobotsResult(Shown):
 
 
 def no_answer(status: int | None) -> bool:
-    """Whether a status of a robots.txt that was asked for without a condition leaves it unreachable: RFC 9309, 2.3.1.4,
-    and what HTTP does not foresee as an answer. None: there was none.
+    """Return whether a status of a robots.txt that was asked for without a condition leaves it unreachable: RFC 9309,
+    2.3.1.4, and what HTTP does not foresee as an answer. None: there was none.
     """
     return is_temporary(status) or status == 304 or (status is not None and status < 200)
 
 
 def stale_if_error(policy: Policy, before: RobotsResult | None, now: RobotsResult) -> RobotsResult:
-    """What is in force after a new answer: the answer, or while a site is unreachable its last good copy.
+    """Return what is in force after a new answer: the answer, or while a site is unreachable its last good copy.
 
     RFC 9309, 2.4: a cached copy serves beyond 24 hours while robots.txt is unreachable. `Policy.stale_life` bounds it,
     and so does `Policy.unreachable_life`, after which the site counts as one that has no robots.txt.
@@ -218,7 +218,7 @@ def _life(policy: Policy, headers: Mapping[str, str], fetched_at: float) -> floa
 
 
 def _converted(policy: Policy, body: bytes, headers: Mapping[str, str]) -> bytes:
-    """The body in the character set that our URLs use, where the policy goes by the declared one."""
+    """Return the body in the character set that our URLs use, where the policy goes by the declared one."""
     if policy.robots_charset == "utf-8":
         return body
     declared = content_type.extract(headers.get("content-type", ""))

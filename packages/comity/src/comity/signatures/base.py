@@ -19,7 +19,7 @@ class Uncovered(ValueError):
 
 
 def joined(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Fields by their name in lower case, several of one name joined by a comma."""
+    """Return fields by their name in lower case, several of one name joined by a comma."""
     found: dict[str, str] = {}
     for name, value in fields:
         name = name.strip().lower()
@@ -28,7 +28,7 @@ def joined(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def structured(text: str) -> dict[str, Any]:
-    """A field that is a dictionary (RFC 9651).
+    """Return a field that is a dictionary (RFC 9651).
 
     Raises:
         ValueError: it is not one.
@@ -43,7 +43,7 @@ def structured(text: str) -> dict[str, Any]:
 
 
 def serialised(value: Any) -> str:
-    """An item or inner list as a field has it (RFC 9651, 4.1)."""
+    """Return an item or inner list as a field has it (RFC 9651, 4.1)."""
     import http_sf
 
     if isinstance(value, tuple) and isinstance(value[0], list):
@@ -52,7 +52,7 @@ def serialised(value: Any) -> str:
 
 
 def base(method: str, url: str, fields: Mapping[str, str], covered: Covered, parameters: Parameters) -> bytes:
-    """What is signed (RFC 9421, 2.5).
+    """Return what is signed (RFC 9421, 2.5).
 
     Args:
         url: absolute, as `requested` gives it.
@@ -86,7 +86,7 @@ def _value(
     fields: Mapping[str, str],
     parsed: dict[str, dict[str, Any]],
 ) -> str:
-    """The value of a component.
+    """Return the value of a component.
 
     Args:
         parsed: the fields that were read as dictionaries, each once, for a signature may cover many members of one.
@@ -109,7 +109,7 @@ def _value(
 
 
 def derived(name: str, method: str, url: str) -> str | None:
-    """The derived components of a request (RFC 9421, 2.2)."""
+    """Return the derived components of a request (RFC 9421, 2.2)."""
     _, _, rest = url.partition("://")
     authority, _, after = rest.partition("/")  # in normal form there is always one
     path, mark, query = after.partition("?")
@@ -132,8 +132,8 @@ def derived(name: str, method: str, url: str) -> str | None:
 
 
 def requested(url: str) -> str:
-    """A request's URL as signatures cover it: the authority in normal form, path and query as they were sent, for an
-    application answers what was sent (RFC 9421, 2.2.6; RFC 3986, 6.2.1).
+    """Return a request's URL as signatures cover it: the authority in normal form, path and query as they were sent,
+    for an application answers what was sent (RFC 9421, 2.2.6; RFC 3986, 6.2.1).
 
     Raises:
         InvalidURL

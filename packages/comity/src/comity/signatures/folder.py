@@ -67,7 +67,7 @@ class Identity:
         return urls.origin(self.page)
 
     def signing(self, now: float) -> KeyEntry:
-        """The key that signs at a time: the newest that has begun.
+        """Return the key that signs at a time: the newest that has begun.
 
         Raises:
             InvalidSetting: there is none.
@@ -78,7 +78,7 @@ class Identity:
         return begun[-1]
 
     def listed(self, now: float) -> list[KeyEntry]:
-        """The keys that the directory lists at a time."""
+        """Return the keys that the directory lists at a time."""
         return [key for key in self.keys if key.until is None or now < key.until]
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def make_key(folder: Path, *, signs_from: float) -> KeyEntry:
 
 
 def signing_key(folder: Path, now: float) -> tuple[Identity, SigningKey]:
-    """The identity in a folder and the key that signs now.
+    """Return the identity in a folder and the key that signs now.
 
     Raises:
         InvalidSetting: its files cannot be read, or others can read its key.
@@ -136,7 +136,7 @@ def signing_key(folder: Path, now: float) -> tuple[Identity, SigningKey]:
 
 
 def signer(folder: Path, now: float) -> Signer:
-    """What signs requests in the name of the identity in a folder; errors as of `signing_key`."""
+    """Return what signs requests in the name of the identity in a folder; errors as of `signing_key`."""
     identity, key = signing_key(folder, now)
     return Signer(key, identity.origin, identity.form)
 
@@ -169,7 +169,7 @@ class Signing:
         self._asked: dict[str, str | None] = {}  # with the nonce that the next request there has
 
     def headers(self, method: str, url: str, now: float) -> dict[str, str]:
-        """The fields that sign a request; empty where it is not signed.
+        """Return the fields that sign a request; empty where it is not signed.
 
         Args:
             url: absolute, in normal form.
@@ -184,7 +184,7 @@ class Signing:
         return who.headers(method, url, now, nonce=nonce)
 
     def keyid(self, url: str, now: float) -> str | None:
-        """The key that signs a request for a URL; None where it is not signed."""
+        """Return the key that signs a request for a URL; None where it is not signed."""
         who = self._who(url, now)
         return None if who is None else who.keyid
 
@@ -196,7 +196,8 @@ class Signing:
         return self._signer
 
     def asked(self, url: str, status: int, headers: Mapping[str, str]) -> bool:
-        """Whether an answer asks for a signature that its request did not have (RFC 9421, 5), once for an origin.
+        """Return whether an answer asks for a signature that its request did not have (RFC 9421, 5), once for an
+        origin.
 
         Later requests there have one; the next has the nonce that was asked for, if one was.
         """

@@ -72,7 +72,7 @@ class PublicKey:
         return cls(x, *times)
 
     def jwk(self) -> dict[str, Any]:
-        """The key as a directory lists it (draft, 4.1)."""
+        """Return the key as a directory lists it (draft, 4.1)."""
         jwk: dict[str, Any] = {
             "kty": "OKP",
             "crv": "Ed25519",
@@ -86,7 +86,7 @@ class PublicKey:
         return jwk
 
     def holds(self, now: float) -> bool:
-        """Whether the key may be used at a time, by what its directory says."""
+        """Return whether the key may be used at a time, by what its directory says."""
         return (self.not_before is None or self.not_before <= now) and (self.expires is None or now < self.expires)
 
     def verifies(self, signature: bytes, data: bytes) -> bool:
@@ -119,7 +119,7 @@ class SigningKey:
 
     @classmethod
     def made(cls) -> "SigningKey":
-        """A new key."""
+        """Return a new key."""
         return cls(_ed25519().Ed25519PrivateKey.generate().private_bytes_raw())
 
     def write(self, path: Path) -> None:

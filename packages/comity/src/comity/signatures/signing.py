@@ -35,7 +35,7 @@ class Signer:
         self.keyid = key.public.thumbprint
 
     def headers(self, method: str, url: str, now: float, *, nonce: str | None = None) -> dict[str, str]:
-        """The three fields that sign a request.
+        """Return the three fields that sign a request.
 
         Args:
             url: absolute, in normal form.

@@ -88,7 +88,7 @@ class Signed:
 
 
 def signatures_of(method: str, url: str, fields: Mapping[str, str]) -> list[Signed | Refused]:
-    """The Web Bot Auth signatures that a request carries, in its order; empty where it carries none.
+    """Return the Web Bot Auth signatures that a request carries, in its order; empty where it carries none.
 
     Args:
         url: absolute URL of the request, path and query as they were sent.
@@ -164,7 +164,7 @@ def _signed(
 
 
 def _agent(label: str, covered: Covered, fields: Mapping[str, str]) -> tuple[str, Kind]:
-    """Where the keys are, by the member of `Signature-Agent` that the signature covers: no other is its own."""
+    """Return where the keys are, by the member of `Signature-Agent` that the signature covers: no other is its own."""
     field = fields.get("signature-agent", "").strip()
     if not field:
         raise Refused("the request has no Signature-Agent")
