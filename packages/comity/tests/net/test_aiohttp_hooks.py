@@ -17,17 +17,12 @@ HOOKS = {
     ("TCPConnector", "_conns"): "idle connections are closed where this process has no descriptor left",
     ("TCPConnector", "_create_connection"): "a shortage on our side is waited for; a connection counts as a socket",
     ("TCPConnector", "_factory"): "each connection has a protocol of ours",
-    ("TCPConnector", "_loop"): "the protocol needs it",
     ("TCPConnector", "_close"): "connections are let go of from outside their event loop",
     ("TCPConnector", "_wait_for_available_connection"): "that wait counts for no request's time-out",
     ("ResponseHandler", "_buffer"): "heads of interim answers that nobody reads are thrown away",
     ("ResponseHandler", "_payload"): "a body that ends with its connection is whole only after an orderly end",
     ("ClientSession", "_retry_connection"): "no request is sent a second time without a turn",
 }
-
-
-def connector() -> aiohttp.TCPConnector:
-    return aiohttp.TCPConnector()
 
 
 @pytest.mark.parametrize(("owner", "name"), HOOKS, ids=[".".join(each) for each in HOOKS])

@@ -145,7 +145,7 @@ class Connections(aiohttp.TCPConnector):
         self._turns = LoopSlices(MAX_CONNECTS_PER_TURN)
         self._patience = settings.max_wait
         self._reserved = 0  # sockets that are about to be opened
-        self._factory = partial(_Protocol, loop=self._loop)  # type: ignore[assignment]
+        self._factory = partial(_Protocol, loop=asyncio.get_running_loop())  # type: ignore[assignment]
 
     def _socket(self, info: tuple[Any, ...]) -> socket.socket:
         family, kind, protocol, _, address = info
