@@ -27,8 +27,8 @@ POLICY = """
     stale_life unreachable_life url_charset use with_changes
 """
 GATE = """
-    ask consult epoch finished headers_received hosts_at origin_policy pace_of pause policy resolved robots
-    robots_abandoned robots_arrived robots_at_hand release_robots_turn robots_redirected stopped sweep throttles
+    ask consult epoch finished headers_received hosts_at origin_policy pace_of pause policy release_robots_turn resolved
+    robots robots_abandoned robots_arrived robots_at_hand robots_redirected stopped sweep throttles
 """
 
 
