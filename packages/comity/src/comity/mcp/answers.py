@@ -15,8 +15,6 @@ MAX_ENTRIES: Final = 100  # findings, rules, statements in an answer
 MAX_LIST_CHARACTERS: Final = 256 * 1024  # of the entries of one list, which a cursor goes on with
 MAX_QUOTE_CHARACTERS: Final = 500  #  of a site's words that an answer quotes besides a page's text
 
-_CURSOR: Final = re.compile(r"([0-9a-f]{64}):([0-9]{1,12})")
-
 # Kind of error -> what it means, and what to do. The words of the error itself may quote the site.
 _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "RobotsUnreachable": (
@@ -71,27 +69,6 @@ class ToolFailure(Exception):
 def invalid(message: str, what_to_do: str) -> ToolFailure:
     """Return the failure of a call with unusable arguments."""
     return ToolFailure("invalid_arguments", message, what_to_do)
-
-
-def cursor_expired() -> ToolFailure:
-    """Return the failure of a call whose cursor leads to nothing that is kept."""
-    return ToolFailure(
-        "cursor_expired",
-        "The cursor is not from this server, or what it goes on with is no longer kept.",
-        "Ask again with the URL, without a cursor.",
-    )
-
-
-def parse_cursor(cursor: str) -> tuple[str, int]:
-    """The hash of what a cursor goes on with, and the position in it.
-
-    Raises:
-        ToolFailure: it is none.
-    """
-    match = _CURSOR.fullmatch(cursor)
-    if match is None:
-        raise cursor_expired()
-    return match[1], int(match[2])
 
 
 def framed(values: Mapping[str, Any], removed: Mapping[str, int]) -> dict[str, Any]:

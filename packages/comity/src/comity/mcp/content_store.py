@@ -2,17 +2,21 @@
 evicted is fetched again when it is wanted."""
 
 import hashlib
+import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
 from comity import CrawledPage
+from comity.mcp.answers import ToolFailure
 
 MIB: Final = 1024 * 1024
 MAX_PAGES_BYTES: Final = 64 * MIB  # of text, and of bodies of crawled pages
 MAX_ROBOTS_BYTES: Final = 16 * MIB
 MAX_MAPS_BYTES: Final = 16 * MIB
 _ENTRY_BYTES: Final = 4096  # that an entry takes besides its text, counted high: the smallest ones fill memory too
+
+_CURSOR: Final = re.compile(r"([0-9a-f]{64}):([0-9]{1,12})")
 
 Value = TypeVar("Value")
 
@@ -44,6 +48,22 @@ class SizedCache(Generic[Value]):
         self._values.move_to_end(key)
         return found[0]
 
+    def resume(self, cursor: str) -> tuple[str, Any, int]:
+        """Return the key and the value that a cursor continues, and the position in it.
+
+        Raises:
+            ToolFailure: it is no cursor of ours, or the value is no longer kept.
+        """
+        match = _CURSOR.fullmatch(cursor)
+        found: Any = self.get(match[1]) if match else None
+        if match is None or found is None or int(match[2]) > len(found):
+            raise ToolFailure(
+                "cursor_expired",
+                "The cursor is not from this server, or what it continues is no longer kept.",
+                "Ask again with the URL, without a cursor.",
+            )
+        return match[1], found, int(match[2])
+
     def items(self) -> list[tuple[str, Value]]:
         """Return all values, the most recently used first."""
         return [(key, value) for key, (value, _) in reversed(self._values.items())]
@@ -72,6 +92,9 @@ class PageText:
     heading_ids: tuple[tuple[str, str], ...] = ()
     folded: tuple[str, ...] = ()
     page_starts: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.markdown)
 
 
 @dataclass(frozen=True, slots=True)

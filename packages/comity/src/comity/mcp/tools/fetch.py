@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from comity.mcp import reading
-from comity.mcp.answers import cursor_expired, invalid, parse_cursor
+from comity.mcp.answers import invalid
 from comity.mcp.content_store import hash_of
 from comity.mcp.tool import FROM_SITE, Answer, Cursor, Form, Preferences, ToolContext, UrlGiven, service_of, tool
 from comity.retrieve import retrieve
@@ -86,10 +86,7 @@ async def fetch(
     read, pages = service.readers.read, service.store.pages
     start = 0
     if cursor is not None:
-        key, start = parse_cursor(cursor)
-        page = pages.get(key)
-        if page is None or start > len(page.markdown):
-            raise cursor_expired()
+        key, page, start = pages.resume(cursor)
     elif url is None:
         raise invalid("Neither a url nor a cursor is given.", "Give one of them.")
     else:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from comity import ComityError, CrawlSettings, Response
-from comity.mcp.answers import cursor_expired, fitting, invalid, parse_cursor, truncate
+from comity.mcp.answers import fitting, invalid, truncate
 from comity.mcp.content_store import hash_of
 from comity.mcp.reading import sitemap_entries
 from comity.mcp.service import Service
@@ -76,10 +76,7 @@ async def map_site(
     maps = service.store.maps
     mapped, start = None, 0
     if cursor is not None:
-        key, start = parse_cursor(cursor)
-        found = maps.get(key)
-        if found is None or start > len(found):
-            raise cursor_expired()
+        key, found, start = maps.resume(cursor)
     elif url is None:
         raise invalid("Neither a url nor a cursor is given.", "Give one of them.")
     else:
