@@ -12,7 +12,8 @@ from examples import first_of
 from sites import Site
 
 from comity import CrawlSettings
-from comity.audit.url_status import explain_url
+from comity.audit import stored, stored_robots
+from comity.audit.url_status import explain_url, explain_urls
 from comity.crawler.output.reader import CHECKED
 from comity.errors import InvalidSetting
 
@@ -66,6 +67,21 @@ def test_one_question_opens_the_frontier_at_most_twice(
         opened.clear()
         assert explain_url(tmp_path, shop.url(path)).fate == expected
         assert len([each for each in opened if "frontier.sqlite" in each]) <= 2, path
+
+
+def test_questions_about_several_urls_open_and_read_a_crawl_once(
+    shop: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl(shop, tmp_path)
+    named = [shop.url(path) for path in ("/open/b", "/secret", "/never/met", "/nor/this", "/open/b")]
+    alone = [explain_url(tmp_path, url) for url in named]
+    read: list[str] = []
+    for module, name in ((stored, "read_back"), (stored_robots, "read_lines")):
+        counted = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *a, f=counted, n=name, **k: (read.append(n), f(*a, **k))[1])
+    assert explain_urls(tmp_path, named) == alone
+    assert [each.fate for each in alone] == ["kept", "refused", "not found", "not found", "kept"]
+    assert sorted(read) == ["read_back", "read_back", "read_lines"], "the records, the links to what was not met, rules"
 
 
 @pytest.mark.parametrize("form", first_of(*FORMATS))

@@ -129,7 +129,7 @@ def records(part: OutputPart, proof: Proof) -> Iterator[JsonLine]:
     for line in read_lines(part.ledger, until=part.ledger_length):
         number, record = line.number, line.record
         proof.records = number
-        problem = line.problem or _misshapen(record)
+        problem = line.problem or misshapen(record)
         if problem is not None:
             proof.add(FILE, number, problem)
             before, kind = str(record.get("hash", "")), None
@@ -160,7 +160,8 @@ def records(part: OutputPart, proof: Proof) -> Iterator[JsonLine]:
         )
 
 
-def _misshapen(record: JsonObject) -> str | None:
+def misshapen(record: JsonObject) -> str | None:
+    """Why a record is none of a ledger, or None."""
     name = wrong_field(record, _LINK)
     if name is None:
         fields = _SHAPES.get(record["kind"])

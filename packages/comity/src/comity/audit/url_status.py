@@ -1,10 +1,11 @@
-"""What became of one URL in a crawl, in words: from the output, the frontier, and where neither knows it from the
+"""What became of URLs in a crawl, in words: from the output, the frontier, and where neither knows it from the
 settings that the crawl remembers. It reads only, and sends nothing.
 """
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,8 +27,9 @@ from comity.frontier.committed import FrontierView
 from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import QueuedURL, State
 from comity.http_rules import is_temporary
-from comity.policy import Decision, Policy
+from comity.policy import Policy, RobotsResult
 from comity.policy.origin_policy import decide
+from comity_pages.signals.links import Page
 from comity_pages.signals.robots_meta import read as read_robots_meta
 from comity_pages.urls import Url
 
@@ -81,55 +83,81 @@ class _Known:
 
 
 def explain_url(folders: Path | Sequence[Path], url: str, *, store: str | None = None) -> UrlStatus:
-    """What became of a URL in a crawl. `folders`: of one that lies in a store, those of all machines that worked on it.
-    `store`: its address, where that which the folders name does not do.
+    """What became of one URL in a crawl; as `explain_urls`."""
+    return explain_urls(folders, [url], store=store)[0]
+
+
+def explain_urls(folders: Path | Sequence[Path], asked: Sequence[str], *, store: str | None = None) -> list[UrlStatus]:
+    """What became of URLs in a crawl, which is opened and read once for all of them. `folders`: of one that lies in a
+    store, those of all machines that worked on it. `store`: its address, where that which the folders name does not do.
 
     Raises:
         InvalidURL
         StorageError: the folder holds no crawl, or it cannot be read.
         InvalidSetting: the output was written by a plug-in, which cannot be read back.
     """
-    url = Url(url)
-    host = url.host
+    named = [Url(url) for url in asked]
     crawl = open_crawl(folders, store)
-    written = crawl.written()
-    parts, view = written.shards[crawl.shard_of(host)], crawl.view_of(host)
-    if view is None:
-        raise no_crawl(parts[0].path)
-    with view:
-        begun = crawl.begun(view)
-        known = _Known(view, parts, written.parts, begun.policy or Policy(), CrawlSettings(**begun.settings))
-        clean = Url(Canonicalizer().clean(url)) if known.settings.clean_urls else url
-        found = list(_records(known.parts, {url, clean}))
-        exact = [record for record in found if record["url"] == url]
-        standing = view.queue_entry(url, host)
-        if not exact and standing is None and clean != url:
-            told = _judged(known, clean, found, view.queue_entry(clean, clean.host))
-            told = replace(told, url=url, why=f"crawled as {clean}: {told.why}", decision=None)
-        else:
-            told = _judged(known, url, exact, standing)
-        if told.fate == "waits" and (order := crawl.last_order(host)) is not None and order.order == "stop":
-            told.why, told.next_try = (
-                f"its host was stopped by an order (comity frontier); {told.why}",
-                f"after `comity frontier go {'DIR' if written.store is None else '--store URL'} {order.host}`",
+    output = crawl.written()
+    by_shard: dict[int, list[Url]] = {}
+    for url in dict.fromkeys(named):
+        by_shard.setdefault(crawl.shard_of(url.host), []).append(url)
+    statuses: dict[Url, UrlStatus] = {}
+    unmet: list[tuple[_Known, Url, Url]] = []
+    with ExitStack() as stack:
+        for number, wanted in by_shard.items():
+            parts, view = output.shards[number], crawl.view(number)
+            if view is None:
+                raise no_crawl(parts[0].path)
+            begun = crawl.begun(stack.enter_context(view))
+            known = _Known(view, parts, output.parts, begun.policy or Policy(), CrawlSettings(**begun.settings))
+            clean = {url: Url(Canonicalizer().clean(url)) if known.settings.clean_urls else url for url in wanted}
+            found = _records(parts, {*wanted, *clean.values()})
+            for url in wanted:
+                about, queued = url, view.queue_entry(url, url.host)
+                if queued is None and url not in found and clean[url] != url:
+                    about = clean[url]
+                    queued = view.queue_entry(about, about.host)
+                status = _judged(known, about, found.get(about, []), queued)
+                if status is None:
+                    unmet.append((known, url, about))
+                else:
+                    statuses[url] = _as_asked(status, url)
+        predicted = _predict([(known, about) for known, _, about in unmet])
+        statuses |= {url: _as_asked(predicted[about], url) for _, url, about in unmet}
+    for status in statuses.values():
+        host = Url(status.url).host
+        if status.fate == "waits" and (order := crawl.last_order(host)) is not None and order.order == "stop":
+            status.why, status.next_try = (
+                f"its host was stopped by an order (comity frontier); {status.why}",
+                f"after `comity frontier go {'DIR' if output.store is None else '--store URL'} {order.host}`",
             )
-        return told
+    return [statuses[url] for url in named]
 
 
-def _records(parts: Sequence[OutputPart], wanted: set[str]) -> Iterator[dict[str, Any]]:
-    """The records about the URLs, without bodies."""
-    found = []
+def _as_asked(status: UrlStatus, url: Url) -> UrlStatus:
+    """The status of a URL that was crawled in its clean form, under the form that was asked about."""
+    if status.url == url:
+        return status
+    return replace(status, url=url, why=f"crawled as {status.url}: {status.why}", decision=None)
+
+
+def _records(parts: Sequence[OutputPart], wanted: set[Url]) -> dict[str, list[dict[str, Any]]]:
+    """The records about the URLs, by URL, without bodies; the newest last."""
+    found: dict[str, list[dict[str, Any]]] = {}
     for stored in stored_in(parts, naming=wanted):
-        if stored.channel is not None and stored.record.get("url") in wanted:
+        if stored.channel is not None and (url := stored.record.get("url")) in wanted:
             kept = {name: value for name, value in stored.record.items() if name not in _BODY}
-            found.append({"channel": stored.channel, **kept})
-    # Of one run each channel is in order; which refresh it was tells who spoke last.
-    yield from sorted(found, key=lambda record: (record.get("refresh") or 0, -_ORDER[record["channel"]]))
+            found.setdefault(str(url), []).append({"channel": stored.channel, **kept})
+    for about in found.values():  # of one run each channel is in order; which refresh it was tells who spoke last
+        about.sort(key=lambda record: (record.get("refresh") or 0, -_ORDER[record["channel"]]))
+    return found
 
 
-def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: QueuedURL | None) -> UrlStatus:
-    if standing is not None:
-        told = waiting(known.view, url, standing)
+def _judged(known: _Known, url: Url, found: list[dict[str, Any]], queued: QueuedURL | None) -> UrlStatus | None:
+    """What queue and output say of a URL; None where they say nothing, and nothing of the output is missing."""
+    if queued is not None:
+        told = waiting(known.view, url, queued)
         told.records = found
         if found and told.fate == status_in(found[-1])[0] == "refused":
             told.why = status_in(found[-1])[1]
@@ -148,10 +176,9 @@ def _judged(known: _Known, url: Url, found: list[dict[str, Any]], standing: Queu
             again = "at the next --refresh: the failure may be temporary"
         return UrlStatus(url, fate, why, last.get("found_on"), again, found)
     if absent := [f"{part.name}: {part.absent}" for part in known.parts if part.absent is not None]:
-        return UrlStatus(
-            url, "unknown", f"not in the queue, and output that may hold it is missing: {'; '.join(absent)}"
-        )
-    return _predict(known, url)
+        why = f"not in the queue, and output that may hold it is missing: {'; '.join(absent)}"
+        return UrlStatus(url, "unknown", why)
+    return None
 
 
 def status_in(record: Mapping[str, Any]) -> tuple[str, str]:
@@ -214,59 +241,89 @@ def waiting(view: FrontierView, url: Url, standing: QueuedURL) -> UrlStatus:
     return UrlStatus(url, "waits", why, standing.found_on, again)
 
 
-def _predict(known: _Known, url: Url) -> UrlStatus:
-    """Judge a URL that nothing is stored about by the settings, the scope and the robots.txt that the crawl has."""
-    view, settings = known.view, known.settings
-    kept = stored_scope(view.load_state, view.load_states)
-    if kept is not None:
-        scope = Scope.from_dict(kept)
-        if not (verdict := scope.judge(url)).inside:
-            return UrlStatus(url, "out of scope", verdict.why)
-    if settings.traps:
-        today = datetime.fromtimestamp(time.time(), UTC).date()
-        traps = Traps(
-            settings.max_url_length, settings.max_path_segments, today=today, facts=StateOverlay(view.load_state)
-        )
-        if (trap := traps.judge(url)) is not None:
-            return UrlStatus(url, "trapped", f"would be left out as a trap ({trap.name}): {trap.why}")
-    told, named_on = _left_out(known, url)
-    decision = _by_stored_robots(known, url)
-    if decision is None:
-        return UrlStatus(url, "not found", f"{told}. The crawl has no robots.txt of {url.origin}", named_on)
-    read = times.iso(decision.source.fetched_at) if decision.source is not None else None
-    would = "would allow" if decision.may_fetch else "would disallow"
-    told += f". robots.txt ({read}) {would} it: {decision.why}" if read else f". The policy {would} it: {decision.why}"
-    return UrlStatus(url, "not found", told, named_on, decision=decision.to_record())
-
-
-def _left_out(known: _Known, url: Url) -> tuple[str, str | None]:
-    """Why no link to a URL was followed, by the bodies of the pages that were kept, and the page that says so."""
-    settings, found = known.settings, dict[str, str]()
-    lists = dict[str, str]()  # sitemaps that may have named it where they were not read
-    for stored in stored_in(known.everywhere):
-        record = stored.record
-        if stored.channel == "sitemaps" and _may_hide(known, record, url):
-            lists[record["url"]] = f"; {record['url']} may: {sitemap_in_words(record)}"
-        if stored.channel != "pages" or record["url"] == url or last_name(url) not in (body := body_of(record)):
+def _predict(unmet: Sequence[tuple[_Known, Url]]) -> dict[Url, UrlStatus]:
+    """Judge URLs that nothing is stored about by the settings, the scope and the robots.txt that the crawl has."""
+    found = {url: status for known, url in unmet if (status := _excluded(known, url)) is not None}
+    left = [(known, url) for known, url in unmet if url not in found]
+    links = _left_out(left)
+    robots: dict[int, dict[str, RobotsResult]] = {}  # by the shard that knows of them
+    for known, url in left:
+        told, named_on = links[url]
+        decision = None
+        if known.policy.mode == "ignore":
+            decision = decide(known.policy, url, None)
+        else:
+            if id(known) not in robots:
+                origins = {other.origin for shard, other in left if shard is known}
+                robots[id(known)] = {each.origin: each for each in robots_files(known.parts, known.policy, origins)}
+            if (last := robots[id(known)].get(url.origin)) is not None:
+                decision = decide(known.policy, url, last)
+        if decision is None:
+            found[url] = UrlStatus(url, "not found", f"{told}. The crawl has no robots.txt of {url.origin}", named_on)
             continue
-        page = page_of(record)
-        links = [link for link in page.links if url in (link.url, Canonicalizer().clean(link.url))]
-        depth = record.get("depth")
-        if not links and _names(url, page.url).search(body):
-            found.setdefault("only text or a script names it, not a link (--render runs scripts)", page.url)
-        elif links and settings.max_depth is not None and depth is not None and depth >= settings.max_depth:
-            deep = f"{depth} links from the start, where no more are followed (--max-depth)"
-            found.setdefault(f"a page links to it that is {deep}", page.url)
-        elif links and all(link.nofollow for link in links):
-            found.setdefault("the link to it is marked nofollow (--follow-nofollow follows it)", page.url)
-        elif links and read_robots_meta((), page.metas, agent=known.policy.agent).nofollow:
-            found.setdefault("the page that links to it is marked nofollow (--follow-nofollow follows)", page.url)
-        elif links:
-            found.setdefault("a page links to it, by a link that was not followed then", page.url)
-    if found:
-        return "; ".join(f"{why}: {page}" for why, page in found.items()), next(iter(found.values()))
+        read = times.iso(decision.source.fetched_at) if decision.source is not None else None
+        would = "would allow" if decision.may_fetch else "would disallow"
+        told += (
+            f". robots.txt ({read}) {would} it: {decision.why}" if read else f". The policy {would} it: {decision.why}"
+        )
+        found[url] = UrlStatus(url, "not found", told, named_on, decision=decision.to_record())
+    return found
+
+
+def _excluded(known: _Known, url: Url) -> UrlStatus | None:
+    """Whether scope or traps would keep a URL out."""
+    kept = stored_scope(known.view.load_state, known.view.load_states)
+    if kept is not None and not (verdict := Scope.from_dict(kept).judge(url)).inside:
+        return UrlStatus(url, "out of scope", verdict.why)
+    if known.settings.traps:
+        today = datetime.fromtimestamp(time.time(), UTC).date()
+        limits = known.settings.max_url_length, known.settings.max_path_segments
+        if (trap := Traps(*limits, today=today, facts=StateOverlay(known.view.load_state)).judge(url)) is not None:
+            return UrlStatus(url, "trapped", f"would be left out as a trap ({trap.name}): {trap.why}")
+    return None
+
+
+def _left_out(wanted: Sequence[tuple[_Known, Url]]) -> dict[Url, tuple[str, str | None]]:
+    """Why no link to each URL was followed, by the bodies of the pages that were kept, and the page that says so."""
+    found: dict[Url, dict[str, str]] = {url: {} for _, url in wanted}
+    lists: dict[Url, dict[str, str]] = {url: {} for _, url in wanted}  # sitemaps that may name it unread
+    for stored in stored_in(wanted[0][0].everywhere if wanted else ()):
+        record = stored.record
+        if stored.channel == "sitemaps":
+            for known, url in wanted:
+                if _may_hide(known, record, url):
+                    lists[url][record["url"]] = f"; {record['url']} may: {sitemap_in_words(record)}"
+        if stored.channel != "pages":
+            continue
+        body, page = body_of(record), None
+        for known, url in wanted:
+            if record["url"] != url and last_name(url) in body:
+                page = page_of(record) if page is None else page
+                if (why := _unfollowed(known, record, page, body, url)) is not None:
+                    found[url].setdefault(why, page.url)
     said = "no crawled page links to it or names it, nor does a sitemap as far as it was read"
-    return said + "".join(list(lists.values())[:MAX_LISTS_NAMED]), None
+    return {
+        url: ("; ".join(f"{why}: {page}" for why, page in pages.items()), next(iter(pages.values())))
+        if (pages := found[url])
+        else (said + "".join(list(lists[url].values())[:MAX_LISTS_NAMED]), None)
+        for _, url in wanted
+    }
+
+
+def _unfollowed(known: _Known, record: Mapping[str, Any], page: Page, body: bytes, url: Url) -> str | None:
+    """Why a page's links to a URL were not followed; None where it has none and does not name it."""
+    settings, depth = known.settings, record.get("depth")
+    links = [link for link in page.links if url in (link.url, Canonicalizer().clean(link.url))]
+    if not links:
+        named = _names(url, page.url).search(body)
+        return "only text or a script names it, not a link (--render runs scripts)" if named else None
+    if settings.max_depth is not None and depth is not None and depth >= settings.max_depth:
+        return f"a page links to it that is {depth} links from the start, where no more are followed (--max-depth)"
+    if all(link.nofollow for link in links):
+        return "the link to it is marked nofollow (--follow-nofollow follows it)"
+    if read_robots_meta((), page.metas, agent=known.policy.agent).nofollow:
+        return "the page that links to it is marked nofollow (--follow-nofollow follows)"
+    return "a page links to it, by a link that was not followed then"
 
 
 def _may_hide(known: _Known, record: Mapping[str, Any], url: Url) -> bool:
@@ -283,12 +340,3 @@ def _names(url: Url, page: str) -> re.Pattern[bytes]:
     origin, path = (re.escape(part.encode()) for part in (url.origin, url.path_and_query))
     bare = rb"|(?<![\w/.%~:<-])" if Url(page).origin == url.origin and url.path_and_query != "/" else b""
     return re.compile(rb"(?:%b%b)%b(?![\w/%%~?=&-]|\.\w)" % (origin, bare, path))
-
-
-def _by_stored_robots(known: _Known, url: Url) -> Decision | None:
-    """The decision about a URL by the robots.txt that the crawl read last of its site, if it read any."""
-    policy, origin = known.policy, url.origin
-    if policy.mode == "ignore":
-        return decide(policy, url, None)
-    last = next(robots_files(known.parts, policy, origin), None)
-    return None if last is None else decide(policy, url, last)

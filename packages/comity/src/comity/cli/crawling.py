@@ -34,7 +34,7 @@ from comity.crawler.output.plugins import SchemaExpander, look_in
 from comity.crawler.run import checkpoint
 from comity.crawler.run.checkpoint import RightsNotGiven, rights_in
 from comity.crawler.storage.crawl_at import open_crawl
-from comity.crawler.storage.shards import is_sharded, manifest_of, shards_for, stored_in
+from comity.crawler.storage.shards import is_sharded, shards_for, stored_in
 from comity.crawler.storage.stored_config import OF_THE_RUN, StoredConfig, settings_to_dict
 from comity.errors import ComityError, InvalidSetting, StorageError
 from comity.frontier.durable import writing_to
@@ -196,11 +196,11 @@ def _crawler(
         _check_rights(begun, store or folder, configuration, typed.plugins(expander))
         policy, goes_on = _resumed_policy(begun.policy, configuration)
         how["settings"], limits = _settings_for_run(begun, configuration, expander)
-    if typed.engine == "ray" and store is None and shards is None and manifest_of(folder) is None:
+    if typed.engine == "ray" and store is None and shards is None and begun.manifest is None:
         shards = shards_for(typed.workers)  # one worker is placed as several are
     how |= {"policy": policy, "client_settings": client_settings, "refresh": typed.refresh}
     how |= {"sink": typed.format, "expander": expander, "on_begin": partial(_print_notes, goes_on, limits)}
-    if store is None and not is_sharded(folder, typed.workers, shards):
+    if store is None and not is_sharded(folder, begun.manifest, typed.workers, shards):
         return Crawler(seeds, folder, source=typed.source, begun=begun, **how), client_settings
     command = (*COMMAND, *("-v",) * typed.verbose, *(() if typed.log is None else ("--log", str(typed.log))))
     how |= {"shards": shards, "workers": typed.workers, "command": command, "on_notice": error_line}

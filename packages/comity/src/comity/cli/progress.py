@@ -14,7 +14,7 @@ from rich.text import Text
 from comity.cli.terminal import count_noun
 from comity.crawler import HostState, HostStatus, Snapshot
 from comity.crawler.cluster.sharded import AnyCrawl
-from comity.crawler.observe.snapshot import ShardState, ShardStatus
+from comity.crawler.observe.snapshot import SHARD_WORDS, ShardStatus
 from comity.crawler.observe.stats import WAITS, RefusingRule, shown, size
 
 REFRESH_SECONDS = 0.5  # seconds from one picture to the next
@@ -39,17 +39,6 @@ _WORDS = {
     HostState.DRAINED: "done",
 }
 _SHORT = {HostState.UNREACHABLE: "unreachable"}  # in the column of states
-_SHARDS: dict[ShardState, str] = {
-    "starting": "starting",
-    "working": "fetching",
-    "turn": "waiting for a turn",
-    "robots": "waiting for robots.txt",
-    "pages": "waiting for the limit",
-    "resting": "with nothing left",
-    "stopped": "stopped",
-    "down": "being started again",
-    "ended": "ended",
-}
 _VERDICTS = {"unknown_unreachable": "robots.txt unreachable"}
 _LOOKS = {
     HostState.FETCHING: "green",
@@ -141,7 +130,7 @@ def _totals(now: Snapshot) -> Text:
 
 def _shards(shards: Sequence[ShardStatus]) -> Text:
     """Count shards by state, and name the one that waits longest."""
-    counts = Counter(_SHARDS[shard.state] for shard in shards).most_common()
+    counts = Counter(SHARD_WORDS[shard.state] for shard in shards).most_common()
     words = f"{len(shards):,} shards: {', '.join(f'{count:,} {state}' for state, count in counts)}"
     longest = max(shards, key=lambda shard: shard.until)
     if longest.host is not None and longest.until >= 1:

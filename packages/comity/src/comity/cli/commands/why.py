@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from comity.audit.url_status import explain_url
+from comity.audit.url_status import explain_urls
 from comity.cli.exits import Exit
 from comity.cli.input_files import is_folder
 from comity.cli.options import JSON, PATH, STORE, argument, command
@@ -26,8 +26,7 @@ def why(folder: Path, url: tuple[str, ...], store: str | None, as_json: bool) ->
     named = [target for target in url if not is_folder(target)]
     if not named:
         raise InvalidSetting("name a URL: comity why DIR URL")
-    for number, target in enumerate(named):
-        status = explain_url([folder, *others], target, store=store)
+    for number, status in enumerate(explain_urls([folder, *others], named, store=store)):
         if as_json:
             print(json.dumps(status.to_dict()))
             continue

@@ -28,7 +28,7 @@ from comity.crawler.storage.crawl_storage import FolderStorage
 from comity.crawler.storage.orders import Orders
 from comity.crawler.storage.shards import MANIFEST, CrawlManifest, database_of, manifest_of, part, run_in
 from comity.crawler.storage.status import remove_status, write_status
-from comity.crawler.storage.written_crawl import ENDED, FINISHED, stale_shards
+from comity.crawler.storage.written_crawl import ENDED, FINISHED, not_finished, stale_shards
 from comity.errors import StorageError
 from comity.frontier.durable import Anchor, explained_files
 from comity.frontier.sqlite.database import has_begun
@@ -77,9 +77,7 @@ class FolderCoordination:
             for path in databases.values():
                 with View(path) as view:
                     if view.load_state(ENDED) != FINISHED or manifest.ended != FINISHED:
-                        raise StorageError(
-                            f"the crawl in {folder} is not finished", hint="finish it first, with --resume"
-                        )
+                        raise not_finished(folder)
             manifest.refresh += 1
             manifest.seconds = 0.0
         spent = {number: _spent(path, manifest.refresh) for number, path in databases.items()}

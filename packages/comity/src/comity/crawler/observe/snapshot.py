@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from comity.crawler.finding.limits import Spent
 from comity.crawler.observe.stats import COMMIT_BOUNDS, DEPTHS, OTHERS, RefusingRule, Stats, StatsCollector
@@ -66,6 +66,19 @@ ShardState = Literal["starting", "working", "turn", "robots", "pages", "resting"
 reached; more pages of the limit; nothing is left; its worker died and is started again; the crawl is
 over.
 """
+
+
+SHARD_WORDS: Final[dict[ShardState, str]] = {
+    "starting": "starting",
+    "working": "fetching",
+    "turn": "waiting for a turn",
+    "robots": "waiting for robots.txt",
+    "pages": "waiting for the limit",
+    "resting": "with nothing left",
+    "stopped": "stopped",
+    "down": "being started again",
+    "ended": "ended",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from comity import times
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.sitemap_names import LEFT
-from comity.crawler.storage.written_crawl import ENDED, FINISHED
+from comity.crawler.storage.written_crawl import ENDED, FINISHED, not_finished
 from comity.errors import StorageError
 from comity.frontier.committed import Visits
 from comity.frontier.rules import DurableFrontier
@@ -117,7 +117,7 @@ def refresh_of(frontier: DurableFrontier, settings: CrawlSettings, folder: Path,
     now: dict[str, int] = frontier.load_state(_FACT, {"number": 0, "last": 0})
     if begin:
         if frontier.load_state(ENDED) != FINISHED:
-            raise StorageError(f"the crawl in {folder} is not finished", hint="finish it first, with --resume")
+            raise not_finished(folder)
         if frontier.load_state("stats", {}).get("pages") and not frontier.visits.any():
             raise StorageError(
                 f"{folder} has no information about its pages to compare with", hint="crawl into another folder"

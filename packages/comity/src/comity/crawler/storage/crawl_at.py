@@ -23,9 +23,8 @@ from comity.crawler.storage.shards import (
     CrawlManifest,
     StoreMark,
     is_running,
-    manifest_of,
+    manifest_and_parts,
     part,
-    parts_of,
     stored_in,
 )
 from comity.crawler.storage.status import ShardSummary, describe_shard, read_status
@@ -191,8 +190,7 @@ class CrawlInFolder(_CrawlReader):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._parts = parts_of(folder)
-        self._manifest = manifest_of(folder)
+        self._manifest, self._parts = manifest_and_parts(folder)
         super().__init__(str(folder), len(self._parts), "host" if self._manifest is None else self._manifest.by)
 
     def check(self) -> None:
@@ -264,7 +262,7 @@ class CrawlInFolder(_CrawlReader):
 
     def is_running(self) -> bool:
         """Whether it is being crawled now."""
-        return is_running(self._folder)
+        return is_running(self._folder, self._parts)
 
     def _is_confirmed(self, order: Order) -> bool:
         return orders.is_confirmed(self._folder, order)

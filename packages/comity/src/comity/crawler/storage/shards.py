@@ -187,15 +187,20 @@ def _see_that_it_is_whole(folder: Path, marked: Path) -> None:
 def parts_of(folder: Path) -> list[Path]:
     """The folders that hold a crawl's parts: those of its shards, or the folder itself where it has none. Errors as of
     `manifest_of`."""
+    return manifest_and_parts(folder)[1]
+
+
+def manifest_and_parts(folder: Path) -> tuple[CrawlManifest | None, list[Path]]:
+    """Both, read once."""
     if is_part(folder):
         _see_that_it_is_whole(folder, folder.parent)
     manifest = manifest_of(folder)
-    return [folder] if manifest is None else [folder / name for name in manifest.parts]
+    return manifest, [folder] if manifest is None else [folder / name for name in manifest.parts]
 
 
-def is_running(folder: Path) -> bool:
+def is_running(folder: Path, parts: list[Path] | None = None) -> bool:
     """Whether a process crawls into a folder now, or into one of its shards'. Nothing is written."""
-    parts = parts_of(folder)
+    parts = parts_of(folder) if parts is None else parts
     return any(map(database.is_running, parts)) or (parts != [folder] and database.is_running(folder, LOCK))
 
 
@@ -222,10 +227,9 @@ def placed_by(pace_by: str) -> PlacedBy:
     return cast("PlacedBy", pace_by)
 
 
-def is_sharded(folder: Path, workers: int, shards: int | None) -> bool:
+def is_sharded(folder: Path, manifest: CrawlManifest | None, workers: int, shards: int | None) -> bool:
     """Whether a crawl is to be one of several shards. An InvalidSetting: it was begun as one that cannot have several
     workers, or has not so many shards."""
-    manifest = manifest_of(folder)
     if manifest is None:
         wanted = (shards or 1) > 1 or (workers > 1 and shards is None)
         if workers > 1 and shards is not None and shards < workers:

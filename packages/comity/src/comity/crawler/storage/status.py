@@ -9,28 +9,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from comity.crawler.observe.snapshot import SHARD_WORDS, ShardStatus
 from comity.crawler.observe.stats import WAITS
 from comity.errors import StorageError
 from comity.files import read_regular, write_anew
 from comity.frontier.sqlite import database
 
-if TYPE_CHECKING:  # what reads a finished crawl needs no network
-    from comity.crawler.observe.snapshot import ShardStatus
-
 _FILE: Final = "status.json"
-_WORDS: Final = {
-    "working": "fetches",
-    "starting": "its worker is being started",
-    "down": "its worker is being started again",
-    "pages": "waits for pages of the limit",
-    "robots": "waits for robots.txt files that could not be reached",
-    "resting": "nothing is left; waits for what others find",
-}
 
 
-def write_status(folder: Path, shards: "Iterable[ShardStatus]") -> None:
+def write_status(folder: Path, shards: Iterable[ShardStatus]) -> None:
     """Write down how the shards of a crawl that runs stand; where it cannot be written, nobody is told."""
     rows = [
         {"number": now.number, "worker": now.worker, "words": describe_shard(now), "records": now.records}
@@ -75,8 +65,8 @@ class ShardSummary:
     state: str
 
 
-def describe_shard(now: "ShardStatus") -> str:
+def describe_shard(now: ShardStatus) -> str:
     """What a shard does or waits for."""
     if now.state == "turn":
-        return f"waits {now.until:.0f} s for {now.host} ({WAITS.get(now.why or '', now.why)})"
-    return _WORDS.get(now.state, now.state)
+        return f"waiting {now.until:.0f} s for {now.host} ({WAITS.get(now.why or '', now.why)})"
+    return SHARD_WORDS[now.state]

@@ -15,6 +15,7 @@ from comity.crawler.storage.board import BoardState, ShardRow, adjusted_quota, s
 from comity.crawler.storage.leases import NEXT_TOKEN, StaleCounters, now, see_run
 from comity.crawler.storage.orders import Order
 from comity.crawler.storage.tables import CONFIRMED
+from comity.crawler.storage.written_crawl import not_finished
 from comity.errors import InputError, StorageError
 from comity.frontier.messages import TAKEN, Parcel
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
@@ -174,9 +175,7 @@ class CrawlStore:
             if save is not None:
                 states = dict(db.execute("SELECT number, state FROM shard").fetchall())
                 if ended is None or {*states.values()} != {"ended"}:
-                    raise StorageError(
-                        f"the crawl in {self.where} is not finished", hint="finish it first, with --resume"
-                    )
+                    raise not_finished(self.where)
                 for number in states:
                     start_refresh(ChangedTables(PostgresDialect(db, self.where, number)), forget, save)
                 db.execute("UPDATE shard SET stands = NULL")

@@ -54,6 +54,7 @@ class StoredConfig:
         settings: as far as this version knows them.
         refresh: the number of the last refresh that it has begun; 0 where it has begun none.
         plugins: their names, by kind.
+        manifest: of a crawl of several shards.
     """
 
     is_there: bool = False
@@ -61,6 +62,7 @@ class StoredConfig:
     settings: Mapping[str, Any] = field(default_factory=dict)
     refresh: int = 0
     plugins: Mapping[str, str] = field(default_factory=dict)
+    manifest: CrawlManifest | None = None
 
     @classmethod
     def at(cls, folder: Path) -> "StoredConfig":
@@ -77,7 +79,7 @@ class StoredConfig:
     def of(cls, manifest: CrawlManifest) -> "StoredConfig":
         """That of a crawl of several shards."""
         plugins = {"sink": manifest.sink, "expander": manifest.expander}
-        return cls._kept(manifest.policy, manifest.settings, manifest.refresh, plugins)
+        return cls._kept(manifest.policy, manifest.settings, manifest.refresh, plugins, manifest)
 
     @classmethod
     def from_frontier(cls, view: FrontierView) -> "StoredConfig":
@@ -91,11 +93,18 @@ class StoredConfig:
         return cls._kept(kept[POLICY], kept[SETTINGS] or {}, refresh, plugins)
 
     @classmethod
-    def _kept(cls, policy: Any, settings: Any, refresh: Any, plugins: Mapping[str, Any]) -> "StoredConfig":
+    def _kept(
+        cls,
+        policy: Any,
+        settings: Any,
+        refresh: Any,
+        plugins: Mapping[str, Any],
+        manifest: CrawlManifest | None = None,
+    ) -> "StoredConfig":
         try:
             made = None if policy is None else policy_from_dict(policy)
             names = {kind: str(name) for kind, name in plugins.items() if name is not None}
-            return cls(True, made, known_settings(settings), int(refresh), names)
+            return cls(True, made, known_settings(settings), int(refresh), names, manifest)
         except (TypeError, AttributeError) as error:
             raise _unread() from error
 

@@ -33,6 +33,11 @@ def no_crawl(folder: Path) -> InputError:
     return InputError(f"no crawl in {folder}", hint="name the folder given to comity crawl -o")
 
 
+def not_finished(where: object) -> StorageError:
+    """The error that a crawl cannot be refreshed, because its last run did not come to its end."""
+    return StorageError(f"the crawl in {where} is not finished", hint="finish it first, with --resume")
+
+
 class StateUnavailable(InputError):
     """What the frontier of a part should say cannot be had; `why`: a clause about it."""
 
