@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import comity_pages
 import comity_robots
 
@@ -22,6 +24,16 @@ assert page.markdown == "# Lamps\\n\\nEach **lamp** has a [tank](https://example
 (link,) = comity_pages.read_page(b"<a href=/x>x</a>", "https://example.com/a/").links
 assert link.url == "https://example.com/x"
 """
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "shift_jis", "windows-1251"])
+def test_pages_are_read_as_text_and_as_bytes(encoding: str) -> None:
+    words = "灯台" if encoding == "shift_jis" else "маяк"
+    html = f"<!doctype html><meta charset={encoding}><title>{words}</title><a href='/x?{words}'>{words}</a>"
+    url, stated = "https://example.com/", f"text/html; charset={encoding}"
+    assert comity_pages.extract(html.encode(encoding), url) == comity_pages.extract(html, url)
+    assert words in comity_pages.extract(html, url, content="all").markdown
+    assert comity_pages.read_page(html.encode(encoding), url) == comity_pages.read_page(html, url, stated)
 
 
 def test_it_needs_nothing_that_fetches() -> None:

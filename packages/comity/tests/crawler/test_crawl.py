@@ -18,6 +18,7 @@ from killing import crawling, finished, killed, tree
 from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, Policy, StorageError
+from comity import crawl as comity_crawl
 from comity.audit.prove import prove
 from comity.cli.summary import print_summary
 from comity.crawler import Expanded
@@ -289,6 +290,20 @@ def test_what_cannot_be_read_for_free_is_a_warning_of_its_record(site: Site, tmp
     pages = {each["url"].rpartition("/")[2]: each.get("warnings") for each in records(tmp_path, "pages")}
     assert [each["code"] for each in pages["paid"]] == ["paywall"]
     assert (pages[""], pages["free"]) == (None, None)
+
+
+def test_a_licence_is_part_of_a_pages_usage_and_told_once(site: Site, tmp_path: Path) -> None:
+    rsl = "application/rsl+xml"
+    link = f'</b>; rel=license; type="{rsl}"'
+    site.set("/", f"<!doctype html><link rel=license type={rsl} href=/a>", headers={"Link": link})
+    policy = QUICK.with_changes(purposes=("train-ai",))
+    (page,) = comity_crawl(site.url("/"), policy=policy, max_pages=1)
+    assert page.usage is not None
+    assert [each.url for each in page.usage.licences] == [site.url("/b"), site.url("/a")]
+    crawl(tmp_path, site.url("/"), policy=policy)
+    (record,) = records(tmp_path, "pages")
+    said = [each["message"] for each in record["warnings"] if each["code"] == "licence"]
+    assert [text.split()[5] for text in said] == [site.url("/b"), site.url("/a")]
 
 
 def test_no_interval_is_violated_by_the_servers_own_clock(site: Site, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from sites import Site
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
+from comity.crawler.run.page_reader import read_response
 from comity.errors import AddressBlocked, BadStatus, NoCandidate, PartFailed, UnsupportedContent
 from comity.retrieve import Retrieved, json_schema, retrieve
 from comity_pages.documents import read_body
@@ -439,6 +440,20 @@ def test_a_missing_page_is_an_error_with_its_status(site: Site) -> None:
     with pytest.raises(BadStatus, match="404") as caught:
         got(site.url("/nowhere"))
     assert caught.value.status == 404
+
+
+@pytest.mark.parametrize("stated", ["html", "text/plain, text/html", "*/*", "text / html"])
+def test_response_links_and_text_agree_on_what_a_page_is(site: Site, stated: str) -> None:
+    html = b"\xef\xbb\xbf <!DOCTYPE html><title>Lamps</title><p>Of <a href=/oil>oil</a>."
+    site.set("/odd", html, content_type=stated)
+    with Client(QUICK) as client:
+        response = client.get(site.url("/odd"))
+    assert response.content_type in ("text/html", "")
+    read = read_response(response)
+    assert read is not None
+    assert [each.url for each in read.links] == [site.url("/oil")]
+    result = got(site.url("/odd"), strategy="disabled")
+    assert (result.media_type, result.title, result.markdown[:3]) == (response.content_type, "Lamps", "Of ")
 
 
 @pytest.mark.parametrize("free", ["false", '"False"', '"http://schema.org/False"'])

@@ -1,6 +1,7 @@
 """The body of an answer becomes Markdown: which reader takes which media type."""
 
 import re
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from comity_pages import extraction, pdf
@@ -11,11 +12,12 @@ from comity_pages.metadata.days import day_of
 from comity_pages.metadata.metadata import Metadata
 from comity_pages.metadata.page import Field
 from comity_pages.signals import encodings, xhtml
+from comity_pages.signals.content_type import HTML_TYPES, extract
+from comity_pages.signals.links import Page, read_page
 
 Form = Literal["html", "markdown", "text", "pdf"]
 FORMS: Final[dict[str, Form]] = {
-    "text/html": "html",
-    "application/xhtml+xml": "html",
+    **dict.fromkeys(HTML_TYPES, "html"),
     "text/markdown": "markdown",
     "text/x-markdown": "markdown",
     "text/plain": "text",
@@ -31,16 +33,14 @@ _BOMS: Final = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 
 def form_of(body: bytes, content_type: str) -> Form | None:
     """What a body is, by its header too; None for what is no text to be read, also where it is said to be text."""
-    media_type, _, parameters = content_type.lower().partition(";")
-    media_type = media_type.strip() if "/" in media_type else ""  # `html` names no type: as if there were none
-    if not media_type and body[:1024].lstrip().lower().startswith((b"<!doctype html", b"<html")):
-        return "html"
+    stated = extract(content_type)
+    media_type, charset = stated if stated is not None else ("", None)
+    if encodings.is_html(body, content_type):
+        return None if encodings.is_binary(body) else "html"
     if media_type == "application/pdf" or (media_type in _ANY and body[:5] == b"%PDF-"):
         return "pdf" if pdf.available() else None
     form = FORMS.get(media_type)
-    if form == "html" and encodings.is_binary(body):
-        return None
-    if form not in ("text", "markdown") or body.startswith(_BOMS) or "utf-16" in parameters or "utf-32" in parameters:
+    if form is None or body.startswith(_BOMS) or (charset or "").lower().startswith(("utf-16", "utf-32")):
         return form
     return None if _NO_TEXT.search(body, 0, _HEADER) else form  # "binary data byte", as above, 7.2
 
@@ -70,11 +70,35 @@ def read_body(
         return None
     if form == "pdf":
         return _of_pdf(pdf.read(body, url), url)
-    text = _text(body, content_type, encoding)
+    text = text_of(body, content_type, encoding)
     if form == "html":
         return extraction.read(text, url, content=content, convert=convert)
     found = served.seen(text, url).hidden if form == "markdown" else hidden.in_text(text)
     return ExtractedPage(text, found, truncated=False, url=url)
+
+
+def read_answer(
+    body: bytes,
+    url: str,
+    content_type: str,
+    link_headers: Sequence[str] = (),
+    refresh_header: str | None = None,
+    *,
+    content: Content = "main",
+    convert: bool = True,
+) -> tuple[Page, ExtractedPage | None]:
+    """What `read_page` and `read_body` say of an answer, whose body is decoded once.
+
+    Raises:
+        ExtractionFailed: as of `read_body`.
+    """
+    if form_of(body, content_type) != "html":
+        said = read_page(b"", url, "text/plain", link_headers, refresh_header)
+        return said, read_body(body, url, content_type, content=content, convert=convert)
+    encoding = encodings.detect(body, content_type)
+    text = text_of(body, content_type, encoding)
+    said = read_page(text, url, f"text/html; charset={encoding}", link_headers, refresh_header)
+    return said, extraction.read(text, url, content=content, convert=convert)
 
 
 def judgement_of(body: bytes, url: str, content_type: str, *, encoding: str | None = None) -> Judgement | None:
@@ -86,11 +110,12 @@ def judgement_of(body: bytes, url: str, content_type: str, *, encoding: str | No
     form = form_of(body, content_type)
     if form != "html":
         return form and PAGE
-    return extraction.judged(_text(body, content_type, encoding), url)
+    return extraction.judged(text_of(body, content_type, encoding), url)
 
 
-def _text(body: bytes, content_type: str, encoding: str | None) -> str:
-    text = encodings.to_utf8(body, encoding or encodings.detect(body, content_type)).decode("utf-8", "replace")
+def text_of(body: bytes, content_type: str, encoding: str | None = None) -> str:
+    """A body as text, XHTML as HTML says it; `encoding` as of `read_body`."""
+    text = encodings.to_text(body, encoding or encodings.detect(body, content_type))
     return xhtml.as_html(text) if xhtml.is_xhtml(content_type) else text
 
 

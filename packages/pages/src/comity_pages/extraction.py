@@ -24,6 +24,7 @@ from comity_pages.markdown import code, footnotes, formulas, markdown
 from comity_pages.metadata import metadata
 from comity_pages.metadata.metadata import NOTHING, Metadata
 from comity_pages.pieces import Pieces, ids_of_headings
+from comity_pages.signals import encodings
 from comity_pages.signals.link_header import relation_types
 
 Content = Literal["main", "all"]
@@ -75,12 +76,12 @@ class ExtractedPage(Pieces):
 
 
 def read(
-    html: str, url: str, *, content: Content = "main", convert: bool = True, seconds: float = SECONDS
+    html: bytes | str, url: str, *, content: Content = "main", convert: bool = True, seconds: float = SECONDS
 ) -> ExtractedPage:
     """Take Markdown and the rest from a page.
 
     Args:
-        html: the page as text.
+        html: the page; bytes are decoded as browsers decode a page without a Content-Type.
         url: where it was served; relative links start here or at its `<base>`.
         content: `main` leaves out what is not the page's content; `all` keeps whatever a person would see, also of
             what is no page.
@@ -91,6 +92,8 @@ def read(
         ExtractionFailed: the page is built to exhaust a parser.
     """
     deadline = time.thread_time() + seconds
+    if isinstance(html, bytes):
+        html = encodings.to_text(html, encodings.detect(html))
     with _seen(html, url) as (tree, base, (found, removed, folded), cut, judgement):
         notes = footnotes.found(tree, url)
         text = ""

@@ -5,7 +5,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Final, Generic, Self, TypeVar
 
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -14,6 +13,7 @@ from comity.errors import InvalidJSON
 from comity.gate import Go
 from comity.http_rules import REDIRECTS
 from comity.policy import Decision
+from comity_pages.signals.content_type import essence
 from comity_robots.shown import Shown, short
 
 MARKUP: Final = ("", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
@@ -113,7 +113,7 @@ class Response(Shown):
     @property
     def content_type(self) -> str:
         """The media type in lower case, without parameters."""
-        return _essence(self.headers.get("Content-Type", ""))
+        return essence(self.headers.get("Content-Type"))
 
     @property
     def location(self) -> str | None:
@@ -169,7 +169,7 @@ class Response(Shown):
         """The body as text; octets that mean nothing in its encoding become U+FFFD."""
         from comity_pages.signals import encodings
 
-        return encodings.to_utf8(self.body, self.encoding).decode("utf-8", "replace")
+        return encodings.to_text(self.body, self.encoding)
 
     def json(self, **options: Any) -> Any:
         """Return the body read as JSON (RFC 8259); `options` go to `json.loads`.
@@ -216,11 +216,6 @@ class Stream(Response, Generic[Parts]):
     def head(self) -> Response:
         """What is known of the response before its body is read: the same as the stream's own attributes."""
         return self
-
-
-@lru_cache(1024)  # a site says the same of all its pages
-def _essence(content_type: str) -> str:
-    return content_type.partition(";")[0].strip().lower()
 
 
 def _picklable(value: Any) -> Any:

@@ -42,11 +42,11 @@ from comity.retrieve.plugins import (
     require,
 )
 from comity_pages import urls
-from comity_pages.documents import FORMS, TO_READ_PDF, Form, form_of, read_body
+from comity_pages.documents import FORMS, TO_READ_PDF, Form, form_of, read_answer, text_of
 from comity_pages.extraction import Content, ExtractedPage
 from comity_pages.html.bounds import bounded
 from comity_pages.quality import quality_of
-from comity_pages.signals import encodings, links, llms, robots_meta, usage
+from comity_pages.signals import links, llms, robots_meta, usage
 from comity_pages.signals.llms import CandidateReason, Strategy
 from comity_pages.signals.robots_meta import PageWarning, RobotsMeta
 
@@ -125,53 +125,48 @@ class _Retrieval:
     async def run(self) -> Retrieved:
         decision = await self.decide(self.url)
         require(decision)
-        answer, kind = await self.first_usable(await self.candidates())
-        return await self.result(decision, *await self.sent_on(answer, kind))
+        answer, form = await self.first_usable(await self.candidates())
+        return await self.result(decision, await self.sent_on(await self.read_answer(answer, form)))
 
-    async def sent_on(self, answer: Response, kind: Form) -> tuple[Response, Form, links.Page]:
+    async def sent_on(self, read: "_Read") -> "_Read":
         """What answers where a page sends its reader on at once, which is as good as a redirect (as a crawl takes it);
-        else the page. With it what its tags say."""
-        passed = {answer.url}
-        said = await self.said(answer, kind)
-        while kind == "html" and (target := self.leads_to(said, answer)) is not None and target not in passed:
+        else the page."""
+        passed = {read.answer.url}
+        while (target := read.leads_to) is not None and target not in passed:
             if len(passed) > MAX_REFRESHES:
                 self.not_followed = f"More than {MAX_REFRESHES} pages send their reader on one after the other."
                 break
             try:
                 require(await self.decide(target))
                 there = await fetched(self.client, self.fetcher, target, self.headers)
-                kind = _usable(there, "original")
+                form = _usable(there, "original")
             except PartFailed:
                 raise
             except ComityError as error:
                 self.not_followed = f"That was not followed: {error.args[0]}"
                 break
-            there.history = (*answer.history, answer.head_only(), *there.history)
-            answer = there
+            there.history = (*read.answer.history, read.answer.head_only(), *there.history)
             passed |= {target, there.url}
-            said = await self.said(answer, kind)
-        return answer, kind, said
+            read = await self.read_answer(there, form)
+        return read
 
-    async def said(self, answer: Response, kind: Form) -> links.Page:
-        """What the tags and headers of an answer say."""
-        stated = answer.headers.get("Content-Type", "") if kind == "html" else "text/plain"
-        refresh = answer.headers.get("Refresh") or None
-        page: links.Page = await self.read(
-            links.read_page, answer.body, answer.url, stated, answer.header_values("Link"), refresh
+    async def read_answer(self, answer: Response, form: Form) -> "_Read":
+        """What the tags, the headers and the text of an answer say."""
+        began = time.monotonic()
+        said, page = await self.read(
+            read_answer,
+            answer.body,
+            answer.url,
+            answer.headers.get("Content-Type", ""),
+            answer.header_values("Link"),
+            answer.headers.get("Refresh") or None,
+            content=self.content,
+            convert=self.extractor is None or form != "html",
         )
-        return page
-
-    def leads_to(self, said: links.Page, answer: Response) -> str | None:
-        """Where a page sends its reader on at once, unless it asks that its links are not followed."""
-        if said.refresh is None or said.refresh.seconds > 0 or self.directives(said, answer).nofollow:
-            return None
-        return said.refresh.url
-
-    def directives(self, said: links.Page, answer: Response) -> RobotsMeta:
-        """What a page says to robots, in headers and metas."""
         now = datetime.fromtimestamp(answer.fetched_at, UTC)
         tags = answer.header_values("X-Robots-Tag")
-        return robots_meta.read(tags, said.metas, agent=self.client.policy.asked_as, now=now)
+        directives = robots_meta.read(tags, said.metas, agent=self.client.policy.asked_as, now=now)
+        return _Read(answer, form, said, page, directives, time.monotonic() - began)
 
     async def decide(self, url: str) -> Decision:
         """What robots.txt of the URL's own origin says, asked once and noted in the evidence."""
@@ -247,42 +242,37 @@ class _Retrieval:
         status, media_type = (answer.status, answer.content_type or None) if answer is not None else (None, None)
         self.considered.append(Considered(url, why, verdict, outcome, words, status, media_type))
 
-    async def result(self, requested: Decision, answer: Response, kind: Form, said: links.Page) -> Retrieved:
+    async def result(self, requested: Decision, read: "_Read") -> Retrieved:
         """Convert, judge and put together."""
-        policy = self.client.policy
+        policy, answer, form, said = self.client.policy, read.answer, read.form, read.said
         for hop in answer.redirects:
             await self.decide(hop)
         decision = await self.decide(answer.url)
         began = time.monotonic()
-        read, conversion = await self.converted(answer, kind)
-        conversion_seconds = time.monotonic() - began
-        title = said.title if kind == "html" else _heading(read.markdown)
-        if kind == "pdf" and read.metadata.title is not None:
-            title = read.metadata.title.value
-        stated = usage.merge(
-            decision.usage,
-            usage.from_headers(answer.all_headers, agent=policy.asked_as, url=answer.url),
-            usage.from_page(said, agent=policy.asked_as),
-            usage.Usage(licences=usage.from_links(read.licences)),
-        )
-        source, has_title = len(answer.body) if kind == "html" else 0, title is not None or kind == "text"
-        quality = await self.read(quality_of, read, source, has_title=has_title)
+        page, conversion = await self.converted(read)
+        conversion_seconds = read.seconds + time.monotonic() - began
+        title = said.title if form == "html" else _heading(page.markdown)
+        if form == "pdf" and page.metadata.title is not None:
+            title = page.metadata.title.value
+        stated = usage.from_answer(decision.usage, answer.all_headers, said, agent=policy.asked_as, url=answer.url)
+        source, has_title = len(answer.body) if form == "html" else 0, title is not None or form == "text"
+        quality = await self.read(quality_of, page, source, has_title=has_title)
         return Retrieved(
             url=answer.url,
             requested_url=self.url,
             title=title,
-            markdown=read.markdown,
+            markdown=page.markdown,
             media_type=answer.content_type,
             decision=decision,
             usage=stated,
             quality=quality,
             warnings=(
-                *collect_warnings(decision, stated, said, self.directives(said, answer), policy),
+                *collect_warnings(decision, stated, said, read.directives, policy),
                 *((PageWarning("refresh_not_followed", self.not_followed),) if self.not_followed else ()),
-                *of_frames(said, read.markdown),
-                *of_data(read.metadata.entities),
+                *of_frames(said, page.markdown),
+                *of_data(page.metadata.entities),
             ),
-            hidden=read.hidden,
+            hidden=page.hidden,
             evidence=Evidence(
                 agent=policy.agent,
                 strategy=self.strategy,
@@ -294,38 +284,52 @@ class _Retrieval:
                 refused_headers=self.refused_headers,
                 source_sha256=sha256(answer.body),
                 source_bytes=len(answer.body),
-                markdown_sha256=sha256(read.markdown),
+                markdown_sha256=sha256(page.markdown),
                 conversion=conversion,
                 started_at=self.started_at,
                 fetched_at=answer.fetched_at,
                 seconds=time.monotonic() - self.started,
                 conversion_seconds=conversion_seconds,
             ),
-            kind=read.judgement.kind,
-            reason=read.judgement.reason,
-            metadata=read.metadata,
-            left_out=read.left_out,
-            heading_ids=read.heading_ids,
-            page_starts=read.page_starts,
-            folded=read.folded,
+            kind=page.judgement.kind,
+            reason=page.judgement.reason,
+            metadata=page.metadata,
+            left_out=page.left_out,
+            heading_ids=page.heading_ids,
+            page_starts=page.page_starts,
+            folded=page.folded,
         )
 
-    async def converted(self, answer: Response, kind: Form) -> tuple[ExtractedPage, Conversion]:
+    async def converted(self, read: "_Read") -> tuple[ExtractedPage, Conversion]:
         """The Markdown: what is Markdown or plain text already passes through unchanged."""
-        own = self.extractor if kind == "html" else None
-        stated = answer.headers.get("Content-Type", "")
-        page: ExtractedPage | None = await self.read(
-            read_body, answer.body, answer.url, stated, content=self.content, convert=own is None
-        )
-        assert page is not None
-        if own is None:
-            return page, "comity" if kind in ("html", "pdf") else "unchanged"
-        text = encodings.to_utf8(answer.body, encodings.detect(answer.body, stated)).decode("utf-8")
-        cut, _ = bounded(text, answer.url)
-        markdown = await called("extractor", own, cut, answer.url, about=answer.url)
+        if self.extractor is None or read.form != "html":
+            return read.page, "comity" if read.form in ("html", "pdf") else "unchanged"
+        answer = read.answer
+        cut, _ = bounded(text_of(answer.body, answer.headers.get("Content-Type", "")), answer.url)
+        markdown = await called("extractor", self.extractor, cut, answer.url, about=answer.url)
         if not isinstance(markdown, str):
             raise PartFailed(f"the extractor answered {type(markdown).__name__}, not text", url=answer.url)
-        return replace(page, markdown=markdown, left_out=(), agreement=None), "extractor"
+        return replace(read.page, markdown=markdown, left_out=(), agreement=None), "extractor"
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """An answer and what was read of it, in so many seconds."""
+
+    answer: Response
+    form: Form
+    said: links.Page
+    page: ExtractedPage
+    directives: RobotsMeta
+    seconds: float
+
+    @property
+    def leads_to(self) -> str | None:
+        """Where the page sends its reader on at once, unless it asks that its links are not followed."""
+        refresh = self.said.refresh
+        if self.form != "html" or refresh is None or refresh.seconds > 0 or self.directives.nofollow:
+            return None
+        return refresh.url
 
 
 def _usable(answer: Response, why: Why) -> Form:

@@ -81,9 +81,14 @@ class Reader:
         self.room = MAX_TOTAL_LENGTH
 
     @cython.ccall
-    def read_html(self, body: bytes, content_type: str | None) -> None:
-        self.encoding = encodings.detect(body, content_type)
-        text: bytes = encodings.to_utf8(body, self.encoding)
+    def read_html(self, body: bytes | str, content_type: str | None) -> None:
+        text: bytes
+        if isinstance(body, str):
+            self.encoding = encodings.stated(content_type) or "utf-8"  # in which queries of links are encoded
+            text = body.encode("utf-8", "replace")
+        else:
+            self.encoding = encodings.detect(body, content_type)
+            text = encodings.to_utf8(body, self.encoding)
         if xhtml.is_xhtml(content_type):
             text = xhtml.as_html(text.decode("utf-8", "replace")).encode()
         found: list[tuple[str, Any]] = tags(text)

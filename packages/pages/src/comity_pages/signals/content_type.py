@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 MAX_CHARS = 8_192
 """Characters read of one header."""
+XHTML_TYPES = ("application/xhtml+xml", "application/vnd.wap.xhtml+xml")
+HTML_TYPES = ("text/html", *XHTML_TYPES)
 
 _VALUE = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))*+', re.DOTALL)
 _ESSENCE = re.compile(r"[\t\n\r ]*+([!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+)[\t\n\r ]*+(?=;|\Z)")
@@ -25,6 +27,12 @@ class MediaType(NamedTuple):
 
     essence: str
     charset: str | None = None
+
+
+def essence(content_type: str | None) -> str:
+    """The media type of a header, in lower case and without parameters; empty where it states none."""
+    stated = extract(content_type) if content_type else None
+    return stated.essence if stated is not None else ""
 
 
 @lru_cache(maxsize=128)  # a site says the same of all its pages

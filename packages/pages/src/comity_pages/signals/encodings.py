@@ -14,7 +14,7 @@ from urllib.parse import quote
 import webencodings
 
 from comity_pages._utf8 import is_utf8
-from comity_pages.signals.content_type import extract
+from comity_pages.signals.content_type import HTML_TYPES, essence, extract
 
 PRESCAN_BYTES = 1024
 LATER_BYTES = 65_536
@@ -60,6 +60,11 @@ _BINARY = re.compile(
     rb"|wOF[F2][\0\x01O]|ID3[\x02-\x04]\0|OggS\0",
     re.DOTALL,
 )
+_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b"
+    rb"|body|br|p)[ >])",
+    re.IGNORECASE,
+)
 
 
 def is_binary(body: bytes) -> bool:
@@ -67,6 +72,14 @@ def is_binary(body: bytes) -> bool:
     (WHATWG MIME Sniffing, 6).
     """
     return _BINARY.match(body) is not None
+
+
+def is_html(body: bytes, content_type: str | None) -> bool:
+    """Whether an answer is HTML: its header says so, or states no media type where a browser would take the body for
+    HTML (WHATWG MIME Sniffing, 7.1).
+    """
+    media_type = essence(content_type)
+    return media_type in HTML_TYPES or (not media_type and _HTML.match(body) is not None)
 
 
 def detect(body: bytes, content_type: str | None = None, *, markup: bool = True) -> str:
@@ -80,11 +93,11 @@ def detect(body: bytes, content_type: str | None = None, *, markup: bool = True)
     """
     if body.startswith(_MARKS):
         return next(name for mark, name in _BOMS if body.startswith(mark))
-    stated = _from_header(content_type) if content_type else None
-    if stated is None and markup:
-        stated = prescan(body[:PRESCAN_BYTES])
-    if stated is not None:
-        return stated
+    named = stated(content_type)
+    if named is None and markup:
+        named = prescan(body[:PRESCAN_BYTES])
+    if named is not None:
+        return named
     if is_utf8(body):
         return "utf-8"
     try:
@@ -127,6 +140,11 @@ def to_utf8(body: bytes, encoding: str) -> bytes:
         return body.decode("utf-8", "replace").encode("utf-8")
 
 
+def to_text(body: bytes, encoding: str) -> str:
+    """The page as text, U+FFFD for what is malformed. `encoding` as of `to_utf8`."""
+    return to_utf8(body, encoding).decode("utf-8", "replace")
+
+
 def query_encoded(query: str, encoding: str) -> str:
     """A URL's query with its non-ASCII characters percent-encoded in the page's encoding (URL standard, 5.1).
 
@@ -151,9 +169,10 @@ def _named(label: str) -> str | None:
     return known.name if known is not None else None
 
 
-def _from_header(content_type: str) -> str | None:
-    stated = extract(content_type)
-    return _named(stated.charset) if stated is not None and stated.charset else None
+def stated(content_type: str | None) -> str | None:
+    """The encoding that a header states, by the standard's name."""
+    said = extract(content_type) if content_type else None
+    return _named(said.charset) if said is not None and said.charset else None
 
 
 def prescan(head: bytes) -> str | None:

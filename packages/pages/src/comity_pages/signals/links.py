@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from comity_pages.signals._page import UNFOLLOWED, Alternate, LicenseLink, Link, Page, Refresh
 from comity_pages.signals._reader import MAX_LINKS, MAX_TOTAL_LENGTH, MAX_URL_LENGTH, Reader
-from comity_pages.signals.content_type import extract
+from comity_pages.signals.content_type import HTML_TYPES, essence
 from comity_pages.urls import normalise
 
 __all__ = [
@@ -25,18 +25,15 @@ __all__ = [
     "read_page",
 ]
 
-_HTML_TYPES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
-
 
 def read_page(
-    body: bytes,
+    body: bytes | str,
     url: str,
     content_type: str | None = None,
     link_headers: Sequence[str] = (),
     refresh_header: str | None = None,
 ) -> Page:
-    """Read a page's bytes, as far as `content_type` calls them HTML (or says nothing), and its headers `Link` and
-    `Refresh`.
+    """Read a page, as far as `content_type` calls it HTML (or says nothing), and its headers `Link` and `Refresh`.
 
     Of a `Content-Type` that was sent twice, joined by a comma, the last media type counts (Fetch, "extract a MIME
     type"); one that holds no media type says nothing.
@@ -47,8 +44,7 @@ def read_page(
     reader = Reader(normalise(url))
     if refresh_header is not None:
         reader.read_refresh(refresh_header)
-    stated = extract(content_type) if content_type else None
-    if stated is None or stated.essence in _HTML_TYPES:
+    if essence(content_type) in ("", *HTML_TYPES):
         reader.read_html(body, content_type)
     reader.read_headers(link_headers)
     return reader.page()

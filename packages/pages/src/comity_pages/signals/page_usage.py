@@ -1,6 +1,7 @@
 """Preferences that come with a page: its response headers, its `<meta>` elements, and what stands in it."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from comity_pages.signals import robots_meta, rsl, rsl_licence, tdmrep
@@ -69,15 +70,32 @@ def from_metas(metas: Sequence[tuple[str, str]], *, agent: str = "", url: str | 
     return merge(*parts)
 
 
+def from_answer(robots: Usage, headers: Iterable[tuple[str, str]], page: Page | None, *, agent: str, url: str) -> Usage:
+    """What robots.txt, response headers and, of HTML, the page state together; a licence that a header links to counts
+    once.
+
+    Args:
+        robots: as the decision about the URL has it.
+        headers, agent, url: as of `from_headers`.
+        page: as `comity_pages.signals.links.read_page` gives it, headers included.
+    """
+    parts = [robots, from_headers(headers, agent=agent, url=url)]
+    if page is not None:
+        of_page = from_page(page, agent=agent)
+        known = {each.url for each in parts[1].licences}
+        parts.append(replace(of_page, licences=tuple(each for each in of_page.licences if each.url not in known)))
+    return merge(*parts)
+
+
 def from_page(page: Page, *, agent: str = "") -> Usage:
-    """What a page states in itself: its metas, licences that are written in it, its `data-nosnippet`. For the licences
-    that it links to see `from_links`.
+    """What a page states: its metas, licences that are written in it or that it links to, its `data-nosnippet`.
 
     Args:
         page: as `comity_pages.signals.links.read_page` gives it.
         agent: our agent; directives addressed to others do not count.
     """
     parts = [from_metas(page.metas, agent=agent, url=page.base or page.url)]
+    parts.append(Usage(licences=rsl.from_links(page.license_links, page.url)))
     parts += [rsl_licence.from_rsl(rsl_licence.parse(text.encode(), page=page.url), page.url) for text in page.rsl]
     if page.withheld:
         text = f"data-nosnippet on {page.withheld} part{'s' if page.withheld > 1 else ''} of the page"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from comity_robots._late import late
 
 if TYPE_CHECKING:
-    from comity_pages.signals.page_usage import from_directives, from_headers, from_metas, from_page
+    from comity_pages.signals.page_usage import from_answer, from_directives, from_headers, from_metas, from_page
     from comity_pages.signals.rsl import from_links
     from comity_pages.signals.rsl_licence import RslLicence, from_rsl
     from comity_pages.signals.tdmrep import Tdmrep, from_tdmrep
@@ -40,6 +40,7 @@ __all__ = [
     "Use",
     "combine",
     "for_agent",
+    "from_answer",
     "from_directives",
     "from_headers",
     "from_links",
@@ -58,7 +59,7 @@ __getattr__ = late(
         "comity_robots.robots_usage": "UsageLine RobotsUsage for_agent from_robots",
         "comity_pages.signals.rsl_licence": "RslLicence from_rsl",
         "comity_pages.signals.tdmrep": "Tdmrep from_tdmrep",
-        "comity_pages.signals.page_usage": "from_directives from_headers from_metas from_page",
+        "comity_pages.signals.page_usage": "from_answer from_directives from_headers from_metas from_page",
         "comity_pages.signals.rsl": "from_links",
     },
 )

@@ -4,16 +4,17 @@ import re
 from html import escape
 from typing import Final
 
+from comity_pages.signals.content_type import XHTML_TYPES, essence
+
 _MARKUP: Final = re.compile(
     r"""<!--|<!\[CDATA\[|<(?P<name>[A-Za-z][^\s/<>"']*+)(?P<rest>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)>"""
 )
 _VOID: Final = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-_TYPES: Final = ("application/xhtml+xml", "application/vnd.wap.xhtml+xml")
 
 
 def is_xhtml(content_type: str | None) -> bool:
     """Whether a page is served as XHTML."""
-    return content_type is not None and content_type.lower().partition(";")[0].strip() in _TYPES
+    return essence(content_type) in XHTML_TYPES
 
 
 def as_html(text: str) -> str:

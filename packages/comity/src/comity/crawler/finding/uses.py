@@ -48,16 +48,11 @@ class Uses:
         self._agent = agent
 
     def stated(self, response: "Response", read: "Page | None") -> Usage | None:
-        """What robots.txt, headers and metas say together; None where no purpose is asked about."""
+        """What robots.txt, headers and page state together; None where no purpose is asked about."""
         if not self._purposes:
             return None
-        parts = [
-            response.decision.usage,
-            usage.from_headers(response.all_headers, agent=self._agent, url=response.url),
-        ]
-        if read is not None:
-            parts.append(usage.from_page(read, agent=self._agent))
-        return usage.merge(*parts)
+        robots = response.decision.usage
+        return usage.from_answer(robots, response.all_headers, read, agent=self._agent, url=response.url)
 
     def record(self, stated: Usage | None) -> dict[str, Any] | None:
         """For each purpose the preference and its sources, as `Usage.brief` has it."""

@@ -24,7 +24,7 @@ def _texts(response: Response, read: Page) -> dict[str, str]:
     """The words that lead to each URL, of the first link that has any."""
     from comity_pages.html import tree  # late: only who wants the link graph pays for a tree
 
-    text = encodings.to_utf8(response.body, encodings.python_codec(read.encoding)).decode("utf-8", "replace")
+    text = encodings.to_text(response.body, read.encoding)
     found: dict[str, str] = {}
     try:
         page = tree.parse(text, response.url)

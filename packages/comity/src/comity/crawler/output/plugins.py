@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkab
 from uuid import UUID
 
 from comity.crawler.output.columns import ColumnType
-from comity.crawler.output.records import HTML
 from comity.crawler.output.sink import Sink
 from comity.errors import ComityError, InvalidSetting, PluginError, is_of_the_system
 from comity_pages import urls
 from comity_pages.signals import encodings
+from comity_pages.signals.content_type import HTML_TYPES
 from comity_pages.signals.links import Link, Page
 
 if TYPE_CHECKING:  # who reads a finished crawl needs no HTTP
@@ -301,10 +301,10 @@ class SchemaExpander:
         self.columns = {name: _COLUMNS.get(kind, "text") for name, kind in self._schema.types.items()}
 
     def expand(self, response: "Response") -> Expanded:
-        if response.content_type not in HTML:
+        if response.content_type not in HTML_TYPES:
             return _NOTHING
         stated = response.headers.get("Content-Type")
-        html = encodings.to_utf8(response.body, encodings.detect(response.body, stated)).decode("utf-8", "replace")
+        html = encodings.to_text(response.body, encodings.detect(response.body, stated))
         found = self._schema.read(html, response.url)
         return Expanded(found.records, misfit=found.misfit)
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # what reads a finished crawl needs no network
     from comity.net import Response
     from comity_pages.extraction import ExtractedPage
 
-HTML: Final = ("text/html", "application/xhtml+xml")
 NO_META: Final = RobotsMeta()
 
 
@@ -74,7 +73,7 @@ class CrawledPage(Shown):
     @property
     def text(self) -> str:
         """The body as text, markup included; octets that mean nothing in its encoding become U+FFFD."""
-        return encodings.to_utf8(self.body, self.encoding).decode("utf-8", "replace")
+        return encodings.to_text(self.body, self.encoding)
 
     @property
     def content(self) -> "ExtractedPage | None":

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from comity.crawler.finding.limits import Quota
 from comity.crawler.observe.stats import StatsCollector
-from comity.crawler.output.records import HTML
 from comity.crawler.output.sink import OURS
 from comity.crawler.run.admission import URLFilter
 from comity.crawler.run.discovery import Discovery, is_sitemap
@@ -59,6 +58,7 @@ from comity.net import Response, Session
 from comity.payment import bad_status
 from comity.policy import Decision
 from comity_pages import urls
+from comity_pages.signals.content_type import HTML_TYPES
 from comity_pages.signals.sitemaps import may_be_sitemap
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ class Fetcher:
         hand and is one."""
         if not self._settings.sitemaps:
             return False
-        if self._filter.names(entry.url) and response.content_type not in HTML:
+        if self._filter.names(entry.url) and response.content_type not in HTML_TYPES:
             return True
         return entry.depth == 0 and is_sitemap(response.body, entry.url, feeds=self._settings.feeds)
 

@@ -19,7 +19,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from comity.crawler.finding.duplicates import fingerprint_of
 from comity.crawler.finding.uses import Uses
 from comity.crawler.output import plugins
-from comity.crawler.output.records import HTML, NO_META
+from comity.crawler.output.records import NO_META
 from comity.crawler.output.runner import ReadAhead
 from comity.crawler.run.outcomes import Kept, PageRead, RefusedByUsage, Unchanged
 from comity.crawler.run.run_config import RunConfig
@@ -48,13 +48,13 @@ HUGE: Final = 512 * 1024  # bytes of a page that is read in another thread: some
 
 def is_page(response: Response) -> bool:
     """Whether a response may be HTML."""
-    return response.content_type in HTML or (not response.content_type and b"<" in response.body[:512])
+    return encodings.is_html(response.body, _stated(response))
 
 
 def as_page(response: Response) -> tuple[bytes, str, str | None, Sequence[str], str | None]:
     """What `read_page` takes of a response."""
     links, refresh = response.header_values("Link"), response.headers.get("Refresh")
-    return response.body, response.url, response.headers.get("Content-Type"), links, refresh
+    return response.body, response.url, _stated(response), links, refresh
 
 
 def read_response(response: Response) -> Page | None:
@@ -69,6 +69,10 @@ def read_meta(response: Response, read: Page | None, *, agent: str) -> RobotsMet
     if not tags and not metas:
         return NO_META
     return read_robots_meta(tags, metas, agent=agent, now=datetime.fromtimestamp(response.fetched_at, UTC))
+
+
+def _stated(response: Response) -> str:
+    return response.headers.get("Content-Type") or ""
 
 
 def _text_of(markup: str) -> str:
@@ -92,8 +96,7 @@ def judged(response: Response, read: Page) -> "Judgement | None":
     from comity_pages.documents import judgement_of
 
     try:
-        stated = response.content_type if response.content_type == "application/xhtml+xml" else "text/html"
-        return judgement_of(response.body, response.url, stated, encoding=read.encoding)
+        return judgement_of(response.body, response.url, _stated(response), encoding=read.encoding)
     except ExtractionFailed:
         return None
 
@@ -103,7 +106,7 @@ def entities_of(response: Response, read: Page) -> Sequence["Entity"]:
     from comity_pages.documents import read_body
 
     try:
-        page = read_body(response.body, response.url, "text/html", encoding=read.encoding, convert=False)
+        page = read_body(response.body, response.url, _stated(response), encoding=read.encoding, convert=False)
     except ExtractionFailed:
         return ()
     return page.metadata.entities if page is not None else ()
@@ -189,9 +192,8 @@ class Reader:
     ) -> Sequence[PageWarning]:
         """What is to be known before a page is used or cited."""
         if stated is None:  # no purpose is asked about, and what is left to know are the terms
-            stated = response.decision.usage
-        if read is not None and read.license_links:
-            stated = usage.merge(stated, Usage(licences=usage.from_links(read.license_links, response.url)))
+            terms = usage.from_links(read.license_links, response.url) if read is not None else ()
+            stated = usage.merge(response.decision.usage, Usage(licences=terms))
         warnings = collect_warnings(response.decision, stated, read or Page(response.url), meta, self._policy)
         return (*warnings, *of_data(entities))
 

@@ -12,7 +12,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.output.records import HTML
 from comity.crawler.rendering.browser import Browser
 from comity.crawler.rendering.page_requests import MAX_REQUESTS, PageRequests, Scripts
 from comity.crawler.run.outcomes import PartRefused
@@ -24,6 +23,7 @@ from comity.net import Response, Session
 from comity.policy import Decision
 from comity_pages import urls
 from comity_pages.documents import judgement_of
+from comity_pages.signals.content_type import HTML_TYPES
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
@@ -74,7 +74,7 @@ class Renderer:
     async def render(self, entry: Entry, response: Response) -> Rendered | None:
         """Render a page; None where it is no HTML or has no scripts. RenderingFailed where the browser cannot be
         started."""
-        if response.content_type not in HTML or _SCRIPTS.search(response.body) is None:
+        if response.content_type not in HTML_TYPES or _SCRIPTS.search(response.body) is None:
             return None
         task = asyncio.current_task()
         assert task is not None

@@ -23,7 +23,7 @@ from comity.mcp.tool import (
 from comity_pages.signals.links import read_page
 from comity_pages.signals.tdmrep import PATH as TDMREP
 from comity_pages.signals.tdmrep import parse as parse_tdmrep
-from comity_pages.signals.usage import PURPOSES, Usage, from_headers, from_links, from_page, from_tdmrep, merge
+from comity_pages.signals.usage import PURPOSES, Usage, from_answer, from_tdmrep, merge
 from comity_pages.urls import Url
 from comity_robots.usage.statements import USE
 
@@ -97,12 +97,9 @@ async def _stated_by_page(service: Service, url: Url, read: list[_Read]) -> Usag
     response = await _get(service, url, "page and its headers", read)
     if response is None:
         return None
-    agent = service.policy.asked_as
-    stated = [response.decision.usage, from_headers(response.all_headers, agent=agent, url=response.url)]
-    if is_page(response):
-        page = await service.readers.read(read_page, *as_page(response))
-        stated += [from_page(page, agent=agent), Usage(licences=from_links(page.license_links, response.url))]
-    return merge(*stated)
+    page = await service.readers.read(read_page, *as_page(response)) if is_page(response) else None
+    robots = response.decision.usage
+    return from_answer(robots, response.all_headers, page, agent=service.policy.asked_as, url=response.url)
 
 
 async def _stated_by_tdmrep(service: Service, url: Url, read: list[_Read]) -> Usage:
