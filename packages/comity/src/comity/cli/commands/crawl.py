@@ -6,16 +6,13 @@ import click
 
 from comity.cli.exits import Exit
 from comity.cli.options import (
-    AGENT,
-    ALLOW_ADDRESS,
-    CONFIG,
-    DIALECT,
     ENGINE,
     FILE,
     JSON,
     PATH,
     PRESET,
     PURPOSE,
+    READING,
     argument,
     combine,
     command,
@@ -74,10 +71,9 @@ _WATCHING: Final = combine(
 @option("--expander", "MODULE:NAME", "A plug-in that extracts records and URLs from each page.")
 @option("--schema", "FILE", "CSS selectors (JSON) that make typed records of pages.", type=FILE)
 @_LIMITS
-@AGENT
 @PRESET
-@DIALECT
 @PURPOSE
+@READING
 @option("--resume", None, "Continue the crawl in DIR.")
 @option("--refresh", None, "Crawl DIR again and report which pages are new, changed, gone or unchanged.")
 @option_for(
@@ -87,7 +83,6 @@ _WATCHING: Final = combine(
 @option_for("mode", "--no-robots", is_flag=True, flag_value="ignore", help="Do not check robots.txt at all.")
 @option_for("identity", metavar="DIR", help="Sign requests with the identity in DIR (comity identity new).")
 @option_for("raw", is_flag=True, help="Write bodies to WARC and WACZ as they came over the wire.")
-@ALLOW_ADDRESS
 @option("--report", "FILE", "Write a report as HTML at the end.", type=PATH)
 @option("--ok-if-some-failed", None, "Exit with 0 even if some pages failed.")
 @option("--demo", None, "Crawl the bundled demo web site on loopback.")
@@ -104,7 +99,6 @@ _WATCHING: Final = combine(
 )  # fmt: skip
 @ENGINE
 @_WATCHING
-@CONFIG
 @JSON
 @nonblocking()
 def crawl(**given: Any) -> Exit:

@@ -10,20 +10,7 @@ import click
 from comity import client
 from comity.cli.exits import Exit
 from comity.cli.input_files import read
-from comity.cli.options import (
-    AGENT,
-    ALLOW_ADDRESS,
-    CONFIG,
-    FILE,
-    JSON,
-    PATH,
-    PRESET,
-    PURPOSE,
-    argument,
-    command,
-    loaded,
-    option,
-)
+from comity.cli.options import ASKING, FILE, JSON, PATH, PRESET, PURPOSE, argument, command, loaded, option
 from comity.cli.terminal import error_line, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
 from comity.files import write_where_named
@@ -54,11 +41,9 @@ if TYPE_CHECKING:
 )
 @option("--max-tokens", "N", "Tokens of a chunk.", type=click.IntRange(32), default=512)
 @option("--schema", "FILE", "Print the records that these CSS selectors (JSON) make of the page.", type=FILE)
-@AGENT
 @PRESET
 @PURPOSE
-@CONFIG
-@ALLOW_ADDRESS
+@ASKING
 @JSON
 def fetch(
     url: str,

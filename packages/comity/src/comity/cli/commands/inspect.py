@@ -12,19 +12,7 @@ import click
 from comity import client
 from comity.cli.exits import Exit
 from comity.cli.input_files import is_folder
-from comity.cli.options import (
-    AGENT,
-    ALLOW_ADDRESS,
-    CONFIG,
-    DIALECT,
-    JSON,
-    PRESET,
-    STORE,
-    argument,
-    command,
-    loaded,
-    option,
-)
+from comity.cli.options import JSON, PRESET, READING, STORE, argument, command, loaded, option
 from comity.cli.terminal import print_json, print_out, report_missing
 from comity.identity.practices import practices
 from comity_pages import urls
@@ -42,11 +30,8 @@ _MAX_VALUES_SHOWN = 20
 @command("Check URLs")
 @argument("url", "[URL|DIR]...")
 @option("--self ourselves", None, "Check your settings against the best practices for crawlers.")
-@AGENT
 @PRESET
-@DIALECT
-@CONFIG
-@ALLOW_ADDRESS
+@READING
 @STORE
 @JSON
 def inspect(url: tuple[str, ...], ourselves: bool, store: str | None, as_json: bool, **options: Any) -> Exit:
