@@ -68,12 +68,12 @@ def site() -> Iterator[str]:
             serving.join()
 
 
-def hop_of(frame: FrameType, root: str) -> Hop | None:
+def hop_of(frame: FrameType, roots: tuple[str, ...]) -> Hop | None:
     """A frame of comity's; a comprehension belongs to the function around it."""
     file, name = frame.f_code.co_filename, frame.f_code.co_qualname
-    if not file.startswith(root) or name.endswith(("comp>", "<genexpr>", "<module>")):
+    if not file.startswith(roots) or name.endswith(("comp>", "<genexpr>", "<module>")):
         return None
-    return file.removeprefix(root), name
+    return file.rpartition("/src/")[2].removeprefix("comity/"), name
 
 
 @contextmanager
@@ -101,21 +101,23 @@ def show(title: str, hops: dict[Hop, None], listed: bool) -> None:
 
 def main(listed: bool) -> None:
     import comity
+    import comity_pages
+    import comity_robots
     from comity.crawler import Crawler, CrawlSettings
     from comity.policy import Policy
 
-    root = str(Path(comity.__file__).parent) + os.sep
+    roots = tuple(str(Path(package.__file__).parent) + os.sep for package in (comity, comity_pages, comity_robots))
     policy = Policy(agent="Bench/1.0", min_interval=0.0, allow_addresses=("127.0.0.0/8",))
     entered: dict[Hop, None] = {}
     way: dict[Hop, None] = {}
     passed: set[str] = set()
 
     def enter(frame: FrameType) -> None:
-        if (hop := hop_of(frame, root)) is not None:
+        if (hop := hop_of(frame, roots)) is not None:
             entered[hop] = None
 
     def follow(frame: FrameType) -> None:
-        hop = hop_of(frame, root)
+        hop = hop_of(frame, roots)
         if hop is None:
             return
         entered[hop] = None
@@ -124,7 +126,7 @@ def main(listed: bool) -> None:
         stack: list[Hop] = []
         above: FrameType | None = frame
         while above is not None:
-            if (caller := hop_of(above, root)) is not None:
+            if (caller := hop_of(above, roots)) is not None:
                 stack.append(caller)
             above = above.f_back
         if not any(name in ASIDE for _, name in stack):
