@@ -222,6 +222,7 @@ def test_whatever_the_patterns_and_urls_are_both_questions_agree(
     assert judgement.inside == scope.holds(url)
     assert judgement.why
     assert not scope.add("http://a.example/a/")
+    assert scope.around("http://a.example/a/") == scope != scope.around("http://b.example/")
     assert Scope.from_dict(json.loads(json.dumps(scope.to_dict()))) == scope
 
 

@@ -6,7 +6,7 @@ publicsuffixlist). Whether robots.txt allows a URL is not its question.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Self
 
 from comity.domains import registrable
@@ -111,6 +111,10 @@ class Scope:
     def covers(self, url: str, *, depth: int, lists: bool) -> bool:
         """Whether a URL is in scope; `lists`: what only names URLs may be anywhere on a host of the scope."""
         return self.reaches(url) if lists else self.holds(url, depth=depth)
+
+    def around(self, *given: str) -> Self:
+        """A scope that covers these URLs too."""
+        return replace(self, given={*self.given, *given})
 
     def add(self, *given: str) -> bool:
         """Cover these URLs too; whether they are new."""
