@@ -172,24 +172,24 @@ bench-extraction: $(VENV)/benched ## a page as Markdown beside other libraries: 
 KILLS ?= 100
 FORMAT ?= jsonl
 test-kills: $(VENV)/tested ## a crawl killed KILLS=100 times and resumed, FORMAT=jsonl, sqlite, warc, parquet, files or markdown
-	$(BIN)/python benchmarks/kills.py --kills $(KILLS) --format $(FORMAT)
+	$(BIN)/python tests/endurance/kills.py --kills $(KILLS) --format $(FORMAT)
 
 test-cluster: $(VENV)/tested test-cluster-store ## crawls whose workers are killed, CLUSTER_HOSTS=2000 CLUSTER_BLOWS=100 for long
-	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python tests/endurance/cluster.py
 
 test-cluster-store: $(VENV)/tested ## the same in PostgreSQL by two commands, and the database fails too; on Ray where that is
-	$(BIN)/python benchmarks/cluster_store.py
+	$(BIN)/python tests/endurance/cluster_store.py
 	@! $(BIN)/python -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("ray"))' || \
-		$(BIN)/python benchmarks/cluster_store.py --engine ray
+		$(BIN)/python tests/endurance/cluster_store.py --engine ray
 
 test-tampering: $(VENV)/installed ## a crawl's evidence tampered with in each way, and what `comity prove` says to it
-	$(BIN)/python benchmarks/tampering.py
+	$(BIN)/python tests/endurance/tampering.py
 
 conformance: $(VENV)/tested ## the protocol's own suite on comity mcp; installs it and Node 22 into .conformance with npm
-	$(BIN)/python benchmarks/conformance.py
+	$(BIN)/python tests/endurance/conformance.py
 
 soak: $(VENV)/installed ## many hosts, slow and failing ones among them: memory, descriptors, journal; SECONDS=3600
-	$(BIN)/python benchmarks/soak.py $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
+	$(BIN)/python tests/endurance/soak.py $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 
 compare: $(VENV)/installed ## the engine's two forms, and columns, asked the same: QUESTIONS=10000000 of them
 	$(BIN)/python fuzz/compare_forms.py --questions $(or $(QUESTIONS),1000000)

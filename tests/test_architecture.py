@@ -382,8 +382,9 @@ def test_what_leads_out_of_the_process_is_found(source: str) -> None:
 
 
 def test_programs_beside_the_package_import_what_is_there() -> None:
-    """Benchmarks, fuzzing and examples: most of them no test runs."""
-    beside = [each for name in ("benchmarks", "fuzz", "examples") for each in sorted((REPOSITORY / name).glob("*.py"))]
+    """Benchmarks, fuzzing, examples and what crawls for long: most of them no quick test runs."""
+    folders = ("benchmarks", "fuzz", "examples", "tests/endurance")
+    beside = [each for name in folders for each in sorted((REPOSITORY / name).glob("*.py"))]
     assert beside
     lost = []
     for path in beside:

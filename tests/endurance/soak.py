@@ -25,15 +25,18 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import uvloop
-from common import above_zero, at_least_one
-from loopback import Requests, beside, serve
 
 from comity.cli.process import tune
 from comity.crawler import Crawler, CrawlSettings
 from comity.net import ClientSettings
 from comity.policy import Policy
 
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "pages" / "html"
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # servers on loopback
+
+from common import above_zero, at_least_one
+from loopback import Requests, beside, serve
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "pages" / "html"
 MADE = 200  # pages, where there is no corpus
 SHORTEST = 20  # seconds after the warm-up
 NEXT = "Link: </%d>; rel=next\r\n"  # so that a page without links leads on too

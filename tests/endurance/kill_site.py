@@ -4,12 +4,16 @@ Its notes, by its own clock, are what the test believes: who asked for what, whe
 """
 
 import multiprocessing
+import sys
 import time
 from collections.abc import Iterator
 from ctypes import c_longlong
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Self
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # servers on loopback
 
 from loopback import Requests, serve
 

@@ -22,15 +22,17 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import loopback
-from loopback import Requests
-
 from comity.audit.prove import prove
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.storage import orders
 from comity.crawler.storage.shards import parts_of
 from comity.frontier.durable import make_folder
 from comity.policy import Policy
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # servers on loopback
+
+import loopback
+from loopback import Requests
 
 HOSTS = int(os.environ.get("CLUSTER_HOSTS", "60"))
 PAGES = int(os.environ.get("CLUSTER_PAGES", "12"))

@@ -27,9 +27,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 os.environ.setdefault("CLUSTER_PAGES", "40")  # so that the crawl is not over before all has failed once
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
+sys.path[:0] = [str(ROOT / "tests"), str(Path(__file__).parent)]
 
 from cluster import BLOWS, HOSTS, INTERVAL, name_of, serve, wanted  # noqa: E402
 from postgres import Server, programs  # noqa: E402
