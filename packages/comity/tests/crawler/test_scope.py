@@ -156,7 +156,7 @@ def test_a_scope_grows_in_linear_time_though_all_that_was_given_redirects(
 def test_what_a_crawl_remembers_of_its_scope_is_linear_in_what_it_was_given(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commits, "EVERY", 0.0)
+    monkeypatch.setattr(commits, "COMMIT_SECONDS", 0.0)
     seeds = [site.url(f"/{number}/a/b") for number in range(40)]
     for number in range(len(seeds)):
         site.set(f"/{number}/a/b", status=302, headers={"Location": f"/to/{number}/x/"})
