@@ -212,7 +212,7 @@ def test_what_is_counted_and_remembered_by_host_is_bounded_and_limits_for_each_h
         def page(_: object) -> None:
             run = crawl.running
             assert run is not None
-            held.append(max(len(run.opened.ledger._answered), len(run.filter._sitemaps)))
+            held.append(max(len(run.resources.ledger._answered), len(run.filter._sitemaps)))
 
         crawl = crawl_of(site, names, tmp_path, clock, on_page=page, max_pages_per_host=3)
         stats = asyncio.run(crawl.run())

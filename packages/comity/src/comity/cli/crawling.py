@@ -184,7 +184,7 @@ def _crawler(
         client_settings = replace(client_settings, resolve=site.resolve)
     if join and (settled := _options_settled_by_the_crawl(configuration, typed.lease)):
         raise InvalidSetting(f"--join takes part in a crawl as it was begun: leave out {', '.join(settled)}")
-    begun = StoredConfig.at(folder) if store is None and folder is not None else StoredConfig()
+    begun = StoredConfig.from_folder(folder) if store is None and folder is not None else StoredConfig()
     if not seeds and not again and not join and typed.source is None and not begun.is_there:
         raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
     goes_on = limits = ""
@@ -232,7 +232,7 @@ def _print_notes(*lines: str) -> None:
 
 def _parts_folder(folder: Path | None, seeds: list[str]) -> Path:
     """Return the folder where this machine keeps its parts of a crawl in PostgreSQL."""
-    if folder is not None and stored_in(folder) is None and StoredConfig.at(folder).is_there:
+    if folder is not None and stored_in(folder) is None and StoredConfig.from_folder(folder).is_there:
         raise StorageError(f"{folder} already contains a crawl of its own", hint="choose another folder with -o")
     return folder or _folder(None, seeds, None, StoredConfig())
 

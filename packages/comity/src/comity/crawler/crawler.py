@@ -109,7 +109,7 @@ class Crawler:
         self.end = End()
         self._sink = sink
         hook = self._webhook = None if self.settings.webhook is None else Webhook(self.settings.webhook, self.policy)
-        self._given = RunConfig(
+        self._config = RunConfig(
             seeds=[urls.normalise(seed) for seed in ((seeds,) if isinstance(seeds, str) else seeds)],
             folder=self.folder,
             policy=self.policy,
@@ -127,14 +127,14 @@ class Crawler:
             storage=storage,
             shard_context=shard_context,
         )
-        self.control = Control(self._given.clock)
-        self._collector = StatsCollector(self._given.clock)
+        self.control = Control(self._config.clock)
+        self._collector = StatsCollector(self._config.clock)
         self._run: Run | None = None
 
     @property
     def seeds(self) -> list[str]:
         """The URLs given, in normal form; once it runs, also those of earlier runs."""
-        return self._given.seeds if self._run is None else self._run.seeds
+        return self._config.seeds if self._run is None else self._run.seeds
 
     @property
     def stats(self) -> Stats:
@@ -183,7 +183,7 @@ class Crawler:
     def format(self) -> str:
         """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`. Known once the crawl runs."""
         assert self._run is not None
-        return self._run.opened.sink.name
+        return self._run.resources.sink.name
 
     @property
     def refreshes(self) -> bool:
@@ -205,34 +205,34 @@ class Crawler:
     async def run(self) -> Stats:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
         with self._told():
-            given, sink = self._given, None if self._sink is None else named(self._sink)
+            config, sink = self._config, None if self._sink is None else named(self._sink)
             if sink is not None:
-                have_columns(sink, given.plugins.expander)
-            has_start = bool(given.seeds) or given.plugins.source is not None
-            if (given.begins_refresh or not has_start) and not self._begun_with.is_there:
-                raise not_begun(self.folder, "refresh" if given.begins_refresh else "continue")
-            if self.settings.renders:  # what lacks is said before a folder is there
+                have_columns(sink, config.plugins.expander)
+            has_start = bool(config.seeds) or config.plugins.source is not None
+            if (config.begins_refresh or not has_start) and not self._begun_with.is_there:
+                raise not_begun(self.folder, "refresh" if config.begins_refresh else "continue")
+            if self.settings.renders:  # check for a missing browser before creating the folder
                 from comity.crawler.rendering.browser import Browser
 
                 Browser(self.settings.render_browser)
-            if given.client_settings.nameservers:
+            if config.client_settings.nameservers:
                 dns_library()
             if not self._begun_with.is_there and not (self.folder / "frontier.sqlite").exists():
                 check_free(self.folder, DEFAULT if sink is None else sink.name, LEDGER)
-            make_folder(self.folder, parents=given.shard_context is None)  # that of a shard may have been moved away
+            make_folder(self.folder, parents=config.shard_context is None)  # that of a shard may have been moved away
             with (
                 self._collector.running(self.folder),
-                given.storage.frontier() as frontier,
+                config.storage.frontier() as frontier,
                 nullcontext(SinkRunner(sink, self.folder, frontier)) as runner,
-                Ledger(self.folder / LEDGER, frontier.load_state("ledger"), given.clock) as ledger,
+                Ledger(self.folder / LEDGER, frontier.load_state("ledger"), config.clock) as ledger,
                 ThreadPoolExecutor(1, "comity-read") as reader,  # has no thread until something is given to it
                 ThreadPoolExecutor(1, "comity-commit") as writer,  # left when it is at rest
                 runner.opened(writer),
-                closing(given.storage.journal()) as journal,
+                closing(config.storage.journal()) as journal,
                 closing(Telemetry()) if self.settings.telemetry else nullcontext() as telemetry,
             ):
-                opened = RunResources(frontier, journal, runner, ledger, reader, writer, telemetry)
-                run = self._run = Run(given, opened, self.control, self._collector)
+                resources = RunResources(frontier, journal, runner, ledger, reader, writer, telemetry)
+                run = self._run = Run(config, resources, self.control, self._collector)
                 async with run.client:
                     self.end = await run.work()
         return self.stats
@@ -241,5 +241,5 @@ class Crawler:
         """A block of which the webhook is told how it ended; of a shard it tells of hosts alone."""
         if self._webhook is None:
             return nullcontext()
-        is_whole = self._given.shard_context is None
+        is_whole = self._config.shard_context is None
         return self._webhook.told_end(self.folder, lambda: self.stats) if is_whole else closing(self._webhook)

@@ -44,8 +44,8 @@ class StateChanges(Counter[tuple[int, int]]):
 def refilter(
     store: Changed, changes: StateChanges, inside: Inside | None, *, policy: bool, usage: bool
 ) -> tuple[Judged, Judged]:
-    """Filter anew what scope, policy and the uses wanted decided (see `rules.DurableFrontier.refilter`); gives what
-    came of policy and uses, and of the scope."""
+    """Re-evaluate queued and excluded URLs after scope, policy or usage settings changed (see
+    `rules.DurableFrontier.refilter`); gives what came of policy and uses, and of the scope."""
     back = Judged()
     if policy:  # what the old one set aside is queued again, and so is what was postponed
         back += _bring_back(store, POLICY, changes)

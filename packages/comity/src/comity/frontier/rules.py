@@ -130,7 +130,7 @@ class DurableFrontier(CommittedFrontier):
     def refilter(
         self, inside: Inside | None, *, policy: bool, usage: bool, save: Callable[[Judged, Judged], dict[str, Any]]
     ) -> None:
-        """Judge anew what scope, policy and the uses wanted decided, for they have changed: all or nothing.
+        """Re-evaluate queued and excluded URLs after scope, policy or usage settings changed: all or nothing.
 
         Args:
             inside: says whether a URL belongs to the crawl; None where the scope is the same.

@@ -1,4 +1,4 @@
-"""What a run remembers by name, as one: what is not saved yet, what a commit has on its way, and what is stored."""
+"""Overlay of pending, in-flight and stored key-value state: what a run remembers by name."""
 
 from collections.abc import Callable
 from typing import Any, Final

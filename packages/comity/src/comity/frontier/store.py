@@ -1,5 +1,5 @@
-"""What a frontier needs of what keeps it: a few questions, and changes for many rows at once. Any store that has these
-will do; every rule of the frontier stands in rules.py and refilter.py, over them.
+"""Minimal storage interface of a frontier: a few questions, and changes for many rows at once. Every rule of the
+frontier stands in rules.py and refilter.py, over these.
 
 SQLite and PostgreSQL have most of them in the same SQL (tables.py), and each the others in its own (sqlite/store.py,
 postgresql/store.py). packages/comity/tests/frontier/in_memory.py is the smallest store: plain dicts, without SQL.

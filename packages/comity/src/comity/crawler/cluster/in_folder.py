@@ -181,7 +181,7 @@ def _spent(database: Path, refresh: int) -> Spent:
 
 
 class ShardsInFolder:
-    """See member.Shards. `say` tells the process above."""
+    """See member.Shards. `send` tells the process above."""
 
     def __init__(self, job: Job, send: Send, worker: Watched) -> None:
         self.where = str(job.folder)

@@ -410,5 +410,5 @@ class ShardsInStore:
 
 def part_of(shard: int, token: int) -> str:
     """The name of the folder in which a holder of a shard keeps its part of the output."""
-    number, lot = number_of(token)
-    return f"{part(shard)}-{number:06}-{lot:010x}"
+    number, nonce = number_of(token)
+    return f"{part(shard)}-{number:06}-{nonce:010x}"

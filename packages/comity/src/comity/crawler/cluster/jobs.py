@@ -20,9 +20,9 @@ from comity.policy import Policy
 WorkerMessage = tuple[Any, ...]
 """What a worker and the process that started it say to each other: a name, and what belongs to it.
 
-To a worker: `picture` hosts, rules; `stop`; of a crawl in a folder `answer` HeartbeatReply, and `news` where a round is
-worth while. From it: `begun`, `pictures` {shard: Snapshot}, `shard ended` ShardEnd, `ended`, `failed` error, `notice`
-text; of a crawl in a folder `round` Heartbeat and `let go` shard, token, state, ShardStatus.
+To a worker: `snapshot` hosts, rules; `stop`; of a crawl in a folder `answer` HeartbeatReply, and `news` where a round
+is worth while. From it: `begun`, `snapshots` {shard: Snapshot}, `shard ended` ShardEnd, `ended`, `failed` error,
+`notice` text; of a crawl in a folder `round` Heartbeat and `let go` shard, token, state, ShardStatus.
 """
 Send = Callable[..., None]
 Listen = Callable[[Callable[[WorkerMessage], None]], None]
@@ -44,7 +44,7 @@ def read_message(file: BinaryIO) -> Any:
 
 
 async def read_messages(stream: asyncio.StreamReader) -> AsyncIterator[WorkerMessage]:
-    """The words of a pipe, until the other side is gone."""
+    """Yield the messages of a pipe until its other side is closed."""
     with suppress(asyncio.IncompleteReadError, ConnectionError):
         while True:
             yield pickle.loads(await stream.readexactly(*_HEAD.unpack(await stream.readexactly(_HEAD.size))))

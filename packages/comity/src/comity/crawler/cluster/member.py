@@ -92,7 +92,7 @@ def worker_of(job: Job, send: Send) -> "Member":
 
 
 class Member:
-    """One worker. `say` tells the process that started this one; `shards` makes what knows where its shards lie."""
+    """One worker. `send` tells the process that started this one; `shards` makes what knows where its shards lie."""
 
     def __init__(self, job: Job, send: Send, shards: Callable[[Watched], Shards]) -> None:
         self._job = job
@@ -139,7 +139,7 @@ class Member:
         return time.monotonic() - self._beat_at < MAX_STALLED_SECONDS
 
     async def _pause(self, seconds: float) -> None:
-        """So long, or until something is to be seen to."""
+        """Sleep up to `seconds`, or until woken."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
@@ -291,11 +291,11 @@ class Member:
 
     def _told(self, message: WorkerMessage) -> None:
         match message:
-            case ("picture", hosts, rules):
-                pictures = {
+            case ("snapshot", hosts, rules):
+                snapshots = {
                     number: held.shard.crawler.snapshot(hosts=hosts, rules=rules) for number, held in self._held.items()
                 }
-                self._send("pictures", pictures)
+                self._send("snapshots", snapshots)
             case ("stop",):
                 self._stopping = True
                 for held in self._held.values():

@@ -15,8 +15,8 @@ from comity.errors import ComityError, system_failed
 
 class Pipe:
     """This process's end of the pipes to the one above, in the place of standard input and output. Nothing waits for
-    the process above: it may be stopped, and its worker goes on. A thread says what there is; of pictures that were not
-    heard yet the newest takes the place of older ones."""
+    the process above: it may be stopped, and its worker goes on. A thread says what there is; of snapshots that were
+    not heard yet the newest takes the place of older ones."""
 
     def __init__(self) -> None:
         self._in = os.fdopen(os.dup(0), "rb")
@@ -34,7 +34,7 @@ class Pipe:
         return job
 
     def send(self, *message: Any) -> None:
-        key = message[0] if message[0] == "pictures" else object()  # what comes later makes the earlier one needless
+        key = message[0] if message[0] == "snapshots" else object()  # what comes later makes the earlier one needless
         with self._changed:
             self._unsent.pop(key, None)
             self._unsent[key] = pack(message)

@@ -125,8 +125,8 @@ class Processes:
         self._pace = pace
         self._wake = asyncio.Event()
         self.workers = [WorkerProcess(number, start, self._received, self._wake.set) for number in range(workers)]
-        self._pictures: dict[int, dict[int, Snapshot]] = {}  # by worker and shard
-        self._shown: tuple[int, int] | None = None  # hosts and rules that a picture is to have; None: nobody has asked
+        self._snapshots: dict[int, dict[int, Snapshot]] = {}  # by worker and shard
+        self._shown: tuple[int, int] | None = None  # hosts and rules that a snapshot is to have; None: nobody has asked
         self._ends: dict[int, ShardEnd] = {}  # by shard, how it ended last
         self._error: Exception | None = None
 
@@ -135,11 +135,11 @@ class Processes:
         """Counts over all runs, shards and machines."""
         return summed(now.stats for now in self.coordination.now.values())
 
-    def pictures(self, hosts: int, rules: int) -> list[Snapshot]:
+    def snapshots(self, hosts: int, rules: int) -> list[Snapshot]:
         """How this machine's shards stand; from now on with so many hosts and rules at least."""
         most = self._shown or (0, 0)  # several may ask: a display, and who scrapes metrics
         self._shown = max(hosts, most[0]), max(rules, most[1])
-        return [each for pictures in self._pictures.copy().values() for each in pictures.values()]
+        return [each for snapshots in self._snapshots.copy().values() for each in snapshots.values()]
 
     async def work(self) -> None:
         """Have the processes work until all have ended. Whatever happens, none is left."""
@@ -200,7 +200,7 @@ class Processes:
                 looked = now
                 self._pace.add(now, self.stats.pages)
                 if self._shown is not None:
-                    self._tell_begun(("picture", *self._shown))
+                    self._tell_begun(("snapshot", *self._shown))
                 self._look()
             self._wake.clear()
             with suppress(TimeoutError):
@@ -225,7 +225,7 @@ class Processes:
                 f"{self.coordination.resume_option}",
             )
             return
-        self._pictures.pop(worker.number, None)
+        self._snapshots.pop(worker.number, None)
         self._notices.died(worker.number)
         self.coordination.died(worker)
         if again:
@@ -243,8 +243,8 @@ class Processes:
                 worker.begun = True
                 if self._stop.is_set() or self._error is not None:
                     worker.send(("stop",))
-            case ("pictures", pictures):
-                self._pictures[worker.number] = pictures
+            case ("snapshots", snapshots):
+                self._snapshots[worker.number] = snapshots
             case ("shard ended", end):
                 self._ends[end.now.number] = end
             case ("ended",):

@@ -121,7 +121,7 @@ class ShardedCrawl:
                 raise InvalidSetting("join: what is crawled, and how it is written, was settled when the crawl began")
             policy = settings = None
         before = self._place.manifest
-        begun = StoredConfig() if before is None else StoredConfig.of(before)
+        begun = StoredConfig() if before is None else StoredConfig.from_manifest(before)
         if not join:  # the store is the operator's word, and others work on the crawl by it
             check_rights(begun, folder, policy, settings, {"sink": sink, "expander": expander})
         self.policy = policy or begun.policy or Policy()
@@ -183,7 +183,7 @@ class ShardedCrawl:
         """How the crawl stands: from any thread. Of hosts it shows this machine's, as of a second ago or less."""
         run, now = self.running, time.monotonic()
         return merged(
-            [] if run is None else run.pictures(hosts, rules),
+            [] if run is None else run.snapshots(hosts, rules),
             phase="stopping" if self.stopped else "running",
             stats=self.stats,
             seconds=now - self._pace.started,
@@ -207,7 +207,7 @@ class ShardedCrawl:
 
     async def _crawl(self) -> None:
         manifest = self._manifest
-        named(manifest.sink)  # what lacks is said before anything is written
+        named(manifest.sink)  # check for missing plug-ins before anything is written
         Plugins(None, manifest.expander)
         make_folder(self.folder)
         with explained(self.folder / LOCK):

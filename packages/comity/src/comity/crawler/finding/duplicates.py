@@ -142,7 +142,7 @@ def _keys(fingerprint: int) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """What a page repeats.
+    """Reference to the page that this one duplicates.
 
     Attributes:
         kind: `canonical` where it names that page its canonical URL, `content` where the octets are the same, `near`

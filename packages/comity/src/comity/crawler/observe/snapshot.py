@@ -217,7 +217,7 @@ def merged(
     most_hosts: int,
     most_rules: int,
 ) -> Snapshot:
-    """The picture of a crawl of several shards, from those of its shards. The counts of all may be newer; `seconds` are
+    """Merge the snapshots of a crawl's shards into one. The counts of all may be newer; `seconds` are
     those since this run began, `pages_per_second` is of all, over the last ten seconds."""
 
     def total(name: str) -> Counter[Any]:

@@ -61,17 +61,17 @@ class URLFilter:
 
     def __init__(
         self,
-        given: RunConfig,
+        config: RunConfig,
         seeds: Iterable[str],
         results: ResultBuffer,
         facts: StateOverlay,
         origin_policy: Callable[[str], OriginPolicy | None],
         grown: Mapping[str, Any],
     ) -> None:
-        settings = self._settings = given.settings
+        settings = self._settings = config.settings
         self._results = results
         self._origin_policy = origin_policy
-        self._place = given.shard  # what concerns the hosts of another shard goes there
+        self._place = config.shard  # what concerns the hosts of another shard goes there
         self._recent = RecentlySeen(MAX_RECENT_URLS)
         self.unmet = self._recent.unmet
         self._left_out: set[str] = set()  # so that each is counted once
@@ -80,7 +80,7 @@ class URLFilter:
         self._grown = list(grown)  # names of facts that the first save makes superfluous
         self._saves = 0  # of the scope
         self._given: list[str] = []
-        today = datetime.fromtimestamp(given.clock.wall(), UTC).date()
+        today = datetime.fromtimestamp(config.clock.wall(), UTC).date()
         self._traps = Traps(settings.max_url_length, settings.max_path_segments, today=today, facts=facts)
         self._canonicalizers: dict[str, Canonicalizer] = {}  # by origin, where robots.txt has a word in it
         self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them

@@ -26,8 +26,8 @@ class Committer:
 
     def __init__(
         self,
-        given: RunConfig,
-        opened: RunResources,
+        config: RunConfig,
+        resources: RunResources,
         results: ResultBuffer,
         collector: StatsCollector,
         facts: StateOverlay,
@@ -37,8 +37,8 @@ class Committer:
         control: Control,
         state: Callable[[], dict[str, Any]],
     ) -> None:
-        self._listeners = given.listeners
-        self._opened = opened
+        self._listeners = config.listeners
+        self._resources = resources
         self._results = results
         self._collector = collector
         self._facts = facts
@@ -47,10 +47,10 @@ class Committer:
         self._memory = memory
         self._control = control
         self._state = state
-        self._shard_context = given.shard_context
+        self._shard_context = config.shard_context
         self._under_way: asyncio.Task[None] | None = None
-        self._next = given.clock.monotonic() + COMMIT_SECONDS
-        self._sent = opened.frontier.sent
+        self._next = config.clock.monotonic() + COMMIT_SECONDS
+        self._sent = resources.frontier.sent
         self.records = self.pages = 0
 
     @property
@@ -59,7 +59,7 @@ class Committer:
         return self._under_way is not None
 
     def settle(self) -> None:
-        """See whether one is over. What went wrong is raised, and then it is not: nothing more is committed."""
+        """Re-raise the finished commit's error, so that nothing more is committed; clear it if it succeeded."""
         if self._under_way is not None and self._under_way.done():
             self._under_way.result()
             self._under_way = None
@@ -67,7 +67,7 @@ class Committer:
     @property
     def is_held_up(self) -> bool:
         """Whether so much waits to be written that no request may be started."""
-        return self._memory.kept >= self._memory.limit or self._opened.sink.pending >= self._memory.limit
+        return self._memory.kept >= self._memory.limit or self._resources.sink.pending >= self._memory.limit
 
     def due(self) -> float | None:
         """When the next is to begin, if nothing else asks for one; None where there is nothing to commit."""
@@ -85,7 +85,7 @@ class Committer:
         if self._under_way is not None:
             await asyncio.wait([self._under_way])
             if not self._under_way.cancelled():
-                self._under_way.exception()  # raised by `look`, unless something else ends the run
+                self._under_way.exception()  # raised by `settle`, unless something else ends the run
 
     async def commit(self, *, final: bool = False) -> None:
         """Make everything so far durable, hand out new pages and give hosts with new URLs their turn. `final`: nothing
@@ -93,9 +93,9 @@ class Committer:
         for name, value in self._state().items():
             self._facts.put(name, value)
         stats, tally = replace(self._results.stats), self._collector.tally.copy()
-        unsaved, collected = self._results.take(), self._opened.ledger.collect()
-        work = partial(unsaved.write, self._opened, collected, self._facts.take(), stats, tally, final=final)
-        written = asyncio.get_running_loop().run_in_executor(self._opened.writer, work)
+        unsaved, collected = self._results.take(), self._resources.ledger.collect()
+        work = partial(unsaved.write, self._resources, collected, self._facts.take(), stats, tally, final=final)
+        written = asyncio.get_running_loop().run_in_executor(self._resources.writer, work)
         done, records, self.records, seconds = await asyncio.shield(written)
         self._results.committed(done.new, done.refusals)
         self._collector.committed(seconds)
@@ -104,7 +104,7 @@ class Committer:
         self._waits.committed()
         for name in unsaved.hosts:
             self._scheduler.found(name, () if name in unsaved.batch.resumed else done.queued.get(name, ()))
-        listeners, sent = self._listeners, self._opened.frontier.sent
+        listeners, sent = self._listeners, self._resources.frontier.sent
         if self._shard_context is not None and sent != self._sent:
             self._sent = sent
             self._shard_context.on_sent()

@@ -28,8 +28,8 @@ _ITS_OWN: Final = (
 
 
 def raise_what_is_ours(error: Exception) -> None:
-    """Come back where an error is a page's or site's own: one that defeats us must not end the crawl. These are a
-    closed list, for a page that failed is not asked for again; anything else is raised, in words."""
+    """Come back where an error is a page's or site's own: a page that raises an unexpected error must not end the
+    crawl. These are a closed list, for a page that failed is not asked for again; anything else is raised, in words."""
     if isinstance(error, _OURS):
         raise error
     if isinstance(error, _ITS_OWN) and not is_of_the_system(error):

@@ -1,7 +1,7 @@
 """The hosts of one run that are in memory, and when each comes up; all others wait in the frontier alone.
 
-A heap orders hosts by the time they are ready; nothing is polled. At most MAX_HOSTS that have work are in memory, and
-those that have none beside them as long as nobody needs their place. The frontier names the others that have work,
+A heap orders hosts by the time they are ready; nothing is polled. At most MAX_HOSTS that have work are in memory. Idle
+hosts stay cached until their slot is needed. The frontier names the others that have work,
 round after round, as there is room. Where some wait there, a host gives its place up once it had a few of its URLs
 fetched, or where it is to be left alone for long. What is forgotten of a host its robots.txt, the gate and the frontier
 know.

@@ -171,10 +171,10 @@ class Reader:
     is the sink's.
     """
 
-    def __init__(self, given: RunConfig, executor: Executor, read_ahead: ReadAhead | None) -> None:
-        policy, self.settings = given.policy, given.settings
+    def __init__(self, config: RunConfig, executor: Executor, read_ahead: ReadAhead | None) -> None:
+        policy, self.settings = config.policy, config.settings
         self._agent = policy.asked_as
-        self._plugins = given.plugins
+        self._plugins = config.plugins
         use = policy.use if policy.mode == "respect" else None  # the most that is done with what is fetched
         self._uses = Uses(policy.purposes, self.settings.only_if, policy.asked_as, use)
         self._policy = policy

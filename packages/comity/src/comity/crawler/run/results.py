@@ -61,7 +61,7 @@ class PendingCommit:
 
     def write(
         self,
-        opened: RunResources,
+        resources: RunResources,
         collected: Collected,
         facts: dict[str, Any],
         stats: Stats,
@@ -77,25 +77,25 @@ class PendingCommit:
             it; the seconds that it took.
         """
         begun = time.perf_counter()
-        opened.ledger.anchor.check()  # first: what is opened by its name would lie in another's folder
+        resources.ledger.anchor.check()  # first: what is opened by its name would lie in another's folder
         counts: Counter[str] = Counter(channel for channel, _, _ in self.records)
         told = [(channel, record) for channel, record, _ in self.records if channel in ("failures", "refusals")]
-        with opened.sink.writing() as sink:
+        with resources.sink.writing() as sink:
             self.records.reverse()
             while self.records:
                 channel, record, answer = self.records.pop()
                 if channel == "pages" and isinstance(answer, Response):
-                    complete(record, answer, in_utf8=opened.sink.in_utf8)
+                    complete(record, answer, in_utf8=resources.sink.in_utf8)
                 sink.add(channel, record, answer)
                 del record, answer  # each is let go of once it is written
-        with opened.frontier.commit(self.batch) as commit:
+        with resources.frontier.commit(self.batch) as commit:
             by_rule = [refused for refused in commit.refusals if "trap" not in refused]
-            marker = opened.ledger.commit(collected, by_rule, counts)
-            with opened.sink.writing() as sink:
+            marker = resources.ledger.commit(collected, by_rule, counts)
+            with resources.sink.writing() as sink:
                 for refused in commit.refusals:
                     refused["refresh"] = self.refresh
                     sink.add("traps" if "trap" in refused else "refusals", refused)
-                written = opened.sink.remembered(sink.flush(final=final))
+                written = resources.sink.remembered(sink.flush(final=final))
             stats.found += commit.new
             stats.refused += len(by_rule)
             stats.trapped += len(commit.refusals) - len(by_rule)
@@ -122,15 +122,15 @@ class ResultBuffer:
 
     def __init__(
         self,
-        given: RunConfig,
-        opened: RunResources,
+        config: RunConfig,
+        resources: RunResources,
         collector: StatsCollector,
         memory: Memory,
         quota: Quota,
         facts: StateOverlay,
         refresh: RefreshRun | None,
     ) -> None:
-        duplicates = given.settings.duplicates
+        duplicates = config.settings.duplicates
         self.stats = collector.stats
         self.trouble: str | None = None
         self.lasting = False
@@ -139,14 +139,14 @@ class ResultBuffer:
         self.unsaved = PendingCommit(refresh=self.refresh)
         self._on_their_way = PendingCommit()  # with the commit under way
         self._collector = collector
-        self._ledger = opened.ledger
-        self.copied = opened.ledger.copy  # an answer's body is a copy that was kept from earlier
+        self._ledger = resources.ledger
+        self.copied = resources.ledger.copy  # an answer's body is a copy that was kept from earlier
         self._memory = memory
         self._quota = quota
         self._duplicates = None if duplicates == "off" else Duplicates(facts, near=duplicates == "near")
-        self._hands_out = given.listeners.page is not None
-        self._telemetry = opened.telemetry
-        self._policy = given.policy
+        self._hands_out = config.listeners.page is not None
+        self._telemetry = resources.telemetry
+        self._policy = config.policy
         self._facts = facts
 
     @property

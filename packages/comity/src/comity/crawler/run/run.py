@@ -1,7 +1,7 @@
 """One run of a crawl: takes URLs from the frontier host by host, has them fetched and entered, commits what came of it.
 
-It is whole when it is made, of a frontier, an output and a ledger that are open. What may be fetched and when is
-decided below, in the gate.
+A Run is fully constructed by __init__, of a frontier, an output and a ledger that are open. What may be fetched and
+when is decided below, in the gate.
 """
 
 import asyncio
@@ -77,33 +77,35 @@ class Run:
     """One run of one crawl. A StorageError: the folder is another crawl's, or its crawl has not ended and so cannot be
     refreshed."""
 
-    def __init__(self, given: RunConfig, opened: RunResources, control: Control, collector: StatsCollector) -> None:
-        settings, clock, frontier = given.settings, given.clock, opened.frontier
-        self._given = given
+    def __init__(self, config: RunConfig, resources: RunResources, control: Control, collector: StatsCollector) -> None:
+        settings, clock, frontier = config.settings, config.clock, resources.frontier
+        self._config = config
         self._collector = collector
         self.control = control
         self.frontier = frontier
-        self.opened = opened
+        self.resources = resources
         self.facts = StateOverlay(frontier.load_state, is_new=frontier.load_state(RUN) is None)
-        if given.shard is None and self.facts.get(PLACE) is not None:
-            raise StorageError(f"{given.folder} holds one shard of a crawl", hint="name the folder above it")
-        self.refresh = refresh_of(frontier, settings, given.folder, begin=given.begins_refresh)
+        if config.shard is None and self.facts.get(PLACE) is not None:
+            raise StorageError(f"{config.folder} holds one shard of a crawl", hint="name the folder above it")
+        self.refresh = refresh_of(frontier, settings, config.folder, begin=config.begins_refresh)
         run, around = self._begun_with()
         self.client = Session(
-            given.policy, given.client_settings, clock=clock, pace_with=given.pace_with, hooks=self._hooks()
+            config.policy, config.client_settings, clock=clock, pace_with=config.pace_with, hooks=self._hooks()
         )
-        self.waits = Waits(opened.journal, self.client, clock, self.facts.get, keeps_clock=given.storage.keeps_clock)
+        self.waits = Waits(
+            resources.journal, self.client, clock, self.facts.get, keeps_clock=config.storage.keeps_clock
+        )
         collector.began(frontier, self.client.driver.pause)
-        opened.ledger.begin(given.policy, self.seeds[self.facts.get(STATED, 0) :], opened.sink.name, run)
+        resources.ledger.begin(config.policy, self.seeds[self.facts.get(STATED, 0) :], resources.sink.name, run)
         self.facts.put(STATED, len(self.seeds))
-        memory = Memory(settings.body_memory, given.requests, control.wake)
+        memory = Memory(settings.body_memory, config.requests, control.wake)
         self.quota = Quota(settings.budget, settings.host_budget, self.facts.get, lambda: control.granted)
-        self.results = ResultBuffer(given, opened, collector, memory, self.quota, self.facts, self.refresh)
+        self.results = ResultBuffer(config, resources, collector, memory, self.quota, self.facts, self.refresh)
         grown = frontier.load_states(GROWN)
-        self.filter = URLFilter(given, around, self.results, self.facts, self._origin_policy_at_once, grown)
+        self.filter = URLFilter(config, around, self.results, self.facts, self._origin_policy_at_once, grown)
         known = frontier.load_states(UNREACHABLE)
-        self._unreachable = UnreachableHosts(self.results, clock, given.policy.failure_life, self.facts, known)
-        reader = Reader(given, opened.reader, opened.sink.read_ahead)
+        self._unreachable = UnreachableHosts(self.results, clock, config.policy.failure_life, self.facts, known)
+        reader = Reader(config, resources.reader, resources.sink.read_ahead)
         discovery = Discovery(settings, self.filter, self.results, self.refresh, self._robots_of, control)
         self.fetcher = Fetcher(
             self.client,
@@ -118,20 +120,20 @@ class Run:
             collector,
         )
         self.scheduler = Scheduler(
-            given, control, frontier, self.client, self.fetcher, self.quota, self.results, self.refresh
+            config, control, frontier, self.client, self.fetcher, self.quota, self.results, self.refresh
         )
         saved = self._state_to_save
         self.commits = Committer(
-            given, opened, self.results, collector, self.facts, self.waits, self.scheduler, memory, control, saved
+            config, resources, self.results, collector, self.facts, self.waits, self.scheduler, memory, control, saved
         )
-        self.mailbox = None if given.shard is None else self._mailbox(given.shard)
+        self.mailbox = None if config.shard is None else self._mailbox(config.shard)
         self._feeding: asyncio.Task[None] | None = None
         self._following: list[asyncio.Task[None]] = []  # beside the fetches
         self._apply_orders()
 
     async def work(self) -> End:
         """Crawl until nothing is left, a limit is reached or `control` says so."""
-        scheduler, commits, clock, limit, deferred = self.scheduler, self.commits, self._given.clock, None, None
+        scheduler, commits, clock, limit, deferred = self.scheduler, self.commits, self._config.clock, None, None
         try:
             await self._begin()
             while True:
@@ -160,7 +162,7 @@ class Run:
             if not self.control.stopping and self._waiting():
                 deferred = scheduler.deferred(now)
             if (limit := self.quota.used_up(now)) is not None:
-                self._collector.limit = self._given.settings.budget.in_words(limit)
+                self._collector.limit = self._config.settings.budget.in_words(limit)
             else:
                 self._collector.limit = deferred
         finally:
@@ -176,7 +178,7 @@ class Run:
         self._apply_orders()  # the order that ended it may not have been written down
         self.commits.settle()
         stopped = self.control.stopping
-        self.opened.ledger.seal(stopped=stopped)
+        self.resources.ledger.seal(stopped=stopped)
         self._collector.how = "stopped" if stopped else FINISHED
         self.facts.put(ENDED, self._collector.how)
         self.waits.rest()
@@ -188,19 +190,19 @@ class Run:
 
     def order(self, order: Order) -> None:
         """Carry out what the operator orders."""
-        place = self._given.shard
+        place = self._config.shard
         if order.order == "end":
-            self.opened.ledger.order(*astuple(order), pace=order.host)
+            self.resources.ledger.order(*astuple(order), pace=order.host)
             if place is None:  # else whoever has all shards tells them to stop
                 self._collector.ordered("all hosts", order.order)
                 self.control.stop()
-                self._given.storage.orders.confirm(order)
+                self._config.storage.orders.confirm(order)
         elif place is None or place.elsewhere(order.host) is None:
             pace = self.scheduler.order(order)
-            self.opened.ledger.order(*astuple(order), pace=pace)
+            self.resources.ledger.order(*astuple(order), pace=pace)
             seconds = "" if order.seconds is None else f" {order.seconds:g} s"
             self._collector.ordered(order.host, f"{order.order}{seconds}")
-            self._given.storage.orders.confirm(order)
+            self._config.storage.orders.confirm(order)
         elif order.order != "slow" or place.by == "address":
             # A robots.txt of ours may lead there, and by address the host may turn out to be one of ours.
             self.scheduler.order(order)
@@ -227,44 +229,44 @@ class Run:
     def _begun_with(self) -> tuple[RunNumber, list[str]]:
         """Take up what earlier runs were given and judge anew what they found; gives the run that begins, and the URLs
         that its scope is to lie around beside what it lay around before."""
-        given, facts, remember = self._given, self.facts, self.frontier.save_state
+        config, facts, remember = self._config, self.facts, self.frontier.save_state
         begun: list[str] = facts.get(SEEDS, [])
-        known, around = set(begun), given.seeds
-        if given.shard is not None and (place := facts.get(PLACE)) is not None:
+        known, around = set(begun), config.seeds
+        if config.shard is not None and (place := facts.get(PLACE)) is not None:
             around = around[[*place, len(begun)][2] :]  # they only grow in number; earlier versions kept all of them
-        own = around if given.shard is None else given.shard.own(around)
+        own = around if config.shard is None else config.shard.own(around)
         self.seeds = [*begun, *(seed for seed in own if seed not in known)]
         scope = facts.get(SCOPE)
-        if scope is None or scope["by"] != given.settings.scope:  # it remembers one for each place
-            around = self.seeds if given.shard is None else given.seeds
-        elif given.shard is None:
+        if scope is None or scope["by"] != config.settings.scope:  # it remembers one for each place
+            around = self.seeds if config.shard is None else config.seeds
+        elif config.shard is None:
             around = self.seeds[len(begun) :]
-        given.plugins.resume(facts.get("plugins", {}))
-        if not self.seeds and given.shard is None and given.plugins.source is None:
+        config.plugins.resume(facts.get("plugins", {}))
+        if not self.seeds and config.shard is None and config.plugins.source is None:
             raise StorageError(
-                f"{given.folder} holds a crawl that cannot be resumed without its source plug-in", hint="give it again"
+                f"{config.folder} holds a crawl that cannot be resumed without its source plug-in", hint="give it again"
             )
-        run = run_of(facts.get(RUN), None if given.shard is None else given.shard.run, given.folder)
+        run = run_of(facts.get(RUN), None if config.shard is None else config.shard.run, config.folder)
         remember(RUN, [run.crawl, run.number])
-        refilter(self.frontier, given.settings, given.policy, around)
+        refilter(self.frontier, config.settings, config.policy, around)
         if len(self.seeds) > len(begun) or facts.get(SEEDS) is None:
             remember(SEEDS, self.seeds)
-        remember("plugins", given.plugins.names)
+        remember("plugins", config.plugins.names)
         facts.put(ENDED, None)
-        if given.shard is not None:
-            given.shard.settled.began(facts.get)
-            facts.put(PLACE, [given.shard.number, given.shard.count, len(given.seeds)])
+        if config.shard is not None:
+            config.shard.settled.began(facts.get)
+            facts.put(PLACE, [config.shard.number, config.shard.count, len(config.seeds)])
         return run, around
 
     def _mailbox(self, place: ShardAssignment) -> Mailbox:
-        client, ledger, questions = self.client, self.opened.ledger, self.frontier.load_states(QUESTION)
+        client, ledger, questions = self.client, self.resources.ledger, self.frontier.load_states(QUESTION)
         relay = RobotsRelay(place, client, self.scheduler, self.results, self.facts, ledger, self.control, questions)
         taken = self.frontier.taken
         return Mailbox(place, client.driver, taken, self.facts, self.results, self.filter, relay, self.control)
 
     def _hooks(self) -> Hooks:
         """What the client tells; it sends nothing before all of this is made."""
-        given = self._given
+        config = self._config
 
         def robots(result: RobotsResult) -> None:
             self.results.robots(result)
@@ -278,26 +280,26 @@ class Run:
             return await self.mailbox.relay.ask(wanted) if self.mailbox is not None else None
 
         async def address_of(look_up: Callable[[str], Awaitable[str]], host: str) -> str:
-            return (given.shard and given.shard.settled.get(host)) or await look_up(host)
+            return (config.shard and config.shard.settled.get(host)) or await look_up(host)
 
         return Hooks(
             on_robots=robots,
             on_request=lambda request: self.results.request(request),
             on_report=report,
-            may_send=lambda: given.storage.is_ours() and self.opened.ledger.anchor.holds(),
-            relay=None if given.shard is None else relay,
+            may_send=lambda: config.storage.is_ours() and self.resources.ledger.anchor.holds(),
+            relay=None if config.shard is None else relay,
             address_of=address_of,
         )
 
     def _apply_orders(self) -> None:
-        for order in self._given.storage.orders.new():
+        for order in self._config.storage.orders.new():
             self.order(order)
 
     async def _follow_orders(self) -> None:
         try:
             while True:
                 await asyncio.sleep(orders.POLL_SECONDS)  # the time of the operator
-                self.opened.ledger.anchor.check()
+                self.resources.ledger.anchor.check()
                 self._apply_orders()
         except Exception as error:  # a crawl that heeds no order must not go on
             self.control.fail(error)
@@ -318,7 +320,7 @@ class Run:
                 url_filter.revisit(visit)
                 if number % MAX_BATCH_PAGES == 0:
                     await until_room()
-            async with aclosing(self._given.plugins.urls()) as named:
+            async with aclosing(self._config.plugins.urls()) as named:
                 async for url in named:
                     url_filter.from_source(url)
                     await until_room()
@@ -328,7 +330,7 @@ class Run:
     async def _begin(self) -> None:
         """Once the seeds are kept, those too that the last run did not come to: follow orders, take up what comes from
         elsewhere, give hosts their turn."""
-        for number, seed in enumerate(self.seeds if self._given.shard is None else self._given.shard.own(self.seeds)):
+        for number, seed in enumerate(self.seeds if self._config.shard is None else self._config.shard.own(self.seeds)):
             if number % MAX_BATCH_PAGES == 0:  # many take long, and others go on meanwhile
                 await asyncio.sleep(0)
                 if self.control.is_over:
@@ -336,14 +338,14 @@ class Run:
             self.filter.discover(seed, depth=0, given=True)
         await self.commits.commit()
         self._following.append(asyncio.ensure_future(self._follow_orders()))
-        if self._given.plugins.source is not None or self.refresh is not None:
+        if self._config.plugins.source is not None or self.refresh is not None:
             self._feeding = asyncio.ensure_future(self._feed())
             self._feeding.add_done_callback(lambda _: self.control.wake())
             self._following.append(self._feeding)
         self.scheduler.resume()
         if self.mailbox is not None:
             self.mailbox.relay.resume()
-        if (begin := self._given.listeners.begin) is not None:
+        if (begin := self._config.listeners.begin) is not None:
             begin()
 
     def _next_look(self, now: float, asked_again: float | None) -> float:
@@ -360,23 +362,23 @@ class Run:
             times.append(deadline)
         if asked_again is not None:
             times.append(now + asked_again)
-        return min(times, default=now + (COMMIT_SECONDS if self._given.shard is None else MAX_IDLE_SECONDS))
+        return min(times, default=now + (COMMIT_SECONDS if self._config.shard is None else MAX_IDLE_SECONDS))
 
     def _is_over(self) -> bool:
         """Whether nothing is under way and nothing more is to be started."""
-        if self.scheduler.tasks or self.control.is_over or self._given.shard is not None:
+        if self.scheduler.tasks or self.control.is_over or self._config.shard is not None:
             return not self.scheduler.tasks and self.control.is_over
-        return self._enough() or (self._is_fed and self.scheduler.is_idle(self._given.clock.monotonic()))
+        return self._enough() or (self._is_fed and self.scheduler.is_idle(self._config.clock.monotonic()))
 
     def _full(self) -> bool:
         control = self.control
         idle = control.is_over or control.held or self.commits.is_held_up
-        idle = idle or not (self._given.storage.is_ours() and self.opened.ledger.anchor.holds())
+        idle = idle or not (self._config.storage.is_ours() and self.resources.ledger.anchor.holds())
         more = len(self.scheduler.tasks)
-        return idle or self.scheduler.is_full(self._given.clock.monotonic()) or self._enough(more)
+        return idle or self.scheduler.is_full(self._config.clock.monotonic()) or self._enough(more)
 
     def _enough(self, more: int = 0) -> bool:
-        return self.quota.used_up(self._given.clock.monotonic(), under_way=more) is not None
+        return self.quota.used_up(self._config.clock.monotonic(), under_way=more) is not None
 
     def _origin_policy_at_once(self, url: str) -> OriginPolicy | None:
         """What holds for the origin of a URL, where it is known and the answer is quick."""
@@ -394,6 +396,6 @@ class Run:
 
     def _state_to_save(self) -> dict[str, Any]:
         """What is to be remembered for a later run."""
-        now, place = self._given.clock.monotonic(), self._given.shard
+        now, place = self._config.clock.monotonic(), self._config.shard
         state = self.waits.save_state() | self.quota.save_state(now) | self.filter.save_state()
         return state if place is None else state | place.settled.save_state()

@@ -1,6 +1,4 @@
-"""With what a run of a crawl is made: what it was given, where it keeps what it has to know, that it is one shard of a
-larger crawl, and what is open while it lasts.
-"""
+"""Inputs of a run: its configuration, its place in a larger crawl, who listens, and what is open while it lasts."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -45,7 +43,7 @@ class Listeners:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """With what a run of a crawl is made; see Crawler. `shard_context` is None where it is a crawl by itself."""
+    """The inputs of a run; see Crawler. `shard_context` is None where it is a crawl by itself."""
 
     seeds: list[str]
     folder: Path

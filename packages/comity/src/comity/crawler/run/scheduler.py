@@ -59,7 +59,7 @@ class Scheduler:
 
     def __init__(
         self,
-        given: RunConfig,
+        config: RunConfig,
         control: Control,
         frontier: DurableFrontier,
         client: Session,
@@ -75,9 +75,9 @@ class Scheduler:
         self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
         self._left: set[str] = set()  # of these paces, those of which others wait in the frontier alone
         self.held_up = self.has_begun = False
-        self._settings = given.settings
-        self._most = given.requests
-        self._clock = given.clock
+        self._settings = config.settings
+        self._most = config.requests
+        self._clock = config.clock
         self._control = control
         self._frontier = frontier
         self._client = client
@@ -85,7 +85,7 @@ class Scheduler:
         self._quota = quota
         self._results = results
         self._refresh = refresh
-        self.siblings: list[Scheduler] = [] if given.shard_context is None else given.shard_context.siblings
+        self.siblings: list[Scheduler] = [] if config.shard_context is None else config.shard_context.siblings
         self.siblings.append(self)
 
     def is_full(self, now: float) -> bool:

@@ -165,7 +165,8 @@ class BoardState:
         return told
 
     def to_take(self, holder: str, asked: Heartbeat, held: Collection[int]) -> list[ShardRow]:
-        """Shards that a worker may take beside those `held`: nobody's, or its own where it has not heard of that."""
+        """Shards that a worker may take beside those `held`: unheld shards, and shards held by this worker
+        whose grant it never received."""
         free = [row for row in self.rows if row.holder in (None, holder) and row.now.state != "ended"]
         return [row for row in free if row.number not in asked.busy and row.number not in held][: self.room(len(held))]
 

@@ -253,8 +253,8 @@ class CrawlInFolder(_CrawlReader):
     def begun(self, view: FrontierView | None = None) -> StoredConfig:
         """With what it was begun. `view`: of one of its parts, where it is open."""
         if self._manifest is not None:
-            return StoredConfig.of(self._manifest)
-        return StoredConfig.at(self._folder) if view is None else StoredConfig.from_frontier(view)
+            return StoredConfig.from_manifest(self._manifest)
+        return StoredConfig.from_folder(self._folder) if view is None else StoredConfig.from_frontier(view)
 
     def give(self, host: str, kind: OrderKind, seconds: float | None) -> Order:
         """Give an order."""
@@ -363,7 +363,7 @@ class CrawlInStore(_CrawlReader):
 
     def begun(self, view: FrontierView | None = None) -> StoredConfig:
         """With what it was begun."""
-        return StoredConfig.of(self._manifest)
+        return StoredConfig.from_manifest(self._manifest)
 
     def give(self, host: str, kind: OrderKind, seconds: float | None) -> Order:
         """Give an order to all who take part; when, the store's clock says."""

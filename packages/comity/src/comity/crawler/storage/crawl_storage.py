@@ -58,7 +58,7 @@ class FolderStorage:
         self.orders = orders
 
     def begun(self) -> StoredConfig:
-        return StoredConfig.at(self._folder)
+        return StoredConfig.from_folder(self._folder)
 
     def frontier(self) -> DurableFrontier:
         return Frontier(self._folder / "frontier.sqlite")

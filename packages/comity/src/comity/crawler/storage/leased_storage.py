@@ -114,7 +114,7 @@ class LeasedStorage:
     ) -> None:
         self.orders = StoredOrders(orders, journal_writer, (shard, token))
         self.clock = clock
-        self._begun = StoredConfig.of(manifest)
+        self._begun = StoredConfig.from_manifest(manifest)
         self._opened: PostgresFrontier | None = None
         self._where = where
         self._lease = shard, token

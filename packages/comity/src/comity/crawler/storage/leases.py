@@ -5,7 +5,7 @@ others, once they have seen the renewal unchanged for a whole lease, by a clock 
 holder, by such a clock too, 85 % of a lease after it last asked for a renewal. So it ends for the holder before it ends
 for others, whatever the clocks of the machines and of the database say.
 
-Each new lease of a shard has a token (a fencing token) of two parts: a number that grows, and one drawn by lot, so that
+Each new lease of a shard has a token (a fencing token) of two parts: a number that grows, and a random nonce, so that
 a database that has lost its last commits, or holds another crawl by now, hands none out twice. A commit is kept only
 where its token is still the shard's, and a new lease waits for a commit that is under way. What belongs to a lease, its
 part of the output too, is there with the token or not at all.
@@ -31,13 +31,13 @@ MAX_RETRY_SECONDS: Final = 1.0  # seconds between two tries to reach the databas
 _LOCK_WAIT_MILLISECONDS: Final = (
     2000  # milliseconds that a new lease waits for a commit under the old one; then it is tried again
 )
-_NONCE_BITS: Final = 40  # bits of a token that are drawn by lot
+_NONCE_BITS: Final = 40  # random bits of a token
 NEXT_TOKEN: Final = (
     f"((((token >> {_NONCE_BITS}) + 1) << {_NONCE_BITS}) | floor(random() * {1 << _NONCE_BITS})::bigint)"
 )
 """The token of a new lease, as SQL over the row of the one before."""
 UNKNOWN_HOLDER: Final = "nobody that is known"
-"""Who has what was free when the database was restarted: it may have lost whose it was."""
+"""Placeholder holder for shards that were free when the server restarted: it may have lost whose they were."""
 
 
 def now() -> float:
@@ -48,7 +48,7 @@ def now() -> float:
 
 
 def number_of(token: int) -> tuple[int, int]:
-    """The two parts of a token: the one that grows, and the one drawn by lot."""
+    """The two parts of a token: the number that grows, and the nonce."""
     return token >> _NONCE_BITS, token & (1 << _NONCE_BITS) - 1
 
 

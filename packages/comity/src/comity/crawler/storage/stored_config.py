@@ -65,10 +65,10 @@ class StoredConfig:
     manifest: CrawlManifest | None = None
 
     @classmethod
-    def at(cls, folder: Path) -> "StoredConfig":
+    def from_folder(cls, folder: Path) -> "StoredConfig":
         """That of a folder, which is opened once."""
         if (manifest := manifest_of(folder)) is not None:
-            return cls.of(manifest)
+            return cls.from_manifest(manifest)
         view = View.begun(folder / "frontier.sqlite")
         if view is None:
             return cls()
@@ -76,7 +76,7 @@ class StoredConfig:
             return cls.from_frontier(view)
 
     @classmethod
-    def of(cls, manifest: CrawlManifest) -> "StoredConfig":
+    def from_manifest(cls, manifest: CrawlManifest) -> "StoredConfig":
         """That of a crawl of several shards."""
         plugins = {"sink": manifest.sink, "expander": manifest.expander}
         return cls._kept(manifest.policy, manifest.settings, manifest.refresh, plugins, manifest)

@@ -38,7 +38,7 @@ CREATE TABLE operator_order (
     id bigserial PRIMARY KEY, host text NOT NULL, kind text NOT NULL, seconds double precision,
     at double precision NOT NULL, {CONFIRMED}
 )"""
-_HEARD: Final = "CREATE TABLE heard_{n} (id bigserial, line text NOT NULL)"  # of a shard: see in_store.py
+_HEARD: Final = "CREATE TABLE heard_{n} (id bigserial, line text NOT NULL)"  # of a shard: see leased_storage.py
 
 
 def make(
