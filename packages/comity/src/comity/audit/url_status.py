@@ -22,8 +22,9 @@ from comity.crawler.finding.traps import Traps
 from comity.crawler.observe.stats import UNREACHABLE, sitemap_in_words
 from comity.crawler.output.reader import CHECKED, body_of
 from comity.crawler.storage.crawl_at import open_crawl
-from comity.crawler.storage.written_crawl import OutputPart, no_crawl
+from comity.crawler.storage.written_crawl import OutputPart
 from comity.frontier.committed import FrontierView
+from comity.frontier.durable import no_crawl
 from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import QueuedURL, State
 from comity.http_rules import is_temporary

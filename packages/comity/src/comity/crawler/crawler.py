@@ -16,7 +16,7 @@ from comity.crawler.output.plugins import Expander, Plugins, Source
 from comity.crawler.output.records import CrawledPage
 from comity.crawler.output.runner import DEFAULT, LEDGER, SinkRunner, check_free, have_columns, named
 from comity.crawler.output.sink import Sink
-from comity.crawler.run.checkpoint import check_rights, settings_in_force
+from comity.crawler.run.checkpoint import resolved
 from comity.crawler.run.control import Control
 from comity.crawler.run.hosts import status_of
 from comity.crawler.run.recrawl import not_begun
@@ -94,18 +94,12 @@ class Crawler:
         storage: CrawlStorage | None = None,
         shard_context: ShardContext | None = None,
     ) -> None:
-        check_type("policy", policy, Policy)
-        if not isinstance(settings, Mapping):
-            check_type("settings", settings, CrawlSettings)
         check_type("client_settings", client_settings, ClientSettings)
         self.folder = Path(folder)
         storage = storage or FolderStorage(self.folder, Orders(self.folder))
         self._begun_with = begun or storage.begun()
-        if shard_context is None:  # else whoever has all shards has seen to it
-            plugins = {"source": source, "expander": expander, "sink": sink}
-            check_rights(self._begun_with, self.folder, policy, settings, plugins)
-        self.policy = policy or self._begun_with.policy or Policy()
-        self.settings = settings_in_force(settings, self._begun_with.settings, refresh=refresh)
+        plugins = None if shard_context is not None else {"source": source, "expander": expander, "sink": sink}
+        self.policy, self.settings = resolved(self._begun_with, self.folder, policy, settings, plugins, refresh=refresh)
         self.end = End()
         self._sink = sink
         hook = self._webhook = None if self.settings.webhook is None else Webhook(self.settings.webhook, self.policy)

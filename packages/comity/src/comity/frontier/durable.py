@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from comity.errors import StorageError, StorageFull
+from comity.errors import InputError, StorageError, StorageFull
 from comity.files import sync_folder
 
 LACKING = (errno.EMFILE, errno.ENFILE)  # no file descriptor is left
@@ -102,3 +102,8 @@ def _lacking(path: Path, error: OSError) -> StorageError:
         f"{path} cannot be opened: {error.strerror}",
         hint="raise this process's limit on open files (ulimit -n), then run again with --resume",
     )
+
+
+def no_crawl(folder: Path) -> InputError:
+    """The error that no crawl lies in a folder."""
+    return InputError(f"no crawl in {folder}", hint="name the folder given to comity crawl -o")

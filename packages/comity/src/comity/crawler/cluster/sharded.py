@@ -24,7 +24,7 @@ from comity.crawler.observe.stats import PageRate, Stats
 from comity.crawler.observe.webhook import Webhook
 from comity.crawler.output.plugins import Plugins
 from comity.crawler.output.runner import DEFAULT, named
-from comity.crawler.run.checkpoint import check_rights, settings_in_force
+from comity.crawler.run.checkpoint import resolved
 from comity.crawler.run.run import End
 from comity.crawler.storage.placement import PlacedBy
 from comity.crawler.storage.shards import LOCK, CrawlManifest, checked, placed_by, shards_for
@@ -122,10 +122,9 @@ class ShardedCrawl:
             policy = settings = None
         before = self._place.manifest
         begun = StoredConfig() if before is None else StoredConfig.from_manifest(before)
-        if not join:  # the store is the operator's word, and others work on the crawl by it
-            check_rights(begun, folder, policy, settings, {"sink": sink, "expander": expander})
-        self.policy = policy or begun.policy or Policy()
-        self.settings = settings_in_force(settings, begun.settings, refresh=refresh)
+        # What is joined lies in a store that the operator names, and others work on it.
+        plugins = None if join else {"sink": sink, "expander": expander}
+        self.policy, self.settings = resolved(begun, folder, policy, settings, plugins, refresh=refresh)
         if self.settings.renders:
             raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl with --shards 1")
         by = placed_by(self.policy.pace_by)

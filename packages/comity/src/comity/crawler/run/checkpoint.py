@@ -27,7 +27,7 @@ from comity.crawler.storage.stored_config import (
     from_json,
     settings_to_dict,
 )
-from comity.errors import InvalidSetting
+from comity.errors import InvalidSetting, check_type
 from comity.frontier.refilter import Judged
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import EntryKind, Run, Superseded
@@ -137,6 +137,31 @@ def stated_settings(settings: CrawlSettings | None) -> dict[str, Any]:
     """What settings say that is not the default anyway."""
     values = {} if settings is None else dataclasses.asdict(settings)
     return {name: value for name, value in values.items() if value != DEFAULTS[name]}
+
+
+def resolved(
+    begun: StoredConfig,
+    where: object,
+    policy: Policy | None,
+    settings: CrawlSettings | Mapping[str, Any] | None,
+    plugins: Mapping[str, object] | None,
+    *,
+    refresh: bool,
+) -> tuple[Policy, CrawlSettings]:
+    """Policy and settings of a run, from what is given and what the crawl was begun with; see `settings_in_force`.
+
+    Args:
+        plugins: those given, by kind; None where whoever began the run has checked its rights.
+
+    Raises:
+        InvalidSetting: one is of a wrong type, or not allowed, or a right that is to be given again.
+    """
+    check_type("policy", policy, Policy)
+    if not isinstance(settings, Mapping):
+        check_type("settings", settings, CrawlSettings)
+    if plugins is not None:
+        check_rights(begun, where, policy, settings, plugins)
+    return policy or begun.policy or Policy(), settings_in_force(settings, begun.settings, refresh=refresh)
 
 
 def settings_in_force(

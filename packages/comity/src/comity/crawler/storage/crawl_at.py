@@ -29,9 +29,10 @@ from comity.crawler.storage.shards import (
 )
 from comity.crawler.storage.status import ShardSummary, describe_shard, read_status
 from comity.crawler.storage.stored_config import StoredConfig
-from comity.crawler.storage.written_crawl import ENDED, FACTS, FINISHED, FRONTIER, CrawlOutput, OutputPart, no_crawl
+from comity.crawler.storage.written_crawl import ENDED, FACTS, FINISHED, FRONTIER, CrawlOutput, OutputPart
 from comity.errors import InputError, InvalidSetting, StorageError
 from comity.frontier.committed import FrontierView
+from comity.frontier.durable import no_crawl
 from comity.frontier.sqlite import database
 from comity.frontier.sqlite.database import has_begun
 from comity.frontier.sqlite.store import pending

@@ -18,6 +18,7 @@ from comity.crawler.storage.orders import Order
 from comity.crawler.storage.placement import ShardAssignment
 from comity.crawler.storage.shards import part as part_name
 from comity.errors import InputError, StorageError
+from comity.frontier.durable import no_crawl
 from comity.frontier.messages import SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN, Mail, Parcel, missing_parcels
 from comity.frontier.sqlite.database import open_finished
 from comity.frontier.values import Run
@@ -26,11 +27,6 @@ FRONTIER: Final = "frontier.sqlite"
 ENDED: Final = "ended"  # the fact that says how the last run ended: `finished`, `stopped`; None: it was cut off
 FINISHED: Final = "finished"
 FACTS: Final = ("ledger", "sink", "stats", "refresh", SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN)
-
-
-def no_crawl(folder: Path) -> InputError:
-    """The error that no crawl lies in a folder."""
-    return InputError(f"no crawl in {folder}", hint="name the folder given to comity crawl -o")
 
 
 def not_finished(where: object) -> StorageError:

@@ -5,8 +5,8 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Self
 
-from comity.errors import InputError
 from comity.frontier.committed import FrontierView
+from comity.frontier.durable import no_crawl
 from comity.frontier.sqlite.database import begun, explained, open_for_reading
 from comity.frontier.sqlite.dialect import SqliteDialect
 from comity.frontier.tables import Tables, one_instant
@@ -18,7 +18,7 @@ class View(FrontierView):
     def __init__(self, path: Path, db: sqlite3.Connection | None = None) -> None:
         """`db`: where it is open already."""
         if not path.exists():
-            raise InputError(f"no crawl in {path.parent}", hint="name the folder given to comity crawl -o")
+            raise no_crawl(path.parent)
         with explained(path):
             db = db or open_for_reading(path)
             dialect = SqliteDialect(db, path)
