@@ -244,6 +244,27 @@ def test_what_a_crawl_remembers_that_is_no_such_thing_is_said(theirs: Path) -> N
             db.commit()
 
 
+@pytest.mark.parametrize("name", ["frontier.sqlite", "crawl.json"])
+def test_what_another_version_made_is_refused_by_its_format_and_left_as_it_is(theirs: Path, name: str) -> None:
+    out = theirs / "out"
+    if name == "crawl.json":
+        (out / name).write_text(json.dumps({"format": 5}))
+    else:
+        with closing(sqlite3.connect(out / name)) as db:
+            db.execute("PRAGMA user_version = 5")
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    go_on = ("-o", "out", "--delay", "0", *ALLOW)
+    for words in (("frontier", "out"), ("why", "out", "http://127.0.0.1/"), ("crawl", "--resume", *go_on)):
+        told = comity(*words, cwd=theirs)
+        assert told.returncode == 73, told
+        assert "was created by another version of comity" in told.stderr
+        assert "it has format 5, and comity " in told.stderr
+        assert "Traceback" not in told.stderr
+    for words in (("crawl", "--refresh", *go_on), ("crawl", "http://127.0.0.1:9/", *go_on)):
+        assert comity(*words, cwd=theirs).returncode == 73
+    assert {path: path.read_bytes() for path in before} == before
+
+
 def _view(folder: Path) -> None:
     with closing(sqlite3.connect(folder / "frontier.sqlite")) as db:
         db.executescript(

@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 from comity.errors import InputError, StorageError, StorageFull
@@ -86,6 +87,15 @@ def disk_error(error: OSError, path: Path) -> StorageError:
 
 def no_room(path: Path, hint: str = "free some space, then continue with --resume") -> StorageError:
     return StorageFull(f"no room left for {path}", hint=hint)
+
+
+def of_another_version(what: object, theirs: object, ours: int) -> StorageError:
+    """What was kept has another format than this version reads; byte order is a part of it."""
+    return StorageError(
+        f"{what} was created by another version of comity, or on another kind of machine: it has format {theirs}, and "
+        f"comity {version('comity')} here reads {ours}",
+        hint="continue with that version, or start a new crawl elsewhere",
+    )
 
 
 def no_descriptor(path: Path) -> StorageError | None:

@@ -15,7 +15,7 @@ from typing import Any, Final, cast, get_args
 from comity.crawler.storage.placement import PlacedBy, ShardAssignment
 from comity.errors import InputError, InvalidSetting, StorageError
 from comity.files import read_regular, write_anew
-from comity.frontier.durable import explained_files
+from comity.frontier.durable import explained_files, of_another_version
 from comity.frontier.sqlite import database
 from comity.frontier.values import Run
 
@@ -115,8 +115,8 @@ def _read(path: Path) -> dict[str, Any] | None:
     read, or is another version's."""
     try:
         kept: dict[str, Any] = json.loads(read_regular(path).decode("ascii"))
-        if kept.pop("format") != _FORMAT:
-            raise StorageError(f"{path} was created by another version of comity", hint="continue with that one")
+        if (its := kept.pop("format")) != _FORMAT:
+            raise of_another_version(path, its, _FORMAT)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

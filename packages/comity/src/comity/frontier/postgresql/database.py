@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from comity.errors import InputError, InvalidSetting, StorageError, StorageFull
+from comity.frontier.durable import of_another_version
 from comity.frontier.values import Unreachable
 from comity_pages._extras import need
 
@@ -305,7 +306,7 @@ def is_made(db: Any, where: Address) -> bool:
         return False
     row = db.execute("SELECT format FROM frontier").fetchone()
     if row is None or row[0] != FORMAT:
-        raise StorageError(f"{where} was created by another version of comity", hint="continue with that one")
+        raise of_another_version(where, None if row is None else row[0], FORMAT)
     return True
 
 

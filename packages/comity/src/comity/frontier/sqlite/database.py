@@ -12,7 +12,7 @@ from typing import Final
 
 from comity.errors import StorageError, StorageFull
 from comity.files import NOT_REGULAR, check_regular
-from comity.frontier.durable import no_descriptor, no_room
+from comity.frontier.durable import no_descriptor, no_room, of_another_version
 from comity.frontier.values import SEEDS
 
 _TABLE: Final = re.compile(  # of columns without expressions, which need brackets
@@ -197,10 +197,7 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
     if version or db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
         if not version and db.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
             return  # another process has just made it
-        raise StorageError(
-            f"{path} was created by another version of comity or on an incompatible machine",
-            hint="continue with that one, or start a new crawl in another folder",
-        )
+        raise of_another_version(path, version, FORMAT)
 
 
 class explained:  # noqa: N801 - used as a function is
