@@ -35,8 +35,10 @@ class PageChange:
 def changes(crawl: CrawlOutput) -> Iterator[PageChange]:
     """The changed pages in the order in which that was found out. Errors as of `comity.audit.current_pages.pages`."""
     for parts in crawl.there:
-        told = (stored.record for stored in stored_in(parts) if stored.channel == "changes")
-        changed = {(record.get("url"), record.get("refresh")) for record in told if record.get("change") == "changed"}
+        records = (stored.record for stored in stored_in(parts) if stored.channel == "changes")
+        changed = {
+            (record.get("url"), record.get("refresh")) for record in records if record.get("change") == "changed"
+        }
         urls = {url for url, _ in changed}
         before: dict[str, str] = {}
         for record in pages_in(parts):

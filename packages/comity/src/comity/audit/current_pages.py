@@ -45,7 +45,7 @@ def _pages(parts: Sequence[OutputPart], lacking: list[str], *, bodies: bool) -> 
     there = 0
     with closing(sqlite3.connect("", isolation_level=None)) as db:  # temporary: on disk where it is large
         db.execute("CREATE TABLE latest (url BLOB PRIMARY KEY, refresh INTEGER, at REAL, record INTEGER) WITHOUT ROWID")
-        db.execute("CREATE TABLE since (url BLOB PRIMARY KEY, refresh INTEGER, told TEXT) WITHOUT ROWID")
+        db.execute("CREATE TABLE since (url BLOB PRIMARY KEY, refresh INTEGER, fate TEXT) WITHOUT ROWID")
         db.execute("BEGIN")
         # A page that is not there, or not kept, any more counts from the time that was found out.
         for number, (channel, record) in enumerate(_about_pages(parts)):
@@ -69,7 +69,7 @@ def _pages(parts: Sequence[OutputPart], lacking: list[str], *, bodies: bool) -> 
             if channel != "pages":
                 continue
             row = db.execute(
-                "SELECT since.told FROM latest LEFT JOIN since ON since.url = latest.url "
+                "SELECT since.fate FROM latest LEFT JOIN since ON since.url = latest.url "
                 "AND since.refresh > latest.refresh WHERE latest.url = ? AND record = ?",
                 (_key(record), number),
             ).fetchone()
@@ -81,11 +81,11 @@ def _pages(parts: Sequence[OutputPart], lacking: list[str], *, bodies: bool) -> 
         lacking.append(f"{parts[0].path}: {there:,} of the {wrote:,} pages that were written can be read")
 
 
-def _put(db: sqlite3.Connection, table: str, url: bytes, refresh: int, told: str | None) -> None:
+def _put(db: sqlite3.Connection, table: str, url: bytes, refresh: int, fate: str | None) -> None:
     db.execute(
         f"INSERT INTO {table} VALUES (?, ?, ?) ON CONFLICT (url) DO UPDATE SET refresh = excluded.refresh, "
-        "told = excluded.told WHERE excluded.refresh >= refresh",
-        (url, refresh, told),
+        "fate = excluded.fate WHERE excluded.refresh >= refresh",
+        (url, refresh, fate),
     )
 
 

@@ -110,8 +110,8 @@ def listing(
         raise InputError(f"{state[:40]!r} is no state of a URL", hint=f"choose one of {', '.join(STATES)}")
     crawl = open_crawl(folders, store)
     written = crawl.written()
-    told = Listing()
-    steps = list(_steps(written, crawl, [each for each in STATES if state in ("", each)], told))
+    listing = Listing()
+    steps = list(_steps(written, crawl, [each for each in STATES if state in ("", each)], listing))
     name, _, place = after.rpartition("@")
     first = next((number for number, step in enumerate(steps) if step.name == name), None)
     if after and (first is None or not re.fullmatch(r"[0-9]{1,18}", place)):
@@ -120,35 +120,35 @@ def listing(
     # URLs are ASCII; a reason may name anything
     needle = quote(sought.strip().lower(), safe="".join(map(chr, range(32, 127)))).lower()
     for step in steps[first or 0 :]:
-        wanted, left = most - len(told.urls), looks - told.looked
+        wanted, left = most - len(listing.urls), looks - listing.looked
         if wanted <= 0 or left <= 0:
-            told.after = f"{step.name}@{position}"
+            listing.after = f"{step.name}@{position}"
             break
         read = _from_table if step.part is None else _from_file
-        found = read(crawl, step, needle, position, wanted, left, told)
+        found = read(crawl, step, needle, position, wanted, left, listing)
         if found is not None:
-            told.after = f"{step.name}@{found}"
+            listing.after = f"{step.name}@{found}"
             break
         position = 0
-    return told
+    return listing
 
 
-def _steps(written: CrawlOutput, crawl: CrawlReader, states: Sequence[URLState], told: Listing) -> Iterator[_Step]:
-    told.missing += written.absent
+def _steps(written: CrawlOutput, crawl: CrawlReader, states: Sequence[URLState], listing: Listing) -> Iterator[_Step]:
+    listing.missing += written.absent
     for state in states:
         for shard in range(crawl.shards):
             if state in _TABLES:
                 yield _Step(f"{state}/{shard}", state, shard, _TABLES[state])
             for part in written.there[shard]:
                 plain = (part.path / "failures.jsonl").exists()
-                if not plain and state == "skipped" and _UNREAD not in told.missing:
-                    told.missing.append(_UNREAD)
+                if not plain and state == "skipped" and _UNREAD not in listing.missing:
+                    listing.missing.append(_UNREAD)
                 for source in _CHANNELS[state] if plain else (_LEDGER,) * (state in ("failed", "refused")):
                     yield _Step(f"{state}/{part.name}/{source}", state, shard, source, part)
 
 
 def _from_table(
-    crawl: CrawlReader, step: _Step, needle: str, position: int, most: int, looks: int, told: Listing
+    crawl: CrawlReader, step: _Step, needle: str, position: int, most: int, looks: int, listing: Listing
 ) -> int | None:
     """Add what a table has; gives the row after which to go on, None where there are no more."""
     view = crawl.view(step.shard)
@@ -156,8 +156,8 @@ def _from_table(
         return None
     with view:
         found = view.listed(step.source, needle, after=position, most=most, looks=looks)  # type: ignore[arg-type]
-        told.looked += found.looked
-        told.urls += (_of_row(view, step.state, url, row) for _, url, row in found.urls)
+        listing.looked += found.looked
+        listing.urls += (_of_row(view, step.state, url, row) for _, url, row in found.urls)
     return found.last
 
 
@@ -173,7 +173,7 @@ def _of_row(view: FrontierView, state: URLState, url: str, row: Any) -> ListedUR
 
 
 def _from_file(
-    crawl: CrawlReader, step: _Step, needle: str, position: int, most: int, looks: int, told: Listing
+    crawl: CrawlReader, step: _Step, needle: str, position: int, most: int, looks: int, listing: Listing
 ) -> int | None:
     """Add what a file has; gives the offset at which to go on, None where there are no more lines."""
     assert step.part is not None
@@ -195,16 +195,16 @@ def _from_file(
                 read += 1 + len(data) // BYTES_PER_ROW
                 record = load(data)[0] if quoted in data.lower() else {}
                 if (row := _of_record(step, record, needle)) is not None and not _is_past(last, record):
-                    told.urls.append(row)
+                    listing.urls.append(row)
                     most -= 1
                 if most <= 0 or read >= looks:
                     return position
     except FileNotFoundError:  # made with its first record
         pass
     except OSError as error:
-        told.missing.append(f"{path} cannot be read: {error.strerror or error}")
+        listing.missing.append(f"{path} cannot be read: {error.strerror or error}")
     finally:
-        told.looked += read
+        listing.looked += read
     return None
 
 

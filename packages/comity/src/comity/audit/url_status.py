@@ -158,13 +158,13 @@ def _records(parts: Sequence[OutputPart], wanted: set[Url]) -> dict[str, list[di
 def _judged(known: _Known, url: Url, found: list[dict[str, Any]], queued: QueuedURL | None) -> UrlStatus | None:
     """What queue and output say of a URL; None where they say nothing, and nothing of the output is missing."""
     if queued is not None:
-        told = waiting(known.view, url, queued)
-        told.records = found
-        if found and told.fate == status_in(found[-1])[0] == "refused":
-            told.why = status_in(found[-1])[1]
+        status = waiting(known.view, url, queued)
+        status.records = found
+        if found and status.fate == status_in(found[-1])[0] == "refused":
+            status.why = status_in(found[-1])[1]
         elif found:
-            told.why += f"; before, {status_in(found[-1])[1]}"
-        return told
+            status.why += f"; before, {status_in(found[-1])[1]}"
+        return status
     if found:
         changes = [record for record in found if record["channel"] == "changes"]
         last = found[-1]
@@ -249,7 +249,7 @@ def _predict(unmet: Sequence[tuple[_Known, Url]]) -> dict[Url, UrlStatus]:
     links = _left_out(left)
     robots: dict[int, dict[str, RobotsResult]] = {}  # by the shard that knows of them
     for known, url in left:
-        told, named_on = links[url]
+        why, named_on = links[url]
         decision = None
         if known.policy.mode == "ignore":
             decision = decide(known.policy, url, None)
@@ -260,14 +260,14 @@ def _predict(unmet: Sequence[tuple[_Known, Url]]) -> dict[Url, UrlStatus]:
             if (last := robots[id(known)].get(url.origin)) is not None:
                 decision = decide(known.policy, url, last)
         if decision is None:
-            found[url] = UrlStatus(url, "not found", f"{told}. The crawl has no robots.txt of {url.origin}", named_on)
+            found[url] = UrlStatus(url, "not found", f"{why}. The crawl has no robots.txt of {url.origin}", named_on)
             continue
         read = times.iso(decision.source.fetched_at) if decision.source is not None else None
         would = "would allow" if decision.may_fetch else "would disallow"
-        told += (
+        why += (
             f". robots.txt ({read}) {would} it: {decision.why}" if read else f". The policy {would} it: {decision.why}"
         )
-        found[url] = UrlStatus(url, "not found", told, named_on, decision=decision.to_record())
+        found[url] = UrlStatus(url, "not found", why, named_on, decision=decision.to_record())
     return found
 
 

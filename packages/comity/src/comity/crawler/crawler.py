@@ -114,7 +114,9 @@ class Crawler:
             begins_refresh=refresh,
             listeners=Listeners(
                 page=on_page,
-                records=[told for told in (on_record, None if hook is None else hook.record) if told is not None],
+                records=[
+                    listener for listener in (on_record, None if hook is None else hook.record) if listener is not None
+                ],
                 begin=on_begin,
             ),
             pace_with=None if pace_with is None else pace_with._session,

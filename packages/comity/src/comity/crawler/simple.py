@@ -213,8 +213,9 @@ async def crawl_index_page(
 
 
 @dataclass(slots=True)
-class _Told:
-    """What a crawl tells beside its pages. The generator knows this and not the Crawl: a loop that is left lets go."""
+class _Progress:
+    """Records and summary of a crawl beside its pages. The generator holds this and not the Crawl, so that a loop that
+    is left frees it."""
 
     failures: list[dict[str, Any]] = field(default_factory=list)
     refusals: list[dict[str, Any]] = field(default_factory=list)
@@ -238,25 +239,25 @@ class Crawl:
         summary: what the crawl did, in numbers; None until it begins, final when it has ended.
     """
 
-    def __init__(self, told: _Told, pages: AsyncGenerator[CrawledPage, None]) -> None:
-        self._told = told
+    def __init__(self, progress: _Progress, pages: AsyncGenerator[CrawledPage, None]) -> None:
+        self._progress = progress
         self._pages = pages
-        self.failures, self.refusals = told.failures, told.refusals
+        self.failures, self.refusals = progress.failures, progress.refusals
 
     def __repr__(self) -> str:
         return f"<comity.crawler.Crawl, {'not begun' if self.summary is None else f'{self.summary.pages:,} pages'}>"
 
     @property
     def summary(self) -> Stats | None:
-        return self._told.summary
+        return self._progress.summary
 
     def inspect(self) -> Mapping[str, RobotsResult]:
         """As `Crawler.inspect`; empty before the crawl begins."""
-        return {} if self._told.crawler is None else self._told.crawler.inspect()
+        return {} if self._progress.crawler is None else self._progress.crawler.inspect()
 
     def check(self, url: str) -> Decision | None:
         """As `Crawler.check`."""
-        return None if self._told.crawler is None else self._told.crawler.check(url)
+        return None if self._progress.crawler is None else self._progress.crawler.check(url)
 
     def __aiter__(self) -> AsyncGenerator[CrawledPage, None]:
         return self._pages
@@ -326,13 +327,13 @@ def crawl(
     CrawlSettings(**given)  # what is wrong in it is said at once
     if refresh and folder is None:
         raise InvalidSetting("refresh: requires folder=, the crawl to compare with")
-    told = _Told()
+    progress = _Progress()
     place = Path(folder) if folder is not None else None
-    return Crawl(told, _crawl(told, start, place, policy, given, client_settings, refresh))
+    return Crawl(progress, _crawl(progress, start, place, policy, given, client_settings, refresh))
 
 
 async def _crawl(
-    told: _Told,
+    progress: _Progress,
     seeds: list[str],
     folder: Path | None,
     policy: Policy | None,
@@ -352,7 +353,7 @@ async def _crawl(
             if len(pages) >= MAX_PAGES_AHEAD:
                 crawler.hold()
 
-        crawler = told.crawler = Crawler(
+        crawler = progress.crawler = Crawler(
             seeds,
             folder,
             policy=policy,
@@ -360,7 +361,7 @@ async def _crawl(
             client_settings=client_settings,
             refresh=refresh,
             on_page=arrived,
-            on_record=told.record,
+            on_record=progress.record,
         )
         running = asyncio.ensure_future(crawler.run())
         running.add_done_callback(lambda _: news.set())
@@ -375,14 +376,14 @@ async def _crawl(
                     if len(pages) < MAX_PAGES_AHEAD // 2:
                         crawler.resume()
                     yield page
-            stats = told.summary = await running
+            stats = progress.summary = await running
             if not stats.reached and (why := crawler.end.trouble or crawler.end.refusal):
                 _log.warning("nothing was fetched: %s", why)
         finally:
             running.cancel()
             with suppress(asyncio.CancelledError, ComityError):
                 await running
-            told.summary = crawler.stats
+            progress.summary = crawler.stats
 
 
 async def _page(client: AsyncClient, url: str) -> CrawledPage | None:

@@ -276,18 +276,20 @@ class ChangedTables(Tables):
         return rows
 
     def write_visits(self, batch: Batch, *, again: bool) -> None:
-        told = {visit.url: _told(visit) for visit in batch.visits}
-        if gone := [*batch.gone, *(told if again else ())]:
+        visited = {visit.url: _visit_row(visit) for visit in batch.visits}
+        if gone := [*batch.gone, *(visited if again else ())]:
             among, values = self._among_urls(gone)
             self._sql.execute(f"DELETE FROM {self._visit} WHERE {among}", values)
         owed = {
-            url: _told(Visit(url, depth, found_on=found_on)) for url, depth, found_on in batch.owed if url not in told
+            url: _visit_row(Visit(url, depth, found_on=found_on))
+            for url, depth, found_on in batch.owed
+            if url not in visited
         }
         if owed and again:
             among, values = self._among_urls(owed)
             for (url,) in self._sql.execute(f"SELECT url FROM {self._visit} WHERE {among}", values).fetchall():
                 del owed[url]
-        if rows := [*told.values(), *owed.values()]:
+        if rows := [*visited.values(), *owed.values()]:
             self._sql.insert(self._visit, rows, url="text", known="bool", said="text")
         if batch.stated:
             new, values = self._sql.given(batch.stated, stated="float8", url="text")
@@ -341,8 +343,8 @@ def _with(**values: int) -> str:
     return ", ".join(f"{values[name]:d}" if name in values else name for name in _ALL_COLUMNS.split(", "))
 
 
-def _told(v: Visit) -> tuple[str, bool, str]:
-    """The row of a visit; what a sitemap states of it is not told."""
+def _visit_row(v: Visit) -> tuple[str, bool, str]:
+    """The row of a visit, without what a sitemap states of it."""
     return v.url, v.digest is not None, quick((v.depth, v.digest, v.kept, v.fetched, v.etag, v.modified, v.found_on))
 
 

@@ -159,9 +159,9 @@ class FolderCoordination:
             for receiver, last in self.now[number].sent.items()
             if last > before[number].sent.get(receiver, 0)
         }
-        told = self._board.who_has(receivers)
+        holders = self._board.who_has(receivers)
         for other in self._workers.values():
-            if other.name in told:
+            if other.name in holders:
                 other.send(("news",))
 
     def _see_all(self) -> None:
@@ -195,10 +195,10 @@ class ShardsInFolder:
         self._answers: deque[asyncio.Future[HeartbeatReply]] = deque()
 
     async def round(self, asked: Heartbeat) -> HeartbeatReply:
-        told: asyncio.Future[HeartbeatReply] = asyncio.get_running_loop().create_future()
-        self._answers.append(told)
+        reply: asyncio.Future[HeartbeatReply] = asyncio.get_running_loop().create_future()
+        self._answers.append(reply)
         self._send("round", asked)
-        return await told
+        return await reply
 
     def begin(self, number: int, token: int, siblings: list[Scheduler], sent: Callable[[], None]) -> Shard:
         self._anchor.check()
@@ -215,9 +215,9 @@ class ShardsInFolder:
     def received(self, message: WorkerMessage) -> None:
         match message:
             case ("answer", answer):
-                told = self._answers.popleft()
-                if not told.done():
-                    told.set_result(answer)
+                reply = self._answers.popleft()
+                if not reply.done():
+                    reply.set_result(answer)
             case ("news",):
                 self._worker.wake()
 

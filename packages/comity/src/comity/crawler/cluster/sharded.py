@@ -199,8 +199,8 @@ class ShardedCrawl:
     async def run(self) -> Stats:
         """Crawl until nothing is left in any shard, a limit is reached, `stop` was called, or the crawl is over. A
         ComityError says what ended a shard, or a process, for good."""
-        told = nullcontext() if self._webhook is None else self._webhook.told_end(self.folder, lambda: self.stats)
-        with told:
+        notice = nullcontext() if self._webhook is None else self._webhook.told_end(self.folder, lambda: self.stats)
+        with notice:
             await self._crawl()
         return self.stats
 

@@ -108,12 +108,12 @@ class Committer:
         if self._shard_context is not None and sent != self._sent:
             self._sent = sent
             self._shard_context.on_sent()
-        told = [partial(listeners.page, page) for page in unsaved.pages] if listeners.page is not None else []
-        told += [partial(tell, *record) for tell in listeners.records for record in records]
+        notices = [partial(listeners.page, page) for page in unsaved.pages] if listeners.page is not None else []
+        notices += [partial(notify, *record) for notify in listeners.records for record in records]
         errors = []
-        for tell in told:  # all of it, whatever one says of it: no later run hands out what is kept
+        for notify in notices:  # all of it, whatever one says of it: no later run hands out what is kept
             try:
-                tell()
+                notify()
             except Exception as error:
                 errors.append(error)
         if errors:

@@ -509,7 +509,7 @@ class Kind(NamedTuple):
         with_answer: whether the answer is written with its record.
         counters: of Stats, that it adds to.
         ledger: writes its record there.
-        told: counts its record and logs it.
+        report: counts its record and logs it.
     """
 
     state: State | None = None
@@ -517,7 +517,7 @@ class Kind(NamedTuple):
     with_answer: bool = False
     counters: tuple[str, ...] = ()
     ledger: Callable[[Ledger, dict[str, Any]], None] | None = None
-    told: Callable[[StatsCollector, dict[str, Any]], None] | None = None
+    report: Callable[[StatsCollector, dict[str, Any]], None] | None = None
 
 
 _DONE: Final = State.DONE

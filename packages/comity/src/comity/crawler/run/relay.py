@@ -80,27 +80,27 @@ class RobotsRelay:
         answer = self._wanted[key] = asyncio.get_running_loop().create_future()
         self._send(shard, wanted, {"ask": wanted.conditions, "for": self._place.number})
         try:
-            told = await self._session.driver.wait_for(answer)
+            content = await self._session.driver.wait_for(answer)
         finally:
             if self._wanted.get(key) is answer:
                 del self._wanted[key]
-        if "put_off" in told:
+        if "put_off" in content:
             never = math.inf if host in stopped else ORDERS_REST
-            raise postponed(wanted.url, never if told["put_off"] is None else told["put_off"])
-        outcome = _outcome(wanted.url, told)
+            raise postponed(wanted.url, never if content["put_off"] is None else content["put_off"])
+        outcome = _outcome(wanted.url, content)
         self._ledger.relayed(wanted.origin, wanted.url, shard, outcome)
         return outcome
 
     def arrived(self, message: Message) -> None:
         """Take up what another shard asks, or answers."""
-        told, origin = dict(message.about or {}), message.found_on or ""
-        if told.pop("run", None) != self._run:
+        content, origin = dict(message.about or {}), message.found_on or ""
+        if content.pop("run", None) != self._run:
             return  # nobody waits for it any more, and what a host answered then may be old
-        if "ask" in told:
-            self._facts.put(QUESTION + origin, [self._run, told["for"], message.url, told["ask"]])
-            self._begin(Relay(origin, message.url, told["ask"]), told["for"])
+        if "ask" in content:
+            self._facts.put(QUESTION + origin, [self._run, content["for"], message.url, content["ask"]])
+            self._begin(Relay(origin, message.url, content["ask"]), content["for"])
         elif (answer := self._wanted.get((origin, message.url))) is not None and not answer.done():
-            answer.set_result(told)
+            answer.set_result(content)
 
     def _begin(self, asked: Relay, shard: int) -> None:
         if (before := self._asking.get(asked.origin)) is not None:
@@ -113,24 +113,24 @@ class RobotsRelay:
         task.add_done_callback(lambda task: self._done(asked.origin, task))
 
     async def _answer(self, asked: Relay, shard: int) -> None:
-        told: dict[str, Any]
+        content: dict[str, Any]
         if (owner := await self._owner(urls.host(asked.url))) is not None:
-            shard, told = owner, {"ask": asked.conditions, "for": shard}
+            shard, content = owner, {"ask": asked.conditions, "for": shard}
         else:
             try:
-                told = _told(await self._session.relayed_robots(asked))
+                content = _to_json(await self._session.relayed_robots(asked))
             except Postponed as error:
-                told = {"put_off": None if math.isinf(error.seconds) else error.seconds}
+                content = {"put_off": None if math.isinf(error.seconds) else error.seconds}
             except Exception as error:
                 raise_what_is_ours(error)
-                told = _told(error)
-        self._send(shard, asked, told)
+                content = _to_json(error)
+        self._send(shard, asked, content)
         self._facts.put(QUESTION + asked.origin, None)
 
-    def _send(self, shard: int, about: Relay, told: dict[str, Any]) -> None:
+    def _send(self, shard: int, about: Relay, content: dict[str, Any]) -> None:
         pace = self._place.settled.get(urls.host(about.url))
-        told_of = Message(about.url, found_on=about.origin, pace=pace, about={**told, "run": self._run})
-        self._results.message(shard, told_of)
+        message = Message(about.url, found_on=about.origin, pace=pace, about={**content, "run": self._run})
+        self._results.message(shard, message)
         self._control.wake()
 
     async def _owner(self, host: str) -> int | None:
@@ -148,17 +148,17 @@ class RobotsRelay:
         self._control.wake()
 
 
-def _told(outcome: Response | Exception) -> dict[str, Any]:
+def _to_json(outcome: Response | Exception) -> dict[str, Any]:
     """What a host answered, as JSON can hold it."""
     if isinstance(outcome, Exception):
         text = outcome.detail if isinstance(outcome, ComityError) else str(outcome)
         blocked = {"blocked": True} if isinstance(outcome, AddressBlocked) else {}
         return {"error": text or type(outcome).__name__, **blocked}
-    told = {name: getattr(outcome, name) for name in _RELAYED}
-    return told | {"headers": dict(outcome.headers), "body": b64encode(outcome.body).decode("ascii")}
+    content = {name: getattr(outcome, name) for name in _RELAYED}
+    return content | {"headers": dict(outcome.headers), "body": b64encode(outcome.body).decode("ascii")}
 
 
-def _outcome(url: str, told: dict[str, Any]) -> Response | Exception:
-    if "error" in told:
-        return (AddressBlocked if told.get("blocked") else FetchError)(told["error"], url=url)
-    return Response(url=url, **{**told, "body": b64decode(told["body"])})
+def _outcome(url: str, content: dict[str, Any]) -> Response | Exception:
+    if "error" in content:
+        return (AddressBlocked if content.get("blocked") else FetchError)(content["error"], url=url)
+    return Response(url=url, **{**content, "body": b64decode(content["body"])})

@@ -79,7 +79,7 @@ class PendingCommit:
         begun = time.perf_counter()
         resources.ledger.anchor.check()  # first: what is opened by its name would lie in another's folder
         counts: Counter[str] = Counter(channel for channel, _, _ in self.records)
-        told = [(channel, record) for channel, record, _ in self.records if channel in ("failures", "refusals")]
+        reported = [(channel, record) for channel, record, _ in self.records if channel in ("failures", "refusals")]
         with resources.sink.writing() as sink:
             self.records.reverse()
             while self.records:
@@ -105,8 +105,8 @@ class PendingCommit:
                 "stats": stats.to_dict(),
                 "tally": tally.to_list(by_rule),
             }
-        told += [("refusals", refused) for refused in by_rule]
-        return commit, told, marker["count"], time.perf_counter() - begun
+        reported += [("refusals", refused) for refused in by_rule]
+        return commit, reported, marker["count"], time.perf_counter() - begun
 
 
 class ResultBuffer:
@@ -205,8 +205,8 @@ class ResultBuffer:
             self._write(kind.channel, record, outcome.answer if kind.with_answer else None)
             if kind.ledger is not None:
                 kind.ledger(self._ledger, record)
-            if kind.told is not None:
-                kind.told(self._collector, record)
+            if kind.report is not None:
+                kind.report(self._collector, record)
             if kind.channel == "refusals":
                 self.refusal = self.refusal or record["why"]
         if (trouble := outcome.trouble) is not None:

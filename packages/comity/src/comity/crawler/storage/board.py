@@ -143,26 +143,26 @@ class BoardState:
     def answer(self, holder: str, asked: Heartbeat) -> HeartbeatReply:
         """What one worker is told of that."""
         ours = {row.number: row for row in self.rows if row.number in asked.statuses}
-        told = HeartbeatReply(ended=self.ended, over=all(row.now.state == "ended" for row in self.rows))
+        reply = HeartbeatReply(ended=self.ended, over=all(row.now.state == "ended" for row in self.rows))
         if self.pool is not None:
-            told.granted = {
+            reply.granted = {
                 number: row.granted or 0 for number, row in ours.items() if row.token == asked.statuses[number][0]
             }
-            told.lacking = self.pool == 0 and any(row.now.state == "pages" for row in self.rows)
-        told.enough = self._enough() if self.ended is None else None
-        told.mail = [
+            reply.lacking = self.pool == 0 and any(row.now.state == "pages" for row in self.rows)
+        reply.enough = self._enough() if self.ended is None else None
+        reply.mail = [
             (row.number, receiver)
             for row in self.rows
             for receiver, number in row.now.sent.items()
             if receiver in asked.processed and number > asked.processed[receiver].get(row.number, 0)
         ]
-        told.delivered = {
+        reply.delivered = {
             (sender, row.number): number
             for row in self.rows
             for sender, number in row.now.taken.items()
             if sender in ours
         }
-        return told
+        return reply
 
     def to_take(self, holder: str, asked: Heartbeat, held: Collection[int]) -> list[ShardRow]:
         """Shards that a worker may take beside those `held`: unheld shards, and shards held by this worker

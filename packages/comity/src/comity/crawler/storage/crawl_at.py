@@ -238,7 +238,7 @@ class CrawlInFolder(_CrawlReader):
                 None if path.is_dir() else "it is missing",
             )
             shards.append([OutputPart(path, path.name, place, absent)])
-        told = [row["records"] for row in read_status(self._folder)]
+        reported = [row["records"] for row in read_status(self._folder)]
         return CrawlOutput(
             self.name,
             shards,
@@ -247,7 +247,7 @@ class CrawlInFolder(_CrawlReader):
             run=Run(manifest.crawl, manifest.run),
             policy=manifest.policy,
             over=manifest.ended == FINISHED,
-            records=[max(known) for known in zip_longest(manifest.records, told, fillvalue=0)],
+            records=[max(known) for known in zip_longest(manifest.records, reported, fillvalue=0)],
             orders=given,
         )
 

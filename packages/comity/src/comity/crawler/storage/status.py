@@ -28,8 +28,8 @@ def write_status(folder: Path, shards: Iterable[ShardStatus]) -> None:
     ]
     path = folder / _FILE
     with suppress(OSError):
-        told = json.dumps({"at": time.time(), "pid": os.getpid(), "shards": rows})
-        write_anew(path, told.encode("ascii"), synced=False)
+        text = json.dumps({"at": time.time(), "pid": os.getpid(), "shards": rows})
+        write_anew(path, text.encode("ascii"), synced=False)
 
 
 def remove_status(folder: Path, databases: Iterable[Path]) -> None:
@@ -45,10 +45,10 @@ def read_status(folder: Path) -> list[dict[str, Any]]:
     """What the process that runs a crawl, or ran it until it was killed, left word of: a row for each shard."""
     try:
         rows = json.loads(read_regular(folder / _FILE).decode("ascii"))["shards"]
-        told = [
+        found = [
             {"number": int(row["number"]), "words": str(row["words"]), "records": int(row["records"])} for row in rows
         ]
-        return sorted(told, key=itemgetter("number"))
+        return sorted(found, key=itemgetter("number"))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return []
 
