@@ -200,7 +200,7 @@ class Crawler:
 
     async def run(self) -> Stats:
         """Crawl until nothing is left, `max_pages` is reached or `stop` was called."""
-        with self._told():
+        with self._webhook_block():
             config, sink = self._config, None if self._sink is None else named(self._sink)
             if sink is not None:
                 have_columns(sink, config.plugins.expander)
@@ -233,7 +233,7 @@ class Crawler:
                     self.end = await run.work()
         return self.stats
 
-    def _told(self) -> AbstractContextManager[object]:
+    def _webhook_block(self) -> AbstractContextManager[object]:
         """A block of which the webhook is told how it ended; of a shard it tells of hosts alone."""
         if self._webhook is None:
             return nullcontext()

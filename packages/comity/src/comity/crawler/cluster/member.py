@@ -112,7 +112,7 @@ class Member:
     async def run(self, listen: Listen) -> None:
         """Work until the crawl is over, or this process is to stop; a ComityError says what ended it."""
         self._send("begun")
-        listen(self._told)
+        listen(self._received)
         beating = asyncio.ensure_future(self._beat())
         try:
             await self._run_rounds()
@@ -289,7 +289,7 @@ class Member:
                 hint="what was written is safe; fix that, then continue with --join",
             )
 
-    def _told(self, message: WorkerMessage) -> None:
+    def _received(self, message: WorkerMessage) -> None:
         match message:
             case ("snapshot", hosts, rules):
                 snapshots = {
