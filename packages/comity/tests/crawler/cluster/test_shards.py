@@ -741,7 +741,7 @@ def test_the_picture_says_what_shards_wait_for_and_where_hosts_of_all_stand() ->
     lines = render(now, 120).plain.splitlines()
     assert lines[0].startswith("9 s  7 pages 4.0/s")
     assert "4 shards: 2 fetching, 1 waiting for a turn, 1 with nothing left (longest 42 s, for b.example)" in lines
-    assert describe_shard(shards[1]) == "waits 42 s for b.example (Retry-After)"
+    assert describe_shard(shards[1]) == "waiting 42 s for b.example (Retry-After)"
     assert len(render(now, 120, height=6).plain.splitlines()) <= 6
 
 

@@ -194,7 +194,7 @@ def take(
         under_way=under_way,
         states=states,
         hosts=tuple(heapq.nsmallest(most_hosts, active, key=_place)),
-        rules=tuple(heapq.nsmallest(most_rules, rules.items(), key=lambda item: (-item[1], item[0][0], item[0][2]))),
+        rules=_first(rules, most_rules),
         other_rules=others,
         requests=tally.requests(),
         refused=tally.refused.copy(),
@@ -206,49 +206,36 @@ def take(
     )
 
 
-def merged(
-    parts: Sequence[Snapshot],
-    *,
-    phase: Phase,
-    stats: Stats,
-    seconds: float,
-    pages_per_second: float,
-    shards: tuple[ShardStatus, ...],
-    most_hosts: int,
-    most_rules: int,
-) -> Snapshot:
-    """Merge the snapshots of a crawl's shards into one. The counts of all may be newer; `seconds` are
-    those since this run began, `pages_per_second` is of all, over the last ten seconds."""
+def merged(parts: Sequence[Snapshot], *, most_hosts: int, most_rules: int, **of_all: Any) -> Snapshot:
+    """Merge the snapshots of a crawl's shards into one. `of_all`: what is not summed over them; its counts may be
+    newer."""
+    summed = {name: _sum([getattr(part, name) for part in (_NONE, *parts)]) for name in _SUMMED}
+    rules = _sum([dict(part.rules) for part in (_NONE, *parts)])
+    shown = _first(rules, most_rules)
+    summed["other_rules"] += rules.total() - sum(count for _, count in shown)
+    hosts = heapq.nsmallest(most_hosts, (host for part in parts for host in part.hosts), key=_place)
+    return Snapshot(hosts=tuple(hosts), rules=shown, **summed, **of_all)
 
-    def total(name: str) -> Counter[Any]:
-        """Counts of that name, summed over the parts."""
-        found: Counter[Any] = Counter()
-        for part in parts:
-            found.update(dict(getattr(part, name)))
-        return found
 
-    rules = total("rules")
-    shown = heapq.nsmallest(most_rules, rules.items(), key=lambda item: (-item[1], item[0][0], item[0][2]))
-    hosts = [host for part in parts for host in part.hosts]
-    return Snapshot(
-        phase=phase,
-        stats=stats,
-        seconds=seconds,
-        pages_per_second=pages_per_second,
-        under_way=sum(part.under_way for part in parts),
-        states=total("states"),
-        hosts=tuple(heapq.nsmallest(most_hosts, hosts, key=_place)),
-        rules=tuple(shown),
-        other_rules=sum(part.other_rules for part in parts) + rules.total() - sum(count for _, count in shown),
-        requests=total("requests"),
-        refused=total("refused"),
-        depths=tuple(map(sum, zip(*(part.depths for part in parts), strict=True))) or (0,) * DEPTHS,
-        types=total("types"),
-        urls=total("urls"),
-        commits=tuple(map(sum, zip([0] * (len(COMMIT_BOUNDS) + 1), *(each.commits for each in parts), strict=True))),
-        commit_seconds=sum(part.commit_seconds for part in parts),
-        shards=shards,
-    )
+_SUMMED: Final = tuple("under_way states other_rules requests refused depths types urls commits commit_seconds".split())
+_NONE: Final = Snapshot("new", Stats(), 0.0, 0.0, 0, {}, (), (), 0)
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    """Numbers, or counts by place or by name, together."""
+    if isinstance(values[0], tuple):
+        return tuple(map(sum, zip(*values, strict=True)))
+    if not isinstance(values[0], Mapping):
+        return sum(values)
+    total: Counter[Any] = Counter()
+    for each in values:
+        total.update(each)
+    return total
+
+
+def _first(rules: Mapping[RefusingRule, int], most: int) -> tuple[tuple[RefusingRule, int], ...]:
+    """The rules that refused most."""
+    return tuple(heapq.nsmallest(most, rules.items(), key=lambda item: (-item[1], item[0][0], item[0][2])))
 
 
 def _place(host: HostStatus) -> tuple[int, bool, int, str]:
