@@ -114,9 +114,17 @@ def chromium() -> "Iterator[Any]":
     """A browser for pages of ours."""
     from libraries import shell
     from playwright.sync_api import sync_playwright
+    from sites import HANGS
+
+    def patient(**options: Any) -> Any:
+        context = new_context(**options)
+        context.set_default_timeout(HANGS * 1000)  # of its own it takes 30 seconds for too long
+        return context
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shell(), args=["--no-sandbox"])
+        browser: Any = playwright.chromium.launch(executable_path=shell(), args=["--no-sandbox"])
+        new_context = browser.new_context
+        browser.new_context, browser.new_page = patient, lambda **options: patient(**options).new_page()
         yield browser
         browser.close()
 

@@ -2,15 +2,15 @@
 
 import itertools
 import re
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.robotparser import RobotFileParser
 
 import pytest
 from commands import comity as command
 from examples import first_of
+from growth import grows_in_proportion
 from hypothesis import example, given
 from hypothesis import strategies as st
 from test_robots import file
@@ -658,19 +658,8 @@ HOSTILE = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("shape", HOSTILE)
-def test_twice_the_file_takes_no_more_than_about_twice_as_long(shape: str) -> None:
-    def seconds(count: int) -> float:
-        robots = parse(HOSTILE[shape](count))
-        return min(_timed(robots.lint) for _ in range(3))
-
-    once, twice = seconds(1500), seconds(6000)  # four times the file: 4 where linear, 16 where quadratic
-    assert twice < 9 * once + 0.02, f"{once:.3f} s, then {twice:.3f} s"
-
-
-def _timed(question: Callable[[], object]) -> float:
-    begun = time.process_time()
-    question()
-    return time.process_time() - begun
+def test_four_times_the_file_takes_about_four_times_as_long(shape: str) -> None:
+    grows_in_proportion(lambda size: parse(HOSTILE[shape](size)).lint, 1500)
 
 
 def test_no_fix_writes_octets_that_are_no_text_as_others() -> None:

@@ -844,11 +844,13 @@ def test_a_stream_that_falls_silent_ends_with_an_error(site: Site, times: dict[s
             next(parts)
 
 
+@pytest.mark.long
+@pytest.mark.waits
 def test_a_stream_that_goes_on_slowly_is_read_to_its_end(site: Site) -> None:
-    site.set("/slow", Bodies(parts=120))  # of 1.2 s
-    own = ClientSettings(timeout=1, robots_timeout=HANGS)
+    site.set("/slow", Bodies(parts=1100))  # of 11 s
+    own = ClientSettings(timeout=10, robots_timeout=HANGS)
     with Client(QUICK, own) as client, client.stream(site.url("/slow")) as response:
-        assert b"".join(response.chunks()) == b"part" * 120
+        assert b"".join(response.chunks()) == b"part" * 1100
 
 
 def test_a_copy_of_robots_txt_decides_for_a_day_at_most(site: Site) -> None:

@@ -1,13 +1,12 @@
 """What a question costs follows the size of the file: files made to be slow, at one size and at four times that."""
 
-import gc
 from collections.abc import Callable
 from dataclasses import replace
-from math import inf
-from time import process_time
+from functools import partial
 from typing import Any
 
 import pytest
+from growth import grows_in_proportion
 
 import comity
 from comity.policy import Policy
@@ -87,17 +86,6 @@ OTHERS = ("google", "bing", "yandex", "yoink", "robotstxt")
 ONCE = {"lint", "compare", "sitemaps", "lines", "records", "diff"}
 
 
-def seconds(question: Callable[[Robots], object], body: str, dialect: str) -> float:
-    robots = parse(body, dialect, max_bytes=1 << 30)
-    gc.disable()  # what it collects is of all tests before, and only the longer file may be enough to start it
-    try:
-        begun = process_time()
-        question(robots)
-        return process_time() - begun
-    finally:
-        gc.enable()
-
-
 @pytest.mark.parametrize("name", QUESTIONS)
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_four_times_as_long_takes_about_four_times_as_long(file: str, name: str) -> None:
@@ -113,13 +101,6 @@ def test_it_does_in_every_dialect(file: str, name: str) -> None:
 
 
 def grows_with_the_file(file: str, name: str, dialect: str) -> None:
-    body, question = FILES[file], QUESTIONS[name]
-    long = short = inf
-    for _ in range(8):  # a busy machine may disturb some of them, and only adds time
-        long = min(long, seconds(question, body(3200), dialect))
-        if long < 0.01:
-            return
-        short = min(short, seconds(question, body(800), dialect))
-        if long < 8 * short:
-            return
-    pytest.fail(f"{dialect}: {long:.2f} s")
+    grows_in_proportion(
+        lambda size: partial(QUESTIONS[name], parse(FILES[file](size), dialect, max_bytes=1 << 30)), 800
+    )
