@@ -43,7 +43,7 @@ test-compiled: $(VENV)/tested
 
 test-interpreted: $(VENV)/tested ## the tests of what is compiled, and a thin path through the rest
 	@COMITY_NO_EXTENSIONS=1 $(BIN)/comity --version
-	$(INTERPRETED) -m 'both_forms and not long' $(BOTH_FORMS) $(ARGS)
+	$(INTERPRETED) -m 'both_forms and not long and not interpreted_long' $(BOTH_FORMS) $(ARGS)
 
 test-all: $(VENV)/tested ## `make test` and `make test-long` at once, so that what is slow runs beside the rest
 	$(call beside,test-all-compiled,test-all-interpreted)
@@ -63,7 +63,7 @@ test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pan
 
 test-long: $(VENV)/tested ## what is slow by nature, and tests of any input with five times the examples
 	$(PYTEST) -m 'long or hypothesis' --hypothesis-profile=thorough -o faulthandler_timeout=3600 $(ARGS)
-	$(INTERPRETED) -m 'both_forms and hypothesis' --hypothesis-profile=thorough $(BOTH_FORMS) $(ARGS)
+	$(INTERPRETED) -m 'both_forms and (hypothesis or interpreted_long)' --hypothesis-profile=thorough $(BOTH_FORMS) $(ARGS)
 
 # The compiled modules lie in a copy of the sources, in which only what changed is compiled again. Python itself is not
 # made for the look for leaks, and its own allocator, as that of pyarrow, would hide what ours do.

@@ -43,6 +43,7 @@ def at_once(work: Callable[[], object]) -> list[object]:
         sys.setswitchinterval(before)
 
 
+@pytest.mark.interpreted_long
 @pytest.mark.both_forms
 def test_one_file_answers_eight_threads_as_it_does_one() -> None:
     def answers(robots: comity.Robots) -> list[object]:
@@ -58,6 +59,7 @@ def test_one_file_answers_eight_threads_as_it_does_one() -> None:
         assert all(told == expected for told in at_once(lambda shared=shared: answers(shared)))  # type: ignore[misc]
 
 
+@pytest.mark.interpreted_long
 @pytest.mark.both_forms
 def test_eight_threads_read_pages_as_one_does() -> None:
     def read() -> object:

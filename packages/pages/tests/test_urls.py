@@ -219,6 +219,7 @@ def test_every_ascii_character_is_treated_as_ada_treats_it_wherever_it_stands(pl
         assert urls.join(BASE, text.removeprefix("http://h")) == truth(text.removeprefix("http://h"), BASE)
 
 
+@pytest.mark.interpreted_long
 @pytest.mark.parametrize(
     "shape",
     [

@@ -42,6 +42,7 @@ def test_written_cases(case: dict[str, Any]) -> None:
             assert (match.rule.line if match.rule else 0) == line[0], (url, match.why)
 
 
+@pytest.mark.interpreted_long
 @pytest.mark.parametrize(
     ("name", "every"),
     [("google-verdicts", 20), pytest.param("google-verdicts", 1, marks=pytest.mark.long), ("google-grammar", 1)],
@@ -182,6 +183,7 @@ def test_the_first_question_knows_an_index_page_however_it_is_written(pattern: s
         assert first == robots.allowed(path, "MyBot") == robots.explain(path, "MyBot").allowed, path
 
 
+@pytest.mark.interpreted_long
 def test_hostile_patterns_take_linear_time() -> None:
     for body in (
         "User-agent: *\n" + "Disallow: /*a*a*a*a*b\n" * 22_000,
@@ -323,6 +325,7 @@ def test_a_parsed_file_is_a_value() -> None:
     assert str(robots) == "User-agent: *\nDisallow: /a"
 
 
+@pytest.mark.interpreted_long
 def test_many_threads_may_ask_at_once() -> None:
     robots = parse("\n".join(f"User-agent: bot{number}\nDisallow: /{number}" for number in range(200)))
     wrong: list[int] = []

@@ -168,7 +168,9 @@ def _encodable(text: str) -> bool:
 
 
 @pytest.mark.both_forms
-@pytest.mark.parametrize("size", [1, 40, 3000], ids=lambda size: f"{size} URLs")
+@pytest.mark.parametrize(
+    "size", [1, 40, pytest.param(3000, marks=pytest.mark.interpreted_long)], ids=lambda size: f"{size} URLs"
+)
 def test_few_and_many_urls_of_an_origin_are_judged_alike(size: int) -> None:
     chance = random.Random(size)
     pieces = ["/", "a", "b", "p17", "p99", ".php", "x", "y", "?x=", "%7Euser", "été", "robots.txt", "$", "*"]

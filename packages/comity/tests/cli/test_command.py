@@ -337,7 +337,6 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path: Path, site: Site) -> No
     assert sorted(pages) == sorted({site.url("/")} | {site.url(f"/{number}") for number in range(30)})
 
 
-@pytest.mark.both_forms
 def test_the_summary_says_what_was_done_and_where_it_lies(tmp_path: Path, site: Site) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
     site.link("/", "/a", "/no", "/gone")

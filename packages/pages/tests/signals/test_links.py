@@ -154,6 +154,7 @@ def test_a_header_without_a_media_type_says_nothing(header: str) -> None:
     assert read("<a href=/a>", header).links
 
 
+@pytest.mark.interpreted_long
 @pytest.mark.parametrize("piece", ['"', "\\", ";", "; charset", ',"', "a/b,", " ", ";='", "a"])
 def test_any_media_type_takes_linear_time(piece: str) -> None:
     start = time.process_time()
@@ -269,6 +270,7 @@ def test_no_link_field_raises(field: str) -> None:
         assert link.reference in field
 
 
+@pytest.mark.interpreted_long
 @pytest.mark.parametrize("piece", ["<", "<a>", "<a>;", '<a>;b="', "<a>;b=c,", ";", ",", '\\"', "<a>; ", " "])
 def test_link_fields_take_linear_time(piece: str) -> None:
     started = time.process_time()
@@ -283,6 +285,7 @@ def test_a_body_that_is_called_something_else_is_not_read_as_html() -> None:
     assert read("<a href=/a>x</a>", None).links
 
 
+@pytest.mark.interpreted_long
 def test_a_page_cannot_make_us_hold_more_than_the_limits() -> None:
     many = b"".join(b"<a href=%d>" % number for number in range(links.MAX_LINKS + 10))
     page = read(many)

@@ -91,6 +91,7 @@ def test_what_few_pages_have_is_noted_on_the_way(html: bytes, noted: list[tuple[
     assert [(name, dict(said).get("text", "")) for name, said in tags(html) if name in few] == noted
 
 
+@pytest.mark.interpreted_long
 @pytest.mark.skipif(not DOCUMENTATION.exists(), reason="Python's documentation is not installed (python3.11-doc)")
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
 def test_real_pages_have_the_tags_that_lexbor_finds_in_the_same_order(every: int) -> None:
@@ -222,6 +223,7 @@ def test_a_number_of_any_length_is_a_character_reference() -> None:
     assert unescape("&#" + "9" * 10_000 + ";&#x" + "0" * 10_000 + "41;", attribute=True) == "\ufffdA"
 
 
+@pytest.mark.interpreted_long
 @pytest.mark.parametrize(
     "piece",
     [
