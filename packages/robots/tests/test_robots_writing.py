@@ -24,6 +24,7 @@ from comity_robots import (
     parse,
     remove_rule,
 )
+from comity_robots.differences import between_agents
 from comity_robots.errors import InvalidSetting
 from comity_robots.values import Rule
 
@@ -298,13 +299,13 @@ def test_agents_with_a_shared_group_and_one_of_their_own_have_the_shared_one_rea
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[int] = []
-    matcher_of = differences.matcher_of
+    matcher = differences.matcher
 
-    def noting(body: bytes, index: Any, numbers: Any, dialect: Any) -> Any:
-        made.append(len(numbers))
-        return matcher_of(body, index, numbers, dialect)
+    def noting(ranks: Any, dialect: Any) -> Any:
+        made.append(len(ranks))
+        return matcher(ranks, dialect)
 
-    monkeypatch.setattr(differences, "matcher_of", noting)
+    monkeypatch.setattr(differences, "matcher", noting)
     shared = "".join(f"User-agent: bot{n}\n" for n in range(500)) + "".join(f"Disallow: /{n}*z\n" for n in range(500))
     own = "".join(f"User-agent: bot{n}\nAllow: /own{n}\n" for n in range(500))
     found = diff(parse(shared + own), parse(shared + own.replace("/own", "/our")))
@@ -489,3 +490,16 @@ def test_an_agent_with_a_group_of_its_own_does_not_take_the_delay_of_the_star_gr
     robots = parse("User-agent: *\nCrawl-delay: 10\nDisallow: /x\n\nUser-agent: Fast\nDisallow: /y\n")
     assert robots.crawl_delay("Fast") is None
     assert robots.crawl_delay("Other") == 10
+
+
+def test_two_agents_are_compared_by_the_groups_that_apply_to_each_however_they_call_themselves() -> None:
+    robots = parse(
+        "User-agent: one\nUser-agent: two\nDisallow: /both\n\n"
+        "User-agent: two\nDisallow: /two\n\nUser-agent: *\nDisallow: /"
+    )
+    agent = "Mozilla/5.0 (compatible; one/1.0)"
+    found = between_agents(robots, agent, "two/2.0").changes
+    assert [(each.agent, each.pattern, each.allowed) for each in found] == [("two/2.0", "/two", False)]
+    assert not between_agents(robots, "three", "four")
+    (change, *_) = between_agents(robots, "three", "one").changes
+    assert change.allowed

@@ -9,6 +9,8 @@ GroupChoice = Literal["merge_matching", "first_matching", "most_specific"]
 
 PLACEHOLDER: Final = "mozilla"
 """What every browser calls itself, and most large crawlers after them, so it identifies none (RFC 9110, 10.1.5)."""
+NOBODY: Final = "\x01nobody"
+"""An agent that no `User-agent` line but `*` is meant for, because no file can name it."""
 _TOKEN_CHAR: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]"
 TOKEN: Final = f"{_TOKEN_CHAR}+"
 """A token (RFC 9110, 5.6.2). RFC 9309, 2.2.1 has letters, `_` and `-` only; names such as `MJ12bot` are in wide use."""

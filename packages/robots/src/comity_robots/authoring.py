@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from comity_robots import directives
 from comity_robots.dialects import Dialect
-from comity_robots.engine.reference import directive_of, value_of
+from comity_robots.engine.reference import Entry
 from comity_robots.errors import InvalidSetting
 from comity_robots.lines import Line
 from comity_robots.octets import octets
@@ -129,7 +129,7 @@ def add_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Robots
     if _named(robots, agent):
         return _joined(robots, [*lines, *_new_group(robots, lines, agent, [text])])
     # Once an agent is named, `*` no longer applies to it: its rules are copied into the new group.
-    rules = [_copied(robots, robots._index[number]) for number in robots._rules_for(agent)[1]]
+    rules = [_copied(entry) for entry in robots.entries(robots.applying(agent)[1])]
     return _joined(robots, [*lines, *_new_group(robots, lines, agent, [*_records_for(robots, agent), *rules, text])])
 
 
@@ -143,7 +143,7 @@ def remove_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Rob
     agent_line(agent)
     lines: list[str | None] = list(_lines(robots))
     added: list[str] = []
-    for span, group in zip(robots._spans(), robots.groups, strict=True):
+    for run, group in zip(robots.runs(), robots.groups, strict=True):
         dropped = [rule for rule in group.rules if (rule.allow, rule.pattern) == (allow, pattern)]
         if not dropped or agent.lower() not in [value.lower() for value in group.agents]:
             continue
@@ -163,8 +163,8 @@ def remove_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Rob
         for line in robots.lines[group.line - 1 : group.last_line]:
             if line.kind == "user-agent" and line.value.lower() == agent.lower():
                 lines[line.number - 1] = None
-        rules = zip(group.rules, robots._rules_in(span), strict=True)
-        kept = [_copied(robots, robots._index[number]) for rule, number in rules if rule not in dropped]
+        rules = zip(group.rules, robots.entries(robots.rules_in(run)), strict=True)
+        kept = [_copied(entry) for rule, entry in rules if rule not in dropped]
         added += _new_group(robots, [*_lines(robots), *added], agent, [*records, *(kept or [NO_RULE])])
     left = [line for line in lines if line is not None]
     if not added and left == _lines(robots):
@@ -188,19 +188,19 @@ def _records(robots: Robots) -> list[Line]:
 def _records_for(robots: Robots, agent: str) -> list[str]:
     """The lines, other than rules, that are meant for an agent now: wishes about pace and preferences."""
     lines = _records(robots)
-    numbers = {number for ends, wanted in _WISHES for number in robots._applying(agent, ends, wanted)[1]}
+    numbers = {number for ends, wanted in _WISHES for number in robots.applying(agent, ends, wanted)[1]}
     return [lines[number].raw.strip("\r\n") for number in sorted(numbers)]
 
 
 def _wishes(robots: Robots) -> list[tuple[Line, tuple[str, ...]]]:
     """Each wish about pace and each preference, with the User-agent values that it is meant for."""
-    lines, index = _records(robots), robots._index
+    lines = _records(robots)
     found = {
-        number: robots._agents(span)
+        entry.number: run.agents
         for ends, wanted in _WISHES
-        for span in robots._spans(ends)
-        for number in range(*span)
-        if wanted >> directive_of(index[number]) & 1
+        for run in robots.runs(ends)
+        for entry in robots.entries(run.numbers)
+        if entry.is_any(wanted)
     }
     return [(lines[number], agents) for number, agents in sorted(found.items())]
 
@@ -213,11 +213,11 @@ def _new_group(robots: Robots, before: Sequence[str], agent: str, rules: Sequenc
     return [*closed, *blank, agent_line(agent), *rules]
 
 
-def _copied(robots: Robots, entry: int) -> str:
+def _copied(entry: Entry) -> str:
     """A rule of the file as a line, its pattern octet for octet: white space that is not ASCII belongs to it, and what
     is no UTF-8."""
-    pattern = value_of(robots.body, entry).decode("utf-8", "surrogateescape")
-    label = directives.NAMES[directive_of(entry)].capitalize()
+    pattern = entry.octets.decode("utf-8", "surrogateescape")
+    label = directives.NAMES[entry.directive].capitalize()
     return f"{label}: {pattern}" if pattern else f"{label}:"
 
 
@@ -235,7 +235,7 @@ def _joined(robots: Robots, lines: Sequence[str]) -> Robots:
     body = str(robots)
     end = "\r\n" if "\r\n" in body else ("\r" if "\r" in body and "\n" not in body else "\n")
     whole = [line if line.endswith(("\n", "\r")) else line + end for line in lines]
-    changed = _whole(Robots(octets("".join(whole)), robots.dialect, robots._limit))
+    changed = _whole(Robots(octets("".join(whole)), robots.dialect, robots.max_bytes))
     _whole(robots)
     return changed
 
@@ -248,7 +248,7 @@ def _whole(robots: Robots) -> Robots:
     """
     if robots.truncated:
         raise InvalidSetting(
-            f"robots: the file has {len(robots.body):,} bytes, of which {robots._limit:,} are read",
+            f"robots: the file has {len(robots.body):,} bytes, of which {robots.max_bytes:,} are read",
             hint="make it smaller first: crawlers ignore lines beyond that",
         )
     return robots

@@ -6,7 +6,6 @@ looked for that it decides about, and about which the other file says otherwise:
 shows, which for files without wildcards is enough, then wherever it meets other patterns (`witnesses`).
 """
 
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,16 +15,16 @@ from typing import Any
 from urllib.parse import quote
 
 from comity_robots import directives
-from comity_robots.agents import KEYS, folded, token
-from comity_robots.dialects import DIALECTS
-from comity_robots.engine import Matcher, matcher_of, path_of
-from comity_robots.engine.reference import FORMS, allows, directive_of, is_exempt, position_of, ranked
+from comity_robots.agents import KEYS, NOBODY, folded, token
+from comity_robots.dialects import DIALECTS, Dialect
+from comity_robots.engine import Matcher, matcher, path_of
+from comity_robots.engine.reference import FORMS, Entry, allows, is_exempt, position_of, ranked
 from comity_robots.explain import Match
 from comity_robots.octets import LineNumbers
 from comity_robots.rates import RequestRate, VisitTime
 from comity_robots.robots import Robots, parse
-from comity_robots.values import Rule
-from comity_robots.witnesses import LIKED, Exhausted, Ranked, Steps, path_where
+from comity_robots.values import Rule, Run
+from comity_robots.witnesses import NONE_FRESH, Exhausted, Patterns, Steps, fresh_octet, path_where, shown_paths
 
 MANY = 64  # rules of a group that several agents share, above which they are not copied for each
 MOST_BY_PART = 100  # agents asked about of those that any number of groups may apply to
@@ -33,7 +32,6 @@ MOST_BY_PART = 100  # agents asked about of those that any number of groups may 
 _PRINTED = "".join(map(chr, range(33, 127)))
 
 Pace = tuple[float | None, RequestRate | None, VisitTime | None]
-_PACE = (directives.CRAWL_DELAY, directives.REQUEST_RATE, directives.VISIT_TIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ def diff(old: Robots, new: Robots) -> Diff:
     found = Diff((), {}, _added(old.sitemaps, new.sitemaps), _added(new.sitemaps, old.sitemaps))
     changes: list[Change] = []
     known: dict[tuple[tuple[int, ...], tuple[int, ...]], list[_Found]] = {}
-    asked = {"*": "\x01nobody", **{name: name for name in names.values()}}
+    asked = {"*": NOBODY, **{name: name for name in names.values()}}
     for meaning in (before, after):
         meaning.note_shared(meaning.groups(ask) for ask in asked.values())
     for agent, ask in asked.items():
@@ -159,6 +157,14 @@ def diff(old: Robots, new: Robots) -> Diff:
         parameters_removed=_added(*reversed(parameters)),
         undecided=tuple(dict.fromkeys(compared.undecided)),
     )
+
+
+def between_agents(robots: Robots, agent: str, other: str) -> Diff:
+    """What would change for an agent that is told what another is told: the paths that only one of them may fetch."""
+    one, two = _Meaning(robots), _Meaning(robots)
+    compared = _Compared(one, two)
+    changes = [Change(other, *found) for found in compared.changes(one.groups(agent), two.groups(other))]
+    return Diff(tuple(changes), {}, (), (), undecided=tuple(dict.fromkeys(compared.undecided)))
 
 
 def _use_changes(meant: frozenset[Any], means: frozenset[Any]) -> Iterator[UseChange]:
@@ -197,8 +203,7 @@ class _Compared:
         self._before, self._after = before, after
         self.undecided: list[str] = []
         self._ordered = not (before.by_length and after.by_length) or before.robots.dialect != after.robots.dialect
-        bodies = before.robots.body + after.robots.body
-        self._fresh = bytes((next((octet for octet in LIKED if octet not in bodies), 1),))
+        self._fresh = fresh_octet(before.robots.body + after.robots.body)
         self._steps = Steps()
 
     def changes(self, old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[_Found]:
@@ -217,7 +222,7 @@ class _Compared:
                 if deciders not in reported:
                     reported.add(deciders)
                     now = self._after.allows(theirs, path)
-                    plain = next(_paths(pattern or b"/", self._fresh, here.robots.dialect.wildcards))
+                    plain = next(shown_paths(pattern or b"/", self._fresh, here.robots.dialect.wildcards))
                     shown = path.decode("utf-8", "backslashreplace")
                     yield written or "/", shown, path != plain, now, *deciders
 
@@ -252,42 +257,28 @@ class _Compared:
             return here.allows(own, path) is says is not there.allows(other, path)
 
         wildcards = here.robots.dialect.wildcards, there.robots.dialect.wildcards
-        for path in _paths(pattern, self._fresh, wildcards[0]):
+        for path in shown_paths(pattern, self._fresh, wildcards[0]):
             if differ(path) and asked(path):
                 return path
-        rank = max(part.ranked.ranks.get(pattern, 0) for part in own)
+        rank = max(part.ranks.get(pattern, 0) for part in own)
         if allows(rank) is not says:
             return None  # the opposite with the same pattern wins
-        if self._fresh != b"\1" and all(part.ranked.plain for part in own + other):
+        if self._fresh != NONE_FRESH and all(part.patterns.plain for part in own + other):
             return None
         steps = self._steps
         try:
-            others = [each for part in other for each in part.ranked.near(pattern, wildcards[0], steps)]
+            others = [each for part in other for each in part.patterns.near(pattern, wildcards[0], steps)]
             search = partial(path_where, pattern, others=others, says=not says, wildcards=wildcards, steps=steps)
             found = search((), fits=asked)
             if found is None or differ(found):
                 return found
-            near = (each for part in own for each in part.ranked.near(pattern, wildcards[0], steps))
+            near = (each for part in own for each in part.patterns.near(pattern, wildcards[0], steps))
             return search(
                 [each for stronger, each in near if stronger > rank], fits=lambda path: differ(path) and asked(path)
             )
         except Exhausted:
             self.undecided.append(written)
             return None
-
-
-def _paths(pattern: bytes, fresh: bytes, wildcards: bool) -> Iterator[bytes]:
-    """Paths that a pattern matches; an octet that occurs in neither file stands for whatever it leaves open."""
-    if not pattern.startswith((b"/", b"*")):
-        return
-    anchored = wildcards and pattern.endswith(b"$")
-    stem = pattern[:-1] if anchored else pattern
-    for filling in (b"", fresh) if wildcards else (b"*",):
-        path = stem.replace(b"*", filling)
-        path = path if path.startswith(b"/") else b"/" + path
-        yield path
-        if not anchored:
-            yield path + fresh
 
 
 class _Meaning:
@@ -301,16 +292,16 @@ class _Meaning:
     def __init__(self, robots: Robots) -> None:
         self.robots = robots
         name = KEYS.get(robots.dialect.agent_match, token)
-        values = (robots._value(entry) for entry in robots._index if directive_of(entry) == directives.USER_AGENT)
+        runs, self._groups = robots.choice(directives.RULES)
+        values = [value for run in runs for value in run.agents]
         self.names = [each for value in values if (each := value[: len(name(folded(value)))])]
         self.by_name = robots.dialect.agent_match in KEYS
         self.by_length = robots.dialect.precedence == "longest" and robots.dialect.tie == "allow"
-        spans, self._groups = robots._choice(directives.RULES)
-        self._numbers = [robots._rules_in(span) for span in spans]
-        runs, self._runs = robots._choice(directives.RECORDS)
-        self._paces = [list(_said(robots, span, _PACE)) for span in runs]
-        stated, self._preferences = robots._choice(directives.PREFERENCES)
-        self._stated = [_stated(robots, span) for span in stated]
+        self._rules = [list(robots.entries(robots.rules_in(run))) for run in runs]
+        runs, self._runs = robots.choice(directives.RECORDS)
+        self._paces = [_stated(robots, run, directives.PACE) for run in runs]
+        runs, self._preferences = robots.choice(directives.PREFERENCES)
+        self._uses = [_uses_of(robots, run) for run in runs]
         self._shared: set[int] = set()
         self.part = lru_cache(maxsize=1024)(self._part_of)
         self._missing = lru_cache(maxsize=1024)(self._missing_from)
@@ -325,7 +316,7 @@ class _Meaning:
     def note_shared(self, asked: Iterable[tuple[int, ...]]) -> None:
         """Learn which large groups apply to several agents together with others; `asked`: each agent's groups."""
         times = Counter(group for groups in set(asked) for group in groups)
-        self._shared = {group for group, count in times.items() if count > 1 and len(self._numbers[group]) > MANY}
+        self._shared = {group for group, count in times.items() if count > 1 and len(self._rules[group]) > MANY}
 
     def parts(self, groups: tuple[int, ...]) -> list["_Part"]:
         """An agent's groups: each shared one by itself, the rest together."""
@@ -334,7 +325,7 @@ class _Meaning:
         return [*parts, self.part(rest)] if rest else parts
 
     def _part_of(self, groups: tuple[int, ...]) -> "_Part":
-        return _Part(self.robots, array("I", [number for group in groups for number in self._numbers[group]]))
+        return _Part([entry for group in groups for entry in self._rules[group]], self.robots.dialect)
 
     def _missing_from(self, group: int, part: "_Part") -> dict[tuple[bytes, bool], str]:
         return {key: text for key, text in self.part((group,)).rules.items() if key not in part.rules}
@@ -369,50 +360,49 @@ class _Meaning:
             return None
         number = position_of(rank)
         if number not in self._cited:
-            self._cited[number] = self.robots._rule(number, self._lines)
+            self._cited[number] = self.robots.rule_at(number, self._lines)
         return self._cited[number]
 
     def pace(self, agent: str) -> Pace:
         """Crawl-delay, Request-rate and Visit-time."""
-        said = (each for number in self._runs.choose(agent) for each in self._paces[number])
-        return self._pace_of(tuple(f"{directives.NAMES[kind]}: {value}" for kind, value in said))
+        stated = (entry for number in self._runs.choose(agent) for entry in self._paces[number])
+        return self._pace_of(tuple(f"{directives.NAMES[entry.directive]}: {entry.value}" for entry in stated))
 
     def usage(self, agent: str) -> tuple[frozenset[object], tuple[str, ...]]:
         """What the preferences mean, and their lines as written."""
-        chosen = [self._stated[number] for number in self._preferences.choose(agent)]
+        chosen = [self._uses[number] for number in self._preferences.choose(agent)]
         lines = tuple(line for texts, _ in chosen for line in texts)
         return frozenset(meaning for _, meanings in chosen for meaning in meanings), lines
 
 
 class _Part:
-    """Rules that are asked together, given by the numbers of their records."""
+    """Rules that are asked together."""
 
-    def __init__(self, robots: Robots, numbers: "array[int]") -> None:
-        self._robots = robots
-        self._numbers = numbers
+    def __init__(self, entries: Sequence[Entry], dialect: Dialect) -> None:
+        self._entries, self._dialect = entries, dialect
 
     @cached_property
     def rules(self) -> dict[tuple[bytes, bool], str]:
         """Pattern as it is compared and whether the rule allows -> pattern as written."""
-        robots = self._robots
-        found: dict[tuple[bytes, bool], str] = {}
-        for number in self._numbers:
-            entry = robots._index[number]
-            for pattern in ranked(robots.body, [(number, entry)], robots.dialect):
-                found[pattern, directive_of(entry) == directives.ALLOW] = robots._value(entry)
-        return found
+        return {
+            (pattern, entry.directive == directives.ALLOW): entry.value
+            for entry in self._entries
+            for pattern in ranked([entry], self._dialect)
+        }
 
     @cached_property
-    def ranked(self) -> Ranked:
-        """Its patterns with their ranks."""
-        robots = self._robots
-        records = [(number, robots._index[number]) for number in self._numbers]
-        return Ranked(ranked(robots.body, records, robots.dialect), robots.dialect.wildcards)
+    def ranks(self) -> dict[bytes, int]:
+        """Comparable pattern -> rank of the strongest rule that has it."""
+        return ranked(self._entries, self._dialect)
+
+    @cached_property
+    def patterns(self) -> Patterns[tuple[int, bytes]]:
+        """Rank and pattern of each."""
+        return Patterns(((each, (rank, each)) for each, rank in self.ranks.items()), self._dialect.wildcards)
 
     @cached_property
     def matcher(self) -> Matcher:
-        robots = self._robots
-        return matcher_of(robots.body, robots._index, self._numbers, robots.dialect)
+        return matcher(self.ranks, self._dialect)
 
 
 def _pace_of(lines: tuple[str, ...]) -> Pace:
@@ -423,26 +413,24 @@ def _pace_of(lines: tuple[str, ...]) -> Pace:
     return alone.crawl_delay("x"), alone.request_rate("x"), alone.visit_time("x")
 
 
-def _said(robots: Robots, span: tuple[int, int], wanted: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """Kind and value of the records of some kinds in a group."""
-    for entry in robots._index[slice(*span)]:
-        if directive_of(entry) in wanted:
-            yield directive_of(entry), robots._value(entry)
+def _stated(robots: Robots, run: Run, wanted: int) -> list[Entry]:
+    """The records of some kinds in a run."""
+    return [entry for entry in robots.entries(run.numbers) if entry.is_any(wanted)]
 
 
-def _stated(robots: Robots, span: tuple[int, int]) -> tuple[list[str], set[object]]:
+def _uses_of(robots: Robots, run: Run) -> tuple[list[str], set[object]]:
     """The preferences that a group states, as written, and what they mean."""
     from comity_robots import paths
     from comity_robots.robots_usage import STATING
 
     lines: list[str] = []
     meanings: set[object] = set()
-    for kind, value in _said(robots, span, tuple(STATING)):
-        vocabulary = STATING[kind]
+    for entry in _stated(robots, run, directives.STATED):
+        vocabulary = STATING[entry.directive]
         name = vocabulary.label
-        path, text = paths.split(value)
+        path, text = paths.split(entry.value)
         where = None if path is None else paths.pattern(path, robots.dialect).octets
-        lines.append(f"{name}: {value}")
+        lines.append(f"{name}: {entry.value}")
         meanings.add((name, where))  # a longer path counts, even where nothing can be read behind it
         meanings |= {(name, where, *each[:2]) for each in vocabulary.stated(text) if each.value != "unknown"}
     return lines, meanings

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from comity_robots.agents import NOBODY
 from comity_robots.robots import Robots
 from comity_robots.values import Rule
 
 _ANSWERS: Final = {"yes": True, "no": False, "not": False}
 _COMMENT: Final = re.compile(r"(?:^|\s)#.*")
-_NOBODY: Final = "\x01nobody"
 
 
 class NoExpectation(ValueError):
@@ -48,8 +48,8 @@ class Expectation:
         Raises:
             InvalidURL
         """
-        allowed, rule, why = robots.brief(url, _NOBODY if self.agent == "*" else self.agent)
-        return allowed, rule, why.replace(_NOBODY, "everybody")
+        allowed, rule, why = robots.brief(url, NOBODY if self.agent == "*" else self.agent)
+        return allowed, rule, why.replace(NOBODY, "everybody")
 
 
 def read(text: str) -> Iterator[Expectation]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from comity_robots.dialects import Dialect
-from comity_robots.engine import matches, reference
+from comity_robots.engine import covers, reference
 from comity_robots.engine.reference import comparable, ranked
 from comity_robots.octets import LineNumbers
 from comity_robots.reasons import why
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from comity_robots.parsed import Parsed
 
 
-MOST_SHOWN = 100  # rules shown as beaten; a hostile file can make thousands match
+MAX_RULES_SHOWN = 100  # as beaten; a hostile file can make thousands match
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -57,21 +57,19 @@ class Match(Shown):
 def explain(robots: "Parsed", url: str, agent: str) -> Match:
     """Judge by trying every rule. Slower than `allowed`, on purpose another way, with the same verdict."""
     dialect = robots.dialect
-    path = robots._path_of(url, agent)
-    groups, numbers = robots._rules_for(agent)
+    path = robots.path_of(url, agent)
+    starts, numbers = robots.applying(agent)
     found: dict[int, int] = {}  # record -> its strongest rank
-    for number in numbers:
-        for pattern, rank in ranked(robots.body, [(number, robots._index[number])], dialect).items():
-            if _matches(pattern, path, dialect) and rank > found.get(number, 0):
-                found[number] = rank
-    order = sorted(found.items(), key=lambda item: item[1], reverse=True)[: MOST_SHOWN + 1]
+    for entry in robots.entries(numbers):
+        for pattern, rank in ranked([entry], dialect).items():
+            if covers(pattern, path, dialect.wildcards) and rank > found.get(entry.number, 0):
+                found[entry.number] = rank
+    order = sorted(found.items(), key=lambda item: item[1], reverse=True)[: MAX_RULES_SHOWN + 1]
     lines = LineNumbers(robots.body)
-    rules = [robots._rule(number, lines) for number, _ in order]
+    rules = [robots.rule_at(number, lines) for number, _ in order]
     rule = rules[0] if rules else None
-    group = None
-    if groups:
-        home = max((start for start in groups if order and start <= order[0][0]), default=groups[0])
-        group = robots._group((home, reference.end_of(robots._index, home)), lines)
+    home = max((start for start in starts if order and start <= order[0][0]), default=starts[0] if starts else None)
+    group = next((robots.group_of(run) for run in robots.runs() if run.numbers[0] == home), None)
     always = reference.is_exempt(path, dialect.robots_txt_allowed)
     allowed = always or not order or reference.allows(order[0][1])
     shown = path.decode("utf-8", "replace")
@@ -84,12 +82,8 @@ def explain(robots: "Parsed", url: str, agent: str) -> Match:
         group=group,
         path=shown,
         beaten=() if always else tuple((beaten, _lost(rules[0], beaten, dialect)) for beaten in rules[1:]),
-        why=why(None if always else rule, groups != (), shown, agent, always),
+        why=why(None if always else rule, starts != (), shown, agent, always),
     )
-
-
-def _matches(pattern: bytes, path: bytes, dialect: Dialect) -> bool:
-    return matches(pattern, path) if dialect.wildcards else path.startswith(pattern)
 
 
 def _lost(winner: Rule, loser: Rule, dialect: Dialect) -> str:

@@ -1,10 +1,10 @@
 """A robots.txt line by line, with what no verdict rests on: comments, blank and unknown lines."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from comity_robots import directives
-from comity_robots.engine.reference import directive_of, start_of
+from comity_robots.engine.reference import Entry
 from comity_robots.octets import LineNumbers
 
 
@@ -27,22 +27,21 @@ class Line:
     comment: str
 
 
-def read(body: bytes, stop: int, index: Iterable[int], value_of: Callable[[int], str]) -> Iterator[Line]:
+def read(body: bytes, stop: int, entries: Iterable[Entry]) -> Iterator[Line]:
     """Every line of a parsed file.
 
     Args:
         stop: up to which octet it was parsed.
-        index: of its records.
-        value_of: the value of one of them.
+        entries: its records.
     """
     lines = LineNumbers(body)
-    known = {lines.of(start_of(entry)): entry for entry in index}
+    known = {lines.of(entry.start): entry for entry in entries}
     for number, raw in enumerate(body[:stop].splitlines(keepends=True), 1):
         text = raw.decode("utf-8", "surrogateescape")
         content, mark, comment = text.rstrip("\r\n").partition("#")
         entry = known.get(number)
         if entry is not None:
-            kind, value = directives.NAMES[directive_of(entry)], value_of(entry)
+            kind, value = directives.NAMES[entry.directive], entry.value
         elif content.strip().removeprefix("\ufeff"):
             kind, value = "unknown", content.strip()
         else:

@@ -1,5 +1,7 @@
 """A parsed robots.txt. Holds the octets as they came and an index of records; everything else is
 worked out from these when it is asked for. Immutable, and safe to read from several threads.
+
+Who reads records by themselves (lint, diff, explain, usage) walks over them: `entries`, `runs`, `applying`.
 """
 
 from array import array
@@ -10,16 +12,17 @@ from comity_robots import directives
 from comity_robots.agents import Chooser
 from comity_robots.dialects import Dialect
 from comity_robots.engine import Matcher, Matchers, applying, matcher_of, path_of, reference, scan
-from comity_robots.engine.reference import FORMS, agents_of, directive_of, is_rule, spans, start_of, unanswerable
+from comity_robots.engine.reference import FORMS, Entry, unanswerable
 from comity_robots.octets import LineNumbers, byte_order_mark, line_start
-from comity_robots.values import Group, Record, Rule
+from comity_robots.reasons import why
+from comity_robots.values import Group, Record, Rule, Run
 
 if TYPE_CHECKING:
     from comity_robots.lines import Line
     from comity_robots.rates import RequestRate, VisitTime
 
-MOST_MATCHERS = 64  # agents remembered for one file
-MOST_CITED = 1000  # rules remembered as they are cited
+MAX_AGENTS_KEPT = 64  # about which something is remembered for one file
+MAX_RULES_KEPT = 1000  # as they are cited
 
 
 class Parsed(Matchers):
@@ -28,17 +31,18 @@ class Parsed(Matchers):
     Attributes:
         body: the file as it came.
         dialect: how it is read.
+        max_bytes: octets that are parsed.
     """
 
-    __slots__ = ("_choosers", "_cited", "_limit", "_named")
+    __slots__ = ("_choices", "_cited", "_named", "max_bytes")
 
     def __init__(self, body: bytes, dialect: Dialect, max_bytes: int | None = None) -> None:
         super().__init__(body, dialect)
         self._cited: dict[int, Rule] = {}  # rules that decided, by rank
         self._named: dict[str, bool] = {}  # agent -> whether a group applies to it
-        self._choosers: dict[int, tuple[list[tuple[int, int]], Chooser]] = {}  # see _choice
-        self._limit = dialect.max_bytes if max_bytes is None else max_bytes
-        self._index = scan(body, self._start(), self._stop(), dialect)
+        self._choices: dict[int, tuple[list[Run], Chooser]] = {}  # see choice
+        self.max_bytes = dialect.max_bytes if max_bytes is None else max_bytes
+        self._index = scan(body, *self.extent, dialect)
 
     # Questions
 
@@ -47,12 +51,36 @@ class Parsed(Matchers):
         names = list(agents)
         return {url: {agent: self.allowed(url, agent) for agent in names} for url in urls}
 
+    def brief(self, url: str, agent: str) -> tuple[bool, Rule | None, str]:
+        """The verdict, the rule that decides and one sentence. Slower than `allowed`, because it composes
+        the sentence, and faster than `explain`, which tries every rule."""
+        path = self.path_of(url, agent)
+        shown = path.decode("utf-8", "replace")
+        if reference.is_exempt(path, self.dialect.robots_txt_allowed):
+            return True, None, why(None, True, shown, agent, True)
+        rank = self._best(path, agent)
+        if not rank:
+            return True, None, why(None, self.has_group(agent), shown, agent, False)
+        rule = self._cited.get(rank)
+        if rule is None:
+            if len(self._cited) >= MAX_RULES_KEPT:
+                self._cited.clear()
+            rule = self._cited[rank] = self.rule_at(reference.position_of(rank))
+        return reference.allows(rank), rule, why(rule, True, shown, agent, False)
+
+    def has_group(self, agent: str) -> bool:
+        """Whether a group of the file applies to an agent."""
+        named = self._named.get(agent)
+        if named is None:
+            if len(self._named) >= MAX_AGENTS_KEPT:
+                self._named.clear()
+            named = self._named[agent] = bool(self.applying(agent)[0])
+        return named
+
     def deciding_line(self, url: str, agent: str) -> int:
         """The number of the line that decides about a URL; 0 where none does. `explain` says more."""
-        path = self._path_of(url, agent)
-        matcher = self._matchers.get(agent) or self._matcher_for(agent)
-        rank = matcher.best(path)
-        return LineNumbers(self.body).of(start_of(self._index[reference.position_of(rank)])) if rank else 0
+        rank = self._best(self.path_of(url, agent), agent)
+        return self.rule_at(reference.position_of(rank)).line if rank else 0
 
     def crawl_delay(self, agent: str) -> float | None:
         """Seconds between requests that the file asks of an agent; None where it asks nothing that can be read.
@@ -83,23 +111,20 @@ class Parsed(Matchers):
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The values of all Sitemap records, in order; they belong to no group (RFC 9309, 2.2.4)."""
-        return tuple(
-            value
-            for entry in self._index
-            if directive_of(entry) == directives.SITEMAP and (value := self._value(entry))
-        )
+        named = (entry.value for entry in self.entries() if entry.directive == directives.SITEMAP)
+        return tuple(value for value in named if value)
 
     @property
     def states_usage(self) -> bool:
         """Whether any line says how content may be used; `usage` says what."""
-        return any(directive_of(entry) in directives.USAGE for entry in self._index)
+        return any(packed & 0xFF in directives.USAGE for packed in self._index)
 
     # What the file says
 
     @property
     def truncated(self) -> bool:
         """Whether the file is longer than what was parsed."""
-        return len(self.body) > self._limit
+        return len(self.body) > self.max_bytes
 
     @property
     def parsable(self) -> bool:
@@ -112,7 +137,7 @@ class Parsed(Matchers):
     def groups(self) -> tuple[Group, ...]:
         """All groups in file order."""
         lines = LineNumbers(self.body)
-        return tuple(self._group(span, lines) for span in self._spans())
+        return tuple(self.group_of(run, lines) for run in self.runs())
 
     @property
     def lines(self) -> "tuple[Line, ...]":
@@ -125,9 +150,8 @@ class Parsed(Matchers):
 
     def records_for(self, agent: str, kind: str) -> tuple[Record, ...]:
         """The records of a kind, such as `request-rate`, that stand under `User-agent` lines meant for an agent."""
-        number = directives.LABELS.get(kind.encode(), 0)
-        ours = set(self._applying(agent, directives.RECORDS, 1 << number)[1])
-        return tuple(record for place, record in self._read_records() if place in ours)
+        ours = set(self.applying(agent, directives.RECORDS, 1 << directives.LABELS.get(kind.encode(), 0))[1])
+        return tuple(record for number, record in self._read_records() if number in ours)
 
     def __str__(self) -> str:
         return self.body.decode("utf-8", "surrogateescape")
@@ -141,17 +165,69 @@ class Parsed(Matchers):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Parsed):
             return NotImplemented
-        return (self.body, self.dialect, self._limit) == (other.body, other.dialect, other._limit)
+        return (self.body, self.dialect, self.max_bytes) == (other.body, other.dialect, other.max_bytes)
 
     def __hash__(self) -> int:
-        return hash((self.body, self.dialect, self._limit))
+        return hash((self.body, self.dialect, self.max_bytes))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.body, self.dialect, self._limit)
+        return type(self), (self.body, self.dialect, self.max_bytes)
 
-    # How it is worked out
+    # The walk over records
 
-    def _path_of(self, url: str, agent: str) -> bytes:
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Where reading begins and ends. A line that the limit would cut is not read: a cut pattern means more than it
+        says."""
+        body, end = self.body, len(self.body)
+        if self.truncated:
+            end = max(body.rfind(b"\n", 0, self.max_bytes), body.rfind(b"\r", 0, self.max_bytes)) + 1
+        return byte_order_mark(body, self.dialect.typos), end
+
+    def entries(self, numbers: Iterable[int] | None = None) -> Iterator[Entry]:
+        """The records with these numbers, or all, in order."""
+        return reference.entries(self.body, self._index, range(len(self._index)) if numbers is None else numbers)
+
+    def runs(self, ends: int = directives.RULES) -> list[Run]:
+        """Each run of `User-agent` lines, with the records up to the next one.
+
+        Args:
+            ends: directives that end a run, as bits: RULES, PREFERENCES or RECORDS of `directives`.
+        """
+        spans = reference.spans(self._index, ends)
+        return [Run(reference.agents_of(self.body, self._index, span), span) for span in spans]
+
+    @property
+    def preamble(self) -> Run:
+        """The records above the first `User-agent` line, which are meant for nobody."""
+        kinds = [packed & 0xFF for packed in self._index]
+        return Run((), range(kinds.index(directives.USER_AGENT) if directives.USER_AGENT in kinds else len(kinds)))
+
+    def applying(
+        self, agent: str, ends: int = directives.RULES, wanted: int = directives.RULES
+    ) -> "tuple[tuple[int, ...], array[int]]":
+        """Where the runs that apply to an agent begin, and the numbers of records in them.
+
+        Args:
+            ends: as for `runs`.
+            wanted: directives that are asked for, as bits.
+        """
+        if reference.is_merged(self.dialect):
+            return applying(self.body, self._index, agent, self.dialect, ends, wanted)
+        runs, chooser = self.choice(ends)
+        chosen = [runs[number].numbers for number in chooser.choose(agent)]
+        return reference.records_in(self._index, chosen, wanted)
+
+    def choice(self, ends: int) -> tuple[list[Run], Chooser]:
+        """The runs, and who is meant by them, worked out once; `ends` as for `runs`."""
+        found = self._choices.get(ends)
+        if found is None:
+            runs, dialect = self.runs(ends), self.dialect
+            chooser = Chooser([run.agents for run in runs], dialect.agent_match, dialect.group_choice)
+            found = self._choices[ends] = runs, chooser
+        return found
+
+    def path_of(self, url: str, agent: str) -> bytes:
         """What is compared with patterns.
 
         Raises:
@@ -162,9 +238,33 @@ class Parsed(Matchers):
             raise unanswerable(url, agent)
         return path
 
+    def rule_at(self, number: int, lines: LineNumbers | None = None) -> Rule:
+        """The record with this number, an Allow or Disallow, as a rule; `lines`: those of the file, to count on."""
+        (entry,) = self.entries((number,))
+        line = self.body[line_start(self.body, entry.start) : entry.start + len(entry.octets)]
+        text = line.decode("utf-8", "replace").strip().removeprefix("\ufeff")
+        counted = LineNumbers(self.body) if lines is None else lines
+        return Rule(counted.of(entry.start), entry.directive == directives.ALLOW, entry.value, text)
+
+    def group_of(self, run: Run, lines: LineNumbers | None = None) -> Group:
+        """A run of `User-agent` lines as a group."""
+        counted = LineNumbers(self.body) if lines is None else lines
+        first, last = (counted.of(entry.start) for entry in self.entries((run.numbers[0], run.numbers[-1])))
+        return Group(run.agents, first, last, tuple(self.rule_at(number, counted) for number in self.rules_in(run)))
+
+    def rules_in(self, run: Run) -> list[int]:
+        """The numbers of the rules of a run."""
+        return [number for number in run.numbers if directives.RULES >> (self._index[number] & 0xFF) & 1]
+
+    # How it is worked out
+
+    def _best(self, path: bytes, agent: str) -> int:
+        """The rank of the rule that decides about a path; 0 where none does."""
+        return (self._matchers.get(agent) or self._matcher_for(agent)).best(path)
+
     def _matcher_for(self, agent: str) -> Matcher:
         """The matcher of an agent, made at the first question. Made whole before it is published: no lock needed."""
-        key, numbers = self._rules_for(agent)
+        key, numbers = self.applying(agent)
         matcher = self._matchers.get(key)  # agents with the same groups share one
         if matcher is None:
             matcher = matcher_of(self.body, self._index, numbers, self.dialect)
@@ -172,88 +272,20 @@ class Parsed(Matchers):
         self._keep(agent, matcher)
         return matcher
 
-    def _rules_for(self, agent: str) -> "tuple[tuple[int, ...], array[int]]":
-        """Where the groups that apply to an agent begin in the index, and the numbers of their rules there."""
-        return self._applying(agent, directives.RULES, directives.RULES)
-
-    def _applying(self, agent: str, ends: int, wanted: int) -> "tuple[tuple[int, ...], array[int]]":
-        """Where the groups that apply to an agent begin in the index, and the numbers of records in them; the rest as
-        for `applying`."""
-        if reference.is_merged(self.dialect):
-            return applying(self.body, self._index, agent, self.dialect, ends, wanted)
-        groups, chooser = self._choice(ends)
-        return reference.records_in(self._index, [groups[number] for number in chooser.choose(agent)], wanted)
-
-    def _choice(self, ends: int) -> "tuple[list[tuple[int, int]], Chooser]":
-        """Where groups begin and end in the index, and who is meant by them, worked out once; `ends` as for `spans`."""
-        found = self._choosers.get(ends)
-        if found is None:
-            groups = self._spans(ends)
-            found = self._choosers[ends] = (
-                groups,
-                Chooser([self._agents(span) for span in groups], self.dialect.agent_match, self.dialect.group_choice),
-            )
-        return found
-
-    def _start(self) -> int:
-        return byte_order_mark(self.body, self.dialect.typos)
-
-    def _stop(self) -> int:
-        """Where reading ends. A line that the limit would cut is not read: a cut pattern means more than it says."""
-        if not self.truncated:
-            return len(self.body)
-        return max(self.body.rfind(b"\n", 0, self._limit), self.body.rfind(b"\r", 0, self._limit)) + 1
-
-    def _spans(self, ends: int = directives.RULES) -> list[tuple[int, int]]:
-        """Where groups begin and end in the index; see `spans`."""
-        return spans(self._index, ends)
-
-    def _agents(self, span: tuple[int, int]) -> tuple[str, ...]:
-        """The `User-agent` values of a group, as written."""
-        return agents_of(self.body, self._index, span)
-
-    def _rules_in(self, span: tuple[int, int]) -> list[int]:
-        """The numbers of the rules of a group."""
-        return [number for number in range(*span) if is_rule(self._index[number])]
-
     def _values_for(self, agent: str, kind: int) -> list[str]:
         """The values of records of a kind that stand under `User-agent` lines which apply to an agent."""
-        _, numbers = self._applying(agent, directives.RECORDS, 1 << kind)
-        return [self._value(self._index[number]) for number in numbers]
-
-    def _read_records(self) -> Iterator[tuple[int, Record]]:
-        lines = LineNumbers(self.body)
-        spans = self._spans(directives.RECORDS)
-        above = (0, spans[0][0] if spans else len(self._index))  # records above any `User-agent` line
-        for span in (above, *spans):
-            agents = self._agents(span)
-            for number in range(*span):
-                entry = self._index[number]
-                kind = directive_of(entry)
-                if kind != directives.USER_AGENT and not is_rule(entry):
-                    yield number, Record(lines.of(start_of(entry)), directives.NAMES[kind], self._value(entry), agents)
-
-    def _value(self, entry: int) -> str:
-        return reference.value_of(self.body, entry).decode("utf-8", "replace")
-
-    def _rule(self, number: int, lines: LineNumbers) -> Rule:
-        entry = self._index[number]
-        start = start_of(entry)
-        line = self.body[line_start(self.body, start) : start + len(reference.value_of(self.body, entry))]
-        text = line.decode("utf-8", "replace").strip().removeprefix("\ufeff")
-        return Rule(lines.of(start), directive_of(entry) == directives.ALLOW, self._value(entry), text)
-
-    def _group(self, span: tuple[int, int], lines: LineNumbers) -> Group:
-        start, stop = span
-        members = self._index[start:stop]
-        return Group(
-            agents=self._agents(span),
-            line=lines.of(start_of(members[0])),
-            last_line=lines.of(start_of(members[-1])),
-            rules=tuple(self._rule(number, lines) for number in self._rules_in(span)),
-        )
+        _, numbers = self.applying(agent, directives.RECORDS, 1 << kind)
+        return [entry.value for entry in self.entries(numbers)]
 
     def _read_lines(self) -> "Iterator[Line]":
         from comity_robots.lines import read  # late: a verdict needs no lines
 
-        return read(self.body, self._stop(), self._index, self._value)
+        return read(self.body, self.extent[1], self.entries())
+
+    def _read_records(self) -> Iterator[tuple[int, Record]]:
+        lines = LineNumbers(self.body)
+        for run in (self.preamble, *self.runs(directives.RECORDS)):
+            for entry in self.entries(run.numbers):
+                if not entry.is_any(directives.RULES | 1 << directives.USER_AGENT):
+                    kind = directives.NAMES[entry.directive]
+                    yield entry.number, Record(lines.of(entry.start), kind, entry.value, run.agents)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from comity_robots.dialects import DIALECTS, Dialect
-from comity_robots.engine import matches, path_of
+from comity_robots.engine import covers, path_of
 from comity_robots.engine.reference import FORMS, comparable, is_exempt
 
 RFC9309: Final = DIALECTS["rfc9309"]
@@ -24,9 +24,7 @@ class Pattern:
 
     def covers(self, path: bytes) -> bool:
         """Whether it covers a path given by `target`; an empty pattern covers nothing."""
-        if not self.octets:
-            return False
-        return matches(self.octets, path) if self.wildcards else path.startswith(self.octets)
+        return bool(self.octets) and covers(self.octets, path, self.wildcards)
 
 
 def pattern(text: str, dialect: Dialect = RFC9309) -> Pattern:

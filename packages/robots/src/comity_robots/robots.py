@@ -6,9 +6,7 @@ from comity_robots.dialects import Dialect
 from comity_robots.dialects import dialect as dialect_of
 from comity_robots.errors import InvalidSetting
 from comity_robots.octets import octets
-from comity_robots.parsed import MOST_MATCHERS, Parsed
-from comity_robots.reasons import brief
-from comity_robots.values import Rule
+from comity_robots.parsed import MAX_AGENTS_KEPT, Parsed
 
 if TYPE_CHECKING:
     from comity_robots.explain import Match
@@ -55,11 +53,6 @@ class Robots(Parsed):
 
         return explain(self, url, agent)
 
-    def brief(self, url: str, agent: str) -> tuple[bool, Rule | None, str]:
-        """The verdict, the rule that decides and one sentence. Slower than `allowed`, because it composes
-        the sentence, and faster than `explain`, which tries every rule."""
-        return brief(self, url, agent)
-
     def usage(self, url: str, agent: str) -> "Usage":
         """How the file says that the content of a URL may be used: each statement with its line."""
         from comity_robots.robots_usage import for_agent
@@ -67,7 +60,7 @@ class Robots(Parsed):
         crawlable = self.allowed(url, agent)  # it says what is wrong with the question
         stated = self._usages.get(agent)
         if stated is None:
-            if len(self._usages) >= MOST_MATCHERS:
+            if len(self._usages) >= MAX_AGENTS_KEPT:
                 self._usages.clear()
             stated = self._usages[agent] = for_agent(self, agent)
         return stated.for_url(url, crawlable=crawlable)

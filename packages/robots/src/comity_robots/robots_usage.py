@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from comity_robots import directives, paths
 from comity_robots._forms import imported
 from comity_robots.dialects import Dialect
-from comity_robots.engine.reference import directive_of, start_of
 from comity_robots.octets import LineNumbers
 from comity_robots.usage.statements import MAX_LICENCES, Kept, Licence, Statement, Usage, kept, located, shown
 from comity_robots.usage.vocabulary import Vocabulary
@@ -106,28 +105,24 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
 
     A group that names the agent stands in the place of `*` here too, even where it states no preference.
     """
-    index, lines = robots._index, LineNumbers(robots.body)
-    starts, _ = robots._applying(agent, directives.PREFERENCES, 0)
-    groups = frozenset(starts)
-    spans = robots._spans(directives.PREFERENCES)
-    above = (0, spans[0][0] if spans else len(index))  # lines above any `User-agent` line
+    lines, above = LineNumbers(robots.body), robots.preamble
+    starts = frozenset(robots.applying(agent, directives.PREFERENCES, 0)[0])
     found: dict[int, list[UsageLine]] = {kind: [] for kind in directives.USAGE}
     groupless: list[Statement] = []
     others: list[Statement] = []
-    for span in (above, *spans):
-        agents = shown(", ".join(robots._agents(span)), MAX_GROUP) if span[0] in groups else None
-        for number in range(*span):
-            kind = directive_of(index[number])
+    for run in (above, *robots.runs(directives.PREFERENCES)):
+        agents = shown(", ".join(run.agents), MAX_GROUP)
+        ours = bool(run.agents) and run.numbers[0] in starts
+        for _, kind, octets, start in robots.entries(run.numbers):
             if kind not in directives.USAGE:
                 continue
-            line, value = lines.of(start_of(index[number])), robots._value(index[number])
-            if kind == directives.LICENSE or agents is not None:
-                found[kind].append((line, value, agents))
-            elif span is above:
+            line, value = lines.of(start), octets.decode("utf-8", "replace")
+            if kind == directives.LICENSE or ours:
+                found[kind].append((line, value, agents if ours else None))
+            elif run is above:
                 groupless.append(_uncounted(kind, line, value, "it stands under no User-agent line"))
             elif len(others) < MAX_OTHERS:
-                meant_for = shown(", ".join(robots._agents(span)), MAX_GROUP)
-                others.append(_uncounted(kind, line, value, f"it is meant for {meant_for} alone"))
+                others.append(_uncounted(kind, line, value, f"it is meant for {agents} alone"))
     if not any(found[kind] for kind in STATING):
         groupless += others
     return _prepare(found, groupless, robots.dialect)

@@ -1,4 +1,5 @@
-"""A path about which two sets of rules disagree, looked for where patterns with wildcards meet.
+"""Paths that bear witness: those that a pattern shows, and one about which two sets of rules disagree, looked for
+where patterns with wildcards meet.
 
 All patterns are followed octet by octet at once, as one nondeterministic automaton whose states are the bits of a
 number; the shortest path is found first. What is looked for is found wherever it exists, unless it takes more steps
@@ -8,7 +9,8 @@ than is worth it, which is said.
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from operator import itemgetter
+from typing import Any, Final, Generic, TypeVar
 
 from comity_robots.engine.reference import allows
 
@@ -20,6 +22,10 @@ LIKED: Final = _FIRST + bytes(octet for octet in range(1, 256) if octet not in _
 """Octets of which the first that is free stands for all that are."""
 _SEVERAL: Final = re.compile(rb"[*]+")
 _STAR: Final = 0x2A
+_SLASH: Final = 0x2F
+NONE_FRESH: Final = b"\1"
+_HEAD: Final[Callable[[Any], bytes]] = itemgetter(0)
+T = TypeVar("T")
 
 
 class Exhausted(Exception):
@@ -39,32 +45,43 @@ class Steps:
             raise Exhausted
 
 
-class Ranked:
-    """Patterns with their ranks, found by how they begin."""
+class Patterns(Generic[T]):
+    """Patterns with what belongs to each, found by how they begin.
 
-    def __init__(self, ranks: dict[bytes, int], wildcards: bool) -> None:
-        self.ranks = ranks
+    Attributes:
+        plain: whether all of them are mere prefixes.
+    """
+
+    def __init__(self, items: Iterable[tuple[bytes, T]], wildcards: bool) -> None:
+        known = list(items)
+        self.plain = not any(is_wild(pattern, wildcards) for pattern, _ in known)
         self._wildcards = wildcards
-        self.plain = not any(is_wild(pattern, wildcards) for pattern in ranks)
-        self._heads = sorted((head_of(pattern, wildcards), pattern) for pattern in ranks)
-        self._sizes = sorted({len(head) for head, _ in self._heads})
-        self._with_head: dict[bytes, list[bytes]] = {}
-        for head, pattern in self._heads:
-            self._with_head.setdefault(head, []).append(pattern)
+        self._items = sorted(((head_of(pattern, wildcards), pattern, item) for pattern, item in known), key=_HEAD)
+        self._with_head: dict[bytes, list[T]] = {}
+        for head, _, item in self._items:
+            self._with_head.setdefault(head, []).append(item)
+        self._sizes = sorted({len(head) for head in self._with_head})
 
-    def near(self, pattern: bytes, wildcards: bool, steps: Steps) -> Iterator[tuple[int, bytes]]:
-        """Rank and pattern of each that begins in no other way than a pattern."""
+    def near(self, pattern: bytes, wildcards: bool, steps: Steps, *, longer: bool = True) -> Iterator[T]:
+        """What belongs to each pattern that begins in no other way than this one.
+
+        Args:
+            wildcards: whether this one may have any.
+            longer: also to mere prefixes that go on where it ends, of whose paths it matches more.
+        """
         head = head_of(pattern, wildcards)
+        longer = longer or (wildcards and b"*" in pattern)
         for size in self._sizes[: bisect_left(self._sizes, len(head))]:
             steps.take(1 + size // WORD)
-            for each in self._with_head.get(head[:size], ()):
+            for item in self._with_head.get(head[:size], ()):
                 steps.take(1)
-                yield self.ranks[each], each
-        for found, each in self._heads[bisect_left(self._heads, (head, b"")) :]:
+                yield item
+        for found, each, item in self._items[bisect_left(self._items, head, key=_HEAD) :]:
             if not found.startswith(head):
                 break
-            steps.take(1)
-            yield self.ranks[each], each
+            if longer or found == head or is_wild(each, self._wildcards):
+                steps.take(1)
+                yield item
 
 
 def head_of(pattern: bytes, wildcards: bool) -> bytes:
@@ -75,6 +92,44 @@ def head_of(pattern: bytes, wildcards: bool) -> bytes:
 def is_wild(pattern: bytes, wildcards: bool) -> bool:
     """Whether a pattern is more than a prefix."""
     return wildcards and (b"*" in pattern or pattern.endswith(b"$"))
+
+
+def fresh_octet(body: bytes) -> bytes:
+    """An octet that a text does not hold, which stands for whatever a pattern leaves open; NONE_FRESH without any."""
+    return bytes((next((octet for octet in LIKED if octet not in body and octet != _SLASH), NONE_FRESH[0]),))
+
+
+def shown_paths(pattern: bytes, fresh: bytes, wildcards: bool) -> Iterator[bytes]:
+    """Paths that a pattern matches, the plainest first."""
+    if not pattern.startswith((b"/", b"*")):
+        return
+    stem, anchored = _stem(pattern, wildcards)
+    for filling in (b"", fresh) if wildcards else (b"*",):
+        path = stem.replace(b"*", filling)
+        path = path if path.startswith(b"/") else b"/" + path
+        yield path
+        if not anchored:
+            yield path + fresh
+
+
+def typical_paths(pattern: bytes, fresh: bytes, wildcards: bool) -> list[bytes]:
+    """Paths for each of which it holds: a pattern that matches it matches all paths like it of this pattern."""
+    stem, anchored = _stem(pattern, wildcards)
+    if not wildcards:
+        return [stem + fresh]
+    end = b"" if anchored else fresh
+    whole = stem.replace(b"*", fresh) + end
+    if not pattern.startswith(b"*"):
+        return [whole]
+    # A path begins with a slash: the first asterisk stands for it and more, or the rest begins with it.
+    rest = stem.lstrip(b"*")
+    return [b"/" + whole, *((rest.replace(b"*", fresh) + end,) if rest.startswith(b"/") else ())]
+
+
+def _stem(pattern: bytes, wildcards: bool) -> tuple[bytes, bool]:
+    """A pattern without its final `$`, and whether it has one."""
+    anchored = wildcards and pattern.endswith(b"$")
+    return (pattern[:-1] if anchored else pattern), anchored
 
 
 class _Automaton:
@@ -94,9 +149,8 @@ class _Automaton:
     def add(self, pattern: bytes, wildcards: bool) -> tuple[int, bool]:
         """Put a pattern above the others; its last bit, and whether this one stays."""
         self._steps.take(1 + len(pattern) // 16 * (1 + self.size // WORD + len(pattern) // WORD))
-        anchored = wildcards and pattern.endswith(b"$")
+        tokens, anchored = _stem(pattern, wildcards)
         self.starts |= 1 << self.size
-        tokens = pattern[:-1] if anchored else pattern
         for octet in _SEVERAL.sub(b"*", tokens) if wildcards else tokens:
             if wildcards and octet == _STAR:
                 self._inner |= 1 << self.size
@@ -169,7 +223,7 @@ def path_where(
     cost = 1 + net.size // WORD
     reached: list[tuple[int, int, int]] = []  # state, the octet that led there, the number of the state before
     seen: set[int] = set()
-    number, tried = -1, [(net.begun(), 0x2F)]
+    number, tried = -1, [(net.begun(), _SLASH)]
     while True:
         for before, octet in tried:
             steps.take(cost)

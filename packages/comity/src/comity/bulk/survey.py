@@ -12,7 +12,6 @@ from typing import Any, Final, Literal, get_args
 from comity.bulk.captures import Captures
 from comity.bulk.report import bars
 from comity_robots import Robots, directives, parse
-from comity_robots.engine.reference import directive_of, value_of
 
 AGENTS: Final = (
     *(
@@ -95,16 +94,10 @@ _SHOWN = {
 def refused(robots: Robots, agent: str) -> Refused:
     """Whether a file refuses an agent: wholly where the root is disallowed and no rule allows anything, partly where
     any rule disallows."""
-    _, numbers = robots._rules_for(agent)
-    allow = disallow = False
-    for number in numbers:
-        entry = robots._index[number]
-        if value_of(robots.body, entry):
-            allow |= directive_of(entry) == directives.ALLOW
-            disallow |= directive_of(entry) == directives.DISALLOW
-    if not disallow:
+    rules = [entry.directive for entry in robots.entries(robots.applying(agent)[1]) if entry.octets]
+    if directives.DISALLOW not in rules:
         return "open"
-    return "blocked" if not allow and not robots.allowed("/", agent) else "partly"
+    return "blocked" if directives.ALLOW not in rules and not robots.allowed("/", agent) else "partly"
 
 
 def survey(table: Any, agents: tuple[str, ...] = AGENTS) -> Survey:
@@ -124,7 +117,7 @@ def _count(found: Survey, origin: str, robots: Robots) -> None:
     found.sizes.append(len(robots.body))
     for agent, counts in found.refused.items():
         counts[refused(robots, agent)] += 1
-    there = {directive_of(entry) for entry in robots._index}
+    there = {entry.directive for entry in robots.entries()}
     for each in directives.DIRECTIVES:
         if each.number > directives.DISALLOW:
             name = each.label.decode().capitalize()

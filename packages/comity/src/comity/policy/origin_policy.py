@@ -17,7 +17,7 @@ from comity.policy.presets import DAY
 from comity.policy.robots_result import RobotsResult
 from comity_robots.fields import made
 from comity_robots.paths import is_robots_txt
-from comity_robots.reasons import brief, cut, has_group
+from comity_robots.reasons import cut
 
 if TYPE_CHECKING:
     from comity_robots import Robots
@@ -188,19 +188,19 @@ class OriginPolicy:
         assert self._robots is not None
         if self._robots.dialect.robots_txt_allowed and is_robots_txt(url):
             return Reason.ROBOTS_TXT_ITSELF
-        return Reason.NO_RULE if has_group(self._robots, self._asked_as) else Reason.NO_GROUP
+        return Reason.NO_RULE if self._robots.has_group(self._asked_as) else Reason.NO_GROUP
 
     def answer(self, url: str) -> Answer:
         """Return what the rules of a robots.txt that was read say about a URL, before the policy."""
         robots = self._robots
         assert robots is not None
         if self._asterisks * len(url) <= MIN_SLOW_STEPS:
-            return brief(robots, url, self._asked_as)
+            return robots.brief(url, self._asked_as)
         answer = self._slow.get(url)
         if answer is None:
             if len(self._slow) >= MAX_SLOW_ANSWERS:
                 self._slow.clear()
-            answer = self._slow[url] = brief(robots, url, self._asked_as)
+            answer = self._slow[url] = robots.brief(url, self._asked_as)
         return answer
 
     def _read(self, robots: "Robots", result: RobotsResult) -> None:

@@ -119,8 +119,7 @@ cdef inline void _ask_ahead(CaptureAt capture) noexcept nogil:
 cdef int _limits(Builder self, CaptureAt capture, Py_ssize_t* start, Py_ssize_t* stop) except -1 with gil:
     """Where reading begins and ends in a file that has a byte order mark, or is too long: as `Parsed` says."""
     robots = Robots(capture.body[: capture.size], self._reading.dialect)
-    start[0] = robots._start()
-    stop[0] = robots._stop()
+    start[0], stop[0] = robots.extent
     return 0
 
 

@@ -29,11 +29,18 @@ if not TYPE_CHECKING:
 
         COMPILED = True
 
+
+def covers(pattern: bytes, path: bytes, wildcards: bool) -> bool:
+    """Whether a pattern matches a path, in a dialect with or without wildcards."""
+    return matches(pattern, path) if wildcards else path.startswith(pattern)
+
+
 __all__ = [
     "COMPILED",
     "Matcher",
     "Matchers",
     "applying",
+    "covers",
     "matcher",
     "matcher_of",
     "matches",

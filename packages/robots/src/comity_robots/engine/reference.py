@@ -10,20 +10,20 @@ the two share are tables of octets and the words of errors, which stand here.
 """
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from comity_robots.agents import AgentMatch, Chooser, GroupChoice
-from comity_robots.directives import ALLOW, LABELS, PREFIXES, RULES, SITEMAP, USER_AGENT
+from comity_robots.directives import ALLOW, LABELS, PREFIXES, SITEMAP, USER_AGENT
 from comity_robots.errors import InvalidSetting, InvalidURL, without_userinfo
 from comity_robots.fields import check, setting, size
 
 MOST_KEPT: Final = 128  # agents, and sets of groups, whose matchers a file keeps
 MOST_SHOWN: Final = 100  # characters of what was asked about
 _SPACE: Final = b" \t\x0b\x0c\r\n"
-_LONGEST: Final = 0xFFFFFF
+_MAX_VALUE_BYTES: Final = 0xFFFFFF
 _MOST: Final = 0xFFFFFFFF
 
 
@@ -80,33 +80,40 @@ class Dialect:
         return " ".join(["rfc9309", *(f"{name}={getattr(self, name)}".lower() for name in changed)])
 
 
-# Records: where a value starts (32 bits), how many octets it has (24 bits), its directive's number (8 bits).
+class Entry(NamedTuple):
+    """A record as it stands in the file.
+
+    Attributes:
+        number: its place among the records of the file, from 0.
+        directive: the number of its directive.
+        octets: its value as written.
+        start: where these begin in the file.
+    """
+
+    number: int
+    directive: int
+    octets: bytes
+    start: int
+
+    @property
+    def value(self) -> str:
+        return self.octets.decode("utf-8", "replace")
+
+    def is_any(self, wanted: int) -> bool:
+        """Whether it is one of the directives that are given as bits, such as RULES."""
+        return bool(wanted >> self.directive & 1)
 
 
-def entry_of(start: int, size: int, directive: int) -> int:
-    """The index's entry of a record; of a value that is too long its first 16 MiB count."""
-    return start << 32 | min(size, _LONGEST) << 8 | directive
+def entries(body: bytes, index: "array[int]", numbers: Iterable[int]) -> Iterator[Entry]:
+    """The records with these numbers.
 
-
-def start_of(entry: int) -> int:
-    """Where the value of a record begins in the file."""
-    return entry >> 32
-
-
-def directive_of(entry: int) -> int:
-    """The number of a record's directive."""
-    return entry & 0xFF
-
-
-def value_of(body: bytes, entry: int) -> bytes:
-    """The value of a record as written."""
-    start = entry >> 32
-    return body[start : start + (entry >> 8 & _LONGEST)]
-
-
-def is_rule(entry: int) -> bool:
-    """Whether a record is an Allow or a Disallow."""
-    return bool(RULES >> (entry & 0xFF) & 1)
+    The index packs each into one number: where its value starts (32 bits), how many octets it has (24 bits; of a longer
+    one the first 16 MiB count), its directive's number (8 bits).
+    """
+    for number in numbers:
+        packed = index[number]
+        start = packed >> 32
+        yield Entry(number, packed & 0xFF, body[start : start + (packed >> 8 & _MAX_VALUE_BYTES)], start)
 
 
 def scan(body: bytes, start: int, stop: int, dialect: Dialect) -> "array[int]":
@@ -138,7 +145,8 @@ def scan(body: bytes, start: int, stop: int, dialect: Dialect) -> "array[int]":
             directive = next((number for prefix, number in PREFIXES if label.startswith(prefix)), directive)
         if directive:
             value = value.lstrip(_SPACE)
-            found.append(entry_of(here + len(line) - len(value), len(value), directive))
+            start = here + len(line) - len(value)
+            found.append(start << 32 | min(len(value), _MAX_VALUE_BYTES) << 8 | directive)
     return found
 
 
@@ -150,7 +158,7 @@ def is_merged(dialect: Dialect) -> bool:
     return dialect.agent_match in ("product_token", "letters") and dialect.group_choice == "merge_matching"
 
 
-def spans(index: "array[int]", ends: int) -> list[tuple[int, int]]:
+def spans(index: "array[int]", ends: int) -> list[range]:
     """Where groups begin and end in the index: each begins with a `User-agent` line.
 
     Args:
@@ -165,24 +173,13 @@ def spans(index: "array[int]", ends: int) -> list[tuple[int, int]]:
             ended = False
         elif ends >> (entry & 0xFF) & 1:
             ended = True
-    return list(pairwise([*starts, len(index)]))
+    return [range(start, end) for start, end in pairwise([*starts, len(index)])]
 
 
-def end_of(index: "array[int]", start: int) -> int:
-    """Where the group ends that begins at `start`."""
-    has_rule = False
-    for number in range(start, len(index)):
-        if is_rule(index[number]):
-            has_rule = True
-        elif has_rule and directive_of(index[number]) == USER_AGENT:
-            return number
-    return len(index)
-
-
-def agents_of(body: bytes, index: "array[int]", span: tuple[int, int]) -> tuple[str, ...]:
+def agents_of(body: bytes, index: "array[int]", span: range) -> tuple[str, ...]:
     """The `User-agent` values of a group, as written."""
-    members = index[slice(*span)]
-    return tuple(value_of(body, entry).decode("utf-8", "replace") for entry in members if entry & 0xFF == USER_AGENT)
+    named = [number for number in span if index[number] & 0xFF == USER_AGENT]
+    return tuple(entry.value for entry in entries(body, index, named))
 
 
 def applying(
@@ -202,10 +199,10 @@ def applying(
     return records_in(index, [groups[number] for number in chooser.choose(agent)], wanted)
 
 
-def records_in(index: "array[int]", groups: list[tuple[int, int]], wanted: int) -> "tuple[tuple[int, ...], array[int]]":
+def records_in(index: "array[int]", groups: list[range], wanted: int) -> "tuple[tuple[int, ...], array[int]]":
     """Where groups begin in the index, and the numbers of records in them; the rest as for `applying`."""
-    numbers = (number for span in groups for number in range(*span) if wanted >> (index[number] & 0xFF) & 1)
-    return tuple(start for start, _ in groups), array("I", numbers)
+    numbers = (number for span in groups for number in span if wanted >> (index[number] & 0xFF) & 1)
+    return tuple(span.start for span in groups), array("I", numbers)
 
 
 # Paths and patterns in the form in which they are compared (RFC 9309, 2.2.2 and 2.2.3)
@@ -344,16 +341,12 @@ def matches(pattern: bytes, path: bytes) -> bool:
 # in the file (the earlier the stronger), then one bit that says whether the rule allows.
 
 
-def ranked(body: bytes, records: Iterable[tuple[int, int]], dialect: Dialect) -> dict[bytes, int]:
-    """Comparable pattern -> rank of the strongest rule that has it.
-
-    Args:
-        records: number and entry of each rule.
-    """
+def ranked(rules: Iterable[Entry], dialect: Dialect) -> dict[bytes, int]:
+    """Comparable pattern -> rank of the strongest rule that has it."""
     ranks: dict[bytes, int] = {}
-    for number, entry in records:
-        allow = entry & 0xFF == ALLOW
-        pattern = comparable(value_of(body, entry), dialect)
+    for number, directive, octets, _ in rules:
+        allow = directive == ALLOW
+        pattern = comparable(octets, dialect)
         patterns = [pattern]
         slash = pattern.rfind(b"/")
         if allow and dialect.index_html and slash >= 0 and pattern.startswith(b"/index.htm", slash):
@@ -437,7 +430,7 @@ def matcher_of(body: bytes, index: "array[int]", numbers: "array[int]", dialect:
         index: of the records of `body`.
         numbers: which of them are the agent's rules, in file order.
     """
-    return Matcher(ranked(body, [(number, index[number]) for number in numbers], dialect), dialect)
+    return Matcher(ranked(entries(body, index, numbers), dialect), dialect)
 
 
 class Matchers:

@@ -32,4 +32,4 @@ def fixed(robots: Parsed, findings: Iterable[Finding], *, unsafe: bool = False) 
             kept = f"{blank or ' '}{mark}{comment}" if mark else ""
             end = line.raw[len(bare) :]
             parts.append((end or "\n").join(written.split("\n")) + kept + end)
-    return octets("".join(parts)) + robots.body[robots._stop() :]
+    return octets("".join(parts)) + robots.body[robots.extent[1] :]

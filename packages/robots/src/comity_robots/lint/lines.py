@@ -130,7 +130,7 @@ def about_lines(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
 
 def _other_format(robots: Parsed, lines: Sequence[Line]) -> str | None:
     """What a file is in which nothing is a record; None where there is one, or where it is nearly a robots.txt."""
-    if robots._index:
+    if any(line.kind not in ("comment", "blank", "unknown") for line in lines):
         return None
     body = robots.body.lstrip()
     found = next((name for begins, name in _FORMATS.items() if body.startswith(begins)), None)

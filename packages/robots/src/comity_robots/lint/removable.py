@@ -8,7 +8,6 @@ Whether one pattern covers another is asked with a path in which an octet that o
 every `*` and for what follows: a pattern that matches it matches whatever the other one matches.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,22 +15,18 @@ from typing import Final
 
 from comity_robots.agents import folded, letters, token
 from comity_robots.dialects import DIALECTS
-from comity_robots.engine import Matcher, matcher, matches, scan
-from comity_robots.engine.reference import allows, ranked
+from comity_robots.engine import Matcher, covers, matcher, matches, scan
+from comity_robots.engine.reference import Entry, allows, ranked
 from comity_robots.octets import byte_order_mark
 from comity_robots.parsed import Parsed
 from comity_robots.values import Group, Rule
-from comity_robots.witnesses import Exhausted, Ranked, Steps
+from comity_robots.witnesses import NONE_FRESH, Exhausted, Patterns, Steps, fresh_octet, is_wild, typical_paths
 
-MOST_COMPARED: Final = 400_000  # pairs of patterns compared for one file; rules for which that is not enough stay
+MAX_PAIRS_COMPARED: Final = 400_000  # of patterns, for one file; rules for which that is not enough stay
 
 
 Removal = tuple[str, int]
 """Code of the finding, and the rule because of which another may go."""
-
-
-class _Enough(Exception):
-    """More patterns would have to be compared than is worth it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,34 +51,31 @@ class Rules:
         self.groups: tuple[Group, ...] = robots.groups
         self.rules: list[Rule] = []
         self.claims: list[list[Claim]] = []  # of each rule
-        self.numbers: list[int] = []  # of each rule: its record's
+        self.entries: list[Entry] = []  # of each rule: its record
         self.members: list[list[int]] = []  # of each group: its rules
-        self._left = MOST_COMPARED
-        self._steps = Steps()
-        for span, group in zip(robots._spans(), self.groups, strict=True):
+        self._compared, self._steps = Steps(MAX_PAIRS_COMPARED), Steps()
+        for run, group in zip(robots.runs(), self.groups, strict=True):
             self.members.append([])
-            for number, rule in zip(robots._rules_in(span), group.rules, strict=True):
+            for entry, rule in zip(robots.entries(robots.rules_in(run)), group.rules, strict=True):
                 place = len(self.rules)
-                found = ranked(robots.body, [(number, robots._index[number])], self.dialect)
+                found = ranked([entry], self.dialect)
                 self.rules.append(rule)
-                self.numbers.append(number)
+                self.entries.append(entry)
                 self.claims.append([Claim(pattern, rank, place) for pattern, rank in found.items()])
                 self.members[-1].append(place)
-        wildcards = self.dialect.wildcards
-        self._own = [_Table(self._claims_of([number]), wildcards) for number in range(len(self.groups))]
-        self._shared: dict[int, _Table] = {}
+        self._own = [self._patterns_of([number]) for number in range(len(self.groups))]
+        self._shared: dict[int, Patterns[Claim]] = {}
         for together in _together(robots, self.groups):
-            table = self._own[together[0]] if len(together) == 1 else _Table(self._claims_of(together), wildcards)
-            for number in together:
-                self._shared[number] = table
+            patterns = self._own[together[0]] if len(together) == 1 else self._patterns_of(together)
+            self._shared |= dict.fromkeys(together, patterns)
         self._group_of = {place: number for number, places in enumerate(self.members) for place in places}
         self._by_line = {rule.line: place for place, rule in enumerate(self.rules)}
-        self._fresh = next((octet for octet in range(1, 256) if octet not in robots.body and octet not in b"*$/"), 0)
+        self._fresh = fresh_octet(robots.body)
 
     def removable(self) -> Iterator[tuple[str, Rule, Rule | None, bool]]:
         """Code of the finding, the rule that may go, the rule because of which, and whether its group needs a
         `Disallow:` in its place. All that are named may go at once."""
-        if not self._fresh:
+        if self._fresh == NONE_FRESH:
             return
         for number in range(len(self.groups)):
             yield from self._removable_of(number)
@@ -107,20 +99,19 @@ class Rules:
             return False
         try:
             opposite = self._opposite[not rule.allow]
-            return next(opposite.near(self.claims[place][0].pattern, self.dialect.wildcards, self._steps), None) is None
+            return not any(True for _ in opposite.near(self.claims[place][0].pattern, self._wildcards, self._steps))
         except Exhausted:
             return False
 
     @cached_property
-    def _opposite(self) -> dict[bool, Ranked]:
+    def _opposite(self) -> dict[bool, Patterns[None]]:
         """The rules that allow, and those that do not; each by what it begins with."""
-        found: dict[bool, dict[bytes, int]] = {True: {}, False: {}}
-        body, index, lenient = self.robots.body, self.robots._index, DIALECTS["google"]
-        for rule, number, claims in zip(self.rules, self.numbers, self.claims, strict=True):
-            also = ranked(body, [(number, index[number])], lenient)  # it allows the folder of an index.html too
+        found: dict[bool, dict[bytes, None]] = {True: {}, False: {}}
+        for rule, entry, claims in zip(self.rules, self.entries, self.claims, strict=True):
+            also = ranked([entry], DIALECTS["google"])  # it allows the folder of an index.html too
             for pattern in (*(claim.pattern for claim in claims), *also):
-                found[rule.allow or not pattern][pattern] = 1
-        return {allow: Ranked(patterns, self.dialect.wildcards) for allow, patterns in found.items()}
+                found[rule.allow or not pattern][pattern] = None
+        return {allow: Patterns(patterns.items(), self.dialect.wildcards) for allow, patterns in found.items()}
 
     @cached_property
     def read_alike(self) -> bool:
@@ -141,17 +132,20 @@ class Rules:
 
     def strongest(self, number: int) -> Matcher:
         """What finds the rule of a group that decides about a path."""
-        return matcher(self._own[number].ranks, self.dialect)
+        ranks: dict[bytes, int] = {}
+        for claim in self._claims_of([number]):
+            ranks[claim.pattern] = max(claim.rank, ranks.get(claim.pattern, 0))
+        return matcher(ranks, self.dialect)
 
     def wild(self, number: int) -> int:
-        """How many rules of a group have wildcards."""
-        return self._own[number].wild
+        """How many patterns of a group have wildcards."""
+        return len({claim.pattern for claim in self._claims_of([number]) if is_wild(claim.pattern, self._wildcards)})
 
     def _removable_of(self, number: int) -> Iterator[tuple[str, Rule, Rule | None, bool]]:
         support: dict[int, int] = {}  # rule that may go -> the rule because of which; itself where there is none
         codes: dict[int, str] = {}
         twins: dict[tuple[bytes, ...], list[int]] = {}
-        strongest = self.strongest(number)
+        strongest, cost = self.strongest(number), 1 + self.wild(number) // 64
         places = {claim.rank: claim.place for place in self.members[number] for claim in self.claims[place]}
         for place in self.members[number]:
             rule = self.rules[place]
@@ -171,8 +165,8 @@ class Rules:
             if place in codes or not self.rules[place].pattern.startswith(("/", "*")):
                 continue
             try:
-                found = self._dispensable(number, place, strongest, places)
-            except _Enough:
+                found = self._dispensable(number, place, strongest, places, cost)
+            except Exhausted:
                 break
             if found is None:
                 continue
@@ -191,13 +185,16 @@ class Rules:
             yield code, self.rules[place], because, all_go
             all_go = False
 
-    def _dispensable(self, number: int, place: int, strongest: Matcher, places: dict[int, int]) -> Removal | None:
+    def _dispensable(
+        self, number: int, place: int, strongest: Matcher, places: dict[int, int], cost: int
+    ) -> Removal | None:
         """Why a rule may go, and because of which other; of itself where there is none."""
         because: set[int] = set()
         never = True
         for claim in self.claims[place]:
-            self._count(1 + self._own[number].wild // 64)
-            deciders = {places[strongest.best(path)] for path in self._witnesses(claim.pattern)}
+            self._compared.take(cost)
+            paths = typical_paths(claim.pattern, self._fresh, self._wildcards)
+            deciders = {places[strongest.best(path)] for path in paths}
             if place not in deciders:
                 because |= deciders
                 continue
@@ -210,7 +207,7 @@ class Rules:
                 low = fallback.rank
                 because.add(fallback.place)
             stays_allowed = claim.allows if fallback is None else fallback.allows == claim.allows
-            if not stays_allowed or self._opposed(claim, low, claim.rank, self._shared[number]):
+            if not stays_allowed or self._opposed(number, claim, low, claim.rank):
                 return None
         if len(because) != 1:  # two rules do it together; one may be named
             return None
@@ -223,35 +220,24 @@ class Rules:
 
     def _fallback(self, number: int, claim: Claim) -> Claim | None:
         """The strongest other rule of the group that matches whatever a rule matches."""
-        paths = self._witnesses(claim.pattern)
+        paths = typical_paths(claim.pattern, self._fresh, self._wildcards)
         found: Claim | None = None
-        for other in self._own[number].touching(claim.pattern, descend=False):
-            self._count(1)
-            if other.place != claim.place and all(self._matches(other.pattern, path) for path in paths):
+        for other in self._own[number].near(claim.pattern, self._wildcards, self._compared, longer=False):
+            if other.place != claim.place and all(covers(other.pattern, path, self._wildcards) for path in paths):
                 found = other if found is None or other.rank > found.rank else found
         return found
 
-    def _opposed(self, claim: Claim, low: int, high: int, table: "_Table | None" = None) -> bool:
+    def _opposed(self, number: int, claim: Claim, low: int, high: int) -> bool:
         """Whether a rule that says the opposite, of a rank between two others, may match a path of a rule."""
-        if table is None:
-            table = self._shared[self._group_of[claim.place]]
-        for other in table.touching(claim.pattern, descend=self.dialect.precedence != "longest"):
-            self._count(1)
+        longer = self.dialect.precedence != "longest"
+        for other in self._shared[number].near(claim.pattern, self._wildcards, self._compared, longer=longer):
             if other.allows != claim.allows and low < other.rank < high and self._meet(other.pattern, claim.pattern):
                 return True
         return False
 
-    def _count(self, compared: int) -> None:
-        self._left -= compared
-        if self._left < 0:
-            raise _Enough
-
     @property
     def _wildcards(self) -> bool:
         return self.dialect.wildcards
-
-    def _matches(self, pattern: bytes, path: bytes) -> bool:
-        return matches(pattern, path) if self._wildcards else path.startswith(pattern)
 
     def _meet(self, one: bytes, other: bytes) -> bool:
         """Whether a path may exist that both match; never False where one does."""
@@ -263,74 +249,11 @@ class Rules:
         heads = [pattern.partition(b"*")[0] for pattern in (one, other)]
         return heads[0].startswith(heads[1]) or heads[1].startswith(heads[0])
 
-    def _witnesses(self, pattern: bytes) -> list[bytes]:
-        """Paths for each of which it holds: a pattern that matches it matches all paths like it of this pattern."""
-        fresh = bytes((self._fresh,))
-        if not self._wildcards:
-            return [pattern + fresh]
-        stem, end = (pattern[:-1], b"") if pattern.endswith(b"$") else (pattern, fresh)
-        whole = stem.replace(b"*", fresh) + end
-        if not pattern.startswith(b"*"):
-            return [whole]
-        # A path begins with a slash: the first asterisk stands for it and more, or the rest begins with it.
-        rest = stem.lstrip(b"*")
-        found = [b"/" + whole]
-        if rest.startswith(b"/"):
-            found.append(rest.replace(b"*", fresh) + end)
-        return found
-
     def _claims_of(self, groups: Sequence[int]) -> list[Claim]:
         return [claim for number in groups for place in self.members[number] for claim in self.claims[place]]
 
-
-class _Table:
-    """Claims, found by what they begin with."""
-
-    def __init__(self, claims: Sequence[Claim], wildcards: bool) -> None:
-        self.ranks: dict[bytes, int] = {}
-        self._claims: dict[bytes, list[Claim]] = {}
-        for claim in claims:
-            self.ranks[claim.pattern] = max(claim.rank, self.ranks.get(claim.pattern, 0))
-            self._claims.setdefault(claim.pattern, []).append(claim)
-        self._wildcards = wildcards
-        self._wild = [pattern for pattern in self._claims if self._is_wild(pattern)]
-        self._plain = sorted(pattern for pattern in self._claims if not self._is_wild(pattern))
-        self._parents: list[int] = []  # of each plain pattern: the longest other that it begins with
-        for number, pattern in enumerate(self._plain):
-            self._parents.append(self._above(number - 1, pattern))
-
-    def touching(self, pattern: bytes, *, descend: bool) -> Iterator[Claim]:
-        """All claims that may match a path of a pattern; without `descend` none of longer plain patterns."""
-        if self._wildcards and b"*" in pattern:
-            for claims in self._claims.values():
-                yield from claims
-            return
-        stem = pattern[:-1] if self._is_wild(pattern) else pattern
-        number = self._above(bisect_right(self._plain, stem) - 1, stem)
-        while number >= 0:
-            yield from self._claims[self._plain[number]]
-            number = self._parents[number]
-        for each in self._wild:
-            yield from self._claims[each]
-        if descend:
-            for number in range(bisect_right(self._plain, stem), len(self._plain)):
-                if not self._plain[number].startswith(stem):
-                    break
-                yield from self._claims[self._plain[number]]
-
-    @property
-    def wild(self) -> int:
-        """How many of its patterns have wildcards."""
-        return len(self._wild)
-
-    def _is_wild(self, pattern: bytes) -> bool:
-        return self._wildcards and (b"*" in pattern or pattern.endswith(b"$"))
-
-    def _above(self, number: int, octets: bytes) -> int:
-        """The nearest plain pattern, from a number on upwards, that octets begin with; -1 where none is."""
-        while number >= 0 and not octets.startswith(self._plain[number]):
-            number = self._parents[number]
-        return number
+    def _patterns_of(self, groups: Sequence[int]) -> Patterns[Claim]:
+        return Patterns(((claim.pattern, claim) for claim in self._claims_of(groups)), self._wildcards)
 
 
 def _together(robots: Parsed, groups: Sequence[Group]) -> list[list[int]]:

@@ -8,10 +8,9 @@ from typing import Final
 from urllib.parse import quote
 
 from comity_robots import directives
-from comity_robots.agents import folded, token
+from comity_robots.agents import NOBODY, folded, token
 from comity_robots.dialects import DIALECTS
-from comity_robots.directives import LABELS
-from comity_robots.engine.reference import allows, directive_of, is_exempt, start_of
+from comity_robots.engine.reference import Entry, allows, is_exempt
 from comity_robots.errors import InvalidURL
 from comity_robots.lines import Line
 from comity_robots.lint.findings import CODES, Finding
@@ -39,7 +38,6 @@ MOST_CLOSED: Final = 200
 """Rules for everybody that named groups are compared with."""
 MOST_ASKED: Final = 200_000
 """Questions times wildcard rules that one kind of finding is worth; beyond them it is not looked for."""
-_NOBODY: Final = "\x01nobody"
 CODES.update(
     {
         "allow-without-disallow": ("info", "an Allow that has no Disallow to override"),
@@ -293,7 +291,7 @@ def _about_opened(robots: Parsed, names: _Names) -> Iterator[Finding]:
         if left < 0:
             return
         open_to = robots.allowed_many(paths, name)
-        shut = robots.allowed_many(paths, _NOBODY)
+        shut = robots.allowed_many(paths, NOBODY)
         opened = next((rule for rule, one, other in zip(closed, open_to, shut, strict=True) if one and not other), None)
         if opened is not None:
             line = groups[0].line
@@ -313,22 +311,21 @@ def _named(names: Sequence[str]) -> str:
 
 def _about_preferences(robots: Parsed, named: _Names) -> Iterator[Finding]:
     """Preferences that hold for others than they seem to, and such as contradict each other."""
-    kinds = {LABELS[kind.encode()] for kind in PREFERENCES}
     numbers = LineNumbers(robots.body)
     stating: set[str] = set()
     everybodys: list[tuple[int, str]] = []
-    for span in robots._spans(directives.PREFERENCES):
-        said = [entry for entry in robots._index[slice(*span)] if directive_of(entry) in kinds]
+    for run in robots.runs(directives.PREFERENCES):
+        said = [entry for entry in robots.entries(run.numbers) if entry.is_any(directives.STATED)]
         if not said:
             continue
-        lines = [(numbers.of(start_of(entry)), entry) for entry in said]
-        names = [folded(token(agent)) for agent in robots._agents(span)]
+        lines = [(numbers.of(entry.start), entry) for entry in said]
+        names = [folded(token(agent)) for agent in run.agents]
         stating.update(names)
-        yield from _contradictions(robots, lines)
+        yield from _contradictions(lines)
         if "*" in names:
-            everybodys += [(line, directives.NAMES[directive_of(entry)]) for line, entry in lines]
+            everybodys += [(line, directives.NAMES[entry.directive]) for line, entry in lines]
         elif all(map(named.blocked, names)):
-            kind = directives.NAMES[directive_of(said[0])]
+            kind = directives.NAMES[said[0].directive]
             message = f"this {kind} is meant for {_named(names)} alone, which may fetch nothing"
             hint = "put it below the User-agent line it is meant for"
             yield Finding(lines[0][0], "preference-for-blocked", message, hint, changes=True)
@@ -340,14 +337,14 @@ def _about_preferences(robots: Parsed, named: _Names) -> Iterator[Finding]:
             yield Finding(line, "preference-not-for-named", message, "repeat it in their groups", changes=True)
 
 
-def _contradictions(robots: Parsed, lines: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+def _contradictions(lines: Sequence[tuple[int, Entry]]) -> Iterator[Finding]:
     from comity_robots import paths
     from comity_robots.robots_usage import STATING
 
     first: dict[tuple[str | None, str], tuple[str, int]] = {}
     for line, entry in lines:
-        path, text = paths.split(robots._value(entry))
-        for purpose, value, _ in STATING[directive_of(entry)].stated(text):
+        path, text = paths.split(entry.value)
+        for purpose, value, _ in STATING[entry.directive].stated(text):
             if value not in ("allowed", "disallowed"):
                 continue
             other, where = first.setdefault((path, purpose), (value, line))
@@ -402,7 +399,7 @@ def _about_sitemaps(robots: Parsed, rules: Rules, lines: Sequence[Line]) -> Iter
 def _may_be_fetched(robots: Parsed, url: str) -> bool:
     try:
         return not url.lower().startswith(("http://", "https://")) or any(
-            robots.allowed(url, agent) for agent in (_NOBODY, "Googlebot", "bingbot")
+            robots.allowed(url, agent) for agent in (NOBODY, "Googlebot", "bingbot")
         )
     except InvalidURL:
         return True
@@ -443,7 +440,7 @@ def _about_readers(robots: Parsed) -> Iterator[Finding]:
     for engine, dialect, agent in _READERS:
         if dialect == robots.dialect.name:
             continue
-        other = Parsed(robots.body, DIALECTS[dialect], robots._limit)
+        other = Parsed(robots.body, DIALECTS[dialect], robots.max_bytes)
         patterns = dict.fromkeys(pattern for each in (robots, other) for pattern in _patterns_for(each, agent))
         if len(patterns) * robots.body.count(b"*") > MOST_ASKED:
             continue
@@ -465,4 +462,4 @@ def _path_of(pattern: str) -> str:
 
 
 def _patterns_for(robots: Parsed, agent: str) -> Iterator[str]:
-    return (robots._value(robots._index[number]) for number in robots._rules_for(agent)[1])
+    return (entry.value for entry in robots.entries(robots.applying(agent)[1]))
