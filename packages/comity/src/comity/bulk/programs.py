@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any, Final, NamedTuple
 
 from comity_robots.arrays.citing import cite
-from comity_robots.arrays.programs import HAS_USAGE, UNREADABLE_DELAY, Builder
+from comity_robots.arrays.programs import Builder
 from comity_robots.arrays.rows import RowJudge
 
 from comity.bulk import outcomes
@@ -19,7 +19,6 @@ from comity.bulk.columns import JudgedRows, rule_texts
 from comity.bulk.location import Locator
 from comity.bulk.pieces import A_THREAD, MapFunction, Pieces
 from comity.policy import Policy
-from comity_robots import parse
 from comity_robots.agents import called_as
 from comity_robots.dialects import Dialect
 
@@ -60,7 +59,7 @@ class Programs:
         self._asked = np.zeros(len(captures), np.uint32)
         self._limits = np.full(len(captures), _NEVER, np.uint32)
         self.delays = np.full((len(captures), len(policies)), np.nan)
-        self.flags = np.zeros(len(captures), np.uint8)
+        self.has_usage = np.zeros(len(captures), bool)
         self._lock = Lock()
         self._builders: list[Builder] = []
         self._numbering = _Numbering(np.empty(0, np.int64), np.empty(0, np.int64), 0)
@@ -117,9 +116,7 @@ class Programs:
             rules.ctypes.data, owners.ctypes.data, len(rules), self._capture_rules.bodies.ctypes.data
         )
         ends, lines = np.frombuffer(entries, np.int64).reshape(-1, 2).T
-        return JudgedRows(
-            numbers, rule_texts(octets, ends), np.ascontiguousarray(lines), self.delays, self.flags & HAS_USAGE != 0
-        )
+        return JudgedRows(numbers, rule_texts(octets, ends), np.ascontiguousarray(lines), self.delays, self.has_usage)
 
     def _made(self, asked: Any, run: MapFunction, parts: int) -> int:
         """Have the programs of what is asked about; how many rules all programs have."""
@@ -143,14 +140,13 @@ class Programs:
                     len(own),
                     self._entries.ctypes.data,
                     self.delays.ctypes.data,
-                    self.flags.ctypes.data,
+                    self.has_usage.ctypes.data,
                     self._asked.ctypes.data,
                     self._limits.ctypes.data,
                     self._unparsable,
                 )
 
             list(run(part, list(zip(self._builders, np.array_split(wanted, parts), strict=False))))
-            self._read_delays(wanted)
             return self._numbered()
 
     def _numbered(self) -> int:
@@ -166,13 +162,3 @@ class Programs:
             rules = builder.numbered(rules, fresh.ctypes.data + own, firsts.ctypes.data + own)
         self._numbering = _Numbering(np.append(addresses, fresh), np.append(known, firsts), rules)
         return rules
-
-    def _read_delays(self, wanted: Any) -> None:
-        """Crawl-delays that are no plain numbers, as `Robots.crawl_delay` reads them."""
-        import numpy as np
-
-        for capture in wanted[(self.flags[wanted] & UNREADABLE_DELAY) != 0].tolist():
-            robots = parse(self._capture_rules.body(capture), self._dialect)
-            for number, policy in enumerate(self._policies):
-                delay = robots.crawl_delay(policy.asked_as)
-                self.delays[capture, number] = np.nan if delay is None else delay

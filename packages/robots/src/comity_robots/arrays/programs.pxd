@@ -30,7 +30,7 @@ cdef struct Work:
     CaptureAt captures
     Numbers entries
     double* delays
-    unsigned char* flags
+    unsigned char* has_usage
     unsigned int* asked
     unsigned int* limits
     long long unparsable

@@ -6,6 +6,7 @@ engine's, called without the interpreter's lock; here their outcome is laid out.
 """
 
 from comity_robots import Robots, directives
+from comity_robots.rates import crawl_delay
 
 # Kinds of record, as bits.
 cdef unsigned int _RULES = directives.RULES
@@ -13,8 +14,6 @@ cdef unsigned int _RECORDS = directives.RECORDS
 cdef unsigned int _DELAY = 1 << directives.CRAWL_DELAY
 cdef unsigned int _USAGE = directives.STATED
 cdef unsigned int _WILDCARDS = switch("wildcards")
-# Bits of what a file holds.
-HAS_USAGE, UNREADABLE_DELAY = 1, 2
 cdef Py_ssize_t _MANY = 48  # rules tried for a path, above which a matcher may pay
 cdef Py_ssize_t _PACKING = 150  # rules that are tried in the time in which a matcher packs one
 cdef Py_ssize_t _BLOCK = 1 << 21
@@ -53,14 +52,15 @@ cdef class Builder:
         """Octets of memory that its programs take."""
         return self._octets
 
-    def make(self, captures, wanted, count, entries, delays, flags, asked, limits, unparsable):
+    def make(self, captures, wanted, count, entries, delays, has_usage, asked, limits, unparsable):
         """Make the programs of captures.
 
         Args:
             captures: address of an array of Capture.
             wanted, count: address of the numbers of those to make, 64 bits each, and how many.
             entries: address, by capture and agent, of what answers: a program's address (64 bits).
-            delays, flags: addresses of a float a capture and agent, and an octet a capture: bits of what it holds.
+            delays, has_usage: addresses of a float a capture and agent; of an octet a capture, set to 1 where its file
+                states preferences.
             asked, limits: by capture, how many rows ask in all, and from how many on it is to be made anew.
             unparsable: the entry of a file that is none.
         """
@@ -71,7 +71,7 @@ cdef class Builder:
         work.captures = <CaptureAt><size_t>captures
         work.entries = <Numbers><size_t>entries
         work.delays = <double*><size_t>delays
-        work.flags = <unsigned char*><size_t>flags
+        work.has_usage = <unsigned char*><size_t>has_usage
         work.asked = <unsigned int*><size_t>asked
         work.limits = <unsigned int*><size_t>limits
         work.unparsable = unparsable
@@ -149,7 +149,7 @@ cdef int _make(Builder self, WorkAt work, Py_ssize_t number) except -1 nogil:
     for i in range(total):
         seen |= <unsigned int>1 << directive_of(records[i])
     if seen & _USAGE:
-        work.flags[number] |= 1
+        work.has_usage[number] = 1
     work.limits[number] = _NEVER
     if total == 0 and capture.size and not _is_parsable(self, capture):
         for agent in range(self._agents):
@@ -171,8 +171,8 @@ cdef int _make(Builder self, WorkAt work, Py_ssize_t number) except -1 nogil:
         if seen & _DELAY:
             most = self._room + self._agents * line
             count = choose_into(capture.body, records, total, &own.names, _RECORDS, _DELAY, most, most + total, &groups)
-            if _longest_delay(capture.body, records, most, count, work.delays + number * self._agents + agent):
-                work.flags[number] |= 2
+            if count:
+                _read_delay(capture.body, records, most, count, work.delays + number * self._agents + agent)
         other = 0
         while other < agent and not (
             self._called[other].groups == own.groups
@@ -288,39 +288,15 @@ cdef int _pack(Builder self, ProgramAt program) except -1 with gil:
     return 0
 
 
-cdef bint _longest_delay(const char* body, const u64* records, const unsigned int* numbers,
-                        Py_ssize_t count, double* longest) noexcept nogil:
-    """Set the longest of the delays that can be read, in seconds, where it is longer; whether one could not be.
-
-    Args:
-        numbers, count: which of `records` are the agent's Crawl-delays.
-    """
-    cdef Py_ssize_t i
-    cdef double value
-    cdef bint unreadable = False
+cdef int _read_delay(const char* body, const u64* records, const unsigned int* numbers, Py_ssize_t count,
+                     double* delay) except -1 with gil:
+    """Set the Crawl-delay that records, given by their numbers, ask for; it stays where none can be read."""
+    cdef Py_ssize_t i, start
+    values = []
     for i in range(count):
-        value = _seconds_of(body + start_of(records[numbers[i]]), size_of(records[numbers[i]]))
-        if value < 0:
-            unreadable = True
-        elif not longest[0] >= value:
-            longest[0] = value
-    return unreadable
-
-
-cdef double _seconds_of(const char* text, Py_ssize_t size) noexcept nogil:
-    """The value of digits with at most one point among them, -1 for anything else."""
-    cdef Py_ssize_t at
-    cdef long long whole = 0, scale = 1
-    cdef int digits = 0
-    cdef bint point = False
-    for at in range(size):
-        if 48 <= text[at] <= 57 and digits < 15:
-            whole = 10 * whole + (text[at] - 48)
-            digits += 1
-            if point:
-                scale *= 10
-        elif text[at] == 46 and not point:
-            point = True
-        else:
-            return -1
-    return <double>whole / <double>scale if digits else -1
+        start = start_of(records[numbers[i]])
+        values.append(body[start : start + size_of(records[numbers[i]])].decode("utf-8", "replace"))
+    asked = crawl_delay(values)
+    if asked is not None:
+        delay[0] = asked
+    return 0
