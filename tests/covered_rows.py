@@ -15,7 +15,7 @@ COVERS = re.compile(r"#\s*covers:\s*([A-Z]\d+(?:\s*(?:,|\.\.|and)\s*[A-Z]\d+)*)"
 def rows() -> dict[str, list[str]]:
     """Row -> tests, each as `file::name`; cases in data files are named by file."""
     found: dict[str, list[str]] = defaultdict(list)
-    for path in sorted((*HERE.rglob("test_*.py"), *HERE.parent.glob("packages/*/tests/test_*.py"))):
+    for path in sorted((*HERE.rglob("test_*.py"), *HERE.parent.glob("packages/*/tests/**/test_*.py"))):
         waiting: list[str] = []
         for line in path.read_text("utf-8").splitlines():
             covered = [row for match in COVERS.finditer(line) for row in re.findall(r"[A-Z]\d+", match[1])]

@@ -281,13 +281,13 @@ def test_a_change_of_clean_param_is_a_difference() -> None:
 
 def test_a_group_of_very_many_agents_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[bytes] = []
-    paths = differences._paths
+    paths = differences.shown_paths
 
     def noting(pattern: bytes, *args: Any) -> Iterator[bytes]:
         compared.append(pattern)
         return paths(pattern, *args)
 
-    monkeypatch.setattr(differences, "_paths", noting)
+    monkeypatch.setattr(differences, "shown_paths", noting)
     agents = "".join(f"User-agent: bot{n}\n" for n in range(500))
     old = agents + "".join(f"Disallow: /{n}*z\n" for n in range(500))
     found = diff(parse(old), parse(old.replace("/7*z", "/7*y")))
