@@ -19,7 +19,7 @@ class CaptureRules:
     Attributes:
         entries: 0 where rules are read, else the answer for every URL, as `entry` gives it.
         source: the capture whose body is read: its own, or the last good one.
-        bodies: address and size of that body, 0 where none is read.
+        sizes: octets of that body, -1 where none is read.
     """
 
     def __init__(self, captures: Captures, policy: Policy, known: outcomes.Outcomes) -> None:
@@ -40,10 +40,7 @@ class CaptureRules:
                 self.entries[(captures.statuses == status) & (captures.sizes < 0)] = bodyless
         if policy.mode != "ignore":
             self._stand_in(unanswered)
-        read = self.entries == 0
-        self.bodies = np.zeros((len(captures), 2), np.int64)
-        self.bodies[:, 0] = np.where(read, np.maximum(captures.addresses[self.source], 1), 0)
-        self.bodies[:, 1] = np.where(read, np.maximum(captures.sizes[self.source], 0), 0)
+        self.sizes = np.where(self.entries == 0, np.maximum(captures.sizes[self.source], 0), -1)
 
     def body(self, capture: int) -> bytes:
         """The octets that are read for a capture."""

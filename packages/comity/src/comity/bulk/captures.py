@@ -31,7 +31,9 @@ class Captures:
         firsts: by origin, the number of its first capture, and one more.
         times: by capture, microseconds since 1970; the earliest possible where it is not known.
         statuses: by capture, the HTTP status; -1 where there was no answer.
-        addresses, sizes: by capture, where its body lies; size -1 where there is none.
+        buffers: arrays of octets that hold the bodies.
+        held, starts, sizes: by capture, which of them holds its body, where, and how many octets it has; -1 where there
+            is none.
         unusable: rows of the table whose origin is none.
     """
 
@@ -63,17 +65,16 @@ class Captures:
         else:
             status = np.full(len(places), 200, np.int64)
         self.statuses = status[order]
-        addresses, sizes = self._bodies(table["body"])
-        self.addresses, self.sizes = addresses[order], sizes[order]
+        self.buffers: list[Any] = []
+        self.held, self.starts, self.sizes = self._bodies(table["body"])[:, order]
 
     def __len__(self) -> int:
         return len(self.times)
 
     def body(self, number: int) -> bytes:
         """The octets of a capture."""
-        import ctypes
-
-        return ctypes.string_at(int(self.addresses[number]), max(int(self.sizes[number]), 0))
+        start = self.starts[number]
+        return bytes(self.buffers[self.held[number]][start : start + max(self.sizes[number], 0)])
 
     def in_force(self, origin: str, at: int | None) -> int:
         """The capture of an origin in force at a time, the last for None; UNKNOWN where the origin has none, TOO_EARLY
@@ -96,26 +97,24 @@ class Captures:
             return -1
         return self.numbers.setdefault(origin, len(self.numbers))
 
-    def _bodies(self, column: Any) -> tuple[Any, Any]:
-        """Address and size of each body, chunk by chunk, without a copy."""
+    def _bodies(self, column: Any) -> Any:
+        """Where each body lies, without a copy: buffers, starts and sizes."""
         import numpy as np
         import pyarrow as pa
 
-        self._kept = []
-        addresses, sizes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for chunk in column.chunks:
+        found = [np.empty((3, 0), np.int64)]
+        for number, chunk in enumerate(column.chunks):
             if pa.types.is_dictionary(chunk.type):
                 chunk = chunk.dictionary_decode()
             text = pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type)
             chunk = chunk.cast(pa.large_string()) if text else chunk.cast(pa.large_binary())
-            self._kept.append(chunk)
-            offsets, data = offsets_of(chunk)
+            offsets, octets = buffers_of(chunk)
             size = np.diff(offsets)
             if chunk.null_count:
                 size[chunk.is_null().to_numpy(zero_copy_only=False)] = NO_BODY
-            addresses.append(data + offsets[:-1])
-            sizes.append(size)
-        return np.concatenate(addresses), np.concatenate(sizes)
+            self.buffers.append(octets)
+            found.append(np.stack((np.full(len(size), number), offsets[:-1], size)))
+        return np.concatenate(found, axis=1)
 
 
 def as_table(data: Any) -> Any:
@@ -140,15 +139,15 @@ def as_table(data: Any) -> Any:
     return pa.table(data)
 
 
-def offsets_of(chunk: Any) -> tuple[Any, int]:
-    """The 64-bit offsets of a large string or binary array, and the address of its octets."""
+def buffers_of(chunk: Any) -> tuple[Any, Any]:
+    """The offsets of a large string or binary array, and its octets: arrays that keep what they show."""
     import numpy as np
 
     _, offsets, data = chunk.buffers()
     if offsets is None or len(chunk) == 0:
-        return np.zeros(1, np.int64), 0
+        return np.zeros(1, np.int64), np.empty(0, np.uint8)
     found = np.frombuffer(offsets, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
-    return found, data.address if data is not None else offsets.address
+    return found, np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
 
 
 def microseconds(when: Any) -> int:

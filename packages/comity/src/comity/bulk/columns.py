@@ -119,28 +119,15 @@ def table(codes: Any, cited: Any, located: Any, judged: JudgedRows, agent: int, 
 def _write(
     codes: Any, cited: Any, located: Any, words: Any, judged: JudgedRows, delays: Any, into: dict[str, Any]
 ) -> None:
-    """Fill the buffers of columns (see Columns in engine/writing.pxd)."""
+    """Fill the buffers of columns (see Columns in arrays/writing.pxd)."""
     import numpy as np
 
-    numbers = judged.numbers
     try:
         from comity_robots.arrays.writing import write
     except ModuleNotFoundError:
         pass
     else:
-        out = np.array([each.ctypes.data for name, each in into.items() if name != "rule"], np.int64)
-        write(
-            len(codes),
-            codes.ctypes.data,
-            cited.ctypes.data,
-            located.ctypes.data,
-            words.ctypes.data,
-            0 if numbers is None else numbers.ctypes.data,
-            judged.lines.ctypes.data,
-            0 if delays is None else delays.ctypes.data,
-            0 if delays is None else delays.strides[0] // 8,
-            out.ctypes.data,
-        )
+        write(codes, cited, located, words, judged.numbers, judged.lines, delays, into)
         return
     for place, name in enumerate(("verdict", "recommendation", "reason")):
         into[name][:] = words[codes, place]

@@ -193,11 +193,12 @@ class Rulings:
         used = programs.ask(pieces, located, asked, codes, cited, run, normal=False, parts=parts)
         odd = np.flatnonzero(located == ODD)
         if len(odd):
-            texts, own = self._normalised(column, odd, when)
-            asked = np.bincount(own[own >= 0], minlength=len(self.captures))
+            own = np.full(len(odd), ODD, np.int32)
+            pieces = pieces_of([pa.array(_normalised(column, odd), pa.large_string())], parts)
+            asked = programs.locator.locate(pieces, own, when if when is None or len(when) == 1 else when[odd], run)
+            own[own == ODD], own[own == NULL] = UNKNOWN, BAD
             own_codes = np.empty((len(codes), len(odd)), np.uint16)
             own_cited = np.empty((len(cited), len(odd)), np.int32)
-            pieces = pieces_of([pa.array(texts, pa.large_string())], parts)
             more = programs.ask(pieces, own, asked, own_codes, own_cited, run, normal=True, parts=parts)
             more[: len(used)] |= used
             used, located[odd], codes[:, odd], cited[:, odd] = more, own, own_codes, own_cited
@@ -212,27 +213,23 @@ class Rulings:
             start += len(chunk)
         codes[:] = self._states[-NULL]
         odd = np.flatnonzero(located == ODD)
-        texts, located[odd] = self._normalised(column, odd, when)
+        texts = _normalised(column, odd)
+        for row, url in zip(odd.tolist(), texts, strict=True):
+            moment = None if when is None else int(when[row % len(when)])  # one for all, or each its own
+            located[row] = BAD if url is None else self.captures.in_force(origin(url), moment)
         known = self._capture_rules, self._policies, self._outcomes, self._states
-        return row_by_row.judge(*known, odd, texts, located, codes, cited)
+        return row_by_row.judge(*known, odd, [url or "" for url in texts], located, codes, cited)
 
-    def _normalised(self, column: Any, rows: Any, when: Any) -> tuple[list[str], Any]:
-        """The normal forms of rows, and the capture of each or what stands for it."""
-        import numpy as np
 
-        normal: list[str] = []
-        into = np.empty(len(rows), np.int32)
-        single = when is None or len(when) == 1
-        moment = None if when is None else int(when[0]) if single else 0
-        for place, (row, text) in enumerate(zip(rows.tolist(), _values(column, rows), strict=True)):
-            try:
-                url = normalise(text or "")
-            except (InvalidURL, TypeError, UnicodeError):
-                url, into[place] = "", BAD
-            else:
-                into[place] = self.captures.in_force(origin(url), moment if single else int(when[row]))
-            normal.append(url)
-        return normal, into
+def _normalised(column: Any, rows: Any) -> list[str | None]:
+    """The normal forms of rows; None for one that is no URL."""
+    found: list[str | None] = []
+    for text in _values(column, rows):
+        try:
+            found.append(normalise(text or ""))
+        except (InvalidURL, TypeError, UnicodeError):
+            found.append(None)
+    return found
 
 
 def _values(column: Any, rows: Any) -> list[str | None]:

@@ -1,1 +1,1 @@
-"""Verdicts over columns, as a C compiler takes them. Where they were not built, `plain.py` judges row by row."""
+"""Verdicts over columns, by a C compiler. Where it was not there, who asks judges row by row."""

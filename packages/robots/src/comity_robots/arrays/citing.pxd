@@ -1,8 +1,8 @@
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memchr, memcpy
 
 from comity_robots.arrays.origins cimport Numbers, prefetch
-from comity_robots.arrays.programs cimport CaptureAt, Programs, u64
+from comity_robots.arrays.programs cimport CaptureAt, Numbering, Programs, ProgramTable, u64
 from comity_robots.engine.records cimport size_of, start_of
 
 cdef struct Cited:

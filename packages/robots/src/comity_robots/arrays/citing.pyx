@@ -1,29 +1,38 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """From the rules that decided to the lines that say them: text and number, read from the files. Compiled only."""
 
-def cite(rules, programs, count, captures):
+def cite(const long long[::1] rules, ProgramTable table):
     """What rules say: their lines' octets one after the other, and pairs of 64 bits of where each ends, and which line
     of its file it is.
 
     Args:
-        rules, programs: addresses of 64 bits each, of `count` rules' numbers, ascending, and their programs' addresses.
-        captures: address of an array of Capture.
+        rules: their numbers, ascending.
     """
     cdef Cited told
     told.text = NULL
     told.ends = NULL
     told.size = told.room = told.count = told.most = 0
-    cdef Py_ssize_t many = count
-    cdef Numbers numbers = <Numbers><size_t>rules
-    cdef Programs owners = <Programs><size_t>programs
-    cdef CaptureAt files = <CaptureAt><size_t>captures
+    cdef Numbering numbering = table.numbering
+    cdef Py_ssize_t i, at = 0, count = len(rules)
+    cdef Numbers numbers = <Numbers>&rules[0]
+    cdef CaptureAt files = table.captures
+    cdef Programs owners = <Programs>malloc(8 * count + 8)
+    if owners == NULL:
+        raise MemoryError
     try:
+        for i in range(count):
+            if not (rules[i - 1] if i else 0) <= rules[i] < numbering.rules:
+                raise ValueError(f"rule {rules[i]} is none, or stands before one with a lower number")
+            while at + 1 < numbering.count and numbering.firsts[at + 1] <= rules[i]:
+                at += 1
+            owners[i] = numbering.programs[at]
         with nogil:
-            _cite(numbers, owners, many, files, &told)
+            _cite(numbers, owners, count, files, &told)
         if told.count == 0:
             return b"", b""
         return told.text[: told.size], (<char*>told.ends)[: 16 * told.count]
     finally:
+        free(owners)
         free(told.text)
         free(told.ends)
 

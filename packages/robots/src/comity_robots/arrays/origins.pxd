@@ -34,7 +34,11 @@ ctypedef u64[64] Hashes
 ctypedef Py_ssize_t[64] Lengths
 ctypedef Py_ssize_t[64] Candidates
 
+cdef int check_offsets(const unsigned char[::1] octets, const long long[::1] offsets) except -1
+
 cdef class Origins:
+    cdef const unsigned char[::1] _octets  # what the two below point into
+    cdef const long long[::1] _places
     cdef const char* _data
     cdef Numbers _offsets
     cdef size_t _mask

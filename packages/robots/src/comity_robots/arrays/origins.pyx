@@ -2,7 +2,7 @@
 """Rows to captures: which origin a URL begins with, over Arrow's buffers.
 
 The octets up to the first slash are looked up in a hash table of origins in normal form: what is found there needs no
-other look at its host. No object of Python's is made for a row, and the interpreter's lock is released.
+other look at its host. What is not, and not plainly in normal form, is to be normalised and looked up again. No object of Python's is made for a row, and the interpreter's lock is released.
 """
 
 from comity_robots.arrays.located import ODD, TOO_EARLY, UNKNOWN
@@ -14,18 +14,28 @@ cdef u64 _LOW = 0xFFFFFFFF
 cdef Py_ssize_t _BLOCK = 64  # rows whose places in the table are asked for before any is read
 
 
+cdef int check_offsets(const unsigned char[::1] octets, const long long[::1] offsets) except -1:
+    """Raises: ValueError: offsets that ascend would not end within the octets."""
+    if len(offsets) == 0 or offsets[0] < 0 or offsets[len(offsets) - 1] > len(octets):
+        raise ValueError("the offsets are not those of these octets")
+    return 0
+
+
 cdef class Origins:
     """Which number an origin has, by its octets."""
 
-    def __init__(self, data, offsets, count):
-        cdef Py_ssize_t i, length
+    def __init__(self, const unsigned char[::1] octets, const long long[::1] offsets):
+        """Args: octets, offsets: those of the origins, each one's from an offset to the next."""
+        cdef Py_ssize_t i, length, count = len(offsets) - 1
         cdef size_t slot
         cdef u64 hashed
         cdef size_t size = 16
         while size < 2 * count:
             size *= 2
-        self._data = <const char*><size_t>data
-        self._offsets = <Numbers><size_t>offsets
+        check_offsets(octets, offsets)
+        self._octets, self._places = octets, offsets
+        self._data = <const char*>&octets[0]
+        self._offsets = <Numbers>&offsets[0]
         self._mask = size - 1
         self._slots = <u64*>large_room(8 * size)
         if self._slots == NULL:
@@ -33,8 +43,8 @@ cdef class Origins:
         memset(self._slots, 0, 8 * size)
         for i in range(count):
             length = self._offsets[i + 1] - self._offsets[i]
-            if authority_end(self._data + self._offsets[i], length) != length:
-                continue
+            if length < 8:
+                continue  # no URL has so few before its path
             hashed = _hash(self._data + self._offsets[i], length)
             slot = hashed & self._mask
             while self._slots[slot]:
@@ -44,27 +54,35 @@ cdef class Origins:
     def __dealloc__(self):
         free(self._slots)
 
-    def locate(self, data, offsets, count, firsts, times, at, at_step, found, asked):
+    def locate(self, const unsigned char[::1] octets, const long long[::1] offsets, const long long[::1] firsts,
+               const long long[::1] times, const long long[::1] at, int[::1] found, unsigned int[::1] asked):
         """The capture of each URL of a chunk, or what stands for it.
 
         Args:
-            data, offsets: addresses of the chunk's octets and of its 64-bit offsets.
-            firsts: address, by origin, of the number of its first capture (64 bits), and one more.
-            times: address, by capture, of its time, ascending for an origin.
-            at: address of the times asked about; 0 for the last capture.
-            at_step: 0 where one time is meant for all URLs, else 1.
-            found: address of a 32-bit number a URL.
-            asked: address, by capture, of how many ask about it (32 bits), added to.
+            octets, offsets: the chunk's.
+            firsts: by origin, the number of its first capture, and one more.
+            times: by capture, its time, ascending for an origin.
+            at: the times asked about, of each URL or one for all; None for the last capture.
+            found: by URL, set to its capture.
+            asked: by capture, how many ask about it; added to.
         """
-        cdef Py_ssize_t start, block
-        cdef Py_ssize_t rows = count, step = at_step
-        cdef const char* text = <const char*><size_t>data
-        cdef Numbers places = <Numbers><size_t>offsets
-        cdef Numbers captures = <Numbers><size_t>firsts
-        cdef Numbers clocks = <Numbers><size_t>times
-        cdef Numbers moments = <Numbers><size_t>at
-        cdef int* out = <int*><size_t>found
-        cdef unsigned int* counts = <unsigned int*><size_t>asked
+        cdef Py_ssize_t start, block, step = 0
+        cdef Py_ssize_t rows = len(offsets) - 1
+        cdef const char* text = <const char*>&octets[0]
+        cdef Numbers places = <Numbers>&offsets[0]
+        cdef Numbers captures = <Numbers>&firsts[0]
+        cdef Numbers clocks = <Numbers>&times[0]
+        cdef Numbers moments = NULL
+        cdef int* out = &found[0]
+        cdef unsigned int* counts = &asked[0]
+        check_offsets(octets, offsets)
+        if at is not None:
+            moments = <Numbers>&at[0]
+            step = len(at) > 1
+        if len(found) != rows or len(asked) != len(times) or len(firsts) != len(self._places) or (
+            at is not None and len(at) != (rows if step else 1)
+        ):
+            raise ValueError("columns of one chunk, or tables of one set of captures, differ in length")
         with nogil:
             start = 0
             while start < rows:

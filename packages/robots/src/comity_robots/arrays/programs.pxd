@@ -1,5 +1,5 @@
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 from comity_robots.arrays.origins cimport Numbers, large_room, prefetch
 from comity_robots.arrays.rules cimport Plan, Program, ProgramAt, Rule, Rules, make_rules, octets_of, write_program
@@ -26,6 +26,13 @@ cdef struct Called:
     Py_ssize_t groups
 ctypedef Called* CalledAs
 
+# What programs have been made, the number of each one's first rule, and how many rules there are.
+cdef class Numbering:
+    cdef Programs programs
+    cdef Numbers firsts
+    cdef Py_ssize_t count
+    cdef readonly Py_ssize_t rules
+
 cdef struct Work:
     CaptureAt captures
     Numbers entries
@@ -35,6 +42,16 @@ cdef struct Work:
     unsigned int* limits
     long long unparsable
 ctypedef Work* WorkAt
+
+cdef class ProgramTable:
+    cdef list _buffers  # what the captures' texts point into
+    cdef CaptureAt captures
+    # By capture and agent, what answers: a program's address, or outcomes for all URLs: twice the outcome of robots.txt
+    # itself in the upper 32 bits, twice the outcome of all others plus one in the lower.
+    cdef Numbers entries
+    cdef Py_ssize_t count
+    cdef Py_ssize_t agents
+    cdef Numbering numbering
 
 cdef class Builder:
     cdef list _names

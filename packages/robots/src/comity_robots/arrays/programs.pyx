@@ -52,28 +52,34 @@ cdef class Builder:
         """Octets of memory that its programs take."""
         return self._octets
 
-    def make(self, captures, wanted, count, entries, delays, has_usage, asked, limits, unparsable):
+    def make(self, ProgramTable table, const long long[::1] wanted, double[:, ::1] delays, unsigned char[::1] has_usage,
+             unsigned int[::1] asked, unsigned int[::1] limits, long long unparsable):
         """Make the programs of captures.
 
         Args:
-            captures: address of an array of Capture.
-            wanted, count: address of the numbers of those to make, 64 bits each, and how many.
-            entries: address, by capture and agent, of what answers: a program's address (64 bits).
-            delays, has_usage: addresses of a float a capture and agent; of an octet a capture, set to 1 where its file
+            wanted: their numbers.
+            delays, has_usage: by capture and agent, set to its Crawl-delay in seconds; by capture, set to 1 where its file
                 states preferences.
             asked, limits: by capture, how many rows ask in all, and from how many on it is to be made anew.
             unparsable: the entry of a file that is none.
         """
         cdef Py_ssize_t i
         cdef Work work
-        cdef Py_ssize_t many = count
-        cdef Numbers numbers = <Numbers><size_t>wanted
-        work.captures = <CaptureAt><size_t>captures
-        work.entries = <Numbers><size_t>entries
-        work.delays = <double*><size_t>delays
-        work.has_usage = <unsigned char*><size_t>has_usage
-        work.asked = <unsigned int*><size_t>asked
-        work.limits = <unsigned int*><size_t>limits
+        cdef Py_ssize_t many = len(wanted)
+        cdef Numbers numbers = <Numbers>&wanted[0]
+        if not table.count == len(delays) == len(has_usage) == len(asked) == len(limits) or not (
+            table.agents == self._agents == delays.shape[1]
+        ):
+            raise ValueError("tables of one set of captures and agents differ in length")
+        for i in range(many):
+            if not (0 <= numbers[i] < table.count and table.captures[numbers[i]].body != NULL):
+                raise ValueError(f"capture {numbers[i]} has no text")
+        work.captures = table.captures
+        work.entries = table.entries
+        work.delays = &delays[0, 0]
+        work.has_usage = &has_usage[0]
+        work.asked = &asked[0]
+        work.limits = &limits[0]
         work.unparsable = unparsable
         with nogil:
             for i in range(many):
@@ -81,27 +87,81 @@ cdef class Builder:
                     _ask_ahead(work.captures + numbers[i + 2])
                 _make(self, &work, numbers[i])
 
-    @property
-    def made(self):
-        """How many programs have been made since they were last numbered."""
-        return self._made_count
 
-    def numbered(self, base, addresses, firsts):
-        """Number the rules of the programs made since from `base` on; the number behind the last.
+cdef class Numbering:
+    """Immutable once it is made, so any thread may read it."""
 
-        Args:
-            addresses, firsts: where to write each program's address, and the number of its first rule (64 bits).
+    def __dealloc__(self):
+        free(self.programs)
+        free(self.firsts)
+
+
+cdef class ProgramTable:
+    """What answers questions about captures, by capture and agent; it holds the captures' texts where they lie."""
+
+    def __init__(self, list buffers, const long long[::1] held, const long long[::1] starts, const long long[::1] sizes,
+                 const long long[::1] entries, Py_ssize_t agents):
         """
-        cdef Py_ssize_t i
-        cdef unsigned int number = base
-        cdef Programs into = <Programs><size_t>addresses
-        cdef Numbers numbers = <Numbers><size_t>firsts
-        for i in range(self._made_count):
-            into[i] = self._made[i]
-            numbers[i] = self._made[i].number = number
-            number += self._made[i].count
-        self._made_count = 0
-        return number
+        Args:
+            buffers: octets that hold the texts.
+            held, starts, sizes: by capture, which of them holds its text, where, and how many octets it has; -1 where
+                it has none.
+            entries: by capture, the outcomes for all URLs, 0 where its rules are read.
+        """
+        cdef const unsigned char[::1] octets
+        cdef Py_ssize_t i, agent
+        self.numbering = Numbering()
+        self.count, self.agents, self._buffers = len(entries), agents, buffers
+        self.captures = <CaptureAt>calloc(self.count + 1, sizeof(Capture))
+        self.entries = <Numbers>calloc(self.count * agents + 1, 8)
+        if self.captures == NULL or self.entries == NULL:
+            raise MemoryError
+        if not len(held) == len(starts) == len(sizes) == self.count:
+            raise ValueError("tables of one set of captures differ in length")
+        for i in range(self.count):
+            for agent in range(agents):
+                self.entries[i * agents + agent] = entries[i]
+            if sizes[i] == 0:
+                self.captures[i].body = b""
+            elif sizes[i] > 0:
+                octets = buffers[held[i]]
+                if starts[i] < 0 or starts[i] + sizes[i] > len(octets):
+                    raise ValueError(f"the text of capture {i} does not lie where it is said to lie")
+                self.captures[i].body = <const char*>&octets[starts[i]]
+                self.captures[i].size = sizes[i]
+
+    def __dealloc__(self):
+        free(self.captures)
+        free(self.entries)
+
+    @property
+    def rules(self):
+        """How many rules all programs have."""
+        return self.numbering.rules
+
+    def number(self, list builders):
+        """Number the rules of the programs that builders have made since this was last called."""
+        cdef Builder builder
+        cdef Py_ssize_t i, count = self.numbering.count
+        cdef Numbering made = Numbering()
+        for builder in builders:
+            count += builder._made_count
+        made.programs = <Programs>malloc(8 * count + 8)
+        made.firsts = <Numbers>malloc(8 * count + 8)
+        if made.programs == NULL or made.firsts == NULL:
+            raise MemoryError
+        made.count, made.rules = self.numbering.count, self.numbering.rules
+        if made.count:
+            memcpy(made.programs, self.numbering.programs, 8 * made.count)
+            memcpy(made.firsts, self.numbering.firsts, 8 * made.count)
+        for builder in builders:
+            for i in range(builder._made_count):
+                made.programs[made.count] = builder._made[i]
+                made.firsts[made.count] = builder._made[i].number = <unsigned int>made.rules
+                made.rules += builder._made[i].count
+                made.count += 1
+            builder._made_count = 0
+        self.numbering = made
 
 
 cdef int _no_room() except -1 nogil:

@@ -1,7 +1,8 @@
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from comity_robots.arrays.origins cimport Numbers, prefetch
+from comity_robots.arrays.origins cimport Numbers, check_offsets, prefetch
+from comity_robots.arrays.programs cimport ProgramTable
 from comity_robots.arrays.rules cimport MARKS, ProgramAt, bucket_of, head_of, keys_of, strongest
 from comity_robots.engine.matcher cimport is_robots_txt
 from comity_robots.engine.paths cimport LOOKS_AT, normalise

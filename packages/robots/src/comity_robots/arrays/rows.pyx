@@ -38,33 +38,41 @@ cdef class RowJudge:
         for i in range(len(specials)):
             self._specials[i] = specials[i]
 
-    def ask(self, data, offsets, rows, located, entries, starts, captures, codes, cited, stride, used, bint normal):
-        """Write an outcome and a rule for each row and agent.
+    def ask(self, ProgramTable table, const unsigned char[::1] octets, const long long[::1] offsets, int[::1] located,
+            const unsigned int[::1] starts, unsigned short[:, ::1] codes, int[:, ::1] cited, Py_ssize_t begin,
+            unsigned char[::1] used, bint normal):
+        """Write an outcome and a rule for each row of a chunk and each agent.
 
         Args:
-            data, offsets: addresses of the octets of URLs and of their 64-bit offsets.
-            located: address of the capture of each, or what stands for it (32 bits); set to ODD where a path is not
-                plainly in normal form.
-            entries: address, by capture and agent, of a program's address, or of outcomes for all URLs: twice the
-                outcome of robots.txt itself in the upper 32 bits, twice the outcome of all others plus one in the lower.
-            starts, captures: address, by capture, of how many octets its origin has (32 bits); and how many there are.
-            codes, cited: addresses of 16-bit and 32-bit numbers; from one agent's to the next's are `stride` numbers.
-            used: address of an octet a rule, set to 1 where it decided.
+            octets, offsets: the chunk's.
+            located: by row, the capture, or what stands for it; set to ODD where a path is not plainly in normal form.
+            starts: by capture, how many octets its origin has.
+            codes, cited: by agent and row, set to outcome and rule.
+            begin: the row that the chunk begins with.
+            used: by rule, set to 1 where it decided.
             normal: whether all URLs are in normal form.
         """
         cdef Batch batch
-        batch.data = <const char*><size_t>data
-        batch.offsets = <Numbers><size_t>offsets
-        batch.located = <int*><size_t>located
-        batch.entries = <Numbers><size_t>entries
-        batch.starts = <unsigned int*><size_t>starts
-        batch.captures = captures
-        batch.codes = <unsigned short*><size_t>codes
-        batch.cited = <int*><size_t>cited
-        batch.used = <unsigned char*><size_t>used
-        batch.stride = stride
+        cdef Py_ssize_t first, count = len(offsets) - 1, most = min(count, _SLICE)
+        check_offsets(octets, offsets)
+        if not (0 <= begin and begin + count <= len(located) == codes.shape[1] == cited.shape[1]) or not (
+            len(codes) == len(cited) == table.agents == self._agents
+        ) or len(starts) != table.count or len(used) < table.rules:
+            raise ValueError("columns of one chunk, or tables of one set of captures, differ in length")
+        for first in range(begin, begin + count):
+            if not -8 < located[first] < table.count:
+                raise ValueError(f"row {first} has no capture of this table")
+        batch.data = <const char*>&octets[0]
+        batch.offsets = <Numbers>&offsets[0]
+        batch.located = &located[0] + begin
+        batch.entries = table.entries
+        batch.starts = <unsigned int*>&starts[0]
+        batch.captures = table.count
+        batch.codes = &codes[0, 0] + begin
+        batch.cited = &cited[0, 0] + begin
+        batch.used = &used[0]
+        batch.stride = codes.shape[1]
         batch.normal = normal
-        cdef Py_ssize_t first, count = rows, most = min(count, _SLICE)
         batch.order = <u64*>malloc(8 * (most + 1))
         batch.ends = <unsigned int*>malloc(4 * (batch.captures + 1))
         try:

@@ -3,33 +3,51 @@
 
 
 
-def write(rows, codes, cited, located, words, numbers, lines, delays, step, out):
+def write(const unsigned short[::1] codes, int[::1] cited, const int[::1] located, const short[:, ::1] words,
+          const int[::1] numbers, const long long[::1] lines, const double[:] delays, dict out):
     """Write the columns of one agent.
 
     Args:
-        codes, cited, located: addresses, by row, of the outcome (16 bits), and of the rule and the capture (32 bits);
-            the rules' numbers become those of `numbers`.
-        words: address, by outcome, of four 16-bit numbers: places of verdict, recommendation and reason among their
-            words, and 1 where it may be fetched, 0 where not, -1 where nothing is decided.
-        numbers: address, by rule, of its number among those that are cited, 32 bits; 0 where they have it already.
-        lines: address, by rule that is cited, of its line (64 bits).
-        delays: address, by capture, of its Crawl-delay, `step` floats from one to the next; 0 where none has any.
-        out: address of the addresses of Columns.
+        codes, cited, located: by row, the outcome, the rule and the capture; the rules' numbers become those of
+            `numbers`.
+        words: by outcome, four numbers: places of verdict, recommendation and reason among their words, and 1 where it
+            may be fetched, 0 where not, -1 where nothing is decided.
+        numbers: by rule, its number among those that are cited; None where they have it already.
+        lines: by rule that is cited, its line.
+        delays: by capture, its Crawl-delay; None where none has any.
+        out: the columns by their names, as `Columns` has them.
     """
+    cdef signed char[::1] verdict = out["verdict"], recommendation = out["recommendation"]
+    cdef short[::1] reason = out["reason"]
+    cdef unsigned char[::1] may_fetch = out["may_fetch"], decided_bits = out["decided"], cites_bits = out["cites"]
+    cdef unsigned char[::1] delayed_bits = out["delays"]
+    cdef int[::1] line_numbers = out["line"]
+    cdef double[::1] seconds_of = out["delay"]
+    cdef Py_ssize_t rows = len(codes), octets = (rows + 7) // 8
+    if not (len(cited) == len(located) == len(verdict) == len(recommendation) == len(reason) == len(line_numbers) == rows
+            and len(may_fetch) == len(decided_bits) == len(cites_bits) == octets and words.shape[1] == 4
+            and (delays is None or (len(seconds_of) == rows and len(delayed_bits) == octets))):
+        raise ValueError("columns of one agent differ in length")
     cdef Py_ssize_t row
-    cdef short* own
+    cdef const short* own
     cdef int cites
     cdef double seconds
     cdef unsigned int bit
-    cdef Py_ssize_t count = rows, apart = step
-    cdef unsigned short* code = <unsigned short*><size_t>codes
-    cdef int* rule = <int*><size_t>cited
-    cdef int* capture = <int*><size_t>located
-    cdef short* word = <short*><size_t>words
-    cdef int* number = <int*><size_t>numbers
-    cdef Numbers line = <Numbers><size_t>lines
-    cdef double* delay = <double*><size_t>delays
-    cdef Columns into = (<Columns*><size_t>out)[0]
+    cdef Py_ssize_t count = rows, apart = 1
+    cdef const unsigned short* code = &codes[0]
+    cdef int* rule = &cited[0]
+    cdef const int* capture = &located[0]
+    cdef const short* word = &words[0, 0]
+    cdef const int* number = NULL
+    cdef Numbers line = <Numbers>&lines[0]
+    cdef const double* delay = NULL
+    cdef Columns into = Columns(&verdict[0], &recommendation[0], &reason[0], &may_fetch[0], &decided_bits[0],
+                                &line_numbers[0], &cites_bits[0], &seconds_of[0], &delayed_bits[0])
+    if numbers is not None:
+        number = &numbers[0]
+    if delays is not None:
+        delay = &delays[0]
+        apart = delays.strides[0] // 8
     cdef unsigned int yes = 0, decided = 0, ruled = 0, delayed = 0
     with nogil:
         for row in range(count):
