@@ -16,13 +16,13 @@ from comity_pages.pieces import PieceKind
 from comity_pages.signals import sitemaps
 from comity_pages.signals.usage import PURPOSES
 from comity_pages.tokens import cut, tokens
-from comity_robots import Dialect, Robots, Rule, diff, parse
+from comity_robots import Dialect, Rule, parse
+from comity_robots.differences import between_agents
 from comity_robots.usage.statements import USE
 
 MAX_CHARACTERS_PER_TOKEN: Final = 8  # by the count of tokens.py
 _TOKENS_OF_DIGITS: Final = 32  # by which the numbers of a part grow with it
 _METADATA: Final = ("author", "date", "language", "canonical", "site_name")
-_COMPARED_AGENT: Final = "comity-compared"
 
 
 # Pages
@@ -168,8 +168,7 @@ def lint(body: bytes, dialect: Dialect) -> tuple[dict[str, Any], dict[str, Any]]
 def compare(body: bytes, dialect: Dialect, url: str, agent: str, other: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Paths that one agent may fetch and the other may not: what changes where the one is told what the other is."""
     file = parse(body, dialect)
-    found = diff(*(_renamed(file, each) for each in (agent, other)))
-    differing = [each for each in found.changes if each.agent == _COMPARED_AGENT]
+    found = between_agents(file, agent, other)
     shown = [
         {
             "pattern": each.pattern,
@@ -177,28 +176,16 @@ def compare(body: bytes, dialect: Dialect, url: str, agent: str, other: str) -> 
             "allowed_for": other if each.allowed else agent,
             "rules": [_rule(each.before), _rule(each.after)],
         }
-        for each in differing[:MAX_ENTRIES]
+        for each in found.changes[:MAX_ENTRIES]
     ]
     return {"differences": shown}, {
         "other_agent": other,
         "allowed": file.allowed(url, agent),
         "other_allowed": file.allowed(url, other),
-        "differences": len(differing),
+        "differences": len(found.changes),
         "undecided": len(found.undecided),
     }
 
 
 def _rule(rule: Rule | None) -> dict[str, Any] | None:
     return {"line": rule.line, "rule": rule.text} if rule else None
-
-
-def _renamed(file: Robots, agent: str) -> Robots:
-    """The file with the groups of an agent renamed to a name that two files can be compared by."""
-    token = agent.partition("/")[0].strip().lower()
-    lines = [
-        f"User-agent: {_COMPARED_AGENT}\n"
-        if line.kind == "user-agent" and line.value.partition("/")[0].strip().lower() == token
-        else line.raw
-        for line in file.lines
-    ]
-    return parse("".join(lines).encode("utf-8", "surrogateescape"), file.dialect)
