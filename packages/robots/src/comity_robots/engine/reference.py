@@ -236,7 +236,7 @@ def normalised(octets: bytes, form: int, pattern: bool) -> bytes:
         pattern: a pattern, in which `*` and a final `$` keep their meaning; in a path both are ordinary characters
             and are encoded, which is how RFC 9309, 2.2.3 lets a pattern name them.
     """
-    if form == 0:
+    if form == 0 or not octets.translate(None, PLAIN):
         return octets
     out = bytearray()
     place = 0
@@ -394,13 +394,22 @@ class Matcher:
 
     def __init__(self, ranks: dict[bytes, int], dialect: Dialect) -> None:
         self._rules = sorted(((rank, pattern) for pattern, rank in ranks.items()), reverse=True)
+        wild = {each for each in ranks if dialect.wildcards and (b"*" in each or each.endswith(b"$"))}
+        self._prefixes = {each: rank for each, rank in ranks.items() if each not in wild}
+        self._sizes = sorted(set(map(len, self._prefixes)))
+        ordered = sorted(((ranks[each], each) for each in wild), reverse=True)
+        self._wild = [(rank, each.partition(b"*")[0].removesuffix(b"$"), each) for rank, each in ordered]
         self._dialect = dialect
 
     def best(self, path: bytes) -> int:
         """The highest rank of the patterns that match a path; 0 where none does."""
-        wild = self._dialect.wildcards
-        found = (rank for rank, each in self._rules if (matches(each, path) if wild else path.startswith(each)))
-        return next(found, 0)
+        best = max((self._prefixes.get(path[:size], 0) for size in self._sizes), default=0)
+        for rank, head, pattern in self._wild:  # the strongest first
+            if rank <= best:
+                break
+            if path.startswith(head) and matches(pattern, path):
+                return rank
+        return best
 
     def allows(self, path: bytes) -> bool:
         """Whether the strongest rule that matches a path allows it."""
