@@ -19,6 +19,7 @@ from comity.frontier.sqlite.store import Frontier
 from comity.frontier.values import Batch
 from comity.net.loop_slices import LoopSlices
 from comity.policy import OriginPolicy, RobotsResult, origin_policy
+from comity_robots import Robots
 from comity_robots._forms import engine
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -112,13 +113,13 @@ def test_a_rule_set_that_takes_long_is_known_as_slow_and_asked_once_about_a_url(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers: list[str] = []
-    brief = origin_policy.brief
+    brief = Robots.brief
 
     def noting(robots: Any, url: str, agent: str) -> Any:
         answers.append(url)
         return brief(robots, url, agent)
 
-    monkeypatch.setattr(origin_policy, "brief", noting)
+    monkeypatch.setattr(Robots, "brief", noting)
     result = RobotsResult.from_response(
         "http://a.example", "http://a.example/robots.txt", 200, rules(5_000).encode(), policy=QUICK, fetched_at=0.0
     )
