@@ -60,6 +60,11 @@ class InvalidSetting(ComityError, ValueError):
     """A setting has a value that is not allowed; the message names the field and the allowed values."""
 
 
+def truncate(text: str, max_characters: int, mark: str = "…") -> str:
+    """A text whole, or its first characters with a mark behind them."""
+    return text if len(text) <= max_characters else text[:max_characters] + mark
+
+
 def without_userinfo(text: str) -> str:
     """A text for people, with user names and passwords of the URLs in it concealed."""
     return re.sub(_USERINFO, r"\1***@", text) if "@" in text else text

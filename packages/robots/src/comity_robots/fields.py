@@ -20,14 +20,15 @@ from comity_robots.errors import InvalidSetting
 
 _TYPES: Final = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 _SWITCHED: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
-_SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60, "min": 60, "s": 1, "ms": 0.001}
+DAY: Final = 86_400
+SECONDS: Final = {"d": DAY, "h": 3_600, "m": 60, "min": 60, "s": 1, "ms": 0.001}
 _BYTES: Final = {
     "B": 1,
     **{f"{letter}B": 1000**power for power, letter in enumerate("kMGT", 1)},
     **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)},
 }
-_UNITS: Final = {"seconds": _SECONDS, "bytes": _BYTES}
-MOST_SECONDS: Final = 1e12
+_UNITS: Final = {"seconds": SECONDS, "bytes": _BYTES}
+MAX_SECONDS: Final = 1e12
 _AMOUNT: Final = r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*"
 
 
@@ -335,7 +336,7 @@ def setting(default: Any = MISSING, *, factory: Any = MISSING, secret: bool = Fa
 def seconds(default: float | None, *, least: float | None = None, **asked: Any) -> Any:
     """Seconds: above zero, or from `least`."""
     bounds = {"above": 0} if least is None else {"least": least}
-    return setting(default, unit="seconds", most=MOST_SECONDS, **bounds, **asked)
+    return setting(default, unit="seconds", most=MAX_SECONDS, **bounds, **asked)
 
 
 def size(default: int | None, *, least: int = 1, **asked: Any) -> Any:

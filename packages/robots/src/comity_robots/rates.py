@@ -11,8 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import time
 
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
-_DAY = 86_400
+from comity_robots.fields import DAY, SECONDS
+
+_UNITS = {"": 1, **{unit: round(SECONDS[unit]) for unit in "smhd"}}
 _CLOCK = r"([0-9]{2}):?([0-9]{2})"
 _PERIOD = re.compile(rf"{_CLOCK}(?: ?- ?| ){_CLOCK}")
 _RATE = re.compile(r"([0-9]{1,9}) ?/ ?([0-9]{1,9}) ?([smhd]?)(?: (.*))?", re.IGNORECASE)
@@ -40,9 +41,9 @@ class VisitTime:
         """
         if self.start == self.end:
             return unix_time
-        length = ((_minutes(self.end) - _minutes(self.start)) % (_DAY // 60) + 1) * 60
-        since = (unix_time - _minutes(self.start) * 60) % _DAY
-        return unix_time if since < length else unix_time + (_DAY - since)
+        length = ((_minutes(self.end) - _minutes(self.start)) % (DAY // 60) + 1) * 60
+        since = (unix_time - _minutes(self.start) * 60) % DAY
+        return unix_time if since < length else unix_time + (DAY - since)
 
 
 @dataclass(frozen=True, slots=True)

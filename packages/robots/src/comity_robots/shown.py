@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from html import escape
 
-LONGEST = 100  # characters of a text from a site
+from comity_robots.errors import truncate
+
+MAX_TEXT_CHARACTERS = 100  # of a text from a site
 
 
 class Shown:
@@ -34,7 +36,7 @@ def table(rows: Iterable[tuple[str, object]]) -> str:
     return f"<table>{cells}</table>"
 
 
-def short(text: str, most: int = LONGEST) -> str:
+def short(text: str, max_characters: int = MAX_TEXT_CHARACTERS) -> str:
     """A text from a site in one line of at most so many characters."""
     text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+    return text if len(text) <= max_characters else truncate(text, max_characters - 3, "...")

@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 from comity.bulk.outcomes import Outcomes
 from comity.errors import InvalidSetting
 from comity_pages._extras import need
+from comity_robots.reasons import MAX_QUOTED_CHARACTERS, quoted
 from comity_robots.usage.statements import PURPOSES, USE, USES
 
 USAGE: Final = {purpose: f"usage_{purpose.replace('-', '_')}" for purpose in (*PURPOSES, USE)}
 """The purposes of the vocabulary and `use`, and the column that has what is stated of each."""
 PREFERENCES: Final = ("allowed", "disallowed", "unknown", *USES)
-SHOWN: Final = 300  # characters of a rule, as a decision cites it
 
 
 def texts(urls: Any) -> Any:
@@ -172,7 +172,7 @@ def rule_texts(octets: bytes, ends: Any) -> Any:
     lines = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(octets)]
     )
-    odd = np.diff(offsets) > SHOWN
+    odd = np.diff(offsets) > MAX_QUOTED_CHARACTERS
     if not octets.isascii():
         odd |= ~np.asarray(pc.string_is_ascii(lines.view(pa.large_string())))
     if odd.any():
@@ -186,4 +186,4 @@ def rule_texts(octets: bytes, ends: Any) -> Any:
 def shown(line: bytes) -> str:
     """A line as a decision cites it."""
     text = line.decode("utf-8", "replace").strip().removeprefix("\ufeff")
-    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+    return quoted(text)

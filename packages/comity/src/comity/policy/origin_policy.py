@@ -17,7 +17,7 @@ from comity.policy.presets import DAY
 from comity.policy.robots_result import RobotsResult
 from comity_robots.fields import made
 from comity_robots.paths import is_robots_txt
-from comity_robots.reasons import cut
+from comity_robots.reasons import quoted
 
 if TYPE_CHECKING:
     from comity_robots import Robots
@@ -41,7 +41,7 @@ Answer = tuple[bool, "Rule | None", str]
 
 @lru_cache(1024)  # a rule decides about many URLs
 def _cited(line: int, text: str) -> RuleCited:
-    return RuleCited(line, cut(text))
+    return RuleCited(line, quoted(text))
 
 
 class OriginPolicy:

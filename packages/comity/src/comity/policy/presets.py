@@ -8,8 +8,10 @@ reads a robots.txt (comity_robots.dialects). Code asks for settings and never fo
 import math
 from typing import Any, Final
 
+from comity_robots import fields
+
 HOUR: Final = 3600.0
-DAY: Final = 86_400.0
+DAY: Final = float(fields.DAY)
 
 PRESETS: Final[dict[str, dict[str, Any]]] = {
     "rfc9309": {},

@@ -17,11 +17,11 @@ from typing import Final, Literal, NamedTuple
 
 from comity_robots.agents import AgentMatch, Chooser, GroupChoice
 from comity_robots.directives import ALLOW, LABELS, PREFIXES, SITEMAP, USER_AGENT
-from comity_robots.errors import InvalidSetting, InvalidURL, without_userinfo
+from comity_robots.errors import InvalidSetting, InvalidURL, truncate, without_userinfo
 from comity_robots.fields import check, setting, size
 
-MOST_KEPT: Final = 128  # agents, and sets of groups, whose matchers a file keeps
-MOST_SHOWN: Final = 100  # characters of what was asked about
+MAX_MATCHERS_KEPT: Final = 128  # agents, and sets of groups, whose matchers a file keeps
+MAX_URL_CHARACTERS_SHOWN: Final = 100  # in an error
 _SPACE: Final = b" \t\x0b\x0c\r\n"
 _MAX_VALUE_BYTES: Final = 0xFFFFFF
 _MOST: Final = 0xFFFFFFFF
@@ -393,13 +393,12 @@ class Matcher:
     """The rules of an agent; see `matcher`."""
 
     def __init__(self, ranks: dict[bytes, int], dialect: Dialect) -> None:
-        self._rules = sorted(((rank, pattern) for pattern, rank in ranks.items()), reverse=True)
+        self._dialect = dialect
         wild = {each for each in ranks if dialect.wildcards and (b"*" in each or each.endswith(b"$"))}
         self._prefixes = {each: rank for each, rank in ranks.items() if each not in wild}
         self._sizes = sorted(set(map(len, self._prefixes)))
         ordered = sorted(((ranks[each], each) for each in wild), reverse=True)
         self._wild = [(rank, each.partition(b"*")[0].removesuffix(b"$"), each) for rank, each in ordered]
-        self._dialect = dialect
 
     def best(self, path: bytes) -> int:
         """The highest rank of the patterns that match a path; 0 where none does."""
@@ -476,7 +475,7 @@ class Matchers:
         return [matcher.answer(url, agent) for url in urls]
 
     def _keep(self, key: object, matcher: Matcher | None) -> None:
-        if len(self._matchers) >= MOST_KEPT:
+        if len(self._matchers) >= MAX_MATCHERS_KEPT:
             self._matchers.clear()
         self._matchers[key] = matcher
 
@@ -491,7 +490,7 @@ def unanswerable(url: object, agent: object) -> Exception:
             return TypeError(f"{name}: {what} is text (str), not {type(value).__name__}")
     assert isinstance(url, str)
     assert isinstance(agent, str)
-    shown = repr(url if len(url) <= MOST_SHOWN else url[:MOST_SHOWN] + "…")
+    shown = repr(truncate(url, MAX_URL_CHARACTERS_SHOWN))
     if agent.startswith("/") or "://" in agent.split(" ", 1)[0]:
         hint = "the agent looks like one: the URL comes first, then the agent"
     else:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from comity_robots.directives import DIRECTIVES, LABELS, NAMES, PREFIXES
+from comity_robots.fields import DAY, SECONDS
 from comity_robots.lines import Line
 from comity_robots.lint.findings import CODES, Finding
 from comity_robots.lint.names import about_name, one_slip
@@ -15,8 +16,8 @@ from comity_robots.parsed import Parsed
 from comity_robots.rates import crawl_delay, request_rates, visit_time
 from comity_robots.usage.statements import is_absolute
 
-LONGEST_LINE = 2083 * 8  # octets; Google's parser cuts there
-ENORMOUS_DELAY = 3600  # seconds
+MAX_LINE_CHARACTERS = 2083 * 8  # Google's parser cuts there
+ENORMOUS_DELAY_SECONDS = 3600
 _KNOWN = {label.decode() for label in LABELS}
 _TYPOS = {prefix.decode() for prefix, _ in PREFIXES} - _KNOWN
 _NEEDS_AGENT = {NAMES[each.number] for each in DIRECTIVES if each.scope in ("rules", "preferences", "pace")}
@@ -50,19 +51,8 @@ MAX_DELAY_CHARS = 40
 _SECONDS = re.compile(
     r"([0-9]+(?:\.[0-9]+|,[0-9]{1,2})?)\s*(ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)?", re.IGNORECASE
 )
-_UNITS: Final[dict[str, float]] = {
-    "ms": 0.001,
-    "s": 1,
-    "sec": 1,
-    "second": 1,
-    "m": 60,
-    "min": 60,
-    "minute": 60,
-    "h": 3600,
-    "hour": 3600,
-    "d": 86_400,
-    "day": 86_400,
-}
+_WRITTEN_OUT: Final = {"sec": "s", "second": "s", "minute": "m", "hour": "h", "day": "d"}
+_UNITS: Final = SECONDS | {word: SECONDS[unit] for word, unit in _WRITTEN_OUT.items()}
 _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters without a shape
 CODES.update(
     {
@@ -173,7 +163,7 @@ def _about_file(robots: Parsed) -> Iterator[Finding]:
 
 def _about_octets(line: Line) -> Iterator[Finding]:
     number = line.number
-    if len(line.raw) > LONGEST_LINE:
+    if len(line.raw) > MAX_LINE_CHARACTERS:
         hint = "divide it, or shorten the pattern"
         yield Finding(number, "line-too-long", f"{len(line.raw):,} characters", hint, changes=True)
     if "\0" in line.raw:
@@ -359,8 +349,8 @@ def _about_delay(line: Line) -> Iterator[Finding]:
     value = line.value
     if _NUMBER.fullmatch(value):
         seconds = float(value)
-        if ENORMOUS_DELAY <= seconds < float("inf"):
-            message = f"{seconds:g} s between requests: at most {max(86_400 / seconds, 1):.0f} a day"
+        if ENORMOUS_DELAY_SECONDS <= seconds < float("inf"):
+            message = f"{seconds:g} s between requests: at most {max(DAY / seconds, 1):.0f} a day"
             hint = "write a shorter one, such as Crawl-delay: 10"
             yield Finding(line.number, "crawl-delay-enormous", message, hint)
         return

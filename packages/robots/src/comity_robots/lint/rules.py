@@ -18,7 +18,7 @@ from comity_robots.lint.lines import PREFERENCES
 from comity_robots.lint.removable import Rules
 from comity_robots.octets import LineNumbers
 from comity_robots.parsed import Parsed
-from comity_robots.reasons import cut
+from comity_robots.reasons import quoted
 from comity_robots.values import Group, Rule
 
 _IGNORES_DELAY = {"googlebot", "googlebot-image", "googlebot-news", "googlebot-video", "google-extended"}
@@ -115,7 +115,7 @@ def about_rules(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
 def _reason(code: str, because: Rule | None) -> str:
     if because is None:
         return "nothing forbids this path"
-    where = f"line {because.line} ({cut(because.text)})"
+    where = f"line {because.line} ({quoted(because.text)})"
     return {
         "duplicate-rule": f"{where} says the same",
         "conflicting-rules": f"{where} says the opposite, and wins",
@@ -205,7 +205,7 @@ def _about_merged(robots: Parsed, by_name: dict[str, list[Group]]) -> Iterator[F
                     # The one that loses, by RFC 9309, 2.2.2
                     loser, winner = (other, rule) if rule.allow else (rule, other)
                     told.add(loser.line)
-                    message = f"line {winner.line} ({cut(winner.text)}) says the opposite to {name!r}, and wins"
+                    message = f"line {winner.line} ({quoted(winner.text)}) says the opposite to {name!r}, and wins"
                     yield Finding(loser.line, "conflicting-rules", message, "remove the one that is not meant")
                 home, other = alike.setdefault(rule.allow, (group, rule))
                 if home is group:
@@ -213,7 +213,7 @@ def _about_merged(robots: Parsed, by_name: dict[str, list[Group]]) -> Iterator[F
                 left -= len(group.agents) // 64
                 if within(group.line, home.line):
                     told.add(rule.line)
-                    message = f"line {other.line} ({cut(other.text)}) says the same to {name!r}"
+                    message = f"line {other.line} ({quoted(other.text)}) says the same to {name!r}"
                     yield Finding(rule.line, "duplicate-rule", message, "put both groups together", changes=True)
 
 
@@ -252,7 +252,7 @@ def _about_run(group: Group, lines: tuple[Line, ...]) -> Iterator[Finding]:
             continue
         names = ", ".join(line.value for line in section[:3]) + ("..." if len(section) > 3 else "")
         what = f"only {told[0].kind.capitalize()} stands" if told else "only a blank line stands"
-        message = f"{names} shares the rules of line {last.number} ({cut(rule.text)}): {what} between"
+        message = f"{names} shares the rules of line {last.number} ({quoted(rule.text)}): {what} between"
         hint = f"write a rule of its own below line {section[-1].number}, such as 'Disallow:' for no limits"
         code = "blocked-with-next-group" if blocked and told else "groups-run-together"
         yield Finding(section[0].number, code, message, hint, changes=True)
@@ -299,7 +299,9 @@ def _about_opened(robots: Parsed, names: _Names) -> Iterator[Finding]:
             lines[line] = opened
     for line, opened_to in told.items():
         rule = lines[line]
-        message = f"{_named(opened_to)} may fetch what line {rule.line} ({cut(rule.text)}) disallows for everybody else"
+        message = (
+            f"{_named(opened_to)} may fetch what line {rule.line} ({quoted(rule.text)}) disallows for everybody else"
+        )
         yield Finding(
             line, "group-opens", message, "repeat the rules of '*' here if they are meant for it too", changes=True
         )
@@ -428,7 +430,7 @@ def _about_resources(rules: Rules) -> Iterator[Finding]:
             if not allows(rank):
                 who = "search engines" if "*" in agents else agents[0]
                 hint = "allow it if pages need it to be shown"
-                yield Finding(rule.line, "blocks-resources", f"{who} may not fetch {cut(rule.pattern)}", hint)
+                yield Finding(rule.line, "blocks-resources", f"{who} may not fetch {quoted(rule.pattern)}", hint)
 
 
 def _is_resource(pattern: str) -> bool:
@@ -451,7 +453,9 @@ def _about_readers(robots: Parsed) -> Iterator[Finding]:
             path, allowed = paths[differing[0]], after[differing[0]]
             line = other.deciding_line(path, agent) or robots.deciding_line(path, agent)
             more = f" and {len(differing) - 1} more paths" if len(differing) > 1 else ""
-            message = f"{engine} reads this otherwise: {agent} may{'' if allowed else ' not'} fetch {cut(path)}{more}"
+            message = (
+                f"{engine} reads this otherwise: {agent} may{'' if allowed else ' not'} fetch {quoted(path)}{more}"
+            )
             yield Finding(line or 1, "read-otherwise", message, f"compare: comity explain --dialect {dialect}")
 
 

@@ -10,7 +10,7 @@ from operator import attrgetter, methodcaller
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
 from comity_robots.as_json import jsonable
-from comity_robots.errors import InvalidSetting
+from comity_robots.errors import InvalidSetting, truncate
 
 Preference = Literal["allowed", "disallowed", "unknown"]
 Use = Literal["immediate", "reference", "full"]
@@ -301,7 +301,7 @@ def kept(statements: Iterable[Statement], left_out: int = 0) -> Kept:
 
 def shown(text: str, characters: int = 500) -> str:
     """Words as they are kept for evidence: short enough to keep."""
-    return text if len(text) <= characters else text[:characters] + "…"
+    return truncate(text, characters)
 
 
 def _about(statements: Iterable[Statement], purpose: str, images: bool) -> list[Statement]:
