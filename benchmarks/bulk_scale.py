@@ -45,7 +45,7 @@ def main() -> None:
             files = made(folder, which, count)
             size = sum(path.stat().st_size for path in files)
             wall, used, judging, refused = time.perf_counter(), time.process_time(), 0.0, 0
-            rulings, marks = bulk.Rulings(robots, AGENTS[:1]), []
+            rulings, marks = bulk.BulkVerdicts(robots, AGENTS[:1]), []
             for path in files:
                 out = path.with_name(f"verdicts-{path.name}")
                 writer = None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import comity
-from comity_robots.fields import words_of
+from comity_robots.fields import field_docs
 
 ORDER = (
     ("robots.txt", ("parse", "Robots", "Match", "Dialect")),
@@ -64,7 +64,7 @@ def words(docstring: str | None) -> str:
 def members(kind: type) -> list[str]:
     """The public attributes and methods of a class, each with its type."""
     out: list[str] = []
-    described = words_of(kind)
+    described = field_docs(kind)
     if dataclasses.is_dataclass(kind):
         rows = [
             f"| `{field.name}` | `{shown(field.type)}` | {described.get(field.name, '').replace('|', chr(92) + '|')} |"
@@ -108,7 +108,7 @@ def entry(name: str) -> str:
         elif bases:
             out.append(f"Subclass of {', '.join(f'`{base}`' for base in bases)}.")
         body = thing.__doc__ or ""
-        if dataclasses.is_dataclass(thing) and words_of(thing):  # its attributes have a table of their own
+        if dataclasses.is_dataclass(thing) and field_docs(thing):  # its attributes have a table of their own
             body = re.sub(r"(?s)\n\s*Attributes:\n.*?(?=\n\s*\n|\Z)", "", body)
         out += [words(body), *members(thing)]
     else:

@@ -30,7 +30,7 @@ FLOORS = {
     "comity_robots/_building": -8,
     "comity_robots/_compiled": -8,
     "comity_robots/_forms": -8,
-    "comity_robots/_late": -8,
+    "comity_robots/_lazy": -8,
     "comity_robots/as_json": -8,
     "comity_robots/errors": -8,
     "comity_robots/fields": -8,
@@ -107,7 +107,7 @@ ALSO = {
         "print",
     },
     "comity_pages._extras": {"importlib"},
-    "comity_robots._late": {"sys"},
+    "comity_robots._lazy": {"sys"},
     "comity_robots.compat.reppy": {"time"},  # how old a file is, as the libraries replaced say
     "comity_robots.compat.robotparser": {"time", "urllib.robotparser"},  # its RequestRate, which programs know
     "comity_pages._utf8": {"sys"},
@@ -143,7 +143,7 @@ def homes() -> dict[str, str]:
     tables = [
         ast.literal_eval(node.args[1])
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "late"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "lazy_exports"
     ]
     return {name.partition("=")[0]: home for table in tables for home, names in table.items() for name in names.split()}
 

@@ -20,7 +20,7 @@ from comity.configuration import NAMING, PREFIX, every_setting, load, settings_c
 from comity.crawler.run.checkpoint import settings_in_force
 from comity.policy.presets import PRESETS
 from comity_robots import DIALECTS, Dialect
-from comity_robots.fields import WrongType, settings_of, typed, words_of
+from comity_robots.fields import WrongType, field_docs, settings_of, typed
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "settings.md"
 
@@ -479,7 +479,7 @@ def test_every_setting_is_checked_against_its_type(kind: type) -> None:
 
 @pytest.mark.parametrize("kind", settings_classes())
 def test_every_setting_has_its_words_in_the_docstring_and_its_plain_type_in_the_signature(kind: type) -> None:
-    assert list(words_of(kind)) == list(settings_of(kind))
+    assert list(field_docs(kind)) == list(settings_of(kind))
     for name, parameter in inspect.signature(kind).parameters.items():
         assert parameter.kind is parameter.KEYWORD_ONLY or parameter.name == "agent"
         assert parameter.annotation == kind.__annotations__[name]

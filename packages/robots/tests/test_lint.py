@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from test_robots import file
 
 from comity_robots import DIALECTS, parse
-from comity_robots.lint import CODES, Finding, fixed, folded
+from comity_robots.lint import CODES, Finding, collapsed, fixed
 
 A = "User-agent: a\n"
 EXAMPLES: dict[str, tuple[str, str]] = {
@@ -628,11 +628,11 @@ def test_a_group_that_runs_into_the_next_is_told(between: str, code: str | None)
     assert [(finding.line, finding.code) for finding in told] == ([] if code is None else [(1, code)])
 
 
-def test_errors_come_first_and_repeats_are_folded() -> None:
+def test_errors_come_first_and_repeats_are_collapsed() -> None:
     body = A + "".join(f"Disallow: /p{number:02}*\n" for number in range(40)) + "Disallow: x\n"
     findings = parse(body).lint()
     assert [finding.severity for finding in findings] == ["error", *["info"] * 40]
-    (error, none), (first, others) = folded(findings)
+    (error, none), (first, others) = collapsed(findings)
     assert (error.code, none) == ("path-without-slash", ())
     assert (first.code, first.line, others) == ("trailing-wildcard", 2, tuple(range(3, 42)))
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from comity import _compiled
 from comity_robots import _forms
-from comity_robots._late import late
+from comity_robots._lazy import lazy_exports
 
 _forms.register(__name__, __path__[0], _compiled.MODULES)
 
@@ -97,7 +97,7 @@ __all__ = [
     "parse",
 ]
 
-_late = late(
+_late = lazy_exports(
     __name__,
     {
         "comity.errors": "AddressBlocked BadStatus CircuitOpen ComityError FetchError InvalidJSON InvalidRecord"

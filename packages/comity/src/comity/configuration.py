@@ -16,7 +16,7 @@ from comity.files import open_regular
 from comity.net.client_settings import ClientSettings
 from comity.policy import Policy
 from comity.policy.presets import PRESETS
-from comity_robots.fields import SettingField, settings_of, words_of
+from comity_robots.fields import SettingField, field_docs, settings_of
 
 if TYPE_CHECKING:
     from comity.crawler.crawl_settings import CrawlSettings
@@ -186,7 +186,7 @@ def words_of_setting(name: str) -> str:
     """Return what a setting means, in a sentence or two; empty where docstrings are left out (`python -OO`)."""
     words = {"preset": "a bundle of settings, such as `google`; anything may still be set otherwise."}
     for kind in settings_classes():
-        words |= words_of(kind)
+        words |= field_docs(kind)
     return re.sub(r"\bNone\b", "`none`", words.get(name, "")).replace("`math.inf`", "`inf`")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from comity_pages import _compiled
 from comity_robots import _forms
-from comity_robots._late import late
+from comity_robots._lazy import lazy_exports
 
 _forms.register(__name__, __path__[0], _compiled.MODULES)
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Content", "ExtractedPage", "Page", "Schema", "extract", "read_page"]
 
-__getattr__ = late(
+__getattr__ = lazy_exports(
     __name__,
     {
         "comity_pages.extraction": "Content ExtractedPage extract=read",

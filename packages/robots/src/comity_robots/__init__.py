@@ -1,7 +1,7 @@
 """robots.txt text -> rules -> verdict. Pure: no I/O, no clock."""
 
 from comity_robots import _forms as _forms  # first: it says which form of the others is imported
-from comity_robots._late import late
+from comity_robots._lazy import lazy_exports
 
 TYPE_CHECKING = False  # typing's own would take as long to import as all the rest
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ __all__ = [
     "remove_rule",
 ]
 
-__getattr__ = late(  # a program that asks for one file imports what that needs
+__getattr__ = lazy_exports(  # a program that asks for one file imports what that needs
     __name__,
     {
         "comity_robots.dialects": "DIALECTS Dialect dialect",

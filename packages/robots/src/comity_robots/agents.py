@@ -10,7 +10,7 @@ GroupChoice = Literal["merge_matching", "first_matching", "most_specific"]
 PLACEHOLDER: Final = "mozilla"
 """What every browser calls itself, and most large crawlers after them, so it identifies none (RFC 9110, 10.1.5)."""
 NOBODY: Final = "\x01nobody"
-"""An agent that no `User-agent` line but `*` is meant for, because no file can name it."""
+"""An agent to which only groups for `*` apply, because no file can name it."""
 _TOKEN_CHAR: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]"
 TOKEN: Final = f"{_TOKEN_CHAR}+"
 """A token (RFC 9110, 5.6.2). RFC 9309, 2.2.1 has letters, `_` and `-` only; names such as `MJ12bot` are in wide use."""
@@ -32,7 +32,7 @@ class Chooser:
     """
 
     def __init__(self, groups: Sequence[Sequence[str]], agent_match: AgentMatch, group_choice: GroupChoice) -> None:
-        self._values = [(folded(value), number) for number, group in enumerate(groups) for value in group]
+        self._values = [(ascii_lower(value), number) for number, group in enumerate(groups) for value in group]
         self._match, self._choice = agent_match, group_choice
         self._key = key = KEYS.get(agent_match)
         self._named: dict[str, list[tuple[str, int]]] = {}
@@ -43,10 +43,10 @@ class Chooser:
 
     def choose(self, agent: str) -> list[int]:
         """Numbers of the groups that apply to an agent, in file order; those for `*` only where no other does."""
-        agent = folded(agent)
+        agent = ascii_lower(agent)
         if self._key is not None:
-            one, product = called(identified(agent), self._match)
-            names = {one, product} if product else ()  # who has no name is called by no group
+            one, product = match_names(strip_browser_prefix(agent), self._match)
+            names = {one, product} if product else ()  # who has no name is match_names by no group
             tried: Iterable[list[tuple[str, int]]] = [[each for name in names for each in self._named.get(name, ())]]
         else:
             tried = ([each for each in self._values if match(each[0])] for match in _comparisons(agent, self._match))
@@ -78,9 +78,9 @@ def _is_star(value: str, agent_match: AgentMatch) -> bool:
 def _comparisons(agent: str, agent_match: AgentMatch) -> list[Callable[[str], bool]]:
     """Where names are not compared as a whole: the comparisons to try one after the other; the first that any group
     passes decides."""
-    own = identified(agent)
-    name, product = called(own, agent_match)
-    others = PLACEHOLDER if own != agent else None  # part of our agent string, but not what we are called
+    own = strip_browser_prefix(agent)
+    name, product = match_names(own, agent_match)
+    others = PLACEHOLDER if own != agent else None  # part of our agent string, but not what we are match_names
     if agent_match == "substring":
         return [lambda value: value in name and value not in ("", "*")]
     if agent_match == "glob":
@@ -91,12 +91,12 @@ def _comparisons(agent: str, agent_match: AgentMatch) -> list[Callable[[str], bo
     ]
 
 
-def folded(text: str) -> str:
+def ascii_lower(text: str) -> str:
     """ASCII letters in lower case; product tokens hold no others (RFC 9309, 2.2.1)."""
     return text.lower() if text.isascii() else text.translate(_FOLDED)
 
 
-def identified(agent: str) -> str:
+def strip_browser_prefix(agent: str) -> str:
     """An agent string without what says nothing of who sends it.
 
     Large crawlers send what browsers do, with their own name in it: of `Mozilla/5.0 (compatible; MyBot/1.0; +URL)` this
@@ -115,12 +115,12 @@ def product_token(agent: str) -> str:
 
     It is what stands before `/` or white space, or the name in `Mozilla/5.0 (compatible; NAME/...)`.
     """
-    _, product = names(identified(agent))
-    return "" if folded(product) == PLACEHOLDER else product
+    _, product = names(strip_browser_prefix(agent))
+    return "" if ascii_lower(product) == PLACEHOLDER else product
 
 
-def called(agent: str, agent_match: AgentMatch) -> tuple[str, str]:
-    """What our agent string is called in a file, by how a dialect compares names.
+def match_names(agent: str, agent_match: AgentMatch) -> tuple[str, str]:
+    """What our agent string is match_names in a file, by how a dialect compares names.
 
     Google's parser cuts what a file says to letters, `-` and `_`, but not what it is asked:
     `MJ12bot` matches no group there.
@@ -129,14 +129,14 @@ def called(agent: str, agent_match: AgentMatch) -> tuple[str, str]:
     return (name if agent_match in ("product_token", "substring") else product), product
 
 
-def called_as(agent: str, agent_match: AgentMatch) -> tuple[bytes, bytes]:
-    """`called` for an agent string as it is sent, in lower case."""
-    one, other = called(folded(identified(agent)), agent_match)
+def match_name_octets(agent: str, agent_match: AgentMatch) -> tuple[bytes, bytes]:
+    """`match_names` for an agent string as it is sent, in lower case."""
+    one, other = match_names(ascii_lower(strip_browser_prefix(agent)), agent_match)
     return one.encode(), other.encode()
 
 
 def names(agent: str) -> tuple[str, str]:
-    """What our agent string is called in a file: what stands before `/`, and the first word of that."""
+    """What our agent string is match_names in a file: what stands before `/`, and the first word of that."""
     name = agent.split("/", 1)[0].strip()
     return name, name.split()[0] if name.split() else ""
 

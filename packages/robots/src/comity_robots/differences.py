@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from comity_robots import directives
-from comity_robots.agents import KEYS, NOBODY, folded, token
+from comity_robots.agents import KEYS, NOBODY, ascii_lower, token
 from comity_robots.dialects import DIALECTS, Dialect
 from comity_robots.engine import Matcher, matcher, path_of
 from comity_robots.engine.reference import FORMS, Entry, allows, is_exempt, position_of, ranked
@@ -26,8 +26,8 @@ from comity_robots.robots import Robots, parse
 from comity_robots.values import Rule, Run
 from comity_robots.witnesses import NONE_FRESH, Exhausted, Patterns, Steps, fresh_octet, path_where, shown_paths
 
-MANY = 64  # rules of a group that several agents share, above which they are not copied for each
-MOST_BY_PART = 100  # agents asked about of those that any number of groups may apply to
+MIN_RULES_SHARED = 64  # rules of a group that several agents share, above which they are not copied for each
+MAX_AGENTS_BY_PART = 100  # agents asked about of those that any number of groups may apply to
 
 _PRINTED = "".join(map(chr, range(33, 127)))
 
@@ -123,7 +123,7 @@ def diff(old: Robots, new: Robots) -> Diff:
     compared = _Compared(before, after)
     names = {name.lower(): name for meaning in (before, after) for name in meaning.names if "*" not in name}
     by_name = {key: name for key, name in names.items() if before.by_name and after.by_name and " " not in name}
-    by_part = islice((item for item in names.items() if item[0] not in by_name), MOST_BY_PART)
+    by_part = islice((item for item in names.items() if item[0] not in by_name), MAX_AGENTS_BY_PART)
     names = by_name | dict(by_part)
     found = Diff((), {}, _added(old.sitemaps, new.sitemaps), _added(new.sitemaps, old.sitemaps))
     changes: list[Change] = []
@@ -294,7 +294,7 @@ class _Meaning:
         name = KEYS.get(robots.dialect.agent_match, token)
         runs, self._groups = robots.choice(directives.RULES)
         values = [value for run in runs for value in run.agents]
-        self.names = [each for value in values if (each := value[: len(name(folded(value)))])]
+        self.names = [each for value in values if (each := value[: len(name(ascii_lower(value)))])]
         self.by_name = robots.dialect.agent_match in KEYS
         self.by_length = robots.dialect.precedence == "longest" and robots.dialect.tie == "allow"
         self._rules = [list(robots.entries(robots.rules_in(run))) for run in runs]
@@ -316,7 +316,9 @@ class _Meaning:
     def note_shared(self, asked: Iterable[tuple[int, ...]]) -> None:
         """Learn which large groups apply to several agents together with others; `asked`: each agent's groups."""
         times = Counter(group for groups in set(asked) for group in groups)
-        self._shared = {group for group, count in times.items() if count > 1 and len(self._rules[group]) > MANY}
+        self._shared = {
+            group for group, count in times.items() if count > 1 and len(self._rules[group]) > MIN_RULES_SHARED
+        }
 
     def parts(self, groups: tuple[int, ...]) -> list["_Part"]:
         """An agent's groups: each shared one by itself, the rest together."""

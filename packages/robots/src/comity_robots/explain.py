@@ -9,7 +9,7 @@ from comity_robots.engine import covers, reference
 from comity_robots.engine.reference import comparable, ranked
 from comity_robots.octets import LineNumbers
 from comity_robots.reasons import why
-from comity_robots.shown import Shown, short
+from comity_robots.shown import ReprMixin, short
 from comity_robots.values import Group, Rule
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MAX_RULES_SHOWN = 100  # as beaten; a hostile file can make thousands match
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Match(Shown):
+class Match(ReprMixin):
     """Why a URL may be fetched, or not.
 
     Attributes:

@@ -36,8 +36,10 @@ T = TypeVar("T")
 
 
 def made(kind: type[T], *values: Any) -> T:
-    """An object of a frozen dataclass with slots, in a fifth of the time: to make one takes a call for each field, so
-    that one of the same slots which is not frozen is made instead, and becomes it. `__post_init__` is not called.
+    """Construct a frozen dataclass with slots in a fifth of the time its constructor takes.
+
+    The constructor calls `object.__setattr__` for each field. Here an object of a class with the same slots that is not
+    frozen is constructed, and its class is changed. `__post_init__` is not called.
 
     Args:
         values: of all its fields, in their order.
@@ -54,12 +56,12 @@ def _thawed(kind: Any) -> Any:
 
 
 class WrongType(ValueError):
-    """A value is not of the type asked for: `args[0]` says why, as a clause that follows the value.
+    """A value does not have the type that was asked for: `args[0]` says why, as a clause that follows the value.
 
     Attributes:
-        path: the members on the way to it, from the outermost.
-        value: what does not fit.
-        said: value and reason as a sentence.
+        path: the members that lead to the value, from the outermost.
+        value: the value that does not fit.
+        message: the value and the reason as a sentence.
     """
 
     def __init__(self, why: str, value: Any = MISSING) -> None:
@@ -68,7 +70,7 @@ class WrongType(ValueError):
         self.value = value
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         return str(self) if self.value is MISSING else f"{self.value!r:.200} {self}"
 
 
@@ -234,7 +236,7 @@ class SettingField:
             hint = f"write for example {'90, 10m or 1h30m' if self.unit == 'seconds' else '50MB'}" if self.unit else ""
             text = isinstance(value, str)
             return InvalidSetting(f"{self.name}: {value!r:.200} is not {self._number()}", hint=hint if text else "")
-        return InvalidSetting(f"{self.name}: {wrong.said}")
+        return InvalidSetting(f"{self.name}: {wrong.message}")
 
     def _number(self) -> str:
         """What the value is, in words."""
@@ -389,7 +391,7 @@ def docstring(of: Callable[..., object]) -> str:
 
 
 @cache
-def words_of(kind: type) -> Mapping[str, str]:
+def field_docs(kind: type) -> Mapping[str, str]:
     """What each setting of a class means, by name: its entry under "Attributes" in the docstring, as one line.
 
     Settings that are named together share their words.

@@ -199,7 +199,7 @@ class Parsed(Matchers):
 
     @property
     def preamble(self) -> Run:
-        """The records above the first `User-agent` line, which are meant for nobody."""
+        """The records above the first `User-agent` line, which apply to no agent."""
         kinds = [packed & 0xFF for packed in self._index]
         return Run((), range(kinds.index(directives.USER_AGENT) if directives.USER_AGENT in kinds else len(kinds)))
 
@@ -219,7 +219,7 @@ class Parsed(Matchers):
         return reference.records_in(self._index, chosen, wanted)
 
     def choice(self, ends: int) -> tuple[list[Run], Chooser]:
-        """The runs, and who is meant by them, worked out once; `ends` as for `runs`."""
+        """The runs, and what chooses among them for an agent; both are kept. `ends` is that of `runs`."""
         found = self._choices.get(ends)
         if found is None:
             runs, dialect = self.runs(ends), self.dialect
@@ -228,7 +228,7 @@ class Parsed(Matchers):
         return found
 
     def path_of(self, url: str, agent: str) -> bytes:
-        """What is compared with patterns.
+        """The path of a URL in the form in which patterns are compared with it.
 
         Raises:
             InvalidURL, TypeError: the two make no question.

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 UsageLine = tuple[int, str, str | None]
 """Line (from 1), value as written after the colon without its comment, and the user agents of its group, or None."""
 
-MAX_GROUP: Final = 200
+MAX_GROUP_CHARACTERS: Final = 200
 """Characters kept of a group's user agents."""
-MAX_GROUPLESS: Final = 256
+MAX_UNGROUPED_STATEMENTS: Final = 256
 """Statements kept that stand under no User-agent line."""
 MAX_OTHERS: Final = 3
 """Statements kept that are meant for others, where none is meant for an agent."""
@@ -111,7 +111,7 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
     groupless: list[Statement] = []
     others: list[Statement] = []
     for run in (above, *robots.runs(directives.PREFERENCES)):
-        agents = shown(", ".join(run.agents), MAX_GROUP)
+        agents = shown(", ".join(run.agents), MAX_GROUP_CHARACTERS)
         ours = bool(run.agents) and run.numbers[0] in starts
         for _, kind, octets, start in robots.entries(run.numbers):
             if kind not in directives.USAGE:
@@ -133,7 +133,7 @@ def _prepare(found: Mapping[int, Iterable[UsageLine]], groupless: Iterable[State
     return RobotsUsage(
         tuple(_rules(found.get(kind, ()), vocabulary, dialect) for kind, vocabulary in STATING.items()),
         _licences(found[directives.LICENSE]),
-        tuple(groupless)[:MAX_GROUPLESS],
+        tuple(groupless)[:MAX_UNGROUPED_STATEMENTS],
         dialect,
     )
 
@@ -153,7 +153,7 @@ def _rules(records: Iterable[UsageLine], vocabulary: Vocabulary, dialect: Dialec
         name, label, *_ = vocabulary
         for line, path, text, group in lines[key]:
             where = None if path is None else shown(path)
-            addressed = None if group is None else shown(group, MAX_GROUP)
+            addressed = None if group is None else shown(group, MAX_GROUP_CHARACTERS)
             evidence = shown(text)
             for purpose, value, note in vocabulary.stated(text):
                 yield Statement(purpose, value, name, "robots.txt", label, evidence, line, where, addressed, note=note)
@@ -175,7 +175,7 @@ def _longest(path: bytes, found: Iterable[_Rules]) -> tuple[Statement, ...]:
     if len(winners) == 1:
         return winners[0].kept.statements
     return kept(
-        chain.from_iterable(rules.kept.stated for rules in winners), sum(r.kept.left_out for r in winners)
+        chain.from_iterable(rules.kept.stated for rules in winners), sum(r.kept.omitted for r in winners)
     ).statements
 
 

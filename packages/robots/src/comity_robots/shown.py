@@ -8,7 +8,7 @@ from comity_robots.errors import truncate
 MAX_TEXT_CHARACTERS = 100  # of a text from a site
 
 
-class Shown:
+class ReprMixin:
     """What `repr` gives in one line, and a notebook as a table."""
 
     __slots__ = ()

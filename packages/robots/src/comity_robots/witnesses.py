@@ -29,11 +29,11 @@ T = TypeVar("T")
 
 
 class Exhausted(Exception):
-    """More steps would have to be taken than is worth it."""
+    """The search took more steps than it is allowed."""
 
 
 class Steps:
-    """What a comparison may still cost."""
+    """The steps that a comparison may still take."""
 
     def __init__(self, left: int = MAX_STEPS) -> None:
         self._left = left

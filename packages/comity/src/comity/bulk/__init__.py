@@ -4,7 +4,7 @@ Rules are read by `comity_robots`, HTTP outcomes by `comity.policy`. It fetches
 nothing. Needs pyarrow and numpy: `pip install 'comity[bulk]'`.
 """
 
+from comity.bulk.bulk_verdicts import BulkVerdicts, verdicts
 from comity.bulk.columns import USAGE
-from comity.bulk.rulings import Rulings, verdicts
 
-__all__ = ["USAGE", "Rulings", "verdicts"]
+__all__ = ["USAGE", "BulkVerdicts", "verdicts"]

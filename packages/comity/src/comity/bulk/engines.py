@@ -1,7 +1,7 @@
 """Where people have their data: the same function inside Polars, DuckDB, pandas, Ray Data, PySpark, Dask and Daft.
 
-Each is a few lines over `Rulings.verdicts`; a worker of a cluster makes its `Rulings` once, from a table it is given or
-from a Parquet file it can read. No engine is imported but the one that is asked for.
+Each is a few lines over `BulkVerdicts.verdicts`; a worker of a cluster makes its `BulkVerdicts` once, from a table it
+is given or from a Parquet file it can read. No engine is imported but the one that is asked for.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from comity.bulk.rulings import Rulings, verdicts
+from comity.bulk.bulk_verdicts import BulkVerdicts, verdicts
 from comity.errors import InvalidSetting
 from comity.policy import Policy
 from comity_pages._extras import need
@@ -36,13 +36,13 @@ def arrow(
 class _Adding:
     def __init__(self, urls: str, robots: Any, agents: str | Sequence[str], at: Any, policy: Policy | None) -> None:
         self._given = (urls, robots, agents, at, policy)
-        self._rulings: Rulings | None = None
+        self._rulings: BulkVerdicts | None = None
 
     def __call__(self, batch: Any) -> Any:
         pa = need("pyarrow", EXTRA, "verdicts over columns")
         urls, robots, agents, at, policy = self._given
         if self._rulings is None:
-            self._rulings = Rulings(_read(robots) if isinstance(robots, str) else robots, agents, policy=policy)
+            self._rulings = BulkVerdicts(_read(robots) if isinstance(robots, str) else robots, agents, policy=policy)
         table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
         found = self._rulings.verdicts(table[urls], at=at, wide=True)
         for name in found.column_names[1:]:
@@ -88,7 +88,7 @@ def duckdb(
     kinds = need("duckdb.sqltypes" if _has("duckdb.sqltypes") else "duckdb.typing", "duckdb", "verdicts in DuckDB")
     names = [agents] if isinstance(agents, str) else list(agents)
     at, policy = options.pop("at", None), options.pop("policy", None)
-    rulings = Rulings(robots, names, policy=policy)
+    rulings = BulkVerdicts(robots, names, policy=policy)
 
     def column(what: str) -> Callable[[Any, Any], Any]:
         def asked(urls: Any, wanted: Any) -> Any:

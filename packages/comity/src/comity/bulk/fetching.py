@@ -15,7 +15,7 @@ from comity.net import ClientSettings
 from comity.policy import Policy
 from comity_pages import urls
 
-_AT_ONCE: Final = 32  # origins
+MAX_ORIGINS_AT_ONCE: Final = 32  # origins
 
 
 def origins_in(given: list[Path], column: str, rows: int) -> list[str]:
@@ -36,7 +36,7 @@ def fetched(origins: Iterable[str], policy: Policy, settings: ClientSettings) ->
     """The robots.txt of each origin, with its status and the time of its fetch."""
     import pyarrow as pa
 
-    with client.Client(policy, settings) as asking, ThreadPoolExecutor(_AT_ONCE) as pool:
+    with client.Client(policy, settings) as asking, ThreadPoolExecutor(MAX_ORIGINS_AT_ONCE) as pool:
         list(pool.map(lambda origin: asking.check(f"{origin}/"), origins))
         results = asking.inspect()
     rows = [

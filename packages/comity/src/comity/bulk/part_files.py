@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from comity.bulk.rulings import Rulings
+from comity.bulk.bulk_verdicts import BulkVerdicts
 from comity.cells import escape_formula
 from comity.errors import InputError
 from comity.files import read_regular, write_anew, written_anew
@@ -22,7 +22,7 @@ from comity.frontier.durable import writing_to
 from comity.policy import Policy
 
 DIALECTS: Final = b"comity.dialects"
-AT_ONCE: Final = 10_000
+MAX_ROWS_AS_TEXT: Final = 10_000
 """Rows that are turned into text at a time."""
 
 
@@ -39,8 +39,8 @@ class Judge:
         self, robots: Any, agents: list[str], policy: Policy, at: Any, dialects: list[str], column: str = "url"
     ) -> None:
         self._given = (robots, agents, policy, at, dialects, column)
-        self._others: dict[str, Rulings] = {}
-        self._rulings: Rulings | None = None
+        self._others: dict[str, BulkVerdicts] = {}
+        self._rulings: BulkVerdicts | None = None
 
     def __call__(self, given: Any, part: Path) -> None:
         """Write the verdicts of a table's URLs, with its other columns; with them, how many answers of each agent other
@@ -53,9 +53,9 @@ class Judge:
         robots, agents, policy, at, dialects, column = self._given
         batch = given[column]
         if self._rulings is None:
-            self._rulings = Rulings(robots, agents, policy=policy)
+            self._rulings = BulkVerdicts(robots, agents, policy=policy)
             for name in dialects:
-                self._others[name] = Rulings(robots, agents, policy=policy.with_changes(dialect=name))
+                self._others[name] = BulkVerdicts(robots, agents, policy=policy.with_changes(dialect=name))
         table = self._rulings.verdicts(batch, at=at, threads=self.threads)
         changed: dict[str, dict[str, int]] = {}
         for name, rulings in self._others.items():
@@ -197,5 +197,5 @@ def _shaped(table: Any, column: str, wide: bool) -> Any:
 
 def _rows(tables: Iterable[Any]) -> Iterator[dict[str, Any]]:
     for table in tables:
-        for batch in table.to_batches(AT_ONCE):
+        for batch in table.to_batches(MAX_ROWS_AS_TEXT):
             yield from batch.to_pylist()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-A_THREAD: Final = 50_000  # rows a thread should have at least
+MIN_ROWS_PER_THREAD: Final = 50_000  # rows a thread should have at least
 MapFunction = Callable[..., Any]  # `map`, or a pool's
 Pieces = list[tuple[int, Any]]  # of a column: the number of the first row, and its rows
 
 
 def pieces_of(chunks: list[Any], parts: int) -> Pieces:
     """A column in pieces for so many threads."""
-    size = max(A_THREAD, -(-sum(map(len, chunks)) // parts))
+    size = max(MIN_ROWS_PER_THREAD, -(-sum(map(len, chunks)) // parts))
     found, start = [], 0
     for chunk in chunks:
         found += [(start + first, chunk.slice(first, size)) for first in range(0, len(chunk), size)]

@@ -17,12 +17,12 @@ from comity.bulk.capture_rules import CaptureRules
 from comity.bulk.captures import Captures, buffers_of
 from comity.bulk.columns import JudgedRows, rule_texts
 from comity.bulk.location import Locator
-from comity.bulk.pieces import A_THREAD, MapFunction, Pieces
+from comity.bulk.pieces import MIN_ROWS_PER_THREAD, MapFunction, Pieces
 from comity.policy import Policy
-from comity_robots.agents import called_as
+from comity_robots.agents import match_name_octets
 from comity_robots.dialects import Dialect
 
-A_FILE: Final = 100  # what making a program costs, in rows
+PROGRAM_COST_ROWS: Final = 100  # what making a program costs, in rows
 _NEVER: Final = 2**32 - 1
 
 
@@ -41,7 +41,7 @@ class Programs:
         import numpy as np
 
         self._capture_rules, self._policies, self._dialect = capture_rules, policies, dialect
-        self._names = [called_as(policy.asked_as, dialect.agent_match) for policy in policies]
+        self._names = [match_name_octets(policy.asked_as, dialect.agent_match) for policy in policies]
         *of_rules, _ = outcomes.of_rules(policies[0], known)
         self._unparsable = capture_rules.whole(outcomes.answered(policies[0], 200, b"<html>"))
         self._rows = RowJudge(len(policies), dialect, tuple(of_rules), tuple(states))
@@ -69,7 +69,7 @@ class Programs:
         parts: int,
     ) -> Any:
         """Set outcome and rule of each row and agent; by rule, whether it decided. Rows whose path is not plainly in
-        normal form become ODD, where not all are `normal`."""
+        normal form become NEEDS_NORMALISING, where not all are `normal`."""
         import numpy as np
 
         used = np.zeros(self._made(asked, run, parts), np.uint8)
@@ -104,7 +104,7 @@ class Programs:
             wanted = np.flatnonzero((self._asked >= self._limits) & (asked > 0))
             if not len(wanted):
                 return int(self._table.rules)
-            parts = max(1, min(parts, len(wanted) * A_FILE // A_THREAD))
+            parts = max(1, min(parts, len(wanted) * PROGRAM_COST_ROWS // MIN_ROWS_PER_THREAD))
             while len(self._builders) < parts:
                 self._builders.append(Builder(self._names, self._dialect))
 

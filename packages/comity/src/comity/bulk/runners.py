@@ -18,7 +18,7 @@ from comity.errors import ComityError, EngineFailed
 JudgedPart = tuple[Path, int, summary.Counts]
 """A part, how many URLs it has, and its counts."""
 Judging = Generator[JudgedPart, None, None]
-AT_ONCE: Final = 64
+MAX_WAITING_TASKS: Final = 64
 """Tasks that wait at least, however small the cluster is: one that grows does so for what waits."""
 
 
@@ -49,7 +49,7 @@ def on_ray(ray: Any, judge: part_files.Judge, pieces: Iterable[Piece], column: s
         task.remote(held, use, Piece(piece.path.absolute(), piece.groups), number, column, rows, folder.absolute())
         for number, piece in enumerate(pieces)
     )
-    waiting = list(islice(given, max(AT_ONCE, 2 * int(ray.cluster_resources().get("CPU", 1)))))
+    waiting = list(islice(given, max(MAX_WAITING_TASKS, 2 * int(ray.cluster_resources().get("CPU", 1)))))
     head = Head(ray)
     try:
         while waiting:

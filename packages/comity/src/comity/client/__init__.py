@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from comity_robots._late import late
+from comity_robots._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from comity.client.async_client import AsyncClient
@@ -10,4 +10,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncClient", "Client"]
 
-__getattr__ = late(__name__, {"comity.client.async_client": "AsyncClient", "comity.client.blocking_client": "Client"})
+__getattr__ = lazy_exports(
+    __name__, {"comity.client.async_client": "AsyncClient", "comity.client.blocking_client": "Client"}
+)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from comity_robots._late import late
+from comity_robots._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from comity.crawler.crawl_settings import CrawlSettings
@@ -39,7 +39,7 @@ __all__ = [
     "crawl_pages",
 ]
 
-__getattr__ = late(
+__getattr__ = lazy_exports(
     __name__,
     {
         "comity.crawler.simple": "Crawl PageCrawler crawl crawl_index_page crawl_page crawl_pages",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from comity_robots._late import late
+from comity_robots._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from comity.identity.published import create, rotate
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Identity", "KeyLookup", "Verdict", "create", "load", "rotate", "verify"]
 
-__getattr__ = late(  # who makes a key has no use for a client
+__getattr__ = lazy_exports(  # who makes a key has no use for a client
     __name__,
     {
         "comity.identity.published": "create rotate",

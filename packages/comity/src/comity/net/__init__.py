@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from comity_robots._late import late
+from comity_robots._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from comity.net.client_settings import ClientSettings
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClientSettings", "Clock", "Response", "Session"]
 
-__getattr__ = late(
+__getattr__ = lazy_exports(
     __name__,
     {
         "comity.net.client_settings": "ClientSettings",

@@ -14,14 +14,14 @@ from comity.gate import Go
 from comity.http_rules import REDIRECTS
 from comity.policy import Decision
 from comity_pages.signals.content_type import essence
-from comity_robots.shown import Shown, short
+from comity_robots.shown import ReprMixin, short
 
 MARKUP: Final = ("", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
 Parts = TypeVar("Parts", covariant=True)
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)
-class Response(Shown):
+class Response(ReprMixin):
     """One HTTP response, its body decoded from any content coding.
 
     Attributes:

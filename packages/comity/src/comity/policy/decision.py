@@ -16,7 +16,7 @@ from comity.errors import InvalidRecord
 from comity.policy.policy import Mode, Purpose
 from comity_robots.as_json import Sha256, document_of, jsonable
 from comity_robots.fields import WrongType, typed
-from comity_robots.shown import Shown, short
+from comity_robots.shown import ReprMixin, short
 from comity_robots.usage.statements import PURPOSES, USE, Preference, Usage
 
 MAX_DELAY_SECONDS: Final = math.nextafter(math.inf, 0.0)  # seconds: a site may ask for any delay that is a number
@@ -108,7 +108,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Decision(Shown):
+class Decision(ReprMixin):
     """What we decided about one URL.
 
     Attributes:
@@ -207,7 +207,7 @@ class Decision(Shown):
             read: Decision = typed(_plain(values), cls)
         except WrongType as wrong:
             where = ", ".join(("decision", *wrong.path))
-            raise InvalidRecord(f"{where}: {wrong.said}") from None
+            raise InvalidRecord(f"{where}: {wrong.message}") from None
         read._check()
         return read
 

@@ -16,13 +16,13 @@ from comity.http_rules import GONE, is_temporary
 from comity.policy.policy import Policy
 from comity_pages.signals import content_type
 from comity_robots import Robots, parse
-from comity_robots.shown import Shown, short
+from comity_robots.shown import ReprMixin, short
 
 Availability = Literal["read", "unavailable", "unreachable", "unparsable"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RobotsResult(Shown):
+class RobotsResult(ReprMixin):
     """The answer to one request for robots.txt, as it will be judged and as evidence.
 
     Attributes:

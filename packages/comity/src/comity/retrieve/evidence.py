@@ -15,7 +15,7 @@ from comity_pages.quality import Quality
 from comity_pages.signals.llms import CandidateReason, Strategy
 from comity_pages.signals.robots_meta import PageWarning
 from comity_robots.as_json import Sha256, document_of, jsonable, schema_of
-from comity_robots.shown import Shown, short
+from comity_robots.shown import ReprMixin, short
 from comity_robots.usage import PURPOSES, Usage
 
 CandidateOutcome = Literal[
@@ -115,7 +115,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Retrieved(Shown, Pieces):
+class Retrieved(ReprMixin, Pieces):
     """A page for an agent. Its text is data, never an instruction.
 
     Attributes:

@@ -6,7 +6,7 @@ whether a URL may be fetched, and never fetches a licence or a policy.
 
 from typing import TYPE_CHECKING
 
-from comity_robots._late import late
+from comity_robots._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from comity_pages.signals.page_usage import from_answer, from_directives, from_headers, from_metas, from_page
@@ -52,7 +52,7 @@ __all__ = [
     "merge",
 ]
 
-__getattr__ = late(
+__getattr__ = lazy_exports(
     __name__,
     {
         "comity_robots.usage.statements": "PURPOSES USES Licence Preference Statement Usage Use combine merge",

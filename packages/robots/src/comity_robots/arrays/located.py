@@ -1,3 +1,3 @@
 """What stands for a row's capture where it has none."""
 
-NULL, UNKNOWN, ODD, TOO_EARLY, BAD = -1, -2, -3, -4, -5
+NULL, UNKNOWN, NEEDS_NORMALISING, TOO_EARLY, BAD = -1, -2, -3, -4, -5

@@ -5,10 +5,10 @@ The octets up to the first slash are looked up in a hash table of origins in nor
 other look at its host. What is not, and not plainly in normal form, is to be normalised and looked up again. No object of Python's is made for a row, and the interpreter's lock is released.
 """
 
-from comity_robots.arrays.located import ODD, TOO_EARLY, UNKNOWN
+from comity_robots.arrays.located import NEEDS_NORMALISING, TOO_EARLY, UNKNOWN
 
 cdef int _UNKNOWN = UNKNOWN
-cdef int _ODD = ODD
+cdef int _NEEDS_NORMALISING = NEEDS_NORMALISING
 cdef int _TOO_EARLY = TOO_EARLY
 cdef u64 _LOW = 0xFFFFFFFF
 cdef Py_ssize_t _BLOCK = 64  # rows whose places in the table are asked for before any is read
@@ -151,7 +151,7 @@ cdef void _look_up(Origins self, const char* data, Numbers offsets, Py_ssize_t c
         if length < 0:
             out[row] = out[row - 1]
             continue
-        out[row] = _ODD
+        out[row] = _NEEDS_NORMALISING
         if length == 0:
             continue
         text = data + offsets[row]

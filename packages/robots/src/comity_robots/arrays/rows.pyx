@@ -7,9 +7,9 @@ A row gets two numbers an agent: an outcome, and the rule that decided. No objec
 the interpreter's lock is released.
 """
 
-from comity_robots.arrays.located import ODD
+from comity_robots.arrays.located import NEEDS_NORMALISING
 
-cdef int _ODD = ODD
+cdef int _NEEDS_NORMALISING = NEEDS_NORMALISING
 cdef unsigned int _EXEMPT = switch("robots_txt_allowed")
 cdef u64 _LOW = 0xFFFFFFFF
 cdef u64 _CLOSER = 1 << 60  # see _marks in rules.pyx
@@ -45,7 +45,7 @@ cdef class RowJudge:
 
         Args:
             octets, offsets: the chunk's.
-            located: by row, the capture, or what stands for it; set to ODD where a path is not plainly in normal form.
+            located: by row, the capture, or what stands for it; set to NEEDS_NORMALISING where a path is not plainly in normal form.
             starts: by capture, how many octets its origin has.
             codes, cited: by agent and row, set to outcome and rule.
             begin: the row that the chunk begins with.
@@ -215,8 +215,8 @@ cdef int _ask(RowJudge self, BatchAt batch) except -1 nogil:
             path.marks = _marks_of(path.text, path.size)
             if path.marks & _CLOSER or (path.marks & _DOT and _has_dot_segment(path.text, path.size)):
                 if not batch.normal and path_end(path.text, path.size, 1) < 0:
-                    batch.located[row] = _ODD
-                    _set(self, batch, row, self._specials[-_ODD])
+                    batch.located[row] = _NEEDS_NORMALISING
+                    _set(self, batch, row, self._specials[-_NEEDS_NORMALISING])
                     continue
                 _normalise(&path, self._reading.form)
             for agent in range(self._agents):

@@ -6,7 +6,7 @@ Both are one pass that copies nothing and needs no interpreter; what they give i
 
 from cpython.array cimport array, clone
 
-from comity_robots.agents import called_as
+from comity_robots.agents import match_name_octets
 from comity_robots.directives import LABELS, PREFIXES, USER_AGENT
 from comity_robots.engine import reference
 
@@ -102,7 +102,7 @@ cdef tuple called_by(Reading reading, agent):
     if found is None:
         if len(reading._called) >= _MOST:
             reading._called.clear()
-        found = reading._called[agent] = called_as(agent, reading.dialect.agent_match)
+        found = reading._called[agent] = match_name_octets(agent, reading.dialect.agent_match)
     return found
 
 

@@ -19,7 +19,7 @@ from comity_robots.lint.removable import Rules
 from comity_robots.lint.rules import about_rules
 from comity_robots.parsed import Parsed
 
-__all__ = ["CODES", "SEVERITIES", "Finding", "Severity", "fixed", "folded", "lint"]
+__all__ = ["CODES", "SEVERITIES", "Finding", "Severity", "collapsed", "fixed", "lint"]
 
 CODES: Final = dict(sorted(_CODES.items()))
 """Severity and meaning of each kind of finding; docs/lint.md shows this table."""
@@ -51,7 +51,7 @@ def _writable(finding: Finding, lines: Sequence[Line]) -> Finding:
     return finding
 
 
-def folded(findings: Iterable[Finding]) -> list[tuple[Finding, tuple[int, ...]]]:
+def collapsed(findings: Iterable[Finding]) -> list[tuple[Finding, tuple[int, ...]]]:
     """What a person reads of the findings of one file: of each code the first few, the last of which stands for the
     rest, with their lines."""
     seen: Counter[str] = Counter()

@@ -1,11 +1,11 @@
-"""Findings about the names in User-agent lines: those that no crawler goes by, and how they are meant."""
+"""Findings about the names in User-agent lines: names that no crawler has, and which crawler is meant."""
 
 import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from comity_robots.agents import PLACEHOLDER, TOKEN, folded, identified
+from comity_robots.agents import PLACEHOLDER, TOKEN, ascii_lower, strip_browser_prefix
 from comity_robots.lines import Line
 from comity_robots.lint.findings import CODES, Finding
 
@@ -42,8 +42,8 @@ _MEANT: Final = {
     "yahoo": "Slurp",
     "baidu": "Baiduspider",
 }
-_NAMED: Final = {folded(name): name for name in _KNOWN}
-_SQUEEZED: Final = {re.sub("[-_. ]", "", folded(name)): name for name in _KNOWN}
+_NAMED: Final = {ascii_lower(name): name for name in _KNOWN}
+_SQUEEZED: Final = {re.sub("[-_. ]", "", ascii_lower(name)): name for name in _KNOWN}
 _LONG_ENOUGH: Final = 6  # letters of a name in which one slip is told from another name
 _LONGER: Final = 9  # where a letter is replaced: msrbot and msnbot are two crawlers
 _SEPARATORS: Final = re.compile(r"(?:(?<!\s)\s++)?+[,;|]\s*+")
@@ -77,11 +77,11 @@ def _about_name(number: int, value: str) -> Finding | None:
     words = value.split()
     if len(parts) > 1 and all(_NAME.fullmatch(part) or part == "*" for part in parts):
         return _list(number, value, parts)
-    if len(words) > 1 and all(folded(word) in _NAMED for word in words):
+    if len(words) > 1 and all(ascii_lower(word) in _NAMED for word in words):
         return _list(number, value, words)
-    own = identified(value)
-    if own != value or folded(value.partition("/")[0].strip()) == PLACEHOLDER:
-        if not own or folded(own) == PLACEHOLDER or folded(own.partition("/")[0]) == PLACEHOLDER:
+    own = strip_browser_prefix(value)
+    if own != value or ascii_lower(value.partition("/")[0].strip()) == PLACEHOLDER:
+        if not own or ascii_lower(own) == PLACEHOLDER or ascii_lower(own.partition("/")[0]) == PLACEHOLDER:
             message = f"{value!r} names no crawler: browsers and many crawlers call themselves Mozilla"
             return Finding(number, "agent-unknown", message, "write the crawler's own name", changes=True)
         return _written(number, "agent-with-version", f"{value!r} is a whole User-Agent header", own)
@@ -94,8 +94,8 @@ def _about_name(number: int, value: str) -> Finding | None:
     if "/" in value or "(" in value:
         return _with_version(number, value)
     if " " in value or "\t" in value:
-        squeezed = _SQUEEZED.get(re.sub(r"[-_.\s]", "", folded(value)))
-        if squeezed is not None and folded(squeezed) != folded(value):
+        squeezed = _SQUEEZED.get(re.sub(r"[-_.\s]", "", ascii_lower(value)))
+        if squeezed is not None and ascii_lower(squeezed) != ascii_lower(value):
             return _written(number, "agent-unknown", f"{value!r} is called {squeezed} by itself", squeezed)
         message = f"{value!r} holds white space: Google reads {_google(value)!r}"
         return Finding(number, "agent-with-space", message, "write the product token that its operator documents")
@@ -115,7 +115,7 @@ def _with_version(number: int, value: str) -> Finding:
 
 
 def _unknown(number: int, value: str) -> Finding | None:
-    name = folded(value)
+    name = ascii_lower(value)
     if name in _NAMED or len(name) > 40:
         return None
     if name in _MEANT:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from comity_robots.agents import folded, letters, token
+from comity_robots.agents import ascii_lower, letters, token
 from comity_robots.dialects import DIALECTS
 from comity_robots.engine import Matcher, covers, matcher, matches, scan
 from comity_robots.engine.reference import Entry, allows, ranked
@@ -274,7 +274,7 @@ def _together(robots: Parsed, groups: Sequence[Group]) -> list[list[int]]:
     first: dict[str, int] = {}
     for number, group in enumerate(groups):
         for agent in group.agents:
-            name = folded(agent)
+            name = ascii_lower(agent)
             if name[:1] == "*":
                 name = "*"
             elif dialect.agent_match == "letters":

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from comity_robots import directives
-from comity_robots.agents import NOBODY, folded, token
+from comity_robots.agents import NOBODY, ascii_lower, token
 from comity_robots.dialects import DIALECTS
 from comity_robots.engine.reference import Entry, allows, is_exempt
 from comity_robots.errors import InvalidURL
@@ -34,9 +34,9 @@ _DRUPAL: Final = frozenset(("/profiles/", "/scripts/"))
 """Folders that Drupal's own robots.txt closes; its scripts folder holds commands, and no page needs it."""
 # Search engines, and how each reads the rules for its own crawler.
 _READERS: Final = (("Google", "google", "Googlebot"), ("Bing", "bing", "bingbot"))
-MOST_CLOSED: Final = 200
+MAX_RULES_COMPARED: Final = 200
 """Rules for everybody that named groups are compared with."""
-MOST_ASKED: Final = 200_000
+MAX_QUESTIONS: Final = 200_000
 """Questions times wildcard rules that one kind of finding is worth; beyond them it is not looked for."""
 CODES.update(
     {
@@ -127,7 +127,7 @@ def _about_group(robots: Parsed, group: Group, lines: tuple[Line, ...], seen: di
     named: dict[str, int] = {}
     for line in lines[group.line - 1 : group.last_line]:
         if line.kind == "user-agent":
-            named.setdefault(folded(token(line.value)), line.number)
+            named.setdefault(ascii_lower(token(line.value)), line.number)
     for agent, number in named.items():
         if agent in seen:
             yield Finding(
@@ -156,7 +156,7 @@ class _Names:
         for group in groups:
             self._facts[group.line] = _closes(group), _opens(group)
             self._limits[group.line] = any(rule.pattern and not rule.allow for rule in group.rules)
-            for name in dict.fromkeys(folded(token(agent)) for agent in group.agents):
+            for name in dict.fromkeys(ascii_lower(token(agent)) for agent in group.agents):
                 self.groups.setdefault(name, []).append(group)
 
     def blocked(self, name: str) -> bool:
@@ -183,10 +183,10 @@ def _about_merged(robots: Parsed, by_name: dict[str, list[Group]]) -> Iterator[F
     """Rules that meet the same or the opposite in another group of an agent, where a dialect merges them."""
     if robots.dialect.group_choice != "merge_matching":
         return
-    left = MOST_ASKED
+    left = MAX_QUESTIONS
     told: set[int] = set()
     agents = {group.line: group.agents for groups in by_name.values() for group in groups}
-    folds = cache(lambda line: frozenset(map(folded, agents[line])))
+    folds = cache(lambda line: frozenset(map(ascii_lower, agents[line])))
     within = cache(lambda line, other: folds(line) <= folds(other))  # whether all of a group belong to another too
     for name, groups in by_name.items():
         if len(groups) < 2:
@@ -236,7 +236,7 @@ def _about_run(group: Group, lines: tuple[Line, ...]) -> Iterator[Finding]:
             sections.append([])
         gap = []
         sections[-1].append(line)
-    below = {folded(token(line.value)) for line in sections[-1]}
+    below = {ascii_lower(token(line.value)) for line in sections[-1]}
     last = sections[-1][0]
     rule = next(rule for rule in group.rules if rule.pattern)
     blocked = _closes(group) and not _opens(group)
@@ -246,7 +246,7 @@ def _about_run(group: Group, lines: tuple[Line, ...]) -> Iterator[Finding]:
             message = f"crawlers that know {told[0].kind} see two groups here, all others one"
             hint = f"write an Allow or Disallow for {section[0].value!r} above line {last.number}"
             yield Finding(section[0].number, "usage-ends-group", message, hint, changes=True)
-        if {folded(token(line.value)) for line in section} <= below or (
+        if {ascii_lower(token(line.value)) for line in section} <= below or (
             not told and all(line.kind == "comment" for line in gap)
         ):
             continue
@@ -278,11 +278,11 @@ def _about_opened(robots: Parsed, names: _Names) -> Iterator[Finding]:
     closed = [rule for rule in everybodys if not rule.allow and rule.pattern.startswith("/")]
     if not closed or names.blocked("*"):
         return
-    closed = closed[:MOST_CLOSED]
+    closed = closed[:MAX_RULES_COMPARED]
     paths = [_path_of(rule.pattern) for rule in closed]
     told: dict[int, list[str]] = {}
     lines: dict[int, Rule] = {}
-    left = MOST_ASKED
+    left = MAX_QUESTIONS
     for name, groups in names.groups.items():
         if name == "*" or not names.has_limits(name) or names.blocked(name):
             continue  # who has no Disallow is meant to have no limits
@@ -321,7 +321,7 @@ def _about_preferences(robots: Parsed, named: _Names) -> Iterator[Finding]:
         if not said:
             continue
         lines = [(numbers.of(entry.start), entry) for entry in said]
-        names = [folded(token(agent)) for agent in run.agents]
+        names = [ascii_lower(token(agent)) for agent in run.agents]
         stating.update(names)
         yield from _contradictions(lines)
         if "*" in names:
@@ -358,7 +358,7 @@ def _contradictions(lines: Sequence[tuple[int, Entry]]) -> Iterator[Finding]:
 def _about_delays(robots: Parsed, rules: Rules) -> Iterator[Finding]:
     for _, same in groupby(robots.records("crawl-delay"), key=lambda record: id(record.agents)):
         records = list(same)
-        names = [agent for agent in records[0].agents if folded(token(agent)) in _IGNORES_DELAY]
+        names = [agent for agent in records[0].agents if ascii_lower(token(agent)) in _IGNORES_DELAY]
         for record in records:
             if names:
                 message = f"{names[0]} ignores Crawl-delay"
@@ -390,7 +390,7 @@ def _about_sitemaps(robots: Parsed, rules: Rules, lines: Sequence[Line]) -> Iter
             yield Finding(record.line, "sitemap-repeated", message, "remove it", "", changes)
         else:
             first[record.value] = record.line
-    if len(first) * robots.body.count(b"*") > MOST_ASKED:
+    if len(first) * robots.body.count(b"*") > MAX_QUESTIONS:
         return
     for url, line in first.items():
         if not _may_be_fetched(robots, url):
@@ -409,9 +409,9 @@ def _may_be_fetched(robots: Parsed, url: str) -> bool:
 
 def _about_resources(rules: Rules) -> Iterator[Finding]:
     """What pages need to be rendered, for crawlers that render them."""
-    left = MOST_ASKED
+    left = MAX_QUESTIONS
     for number, group in enumerate(rules.groups):
-        agents = [agent for agent in group.agents if folded(token(agent)) in _RENDER]
+        agents = [agent for agent in group.agents if ascii_lower(token(agent)) in _RENDER]
         drupal = {rule.pattern for rule in group.rules} >= _DRUPAL
         found = [
             rule
@@ -444,7 +444,7 @@ def _about_readers(robots: Parsed) -> Iterator[Finding]:
             continue
         other = Parsed(robots.body, DIALECTS[dialect], robots.max_bytes)
         patterns = dict.fromkeys(pattern for each in (robots, other) for pattern in _patterns_for(each, agent))
-        if len(patterns) * robots.body.count(b"*") > MOST_ASKED:
+        if len(patterns) * robots.body.count(b"*") > MAX_QUESTIONS:
             continue
         paths = [path for path in dict.fromkeys(map(_path_of, patterns)) if not is_exempt(path.encode(), True)]
         before, after = robots.allowed_many(paths, agent), other.allowed_many(paths, agent)

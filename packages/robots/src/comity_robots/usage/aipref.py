@@ -7,7 +7,7 @@ Field; here its members become preferences.
 import re
 from typing import Final
 
-from comity_robots.usage.vocabulary import MAX_KEY, MAX_KEYS, Stated, Vocabulary
+from comity_robots.usage.vocabulary import MAX_KEY_CHARACTERS, MAX_KEYS, Stated, Vocabulary
 
 LABELS: Final = ("train-ai", "search")
 """The categories the drafts define (2026-08)."""
@@ -31,7 +31,7 @@ def read(value: str) -> list[Stated]:
             continue
         stated = members[key]
         if key not in LABELS:
-            found.append(Stated(key[:MAX_KEY], "unknown", "not in the AIPREF vocabulary, ignored"))
+            found.append(Stated(key[:MAX_KEY_CHARACTERS], "unknown", "not in the AIPREF vocabulary, ignored"))
         elif stated in ("y", "n"):
             found.append(Stated(key, "allowed" if stated == "y" else "disallowed"))
         else:

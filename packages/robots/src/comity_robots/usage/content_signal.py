@@ -8,7 +8,7 @@ recorded, not guessed at.
 from typing import Final
 
 from comity_robots.usage.statements import USE, USES, Preference, Use
-from comity_robots.usage.vocabulary import MAX_KEY, MAX_KEYS, Stated, Vocabulary
+from comity_robots.usage.vocabulary import MAX_KEY_CHARACTERS, MAX_KEYS, Stated, Vocabulary
 
 _PURPOSES: Final = {"search": "search", "ai-input": "ai-input", "ai-train": "train-ai"}
 _VALUES: Final[dict[str, Preference]] = {"yes": "allowed", "no": "disallowed"}
@@ -34,7 +34,9 @@ def read(value: str) -> list[Stated]:
             found.append(Stated(USE, use or "unknown", note))
         elif others < MAX_KEYS:
             others += 1
-            found.append(Stated(key[:MAX_KEY], "unknown", "no content signal that we know" if equals else "no value"))
+            found.append(
+                Stated(key[:MAX_KEY_CHARACTERS], "unknown", "no content signal that we know" if equals else "no value")
+            )
     return found
 
 

@@ -259,25 +259,25 @@ class Kept(NamedTuple):
     """Statements within bounds, and how many others there were."""
 
     stated: tuple[Statement, ...]
-    left_out: int = 0
+    omitted: int = 0
 
     @property
     def statements(self) -> tuple[Statement, ...]:
         """The statements; where some were left out, one more that says how many."""
-        if not self.left_out:
+        if not self.omitted:
             return self.stated
-        note = f"{self.left_out:,} more statements were left out, none of which changes an answer"
+        note = f"{self.omitted:,} more statements were left out, none of which changes an answer"
         return (*self.stated, replace(self.stated[-1], purpose="", value="unknown", note=note))
 
 
-def kept(statements: Iterable[Statement], left_out: int = 0) -> Kept:
+def kept(statements: Iterable[Statement], omitted: int = 0) -> Kept:
     """The first MAX_KNOWN statements about PURPOSES and the first MAX_OTHERS others, in order.
 
     The first of each kind (purpose, value, scope) is always kept, so that what is left out changes no answer.
 
     Args:
         statements: of one URL.
-        left_out: how many have been left out already.
+        omitted: how many have been left out already.
     """
     stated: list[Statement] = []
     kinds: set[tuple[str, str, str]] = set()
@@ -286,17 +286,17 @@ def kept(statements: Iterable[Statement], left_out: int = 0) -> Kept:
         if each.purpose in PURPOSES or each.purpose == USE:
             kind = (each.purpose, each.value, each.scope)
             if known >= MAX_KNOWN and kind in kinds:
-                left_out += 1
+                omitted += 1
                 continue
             kinds.add(kind)
             known += 1
         elif others >= MAX_OTHERS:
-            left_out += 1
+            omitted += 1
             continue
         else:
             others += 1
         stated.append(each)
-    return Kept(tuple(stated), left_out)
+    return Kept(tuple(stated), omitted)
 
 
 def shown(text: str, characters: int = 500) -> str:

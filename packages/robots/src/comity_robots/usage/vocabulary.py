@@ -12,7 +12,7 @@ MAX_CHARS: Final = 8_192
 """A longer value is not read: its preferences are unknown."""
 MAX_KEYS: Final = 32
 """Keys outside the vocabulary that are reported for one value."""
-MAX_KEY: Final = 100
+MAX_KEY_CHARACTERS: Final = 100
 """Characters kept of such a key."""
 
 

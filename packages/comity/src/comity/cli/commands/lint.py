@@ -15,7 +15,7 @@ from comity.errors import ComityError, InputError, InvalidSetting, InvalidURL, R
 from comity.files import write_where_named
 from comity.frontier.durable import writing_to
 from comity_robots import Robots, parse
-from comity_robots.lint import CODES, SEVERITIES, Finding, fixed, folded
+from comity_robots.lint import CODES, SEVERITIES, Finding, collapsed, fixed
 
 _MAX_FIX_ROUNDS: Final = 10  # a fix may show what another one hid
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}  # SARIF's
@@ -152,7 +152,7 @@ def _in_words(finding: Finding, others: tuple[int, ...]) -> str:
 
 def _as_text(found: Found) -> None:
     for source, findings in found:
-        for finding, others in folded(findings):
+        for finding, others in collapsed(findings):
             place = f"{source.name}:{finding.line}: {finding.code}"
             print_out(f" {_in_words(finding, others)}", lead=place, colour=_COLOURS[finding.severity])
 
@@ -160,7 +160,7 @@ def _as_text(found: Found) -> None:
 def _as_annotations(found: Found) -> None:
     """Print findings as GitHub workflow commands."""
     for source, findings in found:
-        for finding, others in folded(findings):
+        for finding, others in collapsed(findings):
             level = "notice" if finding.severity == "info" else finding.severity
             print_out(annotation(level, source.name, finding.line, finding.code, _in_words(finding, others)))
 

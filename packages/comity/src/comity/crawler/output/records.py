@@ -13,7 +13,7 @@ from comity.policy import Decision, RobotsResult
 from comity_pages.signals import encodings
 from comity_pages.signals.links import Page
 from comity_pages.signals.robots_meta import RobotsMeta
-from comity_robots.shown import Shown, short
+from comity_robots.shown import ReprMixin, short
 from comity_robots.usage.statements import Usage
 
 if TYPE_CHECKING:  # what reads a finished crawl needs no network
@@ -24,7 +24,7 @@ NO_META: Final = RobotsMeta()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class CrawledPage(Shown):
+class CrawledPage(ReprMixin):
     """One page.
 
     Attributes:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def late(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_exports(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """A module's `__getattr__`.
 
     Args:

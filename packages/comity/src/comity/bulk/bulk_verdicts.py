@@ -1,4 +1,4 @@
-"""Rulings: what a policy makes of many robots.txt files, asked about columns of URLs.
+"""Verdicts of a policy over many robots.txt files, asked about columns of URLs.
 
 Each answer is what `comity.policy` gives for the URL's normal form and the capture in force. A file is read once, when
 the first row asks about it, and its rules are kept. Beside the columns a row takes four octets, and six an agent.
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from comity.bulk import columns, outcomes, row_by_row
 from comity.bulk.capture_rules import CaptureRules
 from comity.bulk.captures import Captures, microseconds, times_of
-from comity.bulk.pieces import A_THREAD, MapFunction, pieces_of
+from comity.bulk.pieces import MIN_ROWS_PER_THREAD, MapFunction, pieces_of
 from comity.bulk.preferences import StatedPreferences
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy import Policy
 from comity_pages.urls import normalise, origin
-from comity_robots.arrays.located import BAD, NULL, ODD, TOO_EARLY, UNKNOWN
+from comity_robots.arrays.located import BAD, NEEDS_NORMALISING, NULL, TOO_EARLY, UNKNOWN
 from comity_robots.dialects import dialect as dialect_of
 from comity_robots.engine.reference import is_merged
 
@@ -66,10 +66,10 @@ def verdicts(
         InvalidSetting: `urls` is no column of text, `robots` lacks a column, an agent has no name.
         MissingExtra: pyarrow or numpy is not installed.
     """
-    return Rulings(robots, agents, policy=policy).verdicts(urls, at=at, wide=wide, threads=threads)
+    return BulkVerdicts(robots, agents, policy=policy).verdicts(urls, at=at, wide=wide, threads=threads)
 
 
-class Rulings:
+class BulkVerdicts:
     """Many robots.txt files, ready to be asked about column after column. Arguments: see `verdicts`."""
 
     def __init__(self, robots: Any, agents: str | Sequence[str], *, policy: Policy | None = None) -> None:
@@ -143,11 +143,11 @@ class Rulings:
         import numpy as np
 
         rows, parts = len(column), threads or _cores()
-        located = np.full(rows, ODD, np.int32)
+        located = np.full(rows, NEEDS_NORMALISING, np.int32)
         codes = np.empty((len(self.agents), rows), np.uint16)
         cited = np.full((len(self.agents), rows), -1, np.int32)
         with ThreadPoolExecutor(parts) as pool:
-            run: MapFunction = map if parts == 1 or rows < 2 * A_THREAD else pool.map
+            run: MapFunction = map if parts == 1 or rows < 2 * MIN_ROWS_PER_THREAD else pool.map
             if self._programs:
                 judged = self._by_programs(self._programs, column, located, codes, cited, when, run, parts)
             else:
@@ -191,12 +191,12 @@ class Rulings:
         pieces = pieces_of(column.chunks, parts)
         asked = programs.locator.locate(pieces, located, when, run)
         used = programs.ask(pieces, located, asked, codes, cited, run, normal=False, parts=parts)
-        odd = np.flatnonzero(located == ODD)
+        odd = np.flatnonzero(located == NEEDS_NORMALISING)
         if len(odd):
-            own = np.full(len(odd), ODD, np.int32)
+            own = np.full(len(odd), NEEDS_NORMALISING, np.int32)
             pieces = pieces_of([pa.array(_normalised(column, odd), pa.large_string())], parts)
             asked = programs.locator.locate(pieces, own, when if when is None or len(when) == 1 else when[odd], run)
-            own[own == ODD], own[own == NULL] = UNKNOWN, BAD
+            own[own == NEEDS_NORMALISING], own[own == NULL] = UNKNOWN, BAD
             own_codes = np.empty((len(codes), len(odd)), np.uint16)
             own_cited = np.empty((len(cited), len(odd)), np.int32)
             more = programs.ask(pieces, own, asked, own_codes, own_cited, run, normal=True, parts=parts)
@@ -212,7 +212,7 @@ class Rulings:
             located[start : start + len(chunk)][np.asarray(chunk.is_null())] = NULL
             start += len(chunk)
         codes[:] = self._states[-NULL]
-        odd = np.flatnonzero(located == ODD)
+        odd = np.flatnonzero(located == NEEDS_NORMALISING)
         texts = _normalised(column, odd)
         for row, url in zip(odd.tolist(), texts, strict=True):
             moment = None if when is None else int(when[row % len(when)])  # one for all, or each its own
