@@ -183,9 +183,12 @@ def python_of(path: Path) -> str:
     return "\n".join(_IMPORT.findall(text)) if path.suffix == ".pyx" else text
 
 
+parsed = cache(ast.parse)
+
+
 def imports(source: str) -> Iterator[str]:
     """Every module that a source names."""
-    nodes = list(ast.walk(ast.parse(source)))
+    nodes = list(ast.walk(parsed(source)))
     parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in nodes:
         names: list[str] = []
@@ -235,7 +238,7 @@ def impurities(module: str, source: str) -> set[str]:
     for name in imports(source):
         if name.split(".")[0] not in (*ROOTS, "cython") and name not in PURE | ALSO.get(module, set()):
             found.add(name)
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Name) and node.id in OUTSIDE - ALSO.get(module, set()):
             found.add(node.id)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ASKING:
@@ -388,7 +391,7 @@ def test_programs_beside_the_package_import_what_is_there() -> None:
     assert beside
     lost = []
     for path in beside:
-        for node in ast.walk(ast.parse(python_of(path))):
+        for node in ast.walk(parsed(python_of(path))):
             module = node.module if isinstance(node, ast.ImportFrom) else None
             if module is None or module.partition(".")[0] != "comity":
                 continue
@@ -500,7 +503,7 @@ def whole_rooms() -> Iterator[Path]:
 
 
 def test_a_part_of_a_crawl_is_whole_when_it_is_made() -> None:
-    rooms = {path: ast.parse(python_of(path)) for path in whole_rooms()}
+    rooms = {path: parsed(python_of(path)) for path in whole_rooms()}
     made = [node for tree in rooms.values() for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     inherited = {name for each in made if each.name == "__init__" for name in set_on(each)}
     found = [f"{path.relative_to(ROOT)}: {what}" for path, tree in rooms.items() for what in faults(tree, inherited)]
@@ -574,7 +577,7 @@ def large_constructors(module: str, tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def test_a_constructor_takes_at_most_eight_parameters() -> None:
-    trees = ((name, ast.parse(python_of(path))) for name, path in MODULES.items())
+    trees = ((name, parsed(python_of(path))) for name, path in MODULES.items())
     assert {name: count for each in trees for name, count in large_constructors(*each)} == LARGE_CONSTRUCTORS
 
 

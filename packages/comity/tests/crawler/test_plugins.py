@@ -126,7 +126,7 @@ def test_no_file_of_the_current_folder_is_run_but_a_plugin_that_is_named(
     installed = ["copy", "aiohttp", "selectolax", "signal", "sqlite3"]
     for name in installed if plugin else [*installed, "orjson", "uvloop"]:
         (tmp_path / f"{name}.py").write_text(f"raise SystemExit({name!r} + ' of the current folder is run')")
-    words = ("crawl", site.url("/"), "-o", "out", "--delay", "0.01", "--workers", "2", "--json", *ALLOW)
+    words = ("crawl", site.url("/"), "-o", "out", "--delay", "0.01", "--shards", "2", "--json", *ALLOW)
     more = ("--expander", "articles:Articles") if plugin else ()
     ended = subprocess.run(
         [sys.executable, *shlex.split(start), *words, *more],
