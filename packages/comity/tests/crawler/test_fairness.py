@@ -56,9 +56,9 @@ def found_at(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     at: list[int] = []
     found = ResultBuffer.found
 
-    def noting(self: ResultBuffer, *args: Any) -> None:
+    def noting(self: ResultBuffer, *args: Any, **named: Any) -> None:
         at.append(turns.number)
-        found(self, *args)
+        found(self, *args, **named)
 
     monkeypatch.setattr(ResultBuffer, "found", noting)
     monkeypatch.setattr(discovery, "MAX_SLICE_SECONDS", 0.0)
