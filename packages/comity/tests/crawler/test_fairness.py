@@ -143,19 +143,19 @@ def test_others_have_their_turn_while_one_answer_takes_long(
     site.link("/", path)
     site.link(path)
     turns, passed = Turns(), []
-    answer = OriginPolicy._answer
+    answer = OriginPolicy.answer
 
-    def noting(self: OriginPolicy, robots: Any, url: str) -> Any:
+    def noting(self: OriginPolicy, url: str) -> Any:
         if self.is_slow(url):
             before, end = turns.number, time.monotonic() + HANGS
             while turns.number < before + 2 and time.monotonic() < end and threading.current_thread() != loops_own:
                 time.sleep(0.001)
             passed.append(turns.number - before)
-        return answer(self, robots, url)
+        return answer(self, url)
 
     loops_own = threading.current_thread()
     monkeypatch.setattr(origin_policy, "MIN_SLOW_STEPS", 100_000)
-    monkeypatch.setattr(OriginPolicy, "_answer", noting)
+    monkeypatch.setattr(OriginPolicy, "answer", noting)
     asyncio.run(turns.crawl(tmp_path, site.url("/"), sitemaps=False))
     assert {record["url"] for record in records(tmp_path, "pages")} == {site.url("/"), site.url(path)}
     assert len(passed) == 1
@@ -201,15 +201,15 @@ def test_urls_that_rules_take_long_to_answer_about_are_asked_about_when_they_hav
     for path in good:
         site.link(path)
     turns, at = Turns(), []
-    answer = OriginPolicy._answer
+    answer = OriginPolicy.answer
 
-    def noting(self: OriginPolicy, robots: Any, url: str) -> Any:
+    def noting(self: OriginPolicy, url: str) -> Any:
         if self.is_slow(url):
             at.append((turns.number, url))
-        return answer(self, robots, url)
+        return answer(self, url)
 
     monkeypatch.setattr(origin_policy, "MIN_SLOW_STEPS", 100_000)
-    monkeypatch.setattr(OriginPolicy, "_answer", noting)
+    monkeypatch.setattr(OriginPolicy, "answer", noting)
     crawler = asyncio.run(turns.crawl(tmp_path, site.url("/"), sitemaps=False))
     assert {record["url"] for record in records(tmp_path, "pages")} == {site.url(path) for path in ("/", *good)}
     assert {record["url"] for record in records(tmp_path, "refusals")} == {site.url(path) for path in bad}
