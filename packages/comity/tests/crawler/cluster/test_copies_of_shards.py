@@ -3,12 +3,14 @@
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import ALLOW, comity
@@ -17,7 +19,9 @@ from postgres import Server
 from sites import HANGS, Site, linked
 from stores import drop
 
-from comity.crawler.storage.shards import part
+from comity import CrawlSettings
+from comity.crawler.cluster.in_folder import FolderCoordination
+from comity.crawler.storage.shards import manifest_of, part
 from comity.frontier.postgresql import database
 
 SHARDS = 4
@@ -100,3 +104,23 @@ def test_nor_does_one_in_a_store_whose_part_of_the_output_is_lost(
     assert comity("crawl", *words, "--resume", "--max-pages", "60").returncode == 0
     with closing(database.connect(database.address(url))) as db:
         drop(db, database.address(url))
+
+
+def test_a_run_that_goes_on_opens_each_shard_at_most_twice_before_it_begins(
+    sites: list[Site], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert comity("crawl", sites[0].url("/0"), *WORDS, "--max-pages", "4", "-o", str(tmp_path)).returncode == 0
+    opened: list[str] = []
+    connect = sqlite3.connect
+
+    def counted(path: Any, *options: Any, **named: Any) -> sqlite3.Connection:
+        opened.append(str(path))
+        return connect(path, *options, **named)
+
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    manifest = manifest_of(tmp_path)
+    assert manifest is not None
+    with closing(FolderCoordination(tmp_path, manifest, CrawlSettings(), 2, refresh=False)) as begun:
+        assert begun.earlier == 4
+    for number in range(SHARDS):
+        assert len([each for each in opened if part(number) in each]) <= 2, opened

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from comity.crawler.cluster.jobs import Job, Send, Watched, WorkerMessage
 from comity.crawler.cluster.shard import Shard, ShardEnd
@@ -28,7 +29,15 @@ from comity.crawler.storage.crawl_storage import FolderStorage
 from comity.crawler.storage.orders import Orders
 from comity.crawler.storage.shards import MANIFEST, CrawlManifest, database_of, manifest_of, part, run_in
 from comity.crawler.storage.status import remove_status, write_status
-from comity.crawler.storage.written_crawl import ENDED, FINISHED, not_finished, stale_shards
+from comity.crawler.storage.written_crawl import (
+    ENDED,
+    FINISHED,
+    OutputPart,
+    StateUnavailable,
+    not_finished,
+    number_in,
+    stale_shards,
+)
 from comity.errors import StorageError
 from comity.frontier.durable import Anchor, explained_files
 from comity.frontier.sqlite.database import has_begun
@@ -66,21 +75,21 @@ class FolderCoordination:
     ) -> None:
         if (run_in(folder) or Run("", 0)) != Run(manifest.crawl, manifest.run):
             raise StorageError(f"{folder} was crawled by another command meanwhile", hint="run it again")
+        states: list[Mapping[str, Any]] = []  # of each shard, as it committed last
         if manifest.run:
             written = open_output(folder)
             for what in stale_shards(written):
                 raise StorageError(f"{folder}: {what}", hint="put back what was written last, then run it again")
             manifest.records = list(written.records)
+            states = [_state(parts[-1]) for parts in written.shards]
         manifest.crawl, manifest.run = manifest.crawl or secrets.token_hex(8), manifest.run + 1
         databases = {number: database_of(folder, number) for number in range(manifest.shards)}
         if refresh:
-            for path in databases.values():
-                with View(path) as view:
-                    if view.load_state(ENDED) != FINISHED or manifest.ended != FINISHED:
-                        raise not_finished(folder)
+            if {manifest.ended, *(state.get(ENDED) for state in states)} != {FINISHED}:
+                raise not_finished(folder)
             manifest.refresh += 1
             manifest.seconds = 0.0
-        spent = {number: _spent(path, manifest.refresh) for number, path in databases.items()}
+        spent = {number: _spent(states[number] if states else {}, manifest.refresh) for number in databases}
         manifest.seconds = max(manifest.seconds, *(each.seconds for each in spent.values()))
         manifest.ended = None
         manifest.write(folder)
@@ -171,13 +180,18 @@ class FolderCoordination:
             self.limit_reached = state.ended
 
 
-def _spent(database: Path, refresh: int) -> Spent:
-    """What a shard has taken of the limits of a crawl or refresh as it committed last; no process works it."""
-    if (view := View.begun(database)) is None:
-        return Spent()
-    with view:
-        refreshed, values = (view.load_state("refresh") or {"number": 0})["number"], view.load_state("spent")
-    return Spent(*values) if values and refreshed == refresh else Spent()
+def _state(part: OutputPart) -> Mapping[str, Any]:
+    """What the frontier of a shard says of how far it came; nothing where it has not begun."""
+    try:
+        return part.state()
+    except StateUnavailable:
+        return {}
+
+
+def _spent(state: Mapping[str, Any], refresh: int) -> Spent:
+    """What a shard has taken of the limits of a crawl or refresh as it committed last."""
+    values = state.get("spent")
+    return Spent(*values) if values and number_in(state, "refresh", "number") == refresh else Spent()
 
 
 class ShardsInFolder:
