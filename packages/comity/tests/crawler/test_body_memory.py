@@ -21,8 +21,8 @@ def memory(limit: int = 4 * MIB, requests: int = 4) -> Memory:
 
 async def reading(claim: BodyOctets, parts: int, size: int = MIB) -> None:
     for _ in range(parts):
-        if not claim.took(size):
-            await claim.more()
+        if not claim.consume(size):
+            await claim.wait()
 
 
 def test_a_body_of_any_size_passes_alone() -> None:
@@ -65,8 +65,8 @@ def test_bodies_of_moderate_size_pass_those_that_wait() -> None:
         tasks = [asyncio.create_task(reading(claim, 10)) for claim in stuck]
         await asyncio.sleep(0)
         small = books.claim()
-        assert small.took(MODERATE)
-        assert not small.took(1)
+        assert small.consume(MODERATE)
+        assert not small.consume(1)
         for task in tasks:
             task.cancel()
 
@@ -79,10 +79,10 @@ def test_what_waits_to_be_written_takes_room_until_it_is() -> None:
         books = Memory(4 * MIB, 4, lambda: woken.append(True))
         books.keep(4 * MIB)
         first, second = books.claim(), books.claim()
-        assert not first.took(MIB), "that is gone soon, so nobody is read on all the same"
+        assert not first.consume(MIB), "that is gone soon, so nobody is read on all the same"
         first.release()
-        assert not second.took(MIB)
-        waiting = asyncio.create_task(second.more())
+        assert not second.consume(MIB)
+        waiting = asyncio.create_task(second.wait())
         await asyncio.sleep(0)
         assert woken, "a commit is wanted"
         assert books.is_short
