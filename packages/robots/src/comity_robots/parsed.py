@@ -54,19 +54,25 @@ class Parsed(Matchers):
     def brief(self, url: str, agent: str) -> tuple[bool, Rule | None, str]:
         """The verdict, the rule that decides and one sentence. Slower than `allowed`, because it composes
         the sentence, and faster than `explain`, which tries every rule."""
+        allowed, rule, _, words = self.decide_with_reason(url, agent)
+        return allowed, rule, words
+
+    def decide_with_reason(self, url: str, agent: str) -> tuple[bool, Rule | None, bool | None, str]:
+        """As `brief`, with whether a group of the file applies to the agent; None: the URL is the robots.txt itself."""
         path = self.path_of(url, agent)
         shown = path.decode("utf-8", "replace")
         if reference.is_exempt(path, self.dialect.robots_txt_allowed):
-            return True, None, why(None, True, shown, agent, True)
+            return True, None, None, why(None, True, shown, agent, True)
         rank = self._best(path, agent)
         if not rank:
-            return True, None, why(None, self.has_group(agent), shown, agent, False)
+            named = self.has_group(agent)
+            return True, None, named, why(None, named, shown, agent, False)
         rule = self._cited.get(rank)
         if rule is None:
             if len(self._cited) >= MAX_RULES_KEPT:
                 self._cited.clear()
             rule = self._cited[rank] = self.rule_at(reference.position_of(rank))
-        return reference.allows(rank), rule, why(rule, True, shown, agent, False)
+        return reference.allows(rank), rule, True, why(rule, True, shown, agent, False)
 
     def has_group(self, agent: str) -> bool:
         """Whether a group of the file applies to an agent."""

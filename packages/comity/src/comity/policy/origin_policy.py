@@ -35,8 +35,11 @@ MIN_HOPELESS_SECONDS: Final = DAY
 """Seconds between two requests; who asks for more wants none."""
 _OF_RESULT: Final = attrgetter(*(each.name for each in fields(Source)))
 MAX_UNIX_TIME: Final = 253_402_300_799.0  # Unix time of the end of the year 9999
-Answer = tuple[bool, "Rule | None", str]
-"""Of the rules alone: whether they allow a URL, the one that decides, and a sentence."""
+Answer = tuple[bool, "Rule | None", bool | None, str]
+"""Of the rules alone: whether they allow a URL, the one that decides, whether any are for us (None: the URL is the
+robots.txt itself), and a sentence."""
+# By names of their own: to look up a member of an enum takes as long as a function call.
+_RULE_ALLOWS, _RULE_DISALLOWS, _NO_RULE = Reason.RULE_ALLOWS, Reason.RULE_DISALLOWS, Reason.NO_RULE
 
 
 @lru_cache(1024)  # a rule decides about many URLs
@@ -144,13 +147,18 @@ class OriginPolicy:
             if blocked and is_robots_txt(url):
                 blocked, reason, why = False, Reason.ROBOTS_TXT_ITSELF, "robots.txt itself may always be fetched"
         else:
-            allowed, decider, why = answer or self.answer(url)
-            if decider is not None:
+            allowed, decider, ours, why = answer or self.answer(url)
+            blocked, verdict = not allowed, "allowed_implicit"
+            if decider is None:
+                reason = _NO_RULE if ours else Reason.ROBOTS_TXT_ITSELF if ours is None else Reason.NO_GROUP
+            else:
                 rule = _cited(decider.line, decider.text)
-            reason = self._reason(url, allowed, decider)
-            blocked = not allowed
-            explicit = decider is not None and decider.pattern != ""
-            verdict = "disallowed_explicit" if blocked else ("allowed_explicit" if explicit else "allowed_implicit")
+                if blocked:
+                    reason, verdict = _RULE_DISALLOWS, "disallowed_explicit"
+                elif decider.pattern:
+                    reason, verdict = _RULE_ALLOWS, "allowed_explicit"
+                else:
+                    reason = Reason.RULE_WITHOUT_PATH
             usage = self._usage.for_url(url, crawlable=allowed) if self._usage else self._nothing_stated()
             if allowed and self._reserved:
                 refused = self._refused or (self._use_refusal(usage) if self._grants_use else "")
@@ -179,28 +187,17 @@ class OriginPolicy:
             usage,
         )
 
-    def _reason(self, url: str, allowed: bool, rule: "Rule | None") -> Reason:
-        """Return what the answer of the rules rests on."""
-        if rule is not None:
-            if not rule.pattern:
-                return Reason.RULE_WITHOUT_PATH
-            return Reason.RULE_ALLOWS if allowed else Reason.RULE_DISALLOWS
-        assert self._robots is not None
-        if self._robots.dialect.robots_txt_allowed and is_robots_txt(url):
-            return Reason.ROBOTS_TXT_ITSELF
-        return Reason.NO_RULE if self._robots.has_group(self._asked_as) else Reason.NO_GROUP
-
     def answer(self, url: str) -> Answer:
         """Return what the rules of a robots.txt that was read say about a URL, before the policy."""
         robots = self._robots
         assert robots is not None
         if self._asterisks * len(url) <= MIN_SLOW_STEPS:
-            return robots.brief(url, self._asked_as)
+            return robots.decide_with_reason(url, self._asked_as)
         answer = self._slow.get(url)
         if answer is None:
             if len(self._slow) >= MAX_SLOW_ANSWERS:
                 self._slow.clear()
-            answer = self._slow[url] = robots.brief(url, self._asked_as)
+            answer = self._slow[url] = robots.decide_with_reason(url, self._asked_as)
         return answer
 
     def _read(self, robots: "Robots", result: RobotsResult) -> None:
