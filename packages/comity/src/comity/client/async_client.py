@@ -6,7 +6,7 @@ It follows redirects and works through lists; its Session sends what the gate pe
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
@@ -265,11 +265,13 @@ class AsyncClient:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
 
-    async def _request(self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Response:
-        async def send(hop: Url, headers: Mapping[str, str]) -> Response:
-            return await self._session.fetch(hop, method=method, headers=headers, tries=1 + self.settings.max_retries)
+    def _request(
+        self, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str]
+    ) -> Awaitable[Response]:
+        def send(hop: Url, headers: Mapping[str, str]) -> Awaitable[Response]:
+            return self._session.fetch(hop, method=method, headers=headers, tries=1 + self.settings.max_retries)
 
-        return await follow(self._prepared(url, headers, params), headers, send, self.settings.max_redirects)
+        return follow(self._prepared(url, headers, params), headers, send, self.settings.max_redirects)
 
     def _prepared(self, url: str, headers: Mapping[str, str], params: Mapping[str, str]) -> Url:
         if headers:
