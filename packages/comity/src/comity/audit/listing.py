@@ -25,9 +25,7 @@ from comity_pages.urls import Url
 URLState = Literal["fetched", "failed", "refused", "skipped", "waiting"]
 STATES: Final[tuple[URLState, ...]] = get_args(URLState)
 MAX_LISTED_URLS: Final = 50  # URLs of one answer
-MAX_ROWS_READ: Final = (
-    50_000  # rows that one question looks at; a line of a file counts as one row for each BYTES_PER_ROW bytes
-)
+MAX_ROWS_READ: Final = 50_000  # of one question; a line of a file is one row for each BYTES_PER_ROW bytes
 BYTES_PER_ROW: Final = 200
 _MAX_LINE_BYTES: Final = 1 << 20  # bytes of a line; of one that is longer nothing is told
 _TABLES: Final[Mapping[str, Literal["visit", "aside", "waiting"]]] = {

@@ -27,7 +27,7 @@ from comity.crawler.storage.board import BoardInMemory, Heartbeat, HeartbeatRepl
 from comity.crawler.storage.crawl_at import open_output
 from comity.crawler.storage.crawl_storage import FolderStorage
 from comity.crawler.storage.orders import Orders
-from comity.crawler.storage.shards import MANIFEST, CrawlManifest, database_of, manifest_of, part, run_in
+from comity.crawler.storage.shards import MANIFEST, CrawlManifest, database_of, part, run_in
 from comity.crawler.storage.status import remove_status, write_status
 from comity.crawler.storage.written_crawl import (
     ENDED,
@@ -46,22 +46,14 @@ from comity.frontier.sqlite.view import View
 from comity.frontier.values import Run, State
 
 
-class InFolder:
-    """Where a crawl lies: see sharded.Backend. `refresh`: the run begins a refresh."""
-
-    def __init__(self, folder: Path, *, refresh: bool) -> None:
-        self.manifest = manifest_of(folder)
-        self._folder = folder
-        self._refresh = refresh
-
-    @asynccontextmanager
-    async def begin(
-        self, manifest: CrawlManifest, settings: CrawlSettings, workers: int
-    ) -> AsyncIterator["FolderCoordination"]:
-        with closing(
-            FolderCoordination(self._folder, manifest, settings, workers, refresh=self._refresh)
-        ) as coordination:
-            yield coordination
+@asynccontextmanager
+async def begin_in_folder(
+    folder: Path, refresh: bool, manifest: CrawlManifest, settings: CrawlSettings, workers: int
+) -> AsyncIterator["FolderCoordination"]:
+    """Begin a crawl in a folder, or go on with it: a block in which so many processes work it. `manifest` and
+    `settings` hold from now on."""
+    with closing(FolderCoordination(folder, manifest, settings, workers, refresh=refresh)) as coordination:
+        yield coordination
 
 
 class FolderCoordination:

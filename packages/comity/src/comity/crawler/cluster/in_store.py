@@ -54,7 +54,7 @@ How = Literal["begin", "join", "resume", "refresh"]  # in which way a command ta
 
 
 class InStore:
-    """Where a crawl lies: see sharded.Backend.
+    """Where a crawl lies: see sharded.ShardedCrawl.
 
     Attributes:
         manifest: what held for it so far; None where it begins.

@@ -1,7 +1,7 @@
 """A crawl of several shards, worked by several processes of this machine, or by Ray: what a command runs.
 
-Where it lies is for its Backend to say, and what is done with it there: a folder (in_folder.py), or PostgreSQL
-(in_store.py), where other machines may take part. The rest is the same.
+What is done with it where it lies is in in_folder.py and, for PostgreSQL, where other machines may take part, in
+in_store.py. The rest is the same.
 """
 
 import asyncio
@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from comity.crawler.cluster.in_folder import InFolder
+from comity.crawler.cluster.in_folder import begin_in_folder
 from comity.crawler.cluster.in_store import LEASE, How, InStore
 from comity.crawler.cluster.jobs import Job
 from comity.crawler.cluster.processes import STALLED, Coordination, Notices, Processes
@@ -27,7 +28,7 @@ from comity.crawler.output.runner import DEFAULT, named
 from comity.crawler.run.checkpoint import resolved
 from comity.crawler.run.run import End
 from comity.crawler.storage.placement import PlacedBy
-from comity.crawler.storage.shards import LOCK, CrawlManifest, checked, placed_by, shards_for
+from comity.crawler.storage.shards import LOCK, CrawlManifest, checked, manifest_of, placed_by, shards_for
 from comity.crawler.storage.stored_config import StoredConfig, settings_to_dict
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.durable import make_folder
@@ -37,18 +38,6 @@ from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
 from comity_pages import urls
-
-
-class Backend(Protocol):
-    """Where a crawl lies; `manifest`: what held for it so far, None where it is new."""
-
-    manifest: CrawlManifest | None
-
-    def begin(
-        self, manifest: CrawlManifest, settings: CrawlSettings, workers: int
-    ) -> AbstractAsyncContextManager[Coordination]:
-        """Begins it, or goes on with it, or joins it: a block in which so many processes work it. `manifest` and
-        `settings` hold from now on."""
 
 
 class ShardedCrawl:
@@ -108,19 +97,19 @@ class ShardedCrawl:
         self.folder = Path(folder)
         self.store = None if store is None else address(store)
         self._stop = asyncio.Event()
-        self._place: Backend
+        self._begin: Callable[[CrawlManifest, CrawlSettings, int], AbstractAsyncContextManager[Coordination]]
         if store is None:
-            self._place = InFolder(self.folder, refresh=refresh)
+            before, self._begin = manifest_of(self.folder), partial(begin_in_folder, self.folder, refresh)
         else:
             how: How = "join" if join else "refresh" if refresh else "resume" if resume else "begin"
             notice = on_notice or (lambda text: None)
             stopped = self._stop.is_set
-            self._place = InStore(self.folder, store, how=how, lease=lease, on_notice=notice, stopped=stopped)
+            place = InStore(self.folder, store, how=how, lease=lease, on_notice=notice, stopped=stopped)
+            before, self._begin = place.manifest, place.begin
         if join:
             if seeds or sink is not None or expander is not None:
                 raise InvalidSetting("join: what is crawled, and how it is written, was settled when the crawl began")
             policy = settings = None
-        before = self._place.manifest
         begun = StoredConfig() if before is None else StoredConfig.from_manifest(before)
         # What is joined lies in a store that the operator names, and others work on it.
         plugins = None if join else {"sink": sink, "expander": expander}
@@ -212,7 +201,7 @@ class ShardedCrawl:
         with explained(self.folder / LOCK):
             held = lock(self.folder / LOCK)
         with closing(held):
-            async with self._place.begin(self._manifest, self.settings, self._count) as coordination:
+            async with self._begin(self._manifest, self.settings, self._count) as coordination:
                 self._pace.earlier = coordination.earlier
                 if self._on_begin is not None:
                     self._on_begin()

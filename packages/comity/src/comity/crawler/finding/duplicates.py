@@ -25,9 +25,7 @@ MAX_DISTANCE_BITS: Final = 3  # bits that may differ
 MIN_SHINGLES: Final = 32  # shorter texts have no fingerprint: a menu alone would make them alike
 MAX_TEXT_CHARACTERS: Final = 100_000  # characters of a text that are looked at
 MAX_FINGERPRINTS: Final = 1_000_000  # in a table, in about 100 MB; what comes later is compared, not added
-MAX_FINGERPRINTS_PER_BLOCK: Final = (
-    2_048  # fingerprints compared for one block, so that no site can make one question long
-)
+MAX_FINGERPRINTS_PER_BLOCK: Final = 2_048  # compared, so that no site can make one question long
 
 _ALL: Final = 2**64 - 1
 _WEIGHTS: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)  # odd, otherwise of no importance

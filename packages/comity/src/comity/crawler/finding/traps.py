@@ -27,9 +27,7 @@ MAX_FORMS_PER_PATH: Final = 200  # different lists of parameter names on one pat
 MAX_CHOICES: Final = {3: 10_000, 4: 2_000, 5: 500}
 """Combinations of that many parameters on one path (5: or more), none of them an identifier. Beyond it all are refused:
 those let pass before are known to the frontier already."""
-MAX_USES_OF_IDENTIFIER: Final = (
-    20  # a parameter is one if each value of it stands in fewer combinations than this, on average
-)
+MAX_USES_OF_IDENTIFIER: Final = 20  # combinations that each value of an identifier stands in, on average
 MAX_PARAMETERS: Final = 32
 
 MAX_LISTED_BITS: Final = 32  # bits that are kept by their numbers

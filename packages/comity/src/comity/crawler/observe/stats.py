@@ -303,9 +303,7 @@ class PageRate:
         return max(pages - before, 0) / max(now - since, 1.0)
 
 
-FIRST_BACKOFF_SECONDS: Final = (
-    1.0  # seconds of the first back-off; where the interval is longer, that is what a host waits for
-)
+FIRST_BACKOFF_SECONDS: Final = 1.0  # where the interval is longer, that is what a host waits for
 SLOW_COMMIT_SECONDS: Final = 1.0  # seconds of a commit that are worth a line
 WAITS: Final = {
     "interval": "interval",

@@ -23,14 +23,10 @@ from comity.frontier.postgresql.database import USE, Address, connect, cutting_o
 from comity.frontier.values import Run, Superseded
 from comity_pages._extras import need
 
-LEASE_MARGIN: Final = (
-    0.85  # of a lease, for which its holder acts on it: clocks run fast or slow, and sending takes time
-)
+LEASE_MARGIN: Final = 0.85  # of a lease, for which its holder acts: clocks run fast or slow, sending takes time
 RENEWALS_PER_LEASE: Final = 5  # in the time of a lease
 MAX_RETRY_SECONDS: Final = 1.0  # seconds between two tries to reach the database
-_LOCK_WAIT_MILLISECONDS: Final = (
-    2000  # milliseconds that a new lease waits for a commit under the old one; then it is tried again
-)
+_LOCK_WAIT_MILLISECONDS: Final = 2000  # for a commit under the old lease; then it is tried again
 _NONCE_BITS: Final = 40  # random bits of a token
 NEXT_TOKEN: Final = (
     f"((((token >> {_NONCE_BITS}) + 1) << {_NONCE_BITS}) | floor(random() * {1 << _NONCE_BITS})::bigint)"

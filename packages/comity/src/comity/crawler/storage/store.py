@@ -28,9 +28,7 @@ from comity.net import Clock
 TIME_SAMPLES: Final = 3  # times that the database is asked for its time
 POLL_SECONDS: Final = 0.25  # seconds between two looks at who takes part
 MAX_SILENT_SECONDS: Final = 10.0  # seconds that the database may be silent
-MAX_STOPPED_SECONDS: Final = (
-    30.0  # seconds that a transaction may stand still: a suspended process holds no rows for ever
-)
+MAX_STOPPED_SECONDS: Final = 30.0  # of a transaction: a suspended process holds no rows for ever
 _ORDERED: Final = ("host", "kind", "seconds", "at")  # columns, as the fields of Order
 _SAME: Final = "host = %s AND kind = %s AND seconds IS NOT DISTINCT FROM %s::float8 AND at = %s"
 MAX_BULK_SECONDS: Final = 86_400.0  # the same while it does something to all that is in it
