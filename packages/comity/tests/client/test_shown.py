@@ -80,3 +80,15 @@ def test_help_says_what_a_call_does(name: str) -> None:
     told = pydoc.plain(pydoc.render_doc(getattr(Client, name)))
     assert "As `AsyncClient" not in told
     assert (getattr(AsyncClient, name).__doc__ or "").partition("\n")[0] in told
+
+
+def test_a_decision_is_neither_true_nor_false(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
+    with Client(LOOPBACK) as client:
+        for path, may in (("/", True), ("/private", False)):
+            decision = client.check(site.url(path))
+            assert decision.may_fetch is may
+            with pytest.raises(TypeError, match=r"a Decision is true is not defined: ask \.may_fetch"):
+                bool(decision)
+    with pytest.raises(TypeError, match=r"a Match is true is not defined: ask \.allowed"):
+        bool(comity.parse("").explain("https://example.com/", "A/1.0"))

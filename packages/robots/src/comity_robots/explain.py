@@ -32,6 +32,8 @@ class Match(ReprMixin):
         why: one plain sentence.
     """
 
+    _asked = "allowed"
+
     url: str
     agent: str
     dialect: str

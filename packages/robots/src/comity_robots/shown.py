@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from html import escape
+from typing import ClassVar
 
 from comity_robots.errors import truncate
 
@@ -12,6 +13,7 @@ class ReprMixin:
     """What `repr` gives in one line, and a notebook as a table."""
 
     __slots__ = ()
+    _asked: ClassVar[str | None] = None  # the field that is the answer, of one that is yes or no
 
     def _line(self) -> str:
         raise NotImplementedError
@@ -21,6 +23,12 @@ class ReprMixin:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._line()}>"
+
+    def __bool__(self) -> bool:
+        """Raise TypeError for an answer that is yes or no: it would be taken for that, and be true for both."""
+        if (asked := self._asked) is not None:
+            raise TypeError(f"whether a {type(self).__name__} is true is not defined: ask .{asked}, or `is not None`")
+        return True
 
     def _repr_html_(self) -> str:
         return table(self._rows())

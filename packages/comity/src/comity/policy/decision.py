@@ -123,6 +123,8 @@ class Decision(ReprMixin):
         usage: what robots.txt states about the content's use; `usage.allows("train-ai")` answers for one purpose.
     """
 
+    _asked = "may_fetch"
+
     url: str
     agent: str
     verdict: Verdict

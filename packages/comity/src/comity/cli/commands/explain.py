@@ -53,9 +53,11 @@ def _as_json(each: Answer) -> dict[str, Any]:
     match = _match_of(each)
     return {
         **each[0].to_dict(),
-        "path": match.path if match else None,
-        "group": list(match.group.agents) if match and match.group else None,
-        "beaten": [{"line": rule.line, "text": rule.text, "why": why} for rule, why in match.beaten] if match else [],
+        "path": match.path if match is not None else None,
+        "group": list(match.group.agents) if match is not None and match.group else None,
+        "beaten": [
+            {"line": rule.line, "text": rule.text, "why": why} for rule, why in (match.beaten if match is not None else ())
+        ],
         "cut": truncation_note(each[1]) or None,
     }
 

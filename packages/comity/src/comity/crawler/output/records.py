@@ -196,10 +196,10 @@ def robots(result: RobotsResult) -> dict[str, Any]:
 def evidence(decision: Decision | None) -> dict[str, Any]:
     """Verdict, rule and robots.txt of a decision as the ledger has them, with times as Unix seconds; all None where
     none was needed."""
-    source = decision.source if decision else None
-    rule = decision.rule if decision else None
+    source = decision.source if decision is not None else None
+    rule = decision.rule if decision is not None else None
     return {
-        "verdict": decision.verdict if decision else None,
+        "verdict": decision.verdict if decision is not None else None,
         "line": rule.line if rule else None,
         "rule": rule.text if rule else None,
         "robots_sha256": source.sha256 if source else None,
