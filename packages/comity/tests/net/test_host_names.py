@@ -63,6 +63,7 @@ def test_dead_names_make_no_other_host_unreachable(site: Site, system: System) -
             for failed in await asyncio.gather(*dead, return_exceptions=True):
                 assert isinstance(failed, FetchError), failed
                 assert "no such host" in str(failed)
+                assert failed.hint == "a typo, or no network?"
             return statuses
 
     assert asyncio.run(use()) == [200] * 10

@@ -416,7 +416,7 @@ def translate_error(error: Exception, url: str, attempt: Attempt | None = None) 
     if isinstance(error, TimeoutError):  # of connecting or reading alone; the total is the client's
         return Timeout(f"{url} took too long: {text or type(error).__name__}", url=url, hint="raise the time-out")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return FetchError(f"no such host: {urls.host(url)}", url=url, hint="typo?")
+        return FetchError(f"no such host: {urls.host(url)}", url=url, hint="a typo, or no network?")
     plain = "WRONG_VERSION_NUMBER" in text or "HTTP_REQUEST" in text
     if plain or (isinstance(error, aiohttp.ClientConnectorError) and not text and url.startswith("https:")):
         how = "does not speak TLS there" if plain else "ended the connection before TLS was agreed on"
