@@ -9,7 +9,7 @@ import socket
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any, Final
 
-from comity.errors import InvalidSetting, StorageError
+from comity.errors import InvalidSetting
 from comity_pages._extras import need
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -57,13 +57,18 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens at an address.
 
     Raises:
-        StorageError: the address cannot be used.
+        InvalidSetting: the address cannot be used.
     """
     bare = host.strip("[]")
     try:
         return socket.create_server((bare, port), family=socket.AF_INET6 if ":" in bare else socket.AF_INET)
     except OSError as error:
-        raise StorageError(f"{host}:{port} cannot be listened on: {error.strerror or error}") from error
+        raise unusable(f"{host}:{port}", error) from error
+
+
+def unusable(where: str, error: OSError) -> InvalidSetting:
+    """Return the error for an address that cannot be listened on."""
+    return InvalidSetting(f"{where} cannot be listened on: {error.strerror or error}", hint="choose another port")
 
 
 def server_of(app: App, extra: str, **options: Any) -> Any:

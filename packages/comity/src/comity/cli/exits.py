@@ -26,7 +26,7 @@ class Exit(IntEnum):
     FATAL = 1
     PARTLY = 2  # check: disallowed
     NOT_READY = 3  # a host or its robots.txt could not be reached: retry later
-    USAGE = 64  # a wrong URL, option or setting
+    USAGE = 64  # a wrong URL, option or setting; a port in use
     INPUT = 66  # a file or folder that was given to be read is not there or cannot be read
     OUTPUT = 73  # the output folder cannot be used
     NO_ROOM = 74  # the disk is full; what was written can be resumed

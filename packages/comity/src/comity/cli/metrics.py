@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import Any
 
-from comity._serving import LOOPBACK, host_of, is_loopback, parse_listen_address
+from comity._serving import LOOPBACK, host_of, is_loopback, parse_listen_address, unusable
 from comity.crawler.cluster.sharded import AnyCrawl
 from comity.crawler.observe.metrics import collector, library
 from comity.errors import InvalidSetting
@@ -39,9 +39,7 @@ def serving(crawler: AnyCrawl, where: str) -> Iterator[str]:
     try:
         server, thread = prometheus.start_http_server(port, addr=address, registry=registry)
     except OSError as error:
-        raise InvalidSetting(
-            f"metrics: {where} cannot be listened on: {error.strerror}", hint="choose another port"
-        ) from error
+        raise unusable(f"metrics: {where}", error) from error
     if is_loopback(address):
         server.set_app(_named(server.get_app()))
     host = f"[{address}]" if ":" in address else address

@@ -29,7 +29,7 @@ def dashboard(place: str, port: int, policy: Policy, settings: ClientSettings) -
 
     Raises:
         MissingExtra: what serves it is not installed.
-        StorageError: the port is in use.
+        InvalidSetting: the port is in use.
     """
     server = server_of(policy, settings, place=place)
     with _serving.listen(LOOPBACK, port) as listening:
