@@ -19,6 +19,18 @@ def test_an_agent_is_all_that_must_be_said() -> None:
     assert AsyncClient(agent="A/1.0", policy=Policy("B/1.0", min_interval=3)).policy == Policy("A/1.0", min_interval=3)
 
 
+def test_a_client_takes_every_field_of_a_policy_and_says_where_others_go() -> None:
+    with Client(agent="A/1.0", allow_addresses=["127.0.0.0/8"], max_crawl_delay=9) as client:
+        assert client.policy == Policy("A/1.0", allow_addresses=("127.0.0.0/8",), max_crawl_delay=9)
+    for each in (Client, AsyncClient):
+        with pytest.raises(TypeError, match=r"timeout is no field of a policy: write .*ClientSettings\(timeout="):
+            each(agent="A/1.0", timeout=5)
+        with pytest.raises(TypeError, match="timeuot is no field of a policy: nor is it one of ClientSettings"):
+            each(timeuot=5)
+        with pytest.raises(TypeError, match="min_interval"):
+            each(delay=1, min_interval=2)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

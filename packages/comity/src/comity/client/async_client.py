@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlencode
 
 from comity.errors import ComityError, InvalidURL, check_type
@@ -22,6 +22,7 @@ from comity.net.turns import NO_HEADERS
 from comity.policy import Decision, Policy, RobotsResult
 from comity_pages import urls
 from comity_pages.urls import Url
+from comity_robots.fields import settings_of
 
 if TYPE_CHECKING:
     from comity.retrieve import Chooser, Extractor, Fetcher, Retrieved
@@ -49,6 +50,7 @@ class AsyncClient:
         settings: how it is done: limits, time-outs, headers.
         agent: the User-Agent header, instead of the policy's.
         delay: seconds between two requests to one host, instead of the policy's `min_interval`.
+        fields: others of the policy's, such as `allow_addresses`, instead of its own.
         clock: for tests.
         pace_with: another on the same event loop; to each host, both keep one pace together.
     """
@@ -62,13 +64,16 @@ class AsyncClient:
         delay: float | None = None,
         clock: Clock | None = None,
         pace_with: "AsyncClient | None" = None,
+        **fields: Any,
     ) -> None:
         check_type("policy", policy, Policy)
         check_type("settings", settings, ClientSettings)
-        self.policy = policy or Policy()
-        given = {"agent": agent, "min_interval": delay}
-        if changes := {name: value for name, value in given.items() if value is not None}:
-            self.policy = self.policy.with_changes(**changes)
+        for name in fields.keys() - settings_of(Policy).keys():
+            known = name in settings_of(ClientSettings)
+            where = f"write settings=comity.ClientSettings({name}=...)" if known else "nor is it one of ClientSettings"
+            raise TypeError(f"{name} is no field of a policy: {where}")
+        given = {name: value for name, value in (("agent", agent), ("min_interval", delay)) if value is not None}
+        self.policy = (policy or Policy()).with_changes(**given, **fields)
         self.settings = settings or ClientSettings()
         self._session: Session = Session(
             self.policy, self.settings, clock=clock, pace_with=None if pace_with is None else pace_with._session

@@ -40,6 +40,7 @@ class Client:
         settings: how it is done: limits, time-outs, headers.
         agent: the User-Agent header, instead of the policy's.
         delay: seconds between two requests to one host, instead of the policy's `min_interval`.
+        fields: others of the policy's, such as `allow_addresses`, instead of its own.
         clock: for tests.
     """
 
@@ -51,8 +52,9 @@ class Client:
         agent: str | None = None,
         delay: float | None = None,
         clock: Clock | None = None,
+        **fields: Any,
     ) -> None:
-        self._client = AsyncClient(policy, settings, agent=agent, delay=delay, clock=clock)
+        self._client = AsyncClient(policy, settings, agent=agent, delay=delay, clock=clock, **fields)
         self._background: Background | None = None
         self._finalizer: weakref.finalize[..., Client] | None = None
         self._closed = self._entered = False

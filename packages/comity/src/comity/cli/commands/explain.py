@@ -56,7 +56,8 @@ def _as_json(each: Answer) -> dict[str, Any]:
         "path": match.path if match is not None else None,
         "group": list(match.group.agents) if match is not None and match.group else None,
         "beaten": [
-            {"line": rule.line, "text": rule.text, "why": why} for rule, why in (match.beaten if match is not None else ())
+            {"line": rule.line, "text": rule.text, "why": why}
+            for rule, why in (match.beaten if match is not None else ())
         ],
         "cut": truncation_note(each[1]) or None,
     }
