@@ -63,9 +63,11 @@ class Parsed(Matchers):
         shown = path.decode("utf-8", "replace")
         if reference.is_exempt(path, self.dialect.robots_txt_allowed):
             return True, None, None, why(None, True, shown, agent, True)
-        rank = self._best(path, agent)
+        rank = (self._matchers.get(agent) or self._matcher_for(agent)).best(path)
         if not rank:
-            named = self.has_group(agent)
+            named = self._named.get(agent)
+            if named is None:
+                named = self.has_group(agent)
             return True, None, named, why(None, named, shown, agent, False)
         rule = self._cited.get(rank)
         if rule is None:

@@ -7,7 +7,8 @@ MAX_QUOTED_CHARACTERS = 300  # of a line or path in a sentence
 
 
 def why(rule: Rule | None, has_group: bool, path: str, agent: str, always: bool) -> str:
-    path = quoted(path)
+    if len(path) > MAX_QUOTED_CHARACTERS:
+        path = quoted(path)
     if always:
         return "robots.txt itself may always be fetched"
     if rule is None:
