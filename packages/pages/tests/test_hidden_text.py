@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from comity_pages.errors import ExtractionFailed
 from comity_pages.extraction import read
-from comity_pages.html import css, hiding_rules, served, sheets
+from comity_pages.html import css, hiding_rules, sheets
 from comity_pages.html.hidden import EXCERPT, HiddenText, in_text
+from comity_pages.markdown import served
 
 URL = "https://example.com/"
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from comity_pages.documents import read_answer
 from comity_pages.extraction import Content, read
 from comity_pages.markdown import inline
 
@@ -380,3 +381,20 @@ MARK = "<span style='mso-list:Ignore'>{}<span style='font:7pt'>&nbsp; </span></s
 )
 def test_lists_of_word_processors_are_lists_in_one_another(html: str, expected: str) -> None:
     assert markdown(html) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("# Lamps #\n", "Lamps"),
+        ("Lamps\n=====\n", "Lamps"),
+        ("```\n# code\n```\n\n    # code\n\n# Lamps", "Lamps"),
+        ("> # Said\n\n- # Item\n\n## Second", None),
+        ("", None),
+    ],
+)
+def test_the_title_of_served_markdown_is_its_first_heading(text: str, title: str | None) -> None:
+    said, page = read_answer(text.encode(), "https://example.com/lamps.md", "text/markdown")
+    assert said.title == title
+    assert page is not None
+    assert page.markdown == text

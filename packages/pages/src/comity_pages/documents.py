@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
 from comity_pages import extraction, pdf
 from comity_pages.content.kinds import PAGE, Judgement
 from comity_pages.extraction import Content, ExtractedPage
-from comity_pages.html import hidden, served
+from comity_pages.html import hidden
+from comity_pages.markdown import reader, served
 from comity_pages.metadata.days import day_of
 from comity_pages.metadata.metadata import Metadata
 from comity_pages.metadata.page import Field
@@ -87,14 +89,19 @@ def read_answer(
     content: Content = "main",
     convert: bool = True,
 ) -> tuple[Page, ExtractedPage | None]:
-    """What `read_page` and `read_body` say of an answer, whose body is decoded once.
+    """What `read_page` and `read_body` say of an answer, whose body is decoded once. A PDF's title is that of its data;
+    without one, and of Markdown, it is the first heading.
 
     Raises:
         ExtractionFailed: as of `read_body`.
     """
     if form_of(body, content_type) != "html":
         said = read_page(b"", url, "text/plain", link_headers, refresh_header)
-        return said, read_body(body, url, content_type, content=content, convert=convert)
+        page = read_body(body, url, content_type, content=content, convert=convert)
+        if page is None:
+            return said, None
+        stated = page.metadata.title
+        return replace(said, title=stated.value if stated is not None else reader.title(page.markdown)), page
     encoding = encodings.detect(body, content_type)
     text = text_of(body, content_type, encoding)
     said = read_page(text, url, f"text/html; charset={encoding}", link_headers, refresh_header)

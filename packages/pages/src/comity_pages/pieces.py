@@ -11,13 +11,13 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain, pairwise
 from typing import Any, Final, Literal, Protocol
 from urllib.parse import quote
 
 from comity_pages.errors import InvalidSetting
 from comity_pages.html.tree import HEADINGS, Node, Tree
+from comity_pages.markdown.reader import NOTE, block_tokens, line_starts, parser
 from comity_pages.metadata.titles import inside
 from comity_pages.tokens import tokens as estimated
 from comity_robots.as_json import jsonable
@@ -25,7 +25,6 @@ from comity_robots.as_json import jsonable
 PieceKind = Literal["sections", "chunks", "links", "images", "tables"]
 MAX_TOKENS: Final = 512
 FEWEST_TOKENS: Final = 32
-_LINE: Final = re.compile(r"\r\n?|\n")
 _WORD: Final = re.compile(r"\w+")
 _WHOLE: Final = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*\)|(?<!`)(`++)[^`]++\1")  # not to be cut: links, images, code
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n")
@@ -34,7 +33,6 @@ _ONWARDS: Final = "\u200d\\เแโใไ"  # characters that belong to the one
 _NEAR: Final = 32  # characters within which a better place for a cut is looked for
 _PARTS: Final = 8  # of a chunk at most, that text without breaks is cut into
 _MARKERS: Final = re.compile(r"\A(?:[ \t>]|[-+*][ \t]|\d{1,9}[.)][ \t]|\[\^\w+\]:)+")
-_NOTE: Final = re.compile(r"\[\^\w+\]:")
 _FENCE: Final = re.compile(r"(`{3,}|~{3,}).*")
 # Where Markdown says something else than the page's text: indices, formulas, marks of notes, bullets that a
 # style writes, quotation marks of `q`; or a browser may: words grown together of elements that a style sets apart.
@@ -231,20 +229,6 @@ def _letters(text: str) -> str:
     return "".join(_WORD.findall(text))[:200]
 
 
-@cache
-def _parser() -> Any:
-    from markdown_it import MarkdownIt, rules_block  # late: most callers want no pieces
-
-    def reference(state: Any, first: int, last: int, silent: bool) -> bool:
-        """A definition of a link, which a note of one word looks like too."""
-        is_note = _NOTE.match(state.src, state.bMarks[first] + state.tShift[first])
-        return is_note is None and rules_block.reference(state, first, last, silent)
-
-    parser = MarkdownIt("commonmark", {"maxNesting": 100}).enable("table")
-    parser.block.ruler.at("reference", reference)
-    return parser
-
-
 @dataclass(slots=True)
 class _Run:
     """Text that stands in one block: what Markdown it is, and where; `kind` is that of the block around it."""
@@ -271,15 +255,11 @@ class _Markdown:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._lines = [0, *(match.end() for match in _LINE.finditer(text)), len(text)]
+        self._lines = line_starts(text)
         self.runs: list[_Run] = []
         self.top = _Block("page", 0, len(text))
-        env: dict[str, Any] = {}
-        state = _parser()
-        with state.reset_rules():
-            state.core.ruler.enableOnly(["normalize", "block"])
-            self._read(state.parse(text, env))
-        self._env = env
+        self._env: dict[str, Any] = {}
+        self._read(block_tokens(text, self._env))
         blocks = self.top.blocks
         if not text.strip():
             blocks.clear()
@@ -314,7 +294,7 @@ class _Markdown:
 
     def _is_note(self, block: _Block) -> bool:
         """Whether a block is a note or one of its further paragraphs, whose indentation is none of code."""
-        return block.kind == "note" or _NOTE.match(self.text, block.start) is not None
+        return block.kind == "note" or NOTE.match(self.text, block.start) is not None
 
     def _block(self, token: Any, around: _Block) -> _Block:
         level = int(token.tag[1]) if token.type == "heading_open" else 0
@@ -349,7 +329,7 @@ class _Markdown:
         return "".join(parts)
 
     def inline(self, content: str) -> Sequence[Any]:
-        children: Sequence[Any] = _parser().parseInline(content, self._env)[0].children or ()
+        children: Sequence[Any] = parser().parseInline(content, self._env)[0].children or ()
         return children
 
     def headings(self, ids: Sequence[tuple[str, str]]) -> Iterator[tuple[_Block, str, str | None]]:

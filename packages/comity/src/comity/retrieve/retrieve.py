@@ -5,7 +5,6 @@ of the URL's own origin does not, and takes no text for an instruction.
 """
 
 import asyncio
-import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -53,7 +52,6 @@ from comity_pages.signals.robots_meta import PageWarning, RobotsMeta
 Why = CandidateReason | Literal["chooser"]
 MAX_REFRESHES: Final = 5  # pages followed that send their reader on at once, one after the other
 
-_TITLE: Final = re.compile(r"^ {0,3}#[ \t]+([^\n]*)", re.MULTILINE)
 # A guessed URL that answers with a page of HTML is most often a site's "not found" with status 200.
 _GUESSED: Final = ("markdown_variant", "index_markdown")
 
@@ -251,16 +249,13 @@ class _Retrieval:
         began = time.monotonic()
         page, conversion = await self.converted(read)
         conversion_seconds = read.seconds + time.monotonic() - began
-        title = said.title if form == "html" else _heading(page.markdown)
-        if form == "pdf" and page.metadata.title is not None:
-            title = page.metadata.title.value
         stated = usage.from_answer(decision.usage, answer.all_headers, said, agent=policy.asked_as, url=answer.url)
-        source, has_title = len(answer.body) if form == "html" else 0, title is not None or form == "text"
+        source, has_title = len(answer.body) if form == "html" else 0, said.title is not None or form == "text"
         quality = await self.read(quality_of, page, source, has_title=has_title)
         return Retrieved(
             url=answer.url,
             requested_url=self.url,
-            title=title,
+            title=said.title,
             markdown=page.markdown,
             media_type=answer.content_type,
             decision=decision,
@@ -360,12 +355,6 @@ def _usable(answer: Response, why: Why) -> Form:
     if kind == "html" and why in _GUESSED:
         raise UnsupportedContent(f"{url} is HTML, where Markdown was expected", url=url)
     return kind
-
-
-def _heading(markdown: str) -> str | None:
-    """The first heading of the first level, where a title stands."""
-    match = _TITLE.search(markdown[:65_536])
-    return match[1].strip().rstrip("#").rstrip()[:500] or None if match else None
 
 
 def _outcome(error: ComityError) -> CandidateOutcome:

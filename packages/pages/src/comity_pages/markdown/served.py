@@ -1,9 +1,9 @@
 """Markdown as a site serves it, and what of it a person sees: HTML in it is read by the rules of pages.
 
-What is code (fences, spans) is told from what is HTML as CommonMark 0.31 does; where that depends on more than is read
-here, it is taken for HTML, so that nothing passes as code that is hidden. The HTML goes through the parser and the
-rules for pages with marks in its text; a piece of text whose mark is not found again, or stands in what is hidden, is
-not seen. Time grows with the length alone.
+Blocks are told apart by markdown-it-py. Within a paragraph, code is told from HTML here, where places in the text are
+needed; what is not certain is taken for HTML, so that nothing passes as code that is hidden. The HTML goes through the
+parser and the rules for pages with marks in its text; a piece of text whose mark is not found again, or stands in what
+is hidden, is not seen. Time grows with the length alone.
 """
 
 from __future__ import annotations
@@ -18,19 +18,8 @@ from comity_pages.errors import ExtractionFailed
 from comity_pages.html import hidden
 from comity_pages.html.hidden import HiddenText
 from comity_pages.html.tree import Node, Text, Tree, parse
+from comity_pages.markdown.reader import leaves
 
-_LINE: Final = re.compile(r"[^\n]*\n?")
-_BEFORE: Final = re.compile(r"(?:[ \t>]|[-+*][ \t]|1[.)][ \t])*+")  # what a line of a list or a quotation begins with
-_FENCE: Final = re.compile(r"(`{3,})[^`\n]*$|(~{3,})")
-_HTML_BLOCK: Final = re.compile(
-    r"<(?:(script|pre|style|textarea)(?=[\s>]|$)|(!--)|(\?)|(!\[CDATA\[)|(![a-z])|/?(?:address|article|aside|base"
-    r"|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|fieldset|figcaption|figure"
-    r"|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol"
-    r"|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul)(?=[\s>]|/>|$)"
-    r"|/?[a-z][^<>]*>\s*$)",
-    re.IGNORECASE,
-)
-_ENDS: Final = (re.compile(r"</(?:script|pre|style|textarea)>", re.IGNORECASE), "-->", "?>", "]]>", ">")
 _ATTRIBUTES: Final = r"""(?:[\s/]++|[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>]*+))?+)*+"""
 _TOKEN: Final = re.compile(
     r"(?P<escape>\\[!-/:-@\[-`{-~])|(?P<ticks>`+)|(?P<link><[a-z][a-z0-9+.-]{1,31}:[^\s<>]*+>)"
@@ -42,7 +31,6 @@ _ASIDE_END: Final = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "": ">"}
 _NO_COMMENT: Final = re.compile("<!---?>")  # ends where it begins
 _LINK: Final = re.compile(r"<[a-z][a-z0-9+.-]{1,31}:[^\s<>]*+>", re.IGNORECASE)
 _TICKS: Final = re.compile("`+")
-_LISTED: Final = re.compile(r" {0,3}(?:[-+*]|[0-9]{1,9}[.)])(?:[ \t]|$)| {0,3}\[\^")
 _MATTERS: Final = re.compile(r"\b(?:hidden|style|popover|class|id|aria-hidden)\b", re.IGNORECASE)
 _MIB: Final = 1024 * 1024
 _RAW: Final = frozenset("script style title iframe noembed noframes textarea xmp".split())
@@ -210,44 +198,21 @@ class _Cutter:
         self.room = 4 * len(text) + _MIB  # characters that may be looked through for the end of what has none
 
     def pieces(self) -> list[_Piece]:
-        """Line by line to what begins code or a block of HTML; what stands between, paragraph by paragraph."""
-        text = self.text
-        chunk = at = 0
-        blank, listed = True, False
-        while at < len(text):
-            line = _LINE.match(text, at)
-            before = _BEFORE.match(text, at)
-            assert line is not None
-            assert before is not None
-            begin, end = min(before.end(), line.end()), line.end()
-            if not line[0].strip():
-                self.paragraph(chunk, end)
-                chunk = at = end
-                blank = True
-                continue
-            if not line[0].startswith("    "):
-                listed = _LISTED.match(line[0]) is not None or (listed and line[0][0] in " \t")
-            if blank and not listed and line[0].startswith("    ") and chunk == at:
-                at = _indented_end(text, at)
-                self.add("code", chunk, at)
-                chunk = at
-                continue
-            fence = _FENCE.match(text, begin, end)
-            opening = _HTML_BLOCK.match(text, begin, end) if text.startswith("<", begin) else None
-            if fence is not None:
-                self.paragraph(chunk, at)
-                chunk = at
-                at = _fence_end(text, end, before[0], fence[1] or fence[2])
-                self.add("code", chunk, at)
-            elif opening is not None and _LINK.match(text, begin) is None:
-                self.paragraph(chunk, at)
-                at = self.inline(at, _block_end(text, at, begin, opening), html=True)
+        """Block by block; what stands between two (definitions of links) is read as text."""
+        at = 0
+        for kind, start, end in leaves(self.text):
+            if end <= at:
+                continue  # what began before goes on
+            self.paragraph(at, start)
+            at = max(at, start)
+            if kind == "html":
+                end = self.inline(at, end, html=True)
+            elif kind == "code":
+                self.add("code", at, end)
             else:
-                blank = False
-                at = end
-                continue
-            chunk, blank = at, True
-        self.paragraph(chunk, len(text))
+                self.paragraph(at, end)
+            at = end
+        self.paragraph(at, len(self.text))
         return self.found
 
     def add(self, kind: str, start: int, end: int, name: str = "") -> None:
@@ -258,6 +223,8 @@ class _Cutter:
         """What stands between blank lines. Spans of code count where each ends in its line and no tag holds a backtick:
         else it depends on where blocks end."""
         mark = len(self.found)
+        if start >= end:
+            return
         if self.text.find("<", start, end) < 0:
             self.add("text", start, end)
         elif self.inline(start, end) < 0:
@@ -358,56 +325,3 @@ def _spans(text: str, start: int, end: int) -> dict[int, int] | None:
             number = other
         number += 1
     return spans
-
-
-def _indented_end(text: str, at: int) -> int:
-    """Where code ends that is code for its indentation."""
-    while at < len(text):
-        line = _LINE.match(text, at)
-        assert line is not None
-        if line[0].strip() and not line[0].startswith("    "):
-            return at
-        at = line.end()
-    return at
-
-
-def _fence_end(text: str, at: int, before: str, fence: str) -> int:
-    """Where a fence's code ends: behind its end, or where a line stands further out than it does."""
-    depth, column = before.count(">"), len(before.expandtabs(4))
-    closing = re.compile(rf"[ \t>]*+{fence[0]}{{{len(fence)},}}[ \t]*$")
-    while at < len(text):
-        line = _LINE.match(text, at)
-        assert line is not None
-        words = line[0].rstrip("\n")
-        inner = words.lstrip(" \t>")
-        outside = words[: len(words) - len(inner)]
-        if outside.count(">") < depth or (inner and len(outside.expandtabs(4)) < column):
-            return at
-        at = line.end()
-        if closing.match(words):
-            return at
-    return at
-
-
-def _block_end(text: str, at: int, begin: int, opening: re.Match[str]) -> int:
-    """Where a block of HTML ends that begins with the line at `at`."""
-    depth = text.count(">", at, begin)
-    number = opening.lastindex
-    if number is None:  # at a blank line
-        while at < len(text):
-            line = _LINE.match(text, at)
-            assert line is not None
-            if not line[0].strip() or (depth and line[0].count(">") <= depth and not line[0].strip(" \t\n>")):
-                return at
-            at = line.end()
-        return at
-    end = _ENDS[number - 1]
-    if isinstance(end, str):
-        found = text.find(end, opening.end() if number > 1 else begin)
-    else:
-        match = end.search(text, begin)
-        found = match.start() if match is not None else -1
-    if found < 0:
-        return len(text)
-    line_end = text.find("\n", found)
-    return len(text) if line_end < 0 else line_end + 1
