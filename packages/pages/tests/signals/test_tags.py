@@ -268,3 +268,9 @@ def test_the_text_of_real_pages_is_what_lexbor_finds() -> None:
         tree.strip_tags(["script", "style", "noscript", "template", "title", "textarea"])
         assert tree.body is not None
         assert words_of(page) == tree.body.text(separator=" ").split(), path
+
+
+@pytest.mark.parametrize(("attribute", "ends"), [("color=red", True), ("\nSize=2", True), ("id=color", False)])
+def test_font_ends_a_drawing_only_with_an_attribute_of_its_own(attribute: str, ends: bool) -> None:
+    found = tags(f"<svg><font {attribute}><link rel=next href=/x>".encode())
+    assert [name for name, _ in found] == ["link"] * ends

@@ -17,6 +17,7 @@ except ModuleNotFoundError:
     from comity_pages import _cython as cython
 
 from comity_pages.errors import ExtractionFailed
+from comity_pages.signals._tags import BREAKOUT
 
 if not cython.compiled:  # compiled, it comes from the .pxd file
     from operator import getitem as char_at
@@ -41,11 +42,6 @@ _NEVER_DEEP = frozenset(
     "area base br col embed hr img input link meta param source track wbr p li dt dd tr td th tbody thead tfoot option"
     " optgroup rp rt a".split()
 )
-# Tags that end SVG or MathML (HTML, 13.2.6.5), in which alone `<path/>` closes itself.
-_BREAKOUT = frozenset(
-    "b big blockquote body br center code dd div dl dt em embed font h1 h2 h3 h4 h5 h6 head hr i img li listing menu"
-    " meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var".split()
-)
 _DRAWINGS = frozenset(("svg", "math"))
 _LONGEST_DATA = 512 * 1024
 _MOST_IN_DATA = 1_000
@@ -64,7 +60,7 @@ _KNOWN = cython.declare(dict, {})
 for _names, _bit in (
     (_NEVER_DEEP, _FLAT),
     (_FORMATTING, _FORMATS),
-    (_BREAKOUT, _BREAKS_OUT),
+    ((*BREAKOUT, "font"), _BREAKS_OUT),  # of SVG and MathML, in which alone `<path/>` closes itself
     (_DRAWINGS, _DRAWS),
     (("script",), _SCRIPT),
     (("option", "optgroup"), _CHOICE),

@@ -53,11 +53,14 @@ _ATTRIBUTES = {
         b"http-equiv",
     )
 }
-# Start tags that end SVG or MathML (13.2.6.5), and elements in which HTML begins again (13.2.6).
-_BREAKOUT = frozenset(
-    b"b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta "
-    b"nobr ol p pre ruby s small span strong strike sub sup table tt u ul var".split()
+# Start tags that end SVG or MathML (13.2.6.5), as does `font` with one of three attributes; and elements in which HTML
+# begins again (13.2.6).
+BREAKOUT = frozenset(
+    "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta "
+    "nobr ol p pre ruby s small span strong strike sub sup table tt u ul var".split()
 )
+_BREAKOUT = frozenset(name.encode() for name in BREAKOUT)
+_OF_FONT = re.compile(rb"[\t\n\f\r /](?:color|face|size)[\t\n\f\r /=>]", re.IGNORECASE)
 _HTML_INSIDE = frozenset(
     (b"#template", b"foreignobject", b"desc", b"title", b"mi", b"mo", b"mn", b"ms", b"mtext", b"annotation-xml")
 )
@@ -65,11 +68,11 @@ _OF_SVG = frozenset((b"foreignobject", b"desc", b"title"))
 # An end tag looks this far up at most; drawings nest less.
 _MAX_DEPTH = 100
 MAX_TAGS = 100_000
-_MOST = cython.declare(cython.Py_ssize_t, MAX_TAGS)
+_MAX_TAGS = cython.declare(cython.Py_ssize_t, MAX_TAGS)
 _AT_A_STRETCH = cython.declare(cython.Py_ssize_t, 64 * 1024)  # octets read before other threads may run
 
 _REFERENCE = re.compile(r"&(?:#(?:[xX]([0-9a-fA-F]+)|([0-9]+));?|([a-zA-Z][a-zA-Z0-9]{0,31};?))")
-_LONGEST_BARE = max(len(name) for name in html5 if not name.endswith(";"))
+_MAX_BARE_NAME_CHARS = max(len(name) for name in html5 if not name.endswith(";"))
 _C1 = bytes(range(0x80, 0xA0)).decode("cp1252", "replace")
 
 
@@ -120,7 +123,7 @@ def unescape(text: str, attribute: bool) -> str:
         hexadecimal, decimal, name = match.groups()
         if name is None:
             return _numbered(hexadecimal, 16) if hexadecimal else _numbered(decimal, 10)
-        for size in (len(name), *range(min(len(name) - 1, _LONGEST_BARE), 1, -1)):
+        for size in (len(name), *range(min(len(name) - 1, _MAX_BARE_NAME_CHARS), 1, -1)):
             found = html5.get(name[:size])
             if found is None:
                 continue
@@ -244,7 +247,7 @@ class _Tokenizer:
         i: cython.Py_ssize_t = self._next(60, 0)
         code: cython.int
         due: cython.Py_ssize_t = _AT_A_STRETCH
-        while i < self._size - 1 and len(self._found) < _MOST:
+        while i < self._size - 1 and len(self._found) < _MAX_TAGS:
             if i >= due:
                 due = i + _AT_A_STRETCH
                 with cython.nogil:
@@ -372,7 +375,7 @@ class _Tokenizer:
             self._found.append(("a", self._href))
             return
         attributes: dict | None = self._all_kept() if wanted else None
-        if self._open and self._foreign_start(name):
+        if self._open and self._foreign_start(name, end):
             if attributes is not None and name == b"a":
                 if "xlink:href" in attributes and not self._in_svg():
                     del attributes["xlink:href"]
@@ -594,11 +597,11 @@ class _Tokenizer:
         self._at = self._size
 
     @cython.cfunc
-    def _foreign_start(self, name: bytes) -> cython.bint:
-        """A start tag inside SVG, MathML or a template; False where it is HTML."""
+    def _foreign_start(self, name: bytes, end: cython.Py_ssize_t) -> cython.bint:
+        """A start tag inside SVG, MathML or a template, whose name ends at `end`; False where it is HTML."""
         if self._open[-1] in _HTML_INSIDE:
             return False
-        if name in _BREAKOUT:
+        if name in _BREAKOUT or (name == b"font" and _OF_FONT.search(self._text, end, self._at) is not None):
             self._leave_foreign()
             return False
         if not self._self_closing and len(self._open) < _MAX_DEPTH:

@@ -1,3 +1,4 @@
+BREAKOUT: frozenset[str]
 MAX_TAGS: int
 
 def tags(text: bytes) -> list[tuple[str, str | dict[str, str]]]: ...
