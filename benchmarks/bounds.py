@@ -79,7 +79,7 @@ def look(name: str, body: bytes, url: str) -> None:
         root = tree.parse(html, url)
     count("retrieve.tree.MAX_DEPTH", depth(root.root), tree.MAX_DEPTH, name)
     count("retrieve.tree.MAX_NODES", sum(map(len, root.named.values())), tree.MAX_NODES, name)
-    count("retrieve.content.MAX_BLOCKS", len(blocks.cut(root, set())), content.MAX_BLOCKS, name)
+    count("retrieve.content.MAX_BLOCKS", len(blocks.split_blocks(root, set())), content.MAX_BLOCKS, name)
     count("retrieve.hidden.MAX_FOUND", len(page.hidden), hidden.MAX_FOUND, name)
     scripts = [each.text() for each in root.all("script") if "ld+json" in each.attributes.get("type", "").lower()]
     count("retrieve.json_ld.MAX_SCRIPTS", len(scripts), json_ld.MAX_SCRIPTS, name)
@@ -98,7 +98,7 @@ def look(name: str, body: bytes, url: str) -> None:
         sum(child.name in ("td", "th") for child in each.children if isinstance(child, tree.Node))
         for each in root.all("tr")
     ]
-    count("retrieve.tables._MOST_COLUMNS", max(rows, default=0), tables._MOST_COLUMNS, name)
+    count("retrieve.tables._MAX_COLUMNS", max(rows, default=0), tables._MAX_COLUMNS, name)
     said = links.read_page(body, url)
     count("signals._tags.MAX_TAGS", len(tags(body)), MAX_TAGS - 1, name)
     count("signals.links.MAX_LINKS", len(said.links), links.MAX_LINKS - 1, name)

@@ -323,7 +323,7 @@ def read_one(row: Row, tally: Tally) -> tuple[Any, float, float]:
     """A page, its score, and its F1."""
     from comity.errors import ExtractionFailed
     from comity_pages.extraction import ExtractedPage, read
-    from comity_pages.quality import assess, signs_of
+    from comity_pages.quality import assess, quality_inputs
 
     source = html_of(row)
     html = source.decode("utf-8", "replace")
@@ -334,7 +334,7 @@ def read_one(row: Row, tally: Tally) -> tuple[Any, float, float]:
         tally.refused += 1
         page = ExtractedPage("", (), truncated=False)
     tally.times.append(time.process_time() - started)
-    signs = signs_of(
+    signs = quality_inputs(
         page.markdown,
         source=len(source),
         title=page.metadata.title is not None,

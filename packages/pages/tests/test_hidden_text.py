@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from comity_pages.errors import ExtractionFailed
 from comity_pages.extraction import read
 from comity_pages.html import css, hiding_rules, sheets
-from comity_pages.html.hidden import EXCERPT, HiddenText, in_text
+from comity_pages.html.hidden import MAX_EXCERPT_CHARS, HiddenText, in_text
 from comity_pages.markdown import served
 
 URL = "https://example.com/"
@@ -220,7 +220,7 @@ def test_what_is_hidden_inside_text_that_is_kept_is_left_out_all_the_same() -> N
 def test_an_excerpt_is_short_on_one_line_and_shows_what_cannot_be_seen() -> None:
     (one, *_) = found(f"<p hidden>a\u200bb\n\x1b[2J {'x' * 1000}</p>")
     assert one.excerpt.startswith("a\\u200bb \\x1b[2J xxx")
-    assert len(one.excerpt) < EXCERPT + 20
+    assert len(one.excerpt) < MAX_EXCERPT_CHARS + 20
     assert one.length > 1000
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity_pages.quality import ENOUGH_TEXT, Quality, Signs, assess, signs_of
+from comity_pages.quality import MIN_TEXT_CHARS, Quality, QualityInputs, assess, quality_inputs
 
 COUNTS = st.integers(0, 5_000)
-SIGNS = st.builds(Signs, COUNTS, COUNTS, COUNTS, COUNTS, st.booleans(), st.booleans(), st.booleans())
+SIGNS = st.builds(QualityInputs, COUNTS, COUNTS, COUNTS, COUNTS, st.booleans(), st.booleans(), st.booleans())
 
 
 def reasons(quality: Quality) -> list[str]:
@@ -19,7 +19,7 @@ def reasons(quality: Quality) -> list[str]:
 
 # covers: W14
 @given(SIGNS)
-def test_the_score_is_the_product_of_its_reasons(signs: Signs) -> None:
+def test_the_score_is_the_product_of_its_reasons(signs: QualityInputs) -> None:
     quality = assess(signs)
     assert 0.0 <= quality.score <= 1.0
     assert quality.score == round(math.prod(reason.factor for reason in quality.reasons), 3)
@@ -28,7 +28,7 @@ def test_the_score_is_the_product_of_its_reasons(signs: Signs) -> None:
 
 # covers: W14
 @given(SIGNS, st.integers(0, 2_000))
-def test_more_of_what_is_good_never_lowers_it(signs: Signs, more: int) -> None:
+def test_more_of_what_is_good_never_lowers_it(signs: QualityInputs, more: int) -> None:
     score = assess(signs).score
     assert assess(replace(signs, text=signs.text + more)).score >= score
     assert assess(replace(signs, title=True)).score >= score
@@ -36,7 +36,7 @@ def test_more_of_what_is_good_never_lowers_it(signs: Signs, more: int) -> None:
 
 # covers: W14
 @given(SIGNS, st.integers(0, 2_000))
-def test_more_of_what_is_bad_never_raises_it(signs: Signs, more: int) -> None:
+def test_more_of_what_is_bad_never_raises_it(signs: QualityInputs, more: int) -> None:
     score = assess(signs).score
     assert assess(replace(signs, link_text=signs.link_text + more)).score <= score
     assert assess(replace(signs, boilerplate=signs.boilerplate + more)).score <= score
@@ -60,7 +60,7 @@ def test_more_of_what_is_bad_never_raises_it(signs: Signs, more: int) -> None:
     ],
 )
 def test_each_reason_is_named(change: dict[str, int], name: str) -> None:
-    good = Signs(text=1_000, source=10_000)
+    good = QualityInputs(text=1_000, source=10_000)
     assert assess(good) == Quality(1.0, (), good)
     worse = assess(replace(good, **change))
     assert reasons(worse) == [name]
@@ -68,18 +68,18 @@ def test_each_reason_is_named(change: dict[str, int], name: str) -> None:
 
 
 def test_no_text_at_all_is_worth_nothing() -> None:
-    assert assess(Signs(0)).score == 0.0
+    assert assess(QualityInputs(0)).score == 0.0
 
 
 def test_signs_are_counted_from_the_markdown() -> None:
     text = "# Title\n\nSee [the docs](https://example.com/a_b) and ![a lamp](/i.png).\n\nAccept all cookies\n"
-    signs = signs_of(text, source=500, title=True)
-    assert signs == Signs(text=40, link_text=12, boilerplate=16, source=500)
-    assert signs_of("word " * ENOUGH_TEXT, source=0, title=True).text == 4 * ENOUGH_TEXT
+    signs = quality_inputs(text, source=500, title=True)
+    assert signs == QualityInputs(text=40, link_text=12, boilerplate=16, source=500)
+    assert quality_inputs("word " * MIN_TEXT_CHARS, source=0, title=True).text == 4 * MIN_TEXT_CHARS
 
 
 @pytest.mark.parametrize(
     "text", ["[" * 200_000, "[x](" * 100_000, "[a](b " * 100_000, '[a](b "' * 50_000, "![" * 99_999]
 )
 def test_counting_takes_linear_time(text: str) -> None:
-    signs_of(text, source=0, title=True)
+    quality_inputs(text, source=0, title=True)

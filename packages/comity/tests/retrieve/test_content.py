@@ -134,7 +134,7 @@ def test_words_are_counted_in_scripts_without_spaces_too(text: str, least: int, 
     from comity_pages.html import tree
 
     page = tree.parse(f"<p>{text}</p>", URL)
-    (block,) = blocks.cut(page, set())
+    (block,) = blocks.split_blocks(page, set())
     assert least <= block.words <= most
 
 
@@ -454,7 +454,7 @@ def test_a_table_of_which_most_is_kept_is_kept_whole(left_out: str, kept: bool) 
 
     row = "<tr><td>Yes<td>Brass and glass<td>Yes"
     page = tree.parse(f"<p>Yes<table>{row * 3}</table>", URL)
-    cut = blocks.cut(page, set())
+    cut = blocks.split_blocks(page, set())
     for block in cut:
         block.kept = left_out not in block.text
     content._keep_tables(cut)

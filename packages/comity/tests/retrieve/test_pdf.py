@@ -203,7 +203,7 @@ def test_what_takes_too_much_memory_or_time_ends_with_its_process(monkeypatch: p
         assert len(page.markdown) <= pdf.MAX_TEXT + 1000
 
 
-@pytest.mark.parametrize("seconds", [pdf._ENOUGH, 0])
+@pytest.mark.parametrize("seconds", [pdf._MAX_READING_SECONDS, 0])
 def test_a_page_that_is_damaged_or_comes_too_late_takes_no_other_with_it(
     seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

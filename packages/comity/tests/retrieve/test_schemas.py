@@ -144,7 +144,7 @@ def test_an_attribute_without_a_value_is_there() -> None:
 
 
 def test_items_that_are_left_out_because_there_are_too_many_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("comity_pages.schemas.MOST_ITEMS", 2)
+    monkeypatch.setattr("comity_pages.schemas.MAX_ITEMS", 2)
     found = Schema({"items": "b", "fields": {"a": ""}}).read("<b>1</b><b>2</b><b>3</b>", URL)
     assert len(found.records) == 2
     assert found.misfit == "3 elements match 'b'; the first 2 are read"

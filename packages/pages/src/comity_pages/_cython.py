@@ -20,10 +20,10 @@ class _NoGil:
         return function
 
     def __enter__(self) -> None:
-        """Nothing to let go of."""
+        """Release nothing: there is no lock to release."""
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to take again."""
+        """Acquire nothing."""
 
 
 nogil = _NoGil()

@@ -34,7 +34,7 @@ _BOMS: Final = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 
 
 def form_of(body: bytes, content_type: str) -> Form | None:
-    """What a body is, by its header too; None for what is no text to be read, also where it is said to be text."""
+    """Tell by the body and its Content-Type which reader takes it; None for what is no text, whatever its type says."""
     stated = extract(content_type)
     media_type, charset = stated if stated is not None else ("", None)
     if encodings.is_html(body, content_type):

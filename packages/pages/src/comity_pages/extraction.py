@@ -18,7 +18,7 @@ from comity_pages.content.kinds import PAGE, Judgement, judge
 from comity_pages.errors import ExtractionFailed
 from comity_pages.html import hidden, tabs
 from comity_pages.html.hidden import HiddenText
-from comity_pages.html.plain import gather_items, plain
+from comity_pages.html.plain import gather_items, normalize_markup
 from comity_pages.html.tree import Node, Tree, parse
 from comity_pages.markdown import code, footnotes, formulas, markdown
 from comity_pages.metadata import metadata
@@ -112,7 +112,7 @@ def read(
             agreement,
             url,
             ids_of_headings(tree),
-            folded=tuple(_in_vain(cut, folded)),
+            folded=tuple(_unfindable_texts(cut, folded)),
         )
 
 
@@ -132,13 +132,13 @@ def _seen(html: str, url: str) -> Iterator[tuple[Tree, urls.Base, hidden.Seen, l
     tree: Tree | None = None
     try:
         tree = parse(html, url)
-        plain(tree)
-        code.marked(tree)
-        formulas.marked(tree)
+        normalize_markup(tree)
+        code.mark_code(tree)
+        formulas.mark_formulas(tree)
         base = _base(tree, url)
         seen = hidden.in_page(tree)
         tabs.pair(tree, seen[1])
-        cut = blocks.cut(tree, seen[1])
+        cut = blocks.split_blocks(tree, seen[1])
         yield tree, base, seen, cut, judge(tree, cut, html)
     except RecursionError:
         raise ExtractionFailed(f"{url} is nested too deep to be turned into Markdown", url=url) from None
@@ -155,23 +155,23 @@ def _licences(tree: Tree, base: urls.Base) -> Iterator[tuple[str, str, str]]:
             yield rel, attributes.get("type", ""), base.join(href) or href
 
 
-def _in_vain(cut: list[Block], folded: Set[Node]) -> Iterator[str]:
-    """Texts whose words a browser finds before those of the content that they begin as, or does not show, or not as
-    words one after the other.
+def _unfindable_texts(cut: list[Block], folded: Set[Node]) -> Iterator[str]:
+    """Yield the texts at which a text fragment would not lead a browser to the content: it finds their words in an
+    earlier part of the page, shows none of them, or shows them with gaps between.
     """
     below: set[str] = set()
     for block in reversed(cut):
         begins = block.text[:_ALIKE]
         if not block.kept:
-            in_vain = begins in below
+            unfindable = begins in below
         else:
             below.add(begins)
-            in_vain = (
+            unfindable = (
                 any("\xa0" in each.text and _has_wide_end(each.text) for each in block.texts)
                 or (block.level > 0 and bool(block.line.below("br")))  # one line of Markdown
                 or (bool(folded) and not folded.isdisjoint(block.node.around()))
             )
-        if in_vain:
+        if unfindable:
             yield block.text
 
 

@@ -19,9 +19,9 @@ from comity_pages.reader_processes import MAX_SECONDS, read_alone
 
 MAX_PAGES: Final = 1000
 MAX_TEXT: Final = 4 * 1024 * 1024  # characters of text
-_ENOUGH: Final = 0.8 * MAX_SECONDS  # after which no further page is read
-_LARGER: Final = 1.15  # than most of the text: a heading
-_LONGEST_HEADING: Final = 200
+_MAX_READING_SECONDS: Final = 0.8 * MAX_SECONDS  # after which no further page is read
+_MIN_HEADING_RATIO: Final = 1.15  # than most of the text: a heading
+_MAX_HEADING_CHARS: Final = 200
 _LEVELS: Final = 4
 _HYPHENS: Final = "\x02￾"  # what PDFium leaves of a hyphen that ends a line; the next line is then no line of its own
 _NO_TEXT: Final = re.compile(f"[{_HYPHENS}\xad]")
@@ -33,9 +33,9 @@ _BULLET: Final = re.compile(r"[-*•◦▪‣·●○■\uf0b7\uf0a7–—] (?=\
 _NUMBER: Final = re.compile(r"(?:\w+ )?(\d{1,4}) ?(?:/|of|de|di|sur|van|von) ?(\d{1,4})")
 """A page's number as it stands at its edge."""
 _DIGITS: Final = re.compile(r"\d{1,6}")
-_RUNNING: Final = 3
+_MIN_RUNNING_PAGES: Final = 3
 """Pages at whose edge the same stands, but for a number that counts them: a running head."""
-_DROPPED: Final = 1.5
+_MIN_DROP_CAP_RATIO: Final = 1.5
 """How much larger a letter is that begins a text over several lines."""
 
 
@@ -80,7 +80,7 @@ def _lines(document: Any) -> tuple[list[_Line], int]:
     """The lines of the pages, and how many pages were read: no damaged one, and none once most of the time is over."""
     from pypdfium2 import PdfiumError
 
-    enough = time.monotonic() + _ENOUGH
+    enough = time.monotonic() + _MAX_READING_SECONDS
     lines: list[_Line] = []
     read = 0
     for number in range(min(len(document), MAX_PAGES)):
@@ -158,7 +158,7 @@ def _written(lines: list[_Line], pages: int) -> tuple[str, list[int], bool]:
     for line in lines:
         sizes[line.size] += len(line.text)
     usual = sizes.most_common(1)[0][0] if sizes else 0.0
-    larger = sorted((size for size in sizes if size >= _LARGER * usual), reverse=True)
+    larger = sorted((size for size in sizes if size >= _MIN_HEADING_RATIO * usual), reverse=True)
     levels = {size: min(number, _LEVELS) for number, size in enumerate(larger, start=1)}
     parts: list[str] = []
     starts: list[int] = []
@@ -166,7 +166,7 @@ def _written(lines: list[_Line], pages: int) -> tuple[str, list[int], bool]:
     before: _Line | None = None
     in_list = False
     for line in lines:
-        level = levels.get(line.size, 0) if len(line.text) <= _LONGEST_HEADING else 0
+        level = levels.get(line.size, 0) if len(line.text) <= _MAX_HEADING_CHARS else 0
         goes_on = before is not None and before.size == line.size and 0 < before.top - line.top < 1.9 * line.size
         if before is not None and before.page != line.page and not level and before.size == line.size:
             goes_on = parts[-1][-1:] not in ".:!?\n"
@@ -210,7 +210,7 @@ def _with_first_letters(lines: list[_Line]) -> Iterator[_Line]:
         if len(line.text) == 1 and line.text.isupper():
             for number in range(at + 1, min(at + 4, len(lines))):
                 text = lines[number]
-                if text.page == line.page and text.text[0].islower() and line.size >= _DROPPED * text.size:
+                if text.page == line.page and text.text[0].islower() and line.size >= _MIN_DROP_CAP_RATIO * text.size:
                     letters |= {at: "", number: line.text}
                     break
     for at, line in enumerate(lines):
@@ -228,7 +228,7 @@ def _without_edges(lines: list[_Line], pages: int) -> Iterator[_Line]:
     for at, line in enumerate(lines):
         number = _NUMBER.fullmatch(line.text) if at in ends and pages > 1 else None
         is_number = number is not None and (int(number[1]), int(number[2])) == (line.page + 1, pages)
-        if not is_number and (at not in ends or max(map(same.__getitem__, _running(line))) < _RUNNING):
+        if not is_number and (at not in ends or max(map(same.__getitem__, _running(line))) < _MIN_RUNNING_PAGES):
             yield line
 
 

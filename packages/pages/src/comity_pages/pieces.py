@@ -24,14 +24,14 @@ from comity_robots.as_json import jsonable
 
 PieceKind = Literal["sections", "chunks", "links", "images", "tables"]
 MAX_TOKENS: Final = 512
-FEWEST_TOKENS: Final = 32
+MIN_CHUNK_TOKENS: Final = 32
 _WORD: Final = re.compile(r"\w+")
 _WHOLE: Final = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*\)|(?<!`)(`++)[^`]++\1")  # not to be cut: links, images, code
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n")
 _BREAKS: Final = re.compile(r"\s+|(?<=[、，；,])")
 _ONWARDS: Final = "\u200d\\เแโใไ"  # characters that belong to the one after them
-_NEAR: Final = 32  # characters within which a better place for a cut is looked for
-_PARTS: Final = 8  # of a chunk at most, that text without breaks is cut into
+_MAX_CUT_OFFSET_CHARS: Final = 32  # characters within which a better place for a cut is looked for
+_MAX_UNBROKEN_PARTS: Final = 8  # of a chunk at most, that text without breaks is cut into
 _MARKERS: Final = re.compile(r"\A(?:[ \t>]|[-+*][ \t]|\d{1,9}[.)][ \t]|\[\^\w+\]:)+")
 _FENCE: Final = re.compile(r"(`{3,}|~{3,}).*")
 # Where Markdown says something else than the page's text: indices, formulas, marks of notes, bullets that a
@@ -46,10 +46,10 @@ _IN_WORD: Final = re.compile("(?:(?<![^\\s\1\2])[^\\s\1\2]++)?+(?<=[^\\s\1\2])[\
 """A word in which a link begins or ends."""
 _AROUND: Final = re.compile("(?<!\\S)[^\\s\0]*+\0\\S*+")
 _WIDE: Final = re.compile(r"\s{2,}|[^\S ]")  # space that a browser does not take for one space everywhere
-_RUN: Final = 300  # characters of a run of text that are looked at
-_LONGEST: Final = 2000
-_WORDS: Final = 8  # words that a passage is found by
-_TRIED: Final = 12  # runs of a chunk in which a beginning is looked for
+_MAX_FRAGMENT_CHARS: Final = 300  # characters of a run of text that are looked at
+_MAX_RUN_CHARS: Final = 2000
+_FRAGMENT_WORDS: Final = 8  # words that a passage is found by
+_MAX_TRIED_RUNS: Final = 12  # runs of a chunk in which a beginning is looked for
 _RANKS: Final = {"tr_open": 1, "heading_open": 3, "html_block": 3}
 """Where words are found less surely: a cell may hold several blocks, a heading stands in lists of contents too."""
 _CONTAINERS: Final = frozenset(("bullet_list_open", "ordered_list_open", "list_item_open", "blockquote_open"))
@@ -169,14 +169,14 @@ class Pieces:
         characters. A heading, a row, a line of code or a link that is longer stays whole. No chunk is empty.
 
         Args:
-            max_tokens: of a chunk, at least FEWEST_TOKENS.
+            max_tokens: of a chunk, at least MIN_CHUNK_TOKENS.
             tokenizer: counts tokens; None for a count that is rather too high, whatever the model.
 
         Raises:
             InvalidSetting: `max_tokens` is too small.
         """
-        if max_tokens < FEWEST_TOKENS:
-            raise InvalidSetting(f"max_tokens: {max_tokens} is less than {FEWEST_TOKENS}")
+        if max_tokens < MIN_CHUNK_TOKENS:
+            raise InvalidSetting(f"max_tokens: {max_tokens} is less than {MIN_CHUNK_TOKENS}")
         count, parts = _counting(tokenizer), _Markdown(self.markdown)
         cutter = _Cutter(parts, max_tokens, count, self)
         return tuple(cutter.chunks())
@@ -313,7 +313,7 @@ class _Markdown:
         """The text of a run, without markup; NUL for images and, where it is to be exact, for what Markdown says
         otherwise than the page, and marks around links."""
         parts: list[str] = []
-        for token in self.inline(content[:_LONGEST]):
+        for token in self.inline(content[:_MAX_RUN_CHARS]):
             if token.type in ("text", "code_inline"):
                 text = token.content
                 if exact and token.type == "text":
@@ -522,7 +522,7 @@ class _Cutter:
         stack = [(start, end)]
         while stack:
             first, last = stack.pop()
-            if last - first < 2 or self._count(self._text[first:last]) * _PARTS <= self._most:
+            if last - first < 2 or self._count(self._text[first:last]) * _MAX_UNBROKEN_PARTS <= self._most:
                 yield first, last, "", ""
                 continue
             middle = self._between(first, last)
@@ -531,7 +531,9 @@ class _Cutter:
     def _between(self, first: int, last: int) -> int:
         """Where text is cut: in no character of several code points or escape, and if possible in no word or entity."""
         middle = (first + last) // 2
-        places = sorted(range(middle - _NEAR, middle + _NEAR), key=lambda at: abs(at - middle))
+        places = sorted(
+            range(middle - _MAX_CUT_OFFSET_CHARS, middle + _MAX_CUT_OFFSET_CHARS), key=lambda at: abs(at - middle)
+        )
         possible = [at for at in places if first < at < last and not _is_joined(*self._text[at - 1 : at + 1])]
         ends = (at for at in possible if not self._text[at - 1 : at + 1].isascii())
         return next(chain(ends, possible), middle)
@@ -556,7 +558,7 @@ class _Cutter:
             first -= 1
         found = self._page.runs[first : bisect_left(self._starts, end)]
         words: list[tuple[int, list[str]]] = []  # how good to begin with, and the words
-        for run in (*found[:_TRIED], *found[-2:]) if len(found) > _TRIED else found:
+        for run in (*found[:_MAX_TRIED_RUNS], *found[-2:]) if len(found) > _MAX_TRIED_RUNS else found:
             for each in self._words(run, start, end):
                 rank = (len(each) < 4) + (len(each) < 3) + _RANKS.get(run.kind, 0)
                 words.append((rank, each))
@@ -573,29 +575,31 @@ class _Cutter:
         """The words of a run that lie in a chunk, as far as they stand on the page one after the other."""
         if run.kind in ("fence", "code_block"):
             lines = self._text[max(run.start, start) : min(run.end, end)].split("\n")
-            parts = [part for line in lines[:_TRIED] if "```" not in line for part in _WIDE.split(line.strip())]
+            parts = [
+                part for line in lines[:_MAX_TRIED_RUNS] if "```" not in line for part in _WIDE.split(line.strip())
+            ]
             yield from (part.split() for part in parts if any(map(str.isalnum, part)))
             return
         contents = [run.content]
         if run.kind == "note":
             lines = self._text[max(run.start, start) : min(run.end, end)].split("\n")
-            contents = [_MARKERS.sub("", line, count=1) for line in lines[:_TRIED]]
+            contents = [_MARKERS.sub("", line, count=1) for line in lines[:_MAX_TRIED_RUNS]]
         elif run.kind != "tr_open" and (run.start < start or run.end > end):
             content = self._text[max(run.start, start) : min(run.end, end)]
             contents = [_MARKERS.sub("", content, count=1) if run.start >= start else content]
         for plain in map(self._page.plain, contents):
             for part in _WIDE.split(_AROUND.sub("\n", plain.removeprefix("\0"))):
-                if len(part) > _RUN:  # no word is cut
-                    part = part[:_RUN].rpartition(" ")[0] or part[:_RUN]
+                if len(part) > _MAX_FRAGMENT_CHARS:  # no word is cut
+                    part = part[:_MAX_FRAGMENT_CHARS].rpartition(" ")[0] or part[:_MAX_FRAGMENT_CHARS]
                 if _LINK.search(part):  # a style may set links apart, or break their text
                     inner = _LINK.split(_IN_WORD.sub("\1", part))
-                    yield from (words for each in inner if len(words := each.split()) >= _WORDS // 2)
+                    yield from (words for each in inner if len(words := each.split()) >= _FRAGMENT_WORDS // 2)
                 if any(map(str.isalnum, _LINKED.sub("", part))):
                     yield _LINK.sub("", part).split()
 
     def _only_here(self, words: list[str], start: int) -> list[str]:
         """The first words, as few as are enough, where they are not found earlier on the page."""
-        for number in (_WORDS, 2 * _WORDS, 4 * _WORDS):
+        for number in (_FRAGMENT_WORDS, 2 * _FRAGMENT_WORDS, 4 * _FRAGMENT_WORDS):
             key = " ".join(_WORD.findall(" ".join(words[:number]).lower()))
             at = self._flat.find(f" {key} ")
             is_first = at < 0 or self._at[bisect_right(self._in_flat, at) - 1] >= start

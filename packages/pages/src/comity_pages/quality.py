@@ -23,11 +23,11 @@ Name = Literal[
     "not_a_page",
 ]
 
-ENOUGH_TEXT: Final = 600
+MIN_TEXT_CHARS: Final = 600
 """Characters of text from which length costs nothing."""
-ENOUGH_RATIO: Final = 0.05
+MIN_TEXT_RATIO: Final = 0.05
 """Characters of text per byte of source from which markup costs nothing."""
-MANY_LINKS: Final = 0.3
+MAX_LINK_SHARE: Final = 0.3
 """Share of the text that may be links before it costs something."""
 
 # Neither can look further than to the next bracket, so both are linear.
@@ -38,11 +38,11 @@ _BOILERPLATE: Final = re.compile(
     r"|log ?in|skip to (?:main )?content|share (?:on|this)|follow us|advertisement|back to top|toggle navigation",
     re.IGNORECASE,
 )
-_SHORT_LINE: Final = 100
+_MAX_NOTICE_CHARS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class QualityInputs:
     """What the score is made of.
 
     Attributes:
@@ -84,10 +84,10 @@ class Quality:
 
     score: float
     reasons: tuple[Reason, ...]
-    signs: Signs
+    signs: QualityInputs
 
 
-def assess(signs: Signs) -> Quality:
+def assess(signs: QualityInputs) -> Quality:
     """The score for these signs: monotone in each of them. Better signs never lower it, worse ones never raise it."""
     reasons: list[Reason] = []
 
@@ -97,16 +97,16 @@ def assess(signs: Signs) -> Quality:
             reasons.append(Reason(name, factor, message))
 
     text = max(signs.text, 0)
-    count("text_length", min(1.0, text / ENOUGH_TEXT) ** 0.5, f"The text has {text} character{'s' * (text != 1)}.")
+    count("text_length", min(1.0, text / MIN_TEXT_CHARS) ** 0.5, f"The text has {text} character{'s' * (text != 1)}.")
     if signs.source > 0 and signs.agreement is None:  # what is kept says more than how much there is of it
         ratio = text / signs.source
         count(
             "text_to_markup",
-            0.6 + 0.4 * min(1.0, ratio / ENOUGH_RATIO),
+            0.6 + 0.4 * min(1.0, ratio / MIN_TEXT_RATIO),
             f"Text is {ratio:.1%} of the page's {signs.source} bytes.",
         )
     links = _share(signs.link_text, text)
-    over = max(0.0, links - MANY_LINKS) / (1.0 - MANY_LINKS)
+    over = max(0.0, links - MAX_LINK_SHARE) / (1.0 - MAX_LINK_SHARE)
     count("link_density", 1.0 - 0.6 * over, f"{links:.0%} of the text is links.")
     waste = _share(signs.boilerplate, text)
     count(
@@ -132,7 +132,7 @@ def assess(signs: Signs) -> Quality:
     return Quality(round(score, 3), tuple(reasons), signs)
 
 
-def signs_of(
+def quality_inputs(
     markdown: str,
     *,
     source: int,
@@ -141,24 +141,24 @@ def signs_of(
     javascript_shell: bool = False,
     agreement: float | None = None,
     page: bool = True,
-) -> Signs:
-    """The signs of some Markdown; the other arguments as in `Signs`."""
+) -> QualityInputs:
+    """The signs of some Markdown; the other arguments as in `QualityInputs`."""
     text = links = waste = 0
     for line in markdown.split("\n"):
         plain = _LINK.sub(r"\1", line)
         size = _size(plain)
         text += size
         links += sum(_size(label) for label in _LINK.findall(line)) if "](" in line else 0
-        if len(plain) <= _SHORT_LINE and _BOILERPLATE.search(plain):
+        if len(plain) <= _MAX_NOTICE_CHARS and _BOILERPLATE.search(plain):
             waste += size
-    return Signs(text, min(links, text), waste, source, title, truncated, javascript_shell, agreement, page)
+    return QualityInputs(text, min(links, text), waste, source, title, truncated, javascript_shell, agreement, page)
 
 
 def quality_of(read: "ExtractedPage", source: int, *, has_title: bool) -> Quality:
     """The score of a page as it was read. `source`: bytes of HTML that it was, 0 for anything else; `has_title`: or
     needs none."""
     kind = read.judgement.kind
-    signs = signs_of(
+    signs = quality_inputs(
         read.markdown,
         source=source,
         title=has_title,

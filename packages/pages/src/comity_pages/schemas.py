@@ -33,8 +33,8 @@ _IN_WORDS: Final = frozenset(
     " var wbr".split()
 )
 """Elements that divide no word. `sup` does: in `$12<sup>99</sup>` it is no more of the same number."""
-MOST_ITEMS: Final = 10_000  # records of a page
-_LONGEST_INTEGER: Final = 20  # characters of what a column of integers can hold, with a sign
+MAX_ITEMS: Final = 10_000  # records of a page
+_MAX_INTEGER_CHARS: Final = 20  # characters of what a column of integers can hold, with a sign
 _KEYS: Final = frozenset(("css", "attribute", "type", "list", "optional"))
 
 
@@ -138,9 +138,9 @@ class Schema:
         page = _Page(start or url, says_days_first(url, *languages))
         found = tree.css(self._items) if self._items else [top] if top is not None else []
         records, misfit = [], None if found else f"nothing matches {self._items!r}"
-        if len(found) > MOST_ITEMS:
-            misfit = f"{len(found):,} elements match {self._items!r}; the first {MOST_ITEMS:,} are read"
-        for item in found[:MOST_ITEMS]:
+        if len(found) > MAX_ITEMS:
+            misfit = f"{len(found):,} elements match {self._items!r}; the first {MAX_ITEMS:,} are read"
+        for item in found[:MAX_ITEMS]:
             record, lacks = self._record(item, page)
             if lacks is None:
                 records.append(record)
@@ -215,7 +215,7 @@ def _number(text: str, _: _Page) -> float | None:
 
 def _integer(text: str, _: _Page) -> int | None:
     whole, decimals = _decimal(text) or ("", "")
-    if not whole or decimals.strip("0") or len(whole) > _LONGEST_INTEGER:
+    if not whole or decimals.strip("0") or len(whole) > _MAX_INTEGER_CHARS:
         return None
     return int(whole) if -(2**63) <= int(whole) < 2**63 else None
 

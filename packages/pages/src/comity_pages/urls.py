@@ -123,7 +123,7 @@ class Base:
             self._directory = self._path[: self._path.rfind("/") + 1]
 
     def join(self, reference):
-        """As the function of this name."""
+        """Join as the function `join` does."""
         found: str | None = None
         size: cython.Py_ssize_t = len(reference)
         end: cython.Py_ssize_t

@@ -1,4 +1,4 @@
-"""A site's llms.txt, asked for like any page of it and kept as long as HTTP lets it be.
+"""Fetches a site's llms.txt, as politely as any page, and caches it as long as HTTP caching allows.
 
 robots.txt and the address guard apply; whatever goes wrong means that there is none, with the reason in the evidence.
 """
@@ -15,7 +15,7 @@ from comity.http_caching import combined, freshness
 from comity.http_rules import GONE, is_temporary
 from comity.net import Response
 from comity.retrieve.evidence import Manifest, sha256
-from comity.retrieve.plugins import Asker, Fetcher, fetched
+from comity.retrieve.plugins import Fetcher, HttpClient, fetch
 from comity_pages.signals import llms
 from comity_pages.signals.llms import LlmsTxt
 
@@ -27,17 +27,17 @@ MAX_ORIGINS: Final = 500
 
 @dataclass(slots=True)
 class _Kept:
-    """What one client has read, by origin: until when, the file, the evidence."""
+    """The llms.txt files that one client has read, by origin, each with its expiry and evidence."""
 
     files: dict[str, tuple[float, LlmsTxt | None, Manifest]] = field(default_factory=dict)
     locks: dict[str, asyncio.Lock] = field(default_factory=dict)
 
 
-_KEPT: WeakKeyDictionary[Asker, _Kept] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[HttpClient, _Kept] = WeakKeyDictionary()
 
 
 async def llms_txt(
-    client: Asker,
+    client: HttpClient,
     origin: str,
     fetcher: Fetcher | None = None,
     read: Callable[..., Awaitable[Any]] = asyncio.to_thread,
@@ -62,11 +62,11 @@ async def llms_txt(
 
 
 async def _read(
-    client: Asker, origin: str, fetcher: Fetcher | None, read: Callable[..., Awaitable[Any]]
+    client: HttpClient, origin: str, fetcher: Fetcher | None, read: Callable[..., Awaitable[Any]]
 ) -> tuple[LlmsTxt | None, Manifest, float]:
     url = f"{origin}/llms.txt"
     try:
-        answer = await fetched(client, fetcher, url, {"Accept": "text/markdown, text/plain;q=0.9, */*;q=0.1"})
+        answer = await fetch(client, fetcher, url, {"Accept": "text/markdown, text/plain;q=0.9, */*;q=0.1"})
     except ComityError as error:
         manifest = Manifest("llms.txt", origin, url, None, None, None, problem=str(error))
         return None, manifest, FAILURE_LIFE

@@ -25,8 +25,8 @@ from comity_pages.urls import Url
 from comity_robots.shown import short
 
 
-class Asker(Protocol):
-    """What a retrieval needs of `comity.AsyncClient`."""
+class HttpClient(Protocol):
+    """The part of `comity.AsyncClient` that a retrieval uses."""
 
     policy: Policy
     settings: ClientSettings
@@ -36,7 +36,7 @@ class Asker(Protocol):
 
 
 class Answer(Protocol):
-    """What a fetcher gives back: `url` is the one that answered, `body` has any content coding removed."""
+    """What a fetcher returns: `url` is the one that answered, `body` has any content coding removed."""
 
     @property
     def url(self) -> str: ...
@@ -55,12 +55,12 @@ Chooser = Callable[[str, tuple[Candidate, ...]], Choice | Awaitable[Choice | Non
 
 NEGOTIATION = {"accept": "Accept", "accept-language": "Accept-Language"}
 DEFAULT_HEADERS = {"Accept": "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1"}
-_LONGEST_HEADER = 1000
+_MAX_HEADER_CHARS = 1000
 
 
-async def fetched(client: Asker, fetcher: Fetcher | None, url: str, headers: Mapping[str, str]) -> Response:
-    """One URL and the redirects from it, each hop decided anew, whoever does the fetching. Of `request_headers` it has
-    ours alone.
+async def fetch(client: HttpClient, fetcher: Fetcher | None, url: str, headers: Mapping[str, str]) -> Response:
+    """Fetch a URL and follow its redirects, asking about each hop. `request_headers` of the answer are the given ones
+    alone.
 
     Raises:
         RobotsDisallowed, AddressBlocked, FetchError and its kinds
@@ -75,10 +75,10 @@ async def fetched(client: Asker, fetcher: Fetcher | None, url: str, headers: Map
     return response
 
 
-async def _send(client: Asker, fetcher: Fetcher, url: Url, headers: Mapping[str, str]) -> Response:
+async def _send(client: HttpClient, fetcher: Fetcher, url: Url, headers: Mapping[str, str]) -> Response:
     await _require(client, url)
     # Compiled code takes no subclass.
-    answer = _checked_answer(await called("fetcher", fetcher, str(url), dict(headers), about=url), url)
+    answer = _checked_answer(await call_plugin("fetcher", fetcher, str(url), dict(headers), about=url), url)
     if len(answer.body) > client.settings.max_body:
         raise TooLarge(f"the body of {url} is over {client.settings.max_body} bytes", url=url)
     if answer.url != url:  # it followed a redirect of its own
@@ -86,8 +86,8 @@ async def _send(client: Asker, fetcher: Fetcher, url: Url, headers: Mapping[str,
     return answer
 
 
-async def _require(client: Asker, url: str) -> None:
-    """What somebody else is to fetch: the policy lets it pass, and it names no address that is not public.
+async def _require(client: HttpClient, url: str) -> None:
+    """Check that a fetcher may be handed a URL: the policy allows it, and it names no address that is not public.
 
     Raises:
         RobotsDisallowed, AddressBlocked
@@ -108,15 +108,15 @@ def require(decision: Decision) -> None:
         raise refusal(decision)
 
 
-async def chosen(
+async def choose(
     chooser: Chooser, url: str, candidates: tuple[Candidate, ...]
 ) -> tuple[str | None, dict[str, str], tuple[str, ...]]:
-    """The URL a chooser wants, the headers of its that are sent, and the names of those that are not.
+    """Ask a chooser for a URL; return it with the headers that are sent and the names of those that are not.
 
     Raises:
         PartFailed: it raised an error, or its answer is no URL with headers.
     """
-    answer = await called("chooser", chooser, url, candidates, about=url)
+    answer = await call_plugin("chooser", chooser, url, candidates, about=url)
     if answer is None:
         return None, {}, ()
     try:
@@ -132,15 +132,15 @@ async def chosen(
     refused: list[str] = []
     for name, value in pairs:
         known = NEGOTIATION.get(name.strip().lower())
-        if known is not None and value.isprintable() and value.isascii() and len(value) <= _LONGEST_HEADER:
+        if known is not None and value.isprintable() and value.isascii() and len(value) <= _MAX_HEADER_CHARS:
             sent[known] = value
         else:
             refused.append(name[:100])
     return urls.normalise(wanted), sent, tuple(refused)
 
 
-async def called(part: str, function: Callable[..., Any], *arguments: Any, about: str) -> Any:
-    """What a part answers; a function that is not async runs in a thread.
+async def call_plugin(part: str, function: Callable[..., Any], *arguments: Any, about: str) -> Any:
+    """Call a plug-in and return its answer; a function that is not async runs in a thread.
 
     Raises:
         PartFailed: it raised an error that is not comity's own.

@@ -31,13 +31,13 @@ from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, E
 from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.plugins import (
     DEFAULT_HEADERS,
-    Asker,
     Chooser,
     Extractor,
     Fetcher,
-    called,
-    chosen,
-    fetched,
+    HttpClient,
+    call_plugin,
+    choose,
+    fetch,
     require,
 )
 from comity_pages import urls
@@ -57,7 +57,7 @@ _GUESSED: Final = ("markdown_variant", "index_markdown")
 
 
 async def retrieve(
-    client: Asker,
+    client: HttpClient,
     url: str,
     *,
     strategy: Strategy = "prefer",
@@ -103,7 +103,7 @@ async def retrieve(
 class _Retrieval:
     """The state of one retrieval."""
 
-    client: Asker
+    client: HttpClient
     url: str
     strategy: Strategy
     content: Content
@@ -127,8 +127,7 @@ class _Retrieval:
         return await self.result(decision, await self.sent_on(await self.read_answer(answer, form)))
 
     async def sent_on(self, read: "_Read") -> "_Read":
-        """What answers where a page sends its reader on at once, which is as good as a redirect (as a crawl takes it);
-        else the page."""
+        """Follow pages that send their reader on at once, as a crawl does, like redirects; return the last one."""
         passed = {read.answer.url}
         while (target := read.leads_to) is not None and target not in passed:
             if len(passed) > MAX_REFRESHES:
@@ -136,7 +135,7 @@ class _Retrieval:
                 break
             try:
                 require(await self.decide(target))
-                there = await fetched(self.client, self.fetcher, target, self.headers)
+                there = await fetch(self.client, self.fetcher, target, self.headers)
                 form = _usable(there, "original")
             except PartFailed:
                 raise
@@ -149,7 +148,7 @@ class _Retrieval:
         return read
 
     async def read_answer(self, answer: Response, form: Form) -> "_Read":
-        """What the tags, the headers and the text of an answer say."""
+        """Read the tags, the headers and the text of an answer."""
         began = time.monotonic()
         said, page = await self.read(
             read_answer,
@@ -167,7 +166,7 @@ class _Retrieval:
         return _Read(answer, form, said, page, directives, time.monotonic() - began)
 
     async def decide(self, url: str) -> Decision:
-        """What robots.txt of the URL's own origin says, asked once and noted in the evidence."""
+        """Ask robots.txt of the URL's own origin, once, and note it in the evidence."""
         if url in self.decisions:
             return self.decisions[url]
         decision = self.decisions[url] = await self.client.check(url)
@@ -186,7 +185,7 @@ class _Retrieval:
         return decision
 
     async def candidates(self) -> list[tuple[str, Why]]:
-        """What to try, in order, and why."""
+        """List the URLs to try, in order, each with its reason."""
         found = None
         if self.strategy != "disabled":
             origin = urls.origin(self.url)
@@ -198,7 +197,7 @@ class _Retrieval:
         known = llms.candidates(self.url, found, strategy=self.strategy)
         order: dict[str, Why] = {each.url: each.reason for each in known}
         if self.chooser is not None:
-            first, headers, self.refused_headers = await chosen(self.chooser, self.url, known)
+            first, headers, self.refused_headers = await choose(self.chooser, self.url, known)
             self.headers |= headers
             if first is not None:
                 order = {first: order.get(first, "chooser"), **order}
@@ -214,7 +213,7 @@ class _Retrieval:
                 decision = await self.decide(url)
                 verdict = decision.verdict
                 require(decision)
-                answer = await fetched(self.client, self.fetcher, url, self.headers)
+                answer = await fetch(self.client, self.fetcher, url, self.headers)
                 kind = _usable(answer, why)
             except PartFailed:
                 raise
@@ -241,7 +240,7 @@ class _Retrieval:
         self.considered.append(Considered(url, why, verdict, outcome, words, status, media_type))
 
     async def result(self, requested: Decision, read: "_Read") -> Retrieved:
-        """Convert, judge and put together."""
+        """Convert the answer, judge it and put the result together."""
         policy, answer, form, said = self.client.policy, read.answer, read.form, read.said
         for hop in answer.redirects:
             await self.decide(hop)
@@ -301,7 +300,7 @@ class _Retrieval:
             return read.page, "comity" if read.form in ("html", "pdf") else "unchanged"
         answer = read.answer
         cut, _ = bounded(text_of(answer.body, answer.headers.get("Content-Type", "")), answer.url)
-        markdown = await called("extractor", self.extractor, cut, answer.url, about=answer.url)
+        markdown = await call_plugin("extractor", self.extractor, cut, answer.url, about=answer.url)
         if not isinstance(markdown, str):
             raise PartFailed(f"the extractor answered {type(markdown).__name__}, not text", url=answer.url)
         return replace(read.page, markdown=markdown, left_out=(), agreement=None), "extractor"
@@ -309,7 +308,7 @@ class _Retrieval:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """An answer and what was read of it, in so many seconds."""
+    """An answer, what was read of it, and how many seconds that took."""
 
     answer: Response
     form: Form

@@ -81,10 +81,10 @@ _OF_SENTENCE: Final = 120
 without at the end of a line."""
 _TOKEN: Final = re.compile(r"[a-z]{2,24}")
 _TOKENS = cython.declare(dict, {})
-_MOST_TOKENS: Final = 20_000
+_MAX_KNOWN_TOKENS: Final = 20_000
 _STATED: Final = ("itemprop", "data-testid", "data-component")
 """Attributes that name what stands in an element, as classes do."""
-_MOST_NAMES: Final = 500
+_MAX_NAME_CHARS: Final = 500
 """Characters of a class and an id that are read."""
 
 
@@ -94,7 +94,7 @@ def _bits_of(token: str) -> int:
     for name, pattern in _NAMES.items():
         if pattern.search(token):
             bits |= NAME_BITS[name]
-    if len(_TOKENS) < _MOST_TOKENS:
+    if len(_TOKENS) < _MAX_KNOWN_TOKENS:
         _TOKENS[token] = bits
     return bits
 
@@ -135,7 +135,7 @@ class Block:
 
 
 class _Cutter:
-    """The walk that cuts a page into blocks."""
+    """Walks a tree and cuts it into blocks."""
 
     def __init__(self, without: set[Node], top: Node) -> None:
         self.line = top
@@ -165,7 +165,7 @@ def _styled(cutter: _Cutter, attributes: dict[str, str]) -> cython.Py_ssize_t:
         return _named(cutter, identity) if identity is not None else 0
     if identity is None:
         return _named(cutter, classes)
-    if len(classes) + len(identity) < _MOST_NAMES:
+    if len(classes) + len(identity) < _MAX_NAME_CHARS:
         return _named(cutter, classes) | _named(cutter, identity)
     return _named(cutter, f"{classes} {identity}")
 
@@ -174,7 +174,7 @@ def _styled(cutter: _Cutter, attributes: dict[str, str]) -> cython.Py_ssize_t:
 def _named(cutter: _Cutter, words: str) -> cython.Py_ssize_t:
     known = cutter.known.get(words)
     if known is None:
-        known = cutter.known[words] = _bits_in(words[:_MOST_NAMES].lower())
+        known = cutter.known[words] = _bits_in(words[:_MAX_NAME_CHARS].lower())
     return known
 
 
@@ -189,7 +189,7 @@ def _walk(
     landmarks: cython.Py_ssize_t,
     link: cython.bint,
 ) -> None:
-    """Take over what stands in an element; of it, of the two around it and of all others: what names say."""
+    """Visit an element and what stands in it, with what the names of the elements around it say."""
     said: cython.Py_ssize_t
     marks: cython.Py_ssize_t
     near: cython.Py_ssize_t
@@ -446,7 +446,7 @@ def share_of(text: str, known: set, firsts: cython.ulonglong) -> cython.double: 
     return found / count if count else 0.0
 
 
-def cut(tree: Tree, without: set[Node]) -> list[Block]:
+def split_blocks(tree: Tree, without: set[Node]) -> list[Block]:
     """The blocks of a page in its order, hidden and unread elements left out."""
     top: Node = tree.first("body") or tree.root
     cutter = _Cutter(without, top)
@@ -463,7 +463,7 @@ def cut(tree: Tree, without: set[Node]) -> list[Block]:
 
 
 def tell(blocks: Sequence[Block]) -> None:
-    """Tell texts whether they are kept, and elements how many words stand in them, and how many of those are kept."""
+    """Set on each text whether it is kept, and on each element its words and how many of them are kept."""
     block: Block
     piece: Text
     node: Node | None

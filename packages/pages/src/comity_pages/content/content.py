@@ -40,11 +40,11 @@ Place = Literal[
     "other",
 ]
 
-FEW_WORDS: Final = 60
+MAX_LANDMARK_WORDS: Final = 60
 """Words of a page up to which its landmarks decide."""
 MAX_BLOCKS: Final = 10_000
 """Blocks of a page from which its landmarks decide, too: what is that long is measured in vain."""
-EXCERPT: Final = 80
+MAX_EXCERPT_CHARS: Final = 80
 
 # Of a place: the landmark that it is, and what the names of classes and ids say there; the first that fits counts.
 _PLACES: Final[tuple[tuple[Place, int, int], ...]] = (
@@ -60,8 +60,8 @@ _PLACES: Final[tuple[tuple[Place, int, int], ...]] = (
     ("header", LANDMARK_BITS["header"], NAME_BITS["head"]),
     ("navigation", 0, NAME_BITS["navigation"]),
 )
-_LONGEST_HEADING: Final = 30
-_LONGEST_CELL: Final = 60
+_MAX_HEADING_WORDS: Final = 30
+_MAX_CELL_WORDS: Final = 60
 """Words of a cell of a table that is no layout."""
 _BESIDE: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["aside"] | LANDMARK_BITS["footer"] | LANDMARK_BITS["dialog"]
 _OF_MAIN: Final = sum(LANDMARK_BITS[name] for name in ("main", "nav", "dialog", "form"))
@@ -72,8 +72,8 @@ _ARTICLE: Final = 250
 """Words of prose in one element that make it the body of an article."""
 _LIKELY: Final = 0.3
 _SURE: Final = 0.8
-_MOST: Final = 0.8
-_FAR: Final = 2_000
+_MIN_LARGE_SHARE: Final = 0.8
+_MAX_GAP_CHARS: Final = 2_000
 """Letters of an article's text between two of its blocks."""
 _TAG: Final = re.compile(r"<[^<>]*>")
 _TEASERS: Final = 3
@@ -82,12 +82,12 @@ _TEASER: Final = 90
 _HEADLINE: Final = 4
 """Words of a headline; names of people and of days have fewer."""
 _NUMBER: Final = re.compile(r"[0-9]+|\b(?:odd|even|first|last|active)\b")
-LEAST_COPY: Final = 12
+MIN_COPY_WORDS: Final = 12
 """Words from which on a part that stood on the page already is left out."""
-_LEAST_APART: Final = 50
+_MIN_COPY_WORDS_APART: Final = 50
 """Words of a part that is no sentence said of two things."""
-_MOST_BEGINNINGS: Final = 8
-_MOST_COMPARED: Final = 64
+_MAX_BEGINNINGS: Final = 8
+_MAX_COMPARED_BLOCKS: Final = 64
 """Blocks by which it is told where a copy began: a page of equal ones is read in linear time."""
 _CONTENT: Final = LANDMARK_BITS["main"] | LANDMARK_BITS["article"]
 _OF_AUTHORS: Final = _CONTENT | LANDMARK_BITS["blockquote"]
@@ -126,7 +126,7 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str, notes: Footnotes | Non
         The expected agreement with the page's content, 0 to 1; None where landmarks alone decided.
     """
     sure: float | None = None
-    if sum(block.words for block in blocks) <= FEW_WORDS or len(blocks) > MAX_BLOCKS:
+    if sum(block.words for block in blocks) <= MAX_LANDMARK_WORDS or len(blocks) > MAX_BLOCKS:
         _by_landmarks(blocks)
     else:
         facts = Facts(tree)
@@ -161,7 +161,7 @@ def left_out(blocks: Sequence[Block], tree: Tree, hidden: Set[Node]) -> tuple[Le
     for place, text in _unread(tree, hidden):
         found.setdefault(place, []).append((text, len(text.split())))
     named = (
-        LeftOut(place, len(each), sum(words for _, words in each), each[0][0][:EXCERPT])
+        LeftOut(place, len(each), sum(words for _, words in each), each[0][0][:MAX_EXCERPT_CHARS])
         for place, each in found.items()
     )
     return tuple(sorted(named, key=lambda each: -each.words))
@@ -192,8 +192,8 @@ def _by_landmarks(blocks: Sequence[Block]) -> None:
 
 
 def _ask(blocks: Sequence[Block], facts: Facts, url: str) -> None:
-    """Take the chances from the trees. Blocks in elements alike are content alike: half of each chance is the mean of
-    theirs.
+    """Ask the trees how likely each block is content. Half of each chance is the mean of blocks in elements alike, for
+    these are content alike.
     """
     numbers, alike = measure(blocks, facts, url)
     for block, chance, same in zip(blocks, _forest().chances(numbers), alike, strict=True):
@@ -239,14 +239,14 @@ def _keep_stated(blocks: Sequence[Block], body: str) -> None:
     at = words = found = 0
     for number, block in enumerate(blocks):
         letters = _letters(block.text) if block.words >= _HEADLINE else ""
-        place = stated.find(letters, at, at + len(letters) + _FAR) if letters else -1
+        place = stated.find(letters, at, at + len(letters) + _MAX_GAP_CHARS) if letters else -1
         if place >= 0:
             inside.append(number)
             at = place + len(letters)
             found += len(letters)
             words += block.words
     kept = sum(block.words for block in blocks if block.kept)
-    if words < _ARTICLE or found < _MOST * len(stated) or words < _MOST * kept:
+    if words < _ARTICLE or found < _MIN_LARGE_SHARE * len(stated) or words < _MIN_LARGE_SHARE * kept:
         return  # the text is not on the page, or is an excerpt of it
     for number in inside:
         blocks[number].kept = True
@@ -271,7 +271,7 @@ def _keep_sources(blocks: Sequence[Block]) -> None:
         if block.kept:
             article = article or _is_prose(block)
             quote = _around(block, "blockquote") if block.landmarks & LANDMARK_BITS["blockquote"] else None
-        elif quote is not None and block.words <= _LONGEST_HEADING:
+        elif quote is not None and block.words <= _MAX_HEADING_WORDS:
             name = _around(block, "footer", "cite", "figcaption")
             block.kept = name is not None and (quote in name.around() or quote.parent is name.parent)
 
@@ -329,7 +329,7 @@ def _keep_headings(blocks: Sequence[Block], url: str) -> None:
     for block in reversed(blocks):
         if (
             block.level
-            and block.words <= _LONGEST_HEADING
+            and block.words <= _MAX_HEADING_WORDS
             and (block not in leading or shapes[_named(block.line)] >= 0)
         ):
             block.kept = block.kept or follows
@@ -342,7 +342,7 @@ def _keep_headings(blocks: Sequence[Block], url: str) -> None:
 
 def _leads_away(block: Block, url: str) -> bool:
     """Whether the text of a heading is a link to another page: that of a teaser, or of the site's name."""
-    if block.links < _MOST * len(block.text):
+    if block.links < _MIN_LARGE_SHARE * len(block.text):
         return False
     inner = takewhile(lambda node: node is not block.line, block.node.around())
     href = next((node.attributes.get("href", "") for node in inner if node.name == "a"), "#")
@@ -357,7 +357,7 @@ def _keep_tables(blocks: Sequence[Block]) -> None:
             tables.setdefault(table, []).append(block)
     for cells in tables.values():
         words = sum(block.words * (1 if block.kept else -1) for block in cells)
-        if words >= 0 and max(block.words for block in cells) <= _LONGEST_CELL:
+        if words >= 0 and max(block.words for block in cells) <= _MAX_CELL_WORDS:
             for block in cells:
                 block.kept = True
 
@@ -381,15 +381,15 @@ def _drop_copies(blocks: Sequence[Block]) -> None:
 
     while at < len(kept):
         before = beginnings.setdefault(kept[at].text, [])
-        original = max(before, key=lambda start: alike(start, _MOST_COMPARED), default=at)
-        copy = kept[at : at + alike(original, _MOST_COMPARED)]
-        if sum(block.words for block in copy) >= LEAST_COPY and _is_shown_twice(kept, original, at, len(copy)):
+        original = max(before, key=lambda start: alike(start, _MAX_COMPARED_BLOCKS), default=at)
+        copy = kept[at : at + alike(original, _MAX_COMPARED_BLOCKS)]
+        if sum(block.words for block in copy) >= MIN_COPY_WORDS and _is_shown_twice(kept, original, at, len(copy)):
             copy = kept[at : at + alike(original, len(kept))]
             for block in copy:
                 block.kept = False
             at += len(copy)
         else:
-            if len(before) < _MOST_BEGINNINGS:
+            if len(before) < _MAX_BEGINNINGS:
                 before.append(at)
             at += 1
 
@@ -434,7 +434,7 @@ def _is_shown_twice(kept: Sequence[Block], original: int, at: int, size: int) ->
     quoted = copy.landmarks & LANDMARK_BITS["blockquote"] and copy.names & NAME_BITS["thread"]
     if quoted or copy.names & NAME_BITS["slides"]:
         return True
-    if sum(block.words for block in kept[at : at + size]) < _LEAST_APART:
+    if sum(block.words for block in kept[at : at + size]) < _MIN_COPY_WORDS_APART:
         above, over = kept[original - 1], kept[at - 1]
         if size == 1 and at > original + 1 and _is_prose(copy) and not copy.level:
             return False

@@ -25,7 +25,7 @@ _OF_URL: Final = (
     re.compile(r"/(?:docs?|documentation|guide|reference|manual|api|learn|tutorial|help|support|kb)s?\b|^docs?\."),
     re.compile(r"/(?:categor(?:y|ies)|collection|tag|c|archive|search|browse|list|directory|topics?)s?\b"),
 )
-_MOST_DATA: Final = 200_000
+_MAX_DATA_CHARS: Final = 200_000
 _BODY: Final = '"articleBody"'
 _THREADS: Final = ("DiscussionForumPosting", "QAPage")
 _STRINGS: Final = json.JSONDecoder(strict=False)
@@ -64,10 +64,10 @@ class Facts:
         for word in self.title:
             self.firsts |= 1 << (ord(word[0]) & 63)
         data = " ".join(
-            node.text()[:_MOST_DATA]
+            node.text()[:_MAX_DATA_CHARS]
             for node in tree.named.get("script", ())[:50]
             if "ld+json" in node.attributes.get("type", "").lower()
-        )[:_MOST_DATA]
+        )[:_MAX_DATA_CHARS]
         self.body = max(_bodies(data), key=len, default="")
         self.threaded = any(each in data for each in _THREADS)
         kind = metas.get("og:type", "").lower()

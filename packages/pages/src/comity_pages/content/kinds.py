@@ -15,14 +15,14 @@ from comity_pages.signals.soft_404 import gone
 
 PageKind = Literal["page", "login_wall", "consent_wall", "javascript_shell", "challenge", "not_found", "empty"]
 
-MOST_WORDS: Final = 250
+MAX_WALL_WORDS: Final = 250
 """Words of a page from which it is taken for one, whatever they say."""
-_FEW_WORDS: Final = 60
+_MAX_SIGNED_WALL_WORDS: Final = 60
 """Words of content beside which two signs of a wall are believed."""
-_FEWER_WORDS: Final = 40
+_MAX_BARE_WALL_WORDS: Final = 40
 """Words of content that are so few that this is a sign itself."""
-_FEWEST_WORDS: Final = 15
-_SHELL_TEXT: Final = 200
+_MAX_NOTICE_WORDS: Final = 15
+_MAX_SHELL_CHARS: Final = 200
 _SHELL_WORDS: Final = 45
 _WAITING_WORDS: Final = 5
 """Words outside of header and footer that say no more than that the page is being loaded."""
@@ -118,7 +118,7 @@ PAGE: Final = Judgement("page")
 def judge(tree: Tree, blocks: Sequence[Block], html: str) -> Judgement:
     """What a page is, by its title, its text and its forms."""
     words = sum(block.words for block in blocks)
-    if words > MOST_WORDS:
+    if words > MAX_WALL_WORDS:
         return PAGE
     text = "\n".join(block.text for block in blocks)
     title = tree.first("title")
@@ -134,30 +134,33 @@ def judge(tree: Tree, blocks: Sequence[Block], html: str) -> Judgement:
     if (place := next(_places(tree), None)) is not None:
         return Judgement("challenge", f"It runs a check of the visitor ({place}) and shows next to nothing else.")
     signs = [sign for sign in (named, asks, mark) if sign is not None]
-    if len(signs) + (content < _FEWER_WORDS) > 1 and (mark is not None or content < _FEW_WORDS):
+    if len(signs) + (content < _MAX_BARE_WALL_WORDS) > 1 and (mark is not None or content < _MAX_SIGNED_WALL_WORDS):
         if signs[0] is mark:
             return Judgement("challenge", f"It runs a check of the visitor ({mark[0]}) and shows next to nothing.")
         return Judgement("challenge", f"It says {_quoted(signs[0][0])} instead of the page.")
     told = sum(block.words for block in shown if not block.level and block.links < 0.5 * len(block.text))
-    match = next(filter(None, map(gone, said)), None) if told < _FEW_WORDS else None
-    if match is not None and (told < _FEWEST_WORDS or any(map(_is_gone, said))):
+    match = next(filter(None, map(gone, said)), None) if told < _MAX_SIGNED_WALL_WORDS else None
+    if match is not None and (told < _MAX_NOTICE_WORDS or any(map(_is_gone, said))):
         return Judgement("not_found", f"It says {_quoted(match[0])}, though its status says that it was found.")
     fields = [node.attributes.get("type", "").lower() for node in tree.named.get("input", ())]
     password = "password" in fields
     asked = fields or tree.named.get("button")
     match = next(filter(None, map(_LOGIN.search, said)), None) if asked else None
     only = any(map(_ONLY_LOGIN.fullmatch, said))
-    if match and ((content < _FEWER_WORDS and (password or only)) or (content < 2 * _FEW_WORDS and password and only)):
+    if match and (
+        (content < _MAX_BARE_WALL_WORDS and (password or only))
+        or (content < 2 * _MAX_SIGNED_WALL_WORDS and password and only)
+    ):
         return Judgement("login_wall", f"It asks to log in ({_quoted(match[0])}) and shows next to nothing else.")
     about = sum(block.words for block in blocks if _CONSENT.search(block.text))
     if words >= 15 and about > 0.6 * words and _offers(tree) and not any(map(_POLICY.search, said)):
         return Judgement("consent_wall", "It asks for consent to cookies and shows next to nothing else.")
-    if scripts and (len(text) < _SHELL_TEXT or content < _SHELL_WORDS):
-        waits = (len(text) < _SHELL_TEXT or content <= _WAITING_WORDS) and _has_empty_root(tree)
+    if scripts and (len(text) < _MAX_SHELL_CHARS or content < _SHELL_WORDS):
+        waits = (len(text) < _MAX_SHELL_CHARS or content <= _WAITING_WORDS) and _has_empty_root(tree)
         without = " ".join(node.text() for node in tree.named.get("noscript", ()))[:20_000]
         others = sum(block.words for block in shown if not _SCRIPTS.search(block.text))
-        match = _SCRIPTS.search(text) if others < _FEWEST_WORDS else None
-        if match or ((waits or content < _FEWEST_WORDS) and (match := _SCRIPTS.search(without))):
+        match = _SCRIPTS.search(text) if others < _MAX_NOTICE_WORDS else None
+        if match or ((waits or content < _MAX_NOTICE_WORDS) and (match := _SCRIPTS.search(without))):
             return Judgement(
                 "javascript_shell", f"It says {_quoted(match[0])} and shows next to nothing without scripts."
             )
@@ -201,7 +204,7 @@ def _offers(tree: Tree) -> bool:
 def _has_empty_root(tree: Tree) -> bool:
     """Whether an element that programs build their page in stands empty, or says that they are at it."""
     roots = (node for node in tree.all("div") if node.attributes.get("id", "").lower() in _ROOTS)
-    texts = (node.text().strip()[:_SHELL_TEXT] for node in (*roots, *tree.all("app-root", "main")))
+    texts = (node.text().strip()[:_MAX_SHELL_CHARS] for node in (*roots, *tree.all("app-root", "main")))
     return any(not text or _WAITS.fullmatch(text) for text in texts)
 
 

@@ -43,9 +43,9 @@ _NEVER_DEEP = frozenset(
     " optgroup rp rt a".split()
 )
 _DRAWINGS = frozenset(("svg", "math"))
-_LONGEST_DATA = 512 * 1024
-_MOST_IN_DATA = 1_000
-_COMMENTS = 65_536
+_MAX_DATA_CHARS = 512 * 1024
+_MAX_DATA_TAGS = 1_000
+_MAX_COMMENT_CHARS = 65_536
 """Characters of comments that are passed over; what is beyond is counted like anything else: it may be no comment."""
 
 
@@ -89,7 +89,7 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
     count: cython.Py_ssize_t = 0
     options: cython.Py_ssize_t = MAX_OPTIONS
     removed: cython.Py_ssize_t = 0
-    comments: cython.Py_ssize_t = _COMMENTS
+    comments: cython.Py_ssize_t = _MAX_COMMENT_CHARS
     most_tags: cython.Py_ssize_t = MAX_TAGS
     room: cython.Py_ssize_t = MAX_HTML
     most_attributes: cython.Py_ssize_t = MAX_ATTRIBUTES
@@ -219,9 +219,9 @@ def _script_end(text: str, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cyt
 def _is_data(text: str, attributes: str, at: cython.Py_ssize_t, close: cython.Py_ssize_t) -> cython.bint:
     """Whether a script holds what is read: JSON-LD, or a formula."""
     return (
-        close - at <= _LONGEST_DATA
+        close - at <= _MAX_DATA_CHARS
         and any(kind in unescape(attributes).lower() for kind in ("ld+json", "math/tex"))
-        and text.count("<", at, close) <= _MOST_IN_DATA
+        and text.count("<", at, close) <= _MAX_DATA_TAGS
     )
 
 

@@ -17,7 +17,7 @@ Colour = tuple[int, int, int]
 
 MAX_STYLE: Final = 4096  # characters read of one style attribute or one rule's declarations
 OFF_SCREEN: Final = 999.0  # pixels to the left or above from which text is off the screen
-_FAR: Final = 9_000.0
+_MIN_OFFSET_PIXELS: Final = 9_000.0
 """Pixels in any direction from which it is, where pages move what they show: slides stand beside each other."""
 
 KEEPS_SPACE: Final = re.compile(r"(?i)white-space\s*:\s*(?:pre(?:-wrap)?|break-spaces)\s*(?:;|!|$)")
@@ -295,11 +295,11 @@ def _off_screen(declared: Mapping[str, str]) -> bool:
     if declared.get("position") in ("absolute", "fixed", "relative", "sticky"):
         for side in _MOVED:
             for value in _values(declared[side]) if side in declared else ():
-                if value <= -OFF_SCREEN or value >= _FAR or (value >= 1000 and "v" in declared[side]):
+                if value <= -OFF_SCREEN or value >= _MIN_OFFSET_PIXELS or (value >= 1000 and "v" in declared[side]):
                     return True
     if any(value <= -OFF_SCREEN for side in _INDENTED if side in declared for value in _values(declared[side])):
         return True
-    if "translate" in declared and any(abs(value) >= _FAR for value in _values(declared["translate"])):
+    if "translate" in declared and any(abs(value) >= _MIN_OFFSET_PIXELS for value in _values(declared["translate"])):
         return True
     if "scale" in declared and any(abs(each) < 0.01 for each in _values(declared["scale"], 0.01)):
         return True
@@ -310,10 +310,10 @@ def _transformed_away(transform: str) -> bool:
     for name, words in _FUNCTION.findall(transform[:500]):
         values = _values(words.replace(",", " "))
         if name in ("translate", "translatex", "translatey"):
-            if any(value <= -OFF_SCREEN or value >= _FAR for value in values):
+            if any(value <= -OFF_SCREEN or value >= _MIN_OFFSET_PIXELS for value in values):
                 return True
         elif (
-            (name == "translate3d" and any(abs(value) >= _FAR for value in values))
+            (name == "translate3d" and any(abs(value) >= _MIN_OFFSET_PIXELS for value in values))
             or (name.startswith("scale") and any(abs(value) < 0.01 for value in values[:2]))
             or (name == "matrix" and len(values) >= 4 and abs(values[0] * values[3] - values[1] * values[2]) < 1e-4)
         ):

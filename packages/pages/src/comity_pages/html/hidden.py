@@ -16,8 +16,8 @@ from comity_pages.html.tree import HIDING, POINTING, Node, Text, Tree
 HidingKind = Literal["hidden_attribute", "aria_hidden", css.Hiding, "instructing_comment", unseen.Kind]
 
 MAX_FOUND: Final = 100  # places reported of one page
-_MOST_LOOKED_AT: Final = 500_000  # rules of a page that its elements are held against; what is beyond is not looked at
-EXCERPT: Final = 200  # characters quoted of each
+_MAX_RULE_CHECKS: Final = 500_000  # rules of a page that its elements are held against; what is beyond is not looked at
+MAX_EXCERPT_CHARS: Final = 200  # characters quoted of each
 
 _SENTENCES: Final[dict[HidingKind, str]] = {
     "hidden_attribute": "An element with the hidden attribute holds text.",
@@ -125,7 +125,7 @@ def elements(
         if scripts and not kept and text and kind in _UNFOLDED:
             if controlled is None:
                 controlled = _controlled(tree)
-            kept = _unfolds(node, controlled, len(text)) or len(text) > max(_LEAST_PANEL, len(tree.text()) / 2)
+            kept = _unfolds(node, controlled, len(text)) or len(text) > max(_MIN_PANEL_CHARS, len(tree.text()) / 2)
         if kept:
             reported.add(node)
             if folded is not None and kind in _UNRENDERED:
@@ -184,8 +184,8 @@ def _but_visible(node: Node, styles: "_Styles", removed: set[Node]) -> str:
 # What scripts show again at a click, or once the page has loaded.
 _UNFOLDED: Final = frozenset(("hidden_attribute", "display_none", "visibility_hidden", "clipped"))
 _UNRENDERED: Final = _UNFOLDED - {"clipped"}
-_LEAST_PANEL: Final = 80
-_MOST_BESIDE: Final = 40
+_MIN_PANEL_CHARS: Final = 80
+_MAX_SIBLINGS: Final = 40
 _PANEL: Final = re.compile(
     r"\btab|-tab|panel|accordion|collaps|expand|toggle|faq|answer|read-?more|show-?more|spoiler|\bcontent\b|\bdetails?\b"
 )
@@ -214,11 +214,11 @@ def _unfolds(node: Node, controlled: set[str], size: int) -> bool:
     if attributes.get("role", "").lower() == "tabpanel":
         return True
     if attributes.get("id", "") in controlled - {""}:
-        return size >= _LEAST_PANEL or not node.below("a", "button")  # else it is a menu
-    if size >= _LEAST_PANEL and _PANEL.search(attributes.get("class", "").lower()):
+        return size >= _MIN_PANEL_CHARS or not node.below("a", "button")  # else it is a menu
+    if size >= _MIN_PANEL_CHARS and _PANEL.search(attributes.get("class", "").lower()):
         return True
     around = node.parent
-    if around is None or len(around.children) > _MOST_BESIDE or not (node.name == "pre" or node.below("pre")):
+    if around is None or len(around.children) > _MAX_SIBLINGS or not (node.name == "pre" or node.below("pre")):
         return False
     # the same in another language
     beside = (each for each in around.elements() if each is not node and HIDING.isdisjoint(each.attributes))
@@ -233,7 +233,7 @@ class _Styles:
         self._asked = rules.attributes - {"class", "id"}
         self._declared: dict[str, dict[str, str]] = {}
         self._candidates: dict[tuple[str | None, ...], Sequence[hiding_rules.Candidate]] = {}
-        self._room = _MOST_LOOKED_AT
+        self._room = _MAX_RULE_CHECKS
         self.around_visible: set[Node] | None = None
         self._stands: dict[tuple[Node, hiding_rules.Selector], bool] = {}
 
@@ -340,7 +340,7 @@ class _Styles:
 
 def _characters(text: str) -> Iterator[HiddenText]:
     for kind, first, end, length in unseen.found(text):
-        around = text[max(0, first - 40) : end + EXCERPT - 40]
+        around = text[max(0, first - 40) : end + MAX_EXCERPT_CHARS - 40]
         yield HiddenText(kind, _SENTENCES[kind], _shown(around), length, True)
 
 
@@ -359,7 +359,7 @@ def _found(kind: HidingKind, text: str, kept: bool) -> HiddenText:
 
 def _shown(text: str) -> str:
     """An excerpt on one line, what cannot be seen written out."""
-    text = " ".join(text[: 4 * EXCERPT].split())
-    if len(text) > EXCERPT:
-        text = text[: EXCERPT - 1] + "…"
+    text = " ".join(text[: 4 * MAX_EXCERPT_CHARS].split())
+    if len(text) > MAX_EXCERPT_CHARS:
+        text = text[: MAX_EXCERPT_CHARS - 1] + "…"
     return unseen.written_out(text)

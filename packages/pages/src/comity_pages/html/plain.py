@@ -45,8 +45,8 @@ _TOOLS: Final = re.compile(
 """Classes of links that edit the page, of icons whose text is the name of a glyph, of what explains code at a touch."""
 
 
-def plain(tree: Tree) -> None:
-    """Have a page's players, images and tools be what later passes know them as."""
+def normalize_markup(tree: Tree) -> None:
+    """Replace a page's own kinds of players, images, lists and tools with the elements that later passes know."""
     for node in tree.holding(("mw-editsection", "material-", "twoslash-"), ("span", "div", "i")):
         node.skipped |= _TOOLS.search(node.attributes.get("class", "")) is not None
     for node in tree.all("iframe", "amp-iframe"):
@@ -91,7 +91,7 @@ def plain(tree: Tree) -> None:
 
 
 def _keep_space(node: Node) -> None:
-    """Have the lines and gaps of an element's text be those of the page."""
+    """Keep the line breaks and wide gaps of a text whose style shows them (`white-space: pre`)."""
     children: list[Node | Text] = []
     for each in node.children:
         if not isinstance(each, Text) or each.text.isspace():
@@ -142,8 +142,7 @@ def _list_of(tree: Tree, node: Node) -> Node | None:
 
 
 def _join_lists(around: Node) -> None:
-    """Have the items of lists that follow each other, and are parts of one, stand in the first one, those of a deeper
-    level in the item above."""
+    """Join lists that are parts of one: move their items into the first list, and deeper lists into the item above."""
     children: list[Node | Text] = []
     open_lists: list[tuple[int, str, Node]] = []
     for each in around.children:

@@ -6,7 +6,7 @@ cdef class Text:
     cdef public bint kept
 
 @cython.final
-cdef class Sort:
+cdef class TagInfo:
     cdef public str name
     cdef public bint apart
     cdef public bint element
@@ -46,7 +46,7 @@ cdef class Tree:
     cdef list _lower
     cdef bint _drawn
     cdef public bint truncated
-    cdef dict _sorts
+    cdef dict _tag_infos
     cdef dict _placed
     cdef set _moved
     cdef list _texts

@@ -21,7 +21,7 @@ from comity_pages.html import bounds
 MAX_DEPTH: Final = 128  # levels of nesting that are read; what is deeper is cut off
 MAX_NODES: Final = 300_000  # elements that are read: a parser may make more of them than there are tags
 
-_MOST_NODES = cython.declare(cython.Py_ssize_t, MAX_NODES)
+_MAX_NODES = cython.declare(cython.Py_ssize_t, MAX_NODES)
 _BLOCKS: Final = frozenset(
     "address article aside blockquote body button caption center dd details dialog dir div dl dt fieldset figcaption"
     " figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html label legend li main menu nav ol optgroup option p"
@@ -53,11 +53,11 @@ _NOTED = cython.declare(
 )
 HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _IS_BLOCK: Final = re.compile(r"(?i)(?:^|;)\s*display\s*:\s*(?:block|flex|grid|table|list-item)\b")
-_MOST_SLOTS: Final = 1_000
+_MAX_SLOTS: Final = 1_000
 _SHADOW: Final = -1  # the number of a sort of our own
 _NO_TEXT: Final = frozenset(("script", "style"))
 _VOID: Final = frozenset(("br", "hr", "img", "meta"))  # empty in formulas too
-_LEAST_NOSCRIPT: Final = 400
+_MIN_NOSCRIPT_CHARS: Final = 400
 
 
 class Text:
@@ -71,7 +71,7 @@ class Text:
         self.kept = True
 
 
-class Sort:
+class TagInfo:
     """What the elements of one name have in common, and those of the page; also texts and comments (`-text`)."""
 
     __slots__ = tuple("apart dialog element heading name nodes skipped text textless unread word".split())
@@ -171,7 +171,7 @@ class Tree:
     (`pointing`), with microdata (`stating`), and `unread`: formulas and drawings, of which only the text is known."""
 
     def __init__(self, html: str) -> None:
-        top = Sort("html")
+        top = TagInfo("html")
         self.root = _element(top, {}, None)
         top.nodes.append(self.root)
         self._clear()
@@ -191,7 +191,7 @@ class Tree:
             if "shadowrootmode" in html:
                 self._open_shadows(source)
             _fill(self, source, self.root, False, 1, False)
-        if self._size_without_scripts > max(_LEAST_NOSCRIPT, self._size):
+        if self._size_without_scripts > max(_MIN_NOSCRIPT_CHARS, self._size):
             for node in self.named["noscript"]:  # the page as it is meant for who runs no scripts
                 node.name = "div"
                 node.apart = True
@@ -208,7 +208,7 @@ class Tree:
         self.by_id: dict[str, list[Node]] = {}
         self._lower: list[str] = []  # all classes, all ids
         self.unread: list[tuple[Node, str]] = []
-        self._sorts: dict[int, Sort] = {}
+        self._tag_infos: dict[int, TagInfo] = {}
 
     def all(self, *names: str) -> Iterator[Node]:
         """The elements of these names."""
@@ -254,7 +254,7 @@ class Tree:
         """Have shadow trees (`<template shadowrootmode>`) stand where a browser shows them, and what is beside them in
         the slots that it names (DOM, 4.2.2.3).
         """
-        self._sorts[_SHADOW] = Sort("shadow-root")
+        self._tag_infos[_SHADOW] = TagInfo("shadow-root")
         hosts: set[int] = set()
         fragments = source.template_fragments()
         for fragment in fragments:
@@ -269,18 +269,18 @@ class Tree:
             for each in _inside(host)[::-1]:
                 if each.mem_id != template.mem_id:
                     named.setdefault(each.attributes.get("slot") or "", []).append(each)
-            for slot in fragment.css("slot")[:_MOST_SLOTS]:
+            for slot in fragment.css("slot")[:_MAX_SLOTS]:
                 if placed := named.pop(slot.attributes.get("name") or "", None):
                     self._placed[slot.mem_id] = placed
                     self._moved.update([each.mem_id for each in placed])
 
-    def _sort_of(self, source: Any, number: object) -> Sort:
+    def _tag_info(self, source: Any, number: object) -> TagInfo:
         """What a name means that the page has for the first time."""
         name = source.tag or "-unnamed"  # a processing instruction that is none has no name
-        sort = Sort(name)
+        sort = TagInfo(name)
         if sort.element:
             sort.nodes = self.named.setdefault(name, sort.nodes)
-        self._sorts[number] = sort
+        self._tag_infos[number] = sort
         return sort
 
 
@@ -311,7 +311,7 @@ def _fill(
     tree: Tree, source: Any, parent: Node, textless: cython.bint, depth: cython.int, noscript: cython.bint
 ) -> None:
     children = parent.children
-    sort: Sort | None
+    sort: TagInfo | None
     element: Node
     piece: Text
     placed: list | None = tree._placed.get(source.mem_id) if tree._placed else None  # type: ignore[type-arg]
@@ -324,12 +324,12 @@ def _fill(
                 continue
             if node.tag == "template" and node.mem_id in tree._placed:
                 number = _SHADOW
-        sort = tree._sorts.get(number)
+        sort = tree._tag_infos.get(number)
         if sort is None:
-            sort = tree._sort_of(node, number)
+            sort = tree._tag_info(node, number)
         if sort.element:
             tree._count += 1
-            if tree._count > _MOST_NODES:
+            if tree._count > _MAX_NODES:
                 tree.truncated = True
                 return
             attributes = _attributes(node)
@@ -374,7 +374,7 @@ def _fill(
 
 
 @cython.cfunc
-def _element(sort: Sort, attributes: dict[str, str], parent: Node | None) -> Node:
+def _element(sort: TagInfo, attributes: dict[str, str], parent: Node | None) -> Node:
     node: Node = Node.__new__(Node)
     node.name = sort.name
     node.number = 0

@@ -39,16 +39,16 @@ _NAMED: Final = frozenset(
     " lua makefile markdown matlab objective-c perl php powershell python r ruby rust scala scss sh shell sql swift"
     " toml ts tsx typescript vue xml yaml zsh text plaintext plain console".split()
 )
-_MOST_BESIDE: Final = 12
-_MOST_TOOLS: Final = 3  # on one side of a piece of code
-_MOST_PARTS: Final = 20
-_LONGEST_LABEL: Final = 40
+_MAX_SIBLINGS: Final = 12
+_MAX_TOOLS: Final = 3  # on one side of a piece of code
+_MAX_PARTS: Final = 20
+_MAX_LABEL_CHARS: Final = 40
 _TOOLS: Final = frozenset("div span button header label small".split())
 _PARAGRAPHS: Final = frozenset("p div td li dd section article blockquote figure".split())
 _AROUND: Final = ("body", "main", "article", "section", "td", "li", "blockquote")
 
 
-def marked(tree: Tree) -> None:
+def mark_code(tree: Tree) -> None:
     """Have each piece of code be one `pre`, without what is there to copy it or to tell its language."""
     for listing in tree.holding(("ltx_listing",), ("div",)):
         if "ltx_lstlisting" in listing.attributes.get("class", "").split():
@@ -124,7 +124,7 @@ def _drop_tools(pre: Node, places: _Places) -> None:
     for _ in range(3):
         if around is None:
             return
-        is_shared = around.name in _AROUND or len(around.children) > _MOST_BESIDE
+        is_shared = around.name in _AROUND or len(around.children) > _MAX_SIBLINGS
         for each in _beside(child, around, places):
             label, copies = _label(each) or (None, False)
             if NUMBERS.search(each.attributes.get("class", "")) and all(map(str.isdigit, each.text().split())):
@@ -155,7 +155,7 @@ def _beside(child: Node, around: Node, places: _Places) -> list[Node]:
         places[around] = elements, {each: place for place, each in enumerate(elements)}
     elements, numbers = places[around]
     at = numbers[child]
-    near = (*elements[max(0, at - _MOST_TOOLS) : at], *elements[at + 1 : at + 1 + _MOST_TOOLS])
+    near = (*elements[max(0, at - _MAX_TOOLS) : at], *elements[at + 1 : at + 1 + _MAX_TOOLS])
     return [each for each in near if each.name in _TOOLS or "-" in each.name]
 
 
@@ -163,18 +163,18 @@ def _label(node: Node) -> tuple[str, bool] | None:
     """What a short element says but that it copies, in lower case, and whether it says that; None of others."""
     parts: list[str] = []
     stack: list[Node | Text] = [node]
-    for _ in range(_MOST_PARTS):
+    for _ in range(_MAX_PARTS):
         if not stack:
             words = " ".join(" ".join(parts).split())
             label, count = _COPY.subn("", words)
-            return (label.strip().lower(), count > 0) if 0 < len(words) < _LONGEST_LABEL else None
+            return (label.strip().lower(), count > 0) if 0 < len(words) < _MAX_LABEL_CHARS else None
         each = stack.pop()
         if isinstance(each, Text):
-            parts.append(each.text[:_LONGEST_LABEL])
+            parts.append(each.text[:_MAX_LABEL_CHARS])
         elif each.name in ("pre", "code", "img", "input"):
             return None
         elif not each.skipped:
-            stack += reversed(each.children[:_MOST_PARTS])
+            stack += reversed(each.children[:_MAX_PARTS])
     return None
 
 

@@ -20,8 +20,8 @@ _BACK: Final = re.compile(
 _HOLDS_NOTE: Final = frozenset("li p div aside dd section blockquote".split())
 _INLINE: Final = ("sidenote", "marginnote", "ltx_role_footnote")
 _LATEXML_MARKS: Final = frozenset(("ltx_note_mark", "ltx_tag_note"))
-_MOST: Final = 2_000
-_LONGEST: Final = 20_000
+_MAX_NOTES: Final = 2_000
+_MAX_NOTE_CHARS: Final = 20_000
 
 
 class Footnotes:
@@ -64,12 +64,12 @@ def found(tree: Tree, url: str) -> Footnotes:
 def _fill(notes: Footnotes, tree: Tree, url: str) -> None:
     """The notes that links refer to."""
     numbers = notes.notes
-    anchors = tree.named.get("a", ())[: _MOST * 10]
+    anchors = tree.named.get("a", ())[: _MAX_NOTES * 10]
     stated = ((node, href) for node in anchors if "#" in (href := node.attributes.get("href", "")))
     hrefs = ((node, href.removeprefix(url)) for node, href in stated)
     links = [(node, href[1:]) for node, href in hrefs if href[:1] == "#" and len(href) > 1]
     leading = {target for _, target in links}  # a link that another one leads to may be a mark, however it looks
-    marks = [(node, target) for node, target in links if _is_mark(node, leading)][:_MOST]
+    marks = [(node, target) for node, target in links if _is_mark(node, leading)][:_MAX_NOTES]
     if not marks:
         return
     places = {node: number for number, node in enumerate(anchors)}
@@ -84,7 +84,7 @@ def _fill(notes: Footnotes, tree: Tree, url: str) -> None:
             continue
         if note not in first:  # each is looked through once, however many marks lead there
             links_in = (places.get(link, 0) for link in note.below("a"))
-            first[note] = min(links_in, default=len(places)) if len(note.text()) < _LONGEST else None
+            first[note] = min(links_in, default=len(places)) if len(note.text()) < _MAX_NOTE_CHARS else None
         place = first[note]
         if place is None or (note not in numbers and place < places[mark]):
             continue  # a note stands below its mark

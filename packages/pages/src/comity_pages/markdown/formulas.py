@@ -13,8 +13,8 @@ from typing import Final
 
 from comity_pages.html.tree import Node, Text, Tree
 
-_LONGEST: Final = 4_000
-_FAR: Final = 4
+_MAX_SOURCE_CHARS: Final = 4_000
+_MAX_ANCESTORS: Final = 4
 """Elements from a drawing on outwards that may hold its source."""
 _DELIMITED: Final = re.compile(r"\s*(?:\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$|\$(.*)\$)\s*", re.DOTALL)
 _IN_TEXT: Final = re.compile(
@@ -45,7 +45,7 @@ _NAMED: Final = {
 }  # fmt: skip
 
 
-def marked(tree: Tree) -> None:
+def mark_formulas(tree: Tree) -> None:
     """Have every formula of a page be a `math` element with its TeX; `display` says that it stands for itself."""
     for node in [*tree.named.get("script", ())]:
         kind, _, mode = node.attributes.get("type", "").partition(";")
@@ -62,7 +62,7 @@ def marked(tree: Tree) -> None:
         elif not _STATED.isdisjoint(classes):
             number = next((each for each in node.below("span") if each.attributes.get("class") == "eqno"), None)
             shown = node.text().replace(number.text() if number is not None else "", "", 1)
-            if match := _DELIMITED.fullmatch(shown[: _LONGEST + 10]):
+            if match := _DELIMITED.fullmatch(shown[: _MAX_SOURCE_CHARS + 10]):
                 tex = next(filter(None, match.groups()), "")
                 if number is not None and (digits := _NUMBER.search(number.text())):
                     tex = rf"{tex} \tag{{{digits[0]}}}"
@@ -73,7 +73,7 @@ def marked(tree: Tree) -> None:
     for node in [*tree.named.get("img", ())]:
         if not _IMAGE.isdisjoint(node.attributes.get("class", "").split()) and (said := node.attributes.get("alt", "")):
             _become(tree, node, _bare(said))
-    near = (each for drawing in tree.named.get("svg", ()) for each in islice(drawing.around(), _FAR))
+    near = (each for drawing in tree.named.get("svg", ()) for each in islice(drawing.around(), _MAX_ANCESTORS))
     for node in dict.fromkeys(each for each in near if "data-formula" in each.attributes):
         if not node.text().strip() and not _worded(said := node.attributes["data-formula"]):
             display = any("block" in each.attributes.get("class", "") for each in islice(node.around(), 2))
@@ -128,7 +128,7 @@ def _mark_text(tree: Tree) -> None:
 
 def _become(tree: Tree, node: Node, tex: str, *, display: bool = False) -> None:
     tex = " ".join(tex.split())
-    if not tex or len(tex) > _LONGEST:
+    if not tex or len(tex) > _MAX_SOURCE_CHARS:
         return
     node.name = "math"
     node.skipped = False
@@ -162,7 +162,7 @@ def _source(math: Node, shown: Node) -> str:
     for each in math.below("annotation"):
         if "tex" in each.attributes.get("encoding", "").lower():
             said = each.text()
-    if said and len(said) <= _LONGEST:
+    if said and len(said) <= _MAX_SOURCE_CHARS:
         visible = "".join(_shown(shown)).lower()
         if all(word.lower() in visible for word in _worded(said)):
             return _bare(said)

@@ -32,9 +32,9 @@ from comity_pages.markdown.inline import (
     wrapped,
 )
 
-_LONGEST_REFERENCE: Final = 8192
-_DEEPEST_INDENT: Final = 24
-_NEAR: Final = 4  # elements around a link in a heading
+_MAX_REFERENCE_CHARS: Final = 8192
+_MAX_NESTED_LISTS: Final = 24
+_MAX_ANCESTORS: Final = 4  # elements around a link in a heading
 _CHECK_EVERY: Final = 256
 # Where an image alone is the button that shares a page, or leads to who publishes it.
 _SHARING: Final = re.compile(
@@ -60,7 +60,7 @@ _LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data
 _OFTEN_LAZY: Final = re.compile(r"src|original|lazy|echo")
 _OF_IMAGE: Final = re.compile(r"\.(?:jpe?g|png|webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
 """How an attribute of another name says where an image is."""
-_MOST_CANDIDATES: Final = 200
+_MAX_SRCSET_WORDS: Final = 200
 _PLACEHOLDER: Final = re.compile(
     r"^\s*data:|(?:\b|_)(?:blank|placeholder|spacer|pixel|transparent|loading|lazy(?:load)?|1x1)\.(?:gif|png|svg|jpe?g)",
     re.IGNORECASE,
@@ -69,7 +69,7 @@ _PLACEHOLDER: Final = re.compile(
 _PLACEHOLDING: Final = "data: blank placeholder spacer pixel transparent loading lazy 1x1".split()
 _BULLETS: Final = frozenset("•·▪◦‣●○■–")
 _BULLET: Final = re.compile(r"(?m)^(?:-|(\d+)\.)(?= )")
-_MOST: Final = 10**9 - 1
+_MAX_ITEM_NUMBER: Final = 10**9 - 1
 # What would end a link's destination, percent-encoded.
 _IN_DESTINATION: Final = {ord(char): f"%{ord(char):02X}" for char in " ()<>\n\r\t\\|"}
 _ENDS_DESTINATION: Final = re.compile(r"[ ()<>\n\r\t\\|]")
@@ -306,11 +306,11 @@ class Writer:
     def _list(self, node: Node, out: list[Block]) -> None:
         backwards = "reversed" in node.attributes
         first = sum(child.name == "li" for child in node.elements()) if backwards else 1
-        number = whole(node.attributes.get("start", ""), _MOST, first) if node.name == "ol" else 0
+        number = whole(node.attributes.get("start", ""), _MAX_ITEM_NUMBER, first) if node.name == "ol" else 0
         items: list[str] = []
         bullet = "  "
         notes: list[Block] = []
-        deep = self._indent >= _DEEPEST_INDENT
+        deep = self._indent >= _MAX_NESTED_LISTS
         self._indent += 1
         for is_item, children in _parts(node):
             child = children[0]
@@ -328,7 +328,7 @@ class Writer:
                 out += blocks
                 continue
             if isinstance(child, Node) and "value" in child.attributes:
-                number = whole(child.attributes["value"], _MOST, number)
+                number = whole(child.attributes["value"], _MAX_ITEM_NUMBER, number)
             if is_item:
                 bullet = f"{number}. " if node.name == "ol" else "- "
                 number = max(0, number - 1) if backwards else number + 1
@@ -378,7 +378,7 @@ class Writer:
         self._indent += 1
         text = joined(self.container(node, []))
         self._indent -= 1
-        if text and self._indent < _DEEPEST_INDENT:
+        if text and self._indent < _MAX_NESTED_LISTS:
             text = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
         if text:
             out.append(("quote", text))
@@ -444,7 +444,7 @@ class Writer:
             if plain in _PERMALINKS or not plain:
                 return
             if _PERMALINK.match(label) and "anchor" in node.attributes.get("class", ""):
-                near = node.around()[1:_NEAR]
+                near = node.around()[1:_MAX_ANCESTORS]
                 if any(each.name in HEADINGS for each in (*near, *near[0].elements())):
                     return
             if _leads_to_its_heading(node):
@@ -466,7 +466,7 @@ class Writer:
 
     def reference(self, reference: str | None, other: tuple[str, ...] = ()) -> str | None:
         """An absolute http or https URL (or one of the other schemes), or None: `javascript:` is no place to go to."""
-        if reference is None or len(reference) > _LONGEST_REFERENCE:
+        if reference is None or len(reference) > _MAX_REFERENCE_CHARS:
             return None
         reference = reference.strip()
         if reference[:7].lower().startswith(other) and other:
@@ -527,7 +527,7 @@ def _all_link(node: Node) -> Node | None:
 
 def _leads_to_its_heading(link: Node) -> bool:
     """Whether a link leads to the heading that it stands in."""
-    around = link.around()[:_NEAR]
+    around = link.around()[:_MAX_ANCESTORS]
     place = link.attributes["href"]
     stands = any(each.name in HEADINGS for each in around)
     return stands and place[:1] == "#" and any(each.attributes.get("id") == place[1:] for each in around)
@@ -564,10 +564,10 @@ def _largest(name: str, value: str) -> str:
         return value.strip()
     sizes: dict[str, int] = {}
     address = ""
-    for word in value.split()[:_MOST_CANDIDATES]:
+    for word in value.split()[:_MAX_SRCSET_WORDS]:
         if address:
             size, comma, following = word.partition(",")
-            sizes[address] = max(sizes[address], whole(size[:-1].partition(".")[0], _MOST, 0))
+            sizes[address] = max(sizes[address], whole(size[:-1].partition(".")[0], _MAX_ITEM_NUMBER, 0))
             address = following.strip(",") if comma else address
         else:
             address = word.strip(",")

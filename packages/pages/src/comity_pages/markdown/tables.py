@@ -14,10 +14,10 @@ from comity_pages.markdown.inline import fence_of, whole
 
 Writer = Any  # that of markdown.py, which calls this module
 
-_MOST_COLUMNS: Final = 100
-_WIDEST_SPAN: Final = 20
-_LONGEST_CELL: Final = 2_000
-_MOST_CODE_LINES: Final = 30
+_MAX_COLUMNS: Final = 100
+_MAX_SPAN_COLUMNS: Final = 20
+_MAX_CELL_CHARS: Final = 2_000
+_MAX_CODE_LINES: Final = 30
 _NO_CELL: Final = frozenset(("table", "h1", "h2", "h3", "hr", "article", "section", "form"))
 _ENDS: Final = re.compile(r"(?:(?<![ \t])[ \t]++)?+\n\s*+")
 _PARTS: Final = dict(zip("row cell gridcell columnheader rowheader".split(), "tr td td th th".split(), strict=True))
@@ -96,7 +96,7 @@ def _is_too_much(cell: Node) -> bool:
     inner = cell.below()
     texts = (each for node in (cell, *inner) for each in node.children if isinstance(each, Text) and each.kept)
     lines = sum(node.text().count("\n") for node in inner if node.name == "pre")
-    is_large = sum(len(each.text) for each in texts) > _LONGEST_CELL or lines > _MOST_CODE_LINES
+    is_large = sum(len(each.text) for each in texts) > _MAX_CELL_CHARS or lines > _MAX_CODE_LINES
     return (
         is_large
         or any(node.name in _NO_CELL for node in inner)
@@ -114,22 +114,22 @@ def _grid(writer: Writer, groups: list[_Rows]) -> tuple[list[list[str]], int]:
     for row, left in ((row, len(rows) - number) for rows in groups for number, row in enumerate(rows)):
         line: list[str] = []
         for cell in row:
-            while below.get(len(line), 0) > 0 and len(line) < _MOST_COLUMNS:
+            while below.get(len(line), 0) > 0 and len(line) < _MAX_COLUMNS:
                 below[len(line)] -= 1
                 line.append("")
-            if len(line) >= _MOST_COLUMNS:
+            if len(line) >= _MAX_COLUMNS:
                 if text := _cell(writer, cell):
                     line[-1] = f"{line[-1]} {text}".strip()
                     width = len(line)
                 continue
-            wide = _span(cell, "colspan", _WIDEST_SPAN)
+            wide = _span(cell, "colspan", _MAX_SPAN_COLUMNS)
             high = _span(cell, "rowspan", left)
             width = max(width, len(line) + 1)
             for number in range(wide):
                 if high > 1:
                     below[len(line)] = high - 1
                 line.append("" if number else _cell(writer, cell))
-        while below.get(len(line), 0) > 0 and len(line) < _MOST_COLUMNS:
+        while below.get(len(line), 0) > 0 and len(line) < _MAX_COLUMNS:
             below[len(line)] -= 1
             line.append("")
         lines.append(line)

@@ -25,7 +25,7 @@ _OF_AUTHORS: Final = ("author", "byline", "user", "poster", "by-line")
 _NO_NAMES: Final = re.compile("comment|form|label|input|related")
 _NO_NAME_OF_AUTHOR: Final = re.compile("role|title|position|desc|bio|job")
 _WORD: Final = re.compile(r"\w+")
-_LONGEST: Final = 120
+_MAX_BYLINE_CHARS: Final = 120
 
 _BY: Final = re.compile(
     r"^(?:[^!?|]{0,40}\b(?:19|20)\d\d(?:\b|年[\d月]*日?)[\s,·|–-]*)?"  # when, before by whom
@@ -164,7 +164,7 @@ def _names_nobody(said: str) -> bool:
 def _byline(pieces: Sequence[Piece]) -> list[str]:
     """The names after a word for by, in the first text that begins with one or is one."""
     for at, (text, _) in enumerate(pieces):
-        if len(text) > _LONGEST:
+        if len(text) > _MAX_BYLINE_CHARS:
             continue
         found = _BY.match(text + _SURE)
         names: list[str] = []

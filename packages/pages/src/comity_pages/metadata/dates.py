@@ -30,8 +30,8 @@ _OTHER_TYPES: Final = frozenset(("WebPage", "Recipe", "VideoObject"))
 _IN_SCRIPT: Final = re.compile(r"\"(?:datePublished|dateCreated|pub_date)\"\s*:\s*\"([^\"]{8,40})\"")
 _BESIDE: Final = {"nav", "aside", "footer"}
 _YEAR: Final = re.compile(r"(?:19[89]|20[0-4]|25[3-9])\d|[٢۲२๒][٠۰०๐]")
-_LONGEST: Final = 60  # characters of a text that says when, and little else
-_MOST: Final = 200_000  # characters of a page in which a day is looked for
+_MAX_DATE_CHARS: Final = 60  # characters of a text that says when, and little else
+_MAX_SEARCHED_CHARS: Final = 200_000  # characters of a page in which a day is looked for
 _OF_OTHERS: Final = re.compile(r"(?<![a-z-])(?:comments?|related|recommend\w*|teasers?)(?![a-z])", re.IGNORECASE)
 _PARTS: Final = re.compile(r"(?:(?<!\s)\s++)?+[|•·–—»]\s*+|(?<!\s)\s++-\s++")
 
@@ -83,7 +83,7 @@ def _is_other(one: str, other: str) -> bool:
 def _seen(page: Page, pieces: Sequence[Piece]) -> Iterator[tuple[str, bool]]:
     """The days in texts, those nearest to the heading first, and whether each is of a change."""
     middle = next((at for at, piece in enumerate(pieces) if not piece.text), 0)
-    dated = [at for at, piece in enumerate(pieces) if len(piece.text) <= _LONGEST and _YEAR.search(piece.text)]
+    dated = [at for at, piece in enumerate(pieces) if len(piece.text) <= _MAX_DATE_CHARS and _YEAR.search(piece.text)]
     for at in sorted(dated, key=lambda at: abs(at - middle)):
         before = " ".join(each.text for each in pieces[max(0, at - 4) : at])[-30:].replace(" ,", ",")
         for part in _PARTS.split(pieces[at].text):
@@ -138,7 +138,7 @@ def _statements(page: Page, of_url: str, seen: str) -> Iterator[tuple[str, Sourc
     for node in tree.named.get("script", ())[:50] if not page.linked else ():  # with JSON that is none
         if match := _IN_SCRIPT.search(node.text()):
             yield match[1], "json-ld"
-    body = list(_seen(page, page.within(tree.first("body") or tree.root, _MOST)))
+    body = list(_seen(page, page.within(tree.first("body") or tree.root, _MAX_SEARCHED_CHARS)))
     yield from ((each, "text") for each, of_change in body if not of_change)
     yield from ((each, "text") for each, of_change in body if of_change)
     yield from ((node.attributes.get("datetime", ""), "markup") for node in times[:5])

@@ -52,7 +52,7 @@ _HOLDING: Final = ("hasPart", "hasVariant", "mainEntityOfPage", "mainEntity", "@
 _SAYING: Final = ("acceptedAnswer", "suggestedAnswer", "review")
 """What others say of an object: entities, but nothing by which the page's author is known."""
 _CDATA: Final = "<![CDATA["
-_NEAR: Final = 20
+_MAX_CDATA_OFFSET_CHARS: Final = 20
 _SAID: Final = ("name", "text", "itemListElement", "@value", "@list")
 _DONE: Final = ("itemListElement", "text", "name")
 """What a step, or a section of steps, says."""
@@ -82,7 +82,7 @@ def objects(tree: Tree) -> list[Object]:
         if len(text) > MAX_SIZE:
             continue
         text = _CONTROL.sub(" ", text.strip().removeprefix("<!--").removesuffix("-->").rstrip(" ;"))
-        if _CDATA in text[:_NEAR]:  # of XHTML, within a comment of the script
+        if _CDATA in text[:_MAX_CDATA_OFFSET_CHARS]:  # of XHTML, within a comment of the script
             text = text.partition(_CDATA)[2].rpartition("]]>")[0].strip("/* ;")
         stack = [_loaded(text)]
         while stack and len(found) < MAX_OBJECTS:

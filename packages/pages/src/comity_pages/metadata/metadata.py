@@ -22,9 +22,9 @@ from comity_pages.metadata.page import Field, Page, Source, field
 
 _LETTERS: Final = re.compile(r"[^\W\d_]")
 _ABOUT_PAGE: Final = frozenset(("WebPage", "Product", "Recipe", "Event", "ItemPage", "AboutPage", "CollectionPage"))
-_FEWEST_LETTERS: Final = 80  # of a text whose language can be told
-_MOST_KEYWORDS: Final = 50
-_MOST_CRUMBS: Final = 20
+_MIN_LANGUAGE_LETTERS: Final = 80  # of a text whose language can be told
+_MAX_KEYWORDS: Final = 50
+_MAX_BREADCRUMBS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _language_of_text(tree: Tree) -> Field | None:
     if not _detects():
         return None
     text = " ".join(tree.text()[:20_000].split())[:3000]
-    if len(_LETTERS.findall(text)) < _FEWEST_LETTERS:
+    if len(_LETTERS.findall(text)) < _MIN_LANGUAGE_LETTERS:
         return None
     from py3langid import classify
 
@@ -168,7 +168,7 @@ def _keywords(metas: dict[str, str], found: list[Object]) -> tuple[str, ...]:
     if not stated[0]:
         stated = [each for value in _of_articles(found, "keywords") for each in json_ld.words(value)]
     words = [each.strip() for value in stated for each in re.split("[,;，、]", value)]
-    return tuple(dict.fromkeys(each for each in words if each))[:_MOST_KEYWORDS]
+    return tuple(dict.fromkeys(each for each in words if each))[:_MAX_KEYWORDS]
 
 
 def _breadcrumbs(tree: Tree, found: list[Object], hidden: set[Node]) -> tuple[str, ...]:
@@ -177,14 +177,14 @@ def _breadcrumbs(tree: Tree, found: list[Object], hidden: set[Node]) -> tuple[st
             inner = [each.get("name") or each.get("item") for each in items if isinstance(each, dict)]
             names = (next(json_ld.words(each), "") for each in inner)
             if kept := tuple(name for name in names if name and "://" not in name):
-                return kept[:_MOST_CRUMBS]
+                return kept[:_MAX_BREADCRUMBS]
     around = ("nav", "ol", "ul", "div")
     labelled = [node for node in tree.all(*around) if "breadcrumb" in node.attributes.get("aria-label", "").lower()]
     for node in ordered({*labelled, *tree.holding(("breadcrumb",), around)}, around):
         if node not in hidden:
             names = (" ".join(each.text().split()) for each in _leaves(node))
             if kept := tuple(name for name in names if name and any(map(str.isalnum, name)) and len(name) < 200):
-                return kept[:_MOST_CRUMBS]
+                return kept[:_MAX_BREADCRUMBS]
     return ()
 
 

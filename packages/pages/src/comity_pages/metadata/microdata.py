@@ -10,7 +10,7 @@ from comity_pages.html.tree import Node, Tree
 from comity_pages.metadata.json_ld import MAX_OBJECTS, MAX_VALUES, Object, plain
 
 _ATTRIBUTES: Final = ("content", "datetime", "href", "src", "value")
-_LONGEST: Final = 20_000
+_MAX_VALUE_CHARS: Final = 20_000
 
 
 def objects(tree: Tree) -> list[Object]:
@@ -30,7 +30,7 @@ def objects(tree: Tree) -> list[Object]:
         else:
             value = next((attributes[name] for name in _ATTRIBUTES if attributes.get(name)), None)
             if value is None or (node.name == "a" and "content" not in attributes):
-                value = plain(node.text()[:_LONGEST]) or value
+                value = plain(node.text()[:_MAX_VALUE_CHARS]) or value
         if around is None:
             continue
         for name in attributes.get("itemprop", "").split()[:5]:

@@ -15,7 +15,7 @@ from comity_pages.metadata.json_ld import Object, plain
 MAX_FIELD: Final = 500  # characters kept of a field
 _BEFORE: Final = 250
 _AFTER: Final = 500  # characters about a heading that are looked at
-_MOST_NODES: Final = 300
+_MAX_NODES: Final = 300
 _PASSED: Final = frozenset(("nav", "aside", "footer", "figure", "blockquote", "form"))
 
 _Placed = tuple[Node | Text, Node]
@@ -79,8 +79,8 @@ class Page:
         after: list[_Placed] = []
         for parent, node in pairwise(reversed(heading.around())):
             at = parent.children.index(node)
-            before += [(each, parent) for each in parent.children[:at][-_MOST_NODES:]]
-            after += [(each, parent) for each in parent.children[at + 1 :][:_MOST_NODES][::-1]]
+            before += [(each, parent) for each in parent.children[:at][-_MAX_NODES:]]
+            after += [(each, parent) for each in parent.children[at + 1 :][:_MAX_NODES][::-1]]
         shown = self._texts(before, _BEFORE, backwards=True)
         return [*reversed(shown), Piece("", heading), *self._texts(after, _AFTER)]
 
@@ -91,7 +91,7 @@ class Page:
     def _texts(self, stack: list[_Placed], most: int, *, backwards: bool = False) -> list[Piece]:
         """The texts of elements, from the last, up to a number of characters in all."""
         found: list[Piece] = []
-        left = max(_MOST_NODES, most)
+        left = max(_MAX_NODES, most)
         while stack and most > 0 and left > 0:
             each, parent = stack.pop()
             left -= 1

@@ -29,11 +29,11 @@ _WORD: Final = re.compile(r"\w+")
 _SUBDOMAINS: Final = frozenset(("www", "blog", "docs", "en", "m", "shop"))
 # Of a heading: the share of its words that stand in what the head states as the title, and the fewest words where the
 # share is smaller.
-_NEARLY: Final = 0.75
-_PARTLY: Final = 0.34
-_FEW_WORDS: Final = 3
-_MOST_HEADINGS: Final = 60
-_MOST_FIRST: Final = 20
+_MIN_SHARED_WORDS: Final = 0.75
+_MIN_SHARED_WORDS_OF_LONG: Final = 0.34
+_MIN_LONG_WORDS: Final = 3
+_MAX_HEADINGS: Final = 60
+_MAX_H1: Final = 20
 _LABEL: Final = re.compile(r"(?:^|\s)(?:label|ipsBadge)")
 
 
@@ -63,8 +63,8 @@ def title(page: Page) -> tuple[Field | None, Node | None]:
 
 def _headings(tree: Tree) -> list[Node]:
     """The headings that may be the page's, those of the first level first."""
-    lower = [node for node in tree.headings[:_MOST_HEADINGS] if node.name in ("h2", "h3")]
-    return [*tree.named.get("h1", ())[:_MOST_FIRST], *lower]
+    lower = [node for node in tree.headings[:_MAX_HEADINGS] if node.name in ("h2", "h3")]
+    return [*tree.named.get("h1", ())[:_MAX_H1], *lower]
 
 
 def _heading(page: Page, stated: str, og: str, sites: tuple[str, ...]) -> Node | None:
@@ -74,7 +74,7 @@ def _heading(page: Page, stated: str, og: str, sites: tuple[str, ...]) -> Node |
     best: Node | None = None
     some: Node | None = None
     most = 0
-    for number, heading in enumerate(page.tree.named.get("h1", ())[:_MOST_FIRST]):
+    for number, heading in enumerate(page.tree.named.get("h1", ())[:_MAX_H1]):
         text = _text_of(heading, page.hidden)
         words = _WORD.findall(text.lower())
         if not words or len(text) > 300 or _flat(text) in (*sites, *_HOME):
@@ -82,10 +82,10 @@ def _heading(page: Page, stated: str, og: str, sites: tuple[str, ...]) -> Node |
         if _flat(text) == first:
             return heading
         common = sum(word in about for word in words) / len(words)
-        if common >= _NEARLY and len(words) * common > most and (len(words) > 1 or len(about) < 6):
+        if common >= _MIN_SHARED_WORDS and len(words) * common > most and (len(words) > 1 or len(about) < 6):
             best = heading
             most = len(words)
-        if not some and number < 2 and len(words) >= _FEW_WORDS and common >= _PARTLY:
+        if not some and number < 2 and len(words) >= _MIN_LONG_WORDS and common >= _MIN_SHARED_WORDS_OF_LONG:
             some = heading  # worded for the reader, where the head is worded for search engines
     return best or some
 

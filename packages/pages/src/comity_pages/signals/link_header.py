@@ -17,7 +17,7 @@ _BARE = re.compile(r"[^;,]*")
 _WORD = re.compile(r"[^\t\n\f\r ]+")
 _SPACE = re.compile(r"[ \t]*")
 MAX_HEADER_LINKS = 1000
-LONGEST_USUAL = 64  # characters of a `rel` that is worth remembering
+MAX_CACHED_REL_CHARS = 64  # characters of a `rel` that is worth remembering
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def parse_link_headers(fields: Iterable[str]) -> tuple[HeaderLink, ...]:
 
 def relation_types(rel: str) -> tuple[str, ...]:
     """The relation types in a `rel`, lower-cased, each once; ASCII white space alone separates them (HTML, 2.3.7)."""
-    return _usual(rel) if len(rel) <= LONGEST_USUAL else _words(rel)
+    return _usual(rel) if len(rel) <= MAX_CACHED_REL_CHARS else _words(rel)
 
 
 def _words(rel: str) -> tuple[str, ...]:

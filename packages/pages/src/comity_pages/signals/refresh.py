@@ -7,7 +7,7 @@ and follows nothing.
 import re
 from typing import Final
 
-LONGEST: Final = 1 << 31
+MAX_DELAY_SECONDS: Final = 1 << 31
 """Seconds: a number beyond is read as this one."""
 _TIME: Final = re.compile(r"[\t\n\f\r ]*(?:([0-9]+)|(?=\.))[0-9.]*")
 _GAP: Final = re.compile(r"(?:[\t\n\f\r ]+[;,]?|[;,])[\t\n\f\r ]*")
@@ -23,7 +23,7 @@ def declared(text: str) -> tuple[int, str | None] | None:
     if time is None:
         return None
     digits = (time[1] or "").lstrip("0")
-    seconds = min(int(digits or "0"), LONGEST) if len(digits) <= 10 else LONGEST
+    seconds = min(int(digits or "0"), MAX_DELAY_SECONDS) if len(digits) <= 10 else MAX_DELAY_SECONDS
     if time.end() == len(text):
         return seconds, None
     gap = _GAP.match(text, time.end())

@@ -35,7 +35,7 @@ _FLAGS: Final = {"noindex": ("none",), "nofollow": ("none",), "noarchive": ("noc
 _PREVIEWS: Final[tuple[ImagePreview, ...]] = ("none", "standard", "large")
 _EVERYBODY: Final = frozenset({"robots", "*"})
 # A meta of this kind of name is a crawler's; every other name (description, viewport) is none of our business.
-LONGEST_USUAL: Final = 64  # characters of a meta's name that is worth remembering
+MAX_CACHED_NAME_CHARS: Final = 64  # characters of a meta's name that is worth remembering
 _CRAWLER_NAME: Final = re.compile(r"bot|spider|crawl|slurp|archiver")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,9}")
 _SEPARATORS: Final = re.compile(r"[,;]")
@@ -186,7 +186,7 @@ def _addressed(
     for index, value in enumerate(headers):
         found.append((value, None, "header", index))
     for index, (name, content) in enumerate(metas):
-        scope = _usual(name, agent) if len(name) <= LONGEST_USUAL else _addressed_by(name, agent)
+        scope = _usual(name, agent) if len(name) <= MAX_CACHED_NAME_CHARS else _addressed_by(name, agent)
         if scope is not None:
             found.append((content, scope or None, "meta", index))
     return found

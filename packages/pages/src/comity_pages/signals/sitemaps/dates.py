@@ -13,7 +13,7 @@ Precision = Literal["year", "month", "day", "minute", "second", "fraction"]
 StatedDate = tuple[datetime | None, Precision | None]
 
 _NONE: StatedDate = (None, None)
-_LONGEST = 64
+_MAX_DATE_CHARS = 64
 # Wider than the note where sites are: a space or small letter for T, a zone without colon or without T's Z.
 _W3C = re.compile(
     r"""(\d{4}) (?:-(\d\d?) (?:-(\d\d?)
@@ -40,7 +40,7 @@ def parse_w3c(text: str) -> StatedDate:
             return datetime.fromisoformat(text), "second"
     except ValueError:
         pass  # one digit for a month, or no date at all: the full pattern decides
-    return _parse_w3c_slowly(text) if length <= _LONGEST else _NONE
+    return _parse_w3c_slowly(text) if length <= _MAX_DATE_CHARS else _NONE
 
 
 def _parse_w3c_slowly(text: str) -> StatedDate:
