@@ -166,7 +166,7 @@ def test_an_order_in_a_store_is_confirmed_by_the_process_that_carries_it_out(
             time.sleep(0.05)
         os.kill(worker, signal.SIGSTOP)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(crawl_at, "CONFIRMING", 0.5)
+            patch.setattr(crawl_at, "MAX_CONFIRM_SECONDS", 0.5)
             unheard = comity("frontier", "slow", *at, "3s")
         assert unheard.returncode == 3, unheard
         assert "has not confirmed the order" in unheard.stderr
