@@ -137,7 +137,8 @@ def _seen(html: str, url: str) -> Iterator[tuple[Tree, urls.Base, hidden.Seen, l
         formulas.mark_formulas(tree)
         base = _base(tree, url)
         seen = hidden.in_page(tree)
-        tabs.pair(tree, seen[1])
+        if any(mark in html for mark in tabs.MARKS):
+            tabs.pair(tree, seen[1])
         cut = blocks.split_blocks(tree, seen[1])
         yield tree, base, seen, cut, judge(tree, cut, html)
     except RecursionError:

@@ -99,13 +99,13 @@ def _keep_space(node: Node) -> None:
             continue
         for number, line in enumerate(each.text.strip("\r\n").replace("\r\n", "\n").split("\n")):
             if number:
-                children.append(_made("br", node, node))
+                children.append(new_element("br", node, node))
             children.append(Text(line.replace("  ", "\xa0 ")))  # by which `words_of` knows such a gap
     node.children = children
 
 
-def _made(name: str, like: Node, parent: Node | None) -> Node:
-    """A new element, in the place of another."""
+def new_element(name: str, like: Node, parent: Node | None) -> Node:
+    """Make an element that stands in the place of another."""
     node = Node()
     node.name, node.parent, node.number, node.words, node.kept_words = name, parent, like.number, 0, 0
     node.attributes, node.children = {}, []
@@ -130,7 +130,7 @@ def _list_of(tree: Tree, node: Node) -> Node | None:
     if marker is None or place is None:
         return None
     counted = _COUNTED.fullmatch(marker.text().strip())
-    found = _made("ol" if counted else "ul", node, node.parent)
+    found = new_element("ol" if counted else "ul", node, node.parent)
     found.attributes["class"] = f"lst-kix_{place[1]}-{max(int(place[2]) - 1, 0)}"
     if counted and counted[1]:
         found.attributes["start"] = counted[1]
@@ -190,10 +190,8 @@ def _gather(around: Node) -> None:
     for each in around.children:
         if isinstance(each, Node) and each.name == "li":
             if items is None:
-                items = Node()
-                items.name, items.parent, items.number, items.words, items.kept_words = "ul", around, each.number, 0, 0
-                items.attributes, items.children = {}, []
-                items.skipped, items.apart, items.blocky = False, each.apart, True
+                items = new_element("ul", each, around)
+                items.apart, items.blocky = each.apart, True
                 children.append(items)
             each.parent = items
             items.children.append(each)

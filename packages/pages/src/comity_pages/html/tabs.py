@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Set
 from typing import Final
 
+from comity_pages.html.plain import new_element
 from comity_pages.html.tree import Node, Text, Tree
 
+MARKS: Final = ("tablist", "tabbed-labels")  # one of these stands in each page with tabs
 _MAX_SETS: Final = 200  # of tabs in a page
 _MAX_ELEMENTS: Final = 2_000  # beside the labels, among which panels are looked for
 _MAX_LABEL_CHARS: Final = 80
@@ -31,11 +33,8 @@ def pair(tree: Tree, removed: Set[Node]) -> None:
             continue
         around.children = [each for each in around.children if each is not labels]
         for text, panel in zip(texts, panels, strict=True):
-            label = Node()
-            label.name, label.parent, label.number, label.words, label.kept_words = "p", panel, panel.number, 0, 0
-            label.attributes, label.children = {}, [Text(text)]
-            label.skipped = label.blocky = False
-            label.apart = True
+            label = new_element("p", panel, panel)
+            label.children, label.apart = [Text(text)], True
             for each in panel.around():
                 each.blocky = True
             tree.named.setdefault("p", []).append(label)
