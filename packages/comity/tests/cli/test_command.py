@@ -34,7 +34,7 @@ def test_the_version_says_which_form_runs() -> None:
 def test_check_answers_with_its_exit_code(site: Site) -> None:
     site.set("/robots.txt", "User-agent: MyBot\nDisallow: /no\n")
     allowed, refused = site.url("/yes"), site.url("/no")
-    assert process("check", allowed, "--agent", "MyBot/1.0", *ALLOW).returncode == 0
+    assert comity("check", allowed, "--agent", "MyBot/1.0", *ALLOW).returncode == 0
     answer = process("check", allowed, refused, "--agent", "MyBot/1.0", *ALLOW)
     assert answer.returncode == 2
     first, second = answer.stdout.splitlines()
@@ -342,7 +342,7 @@ def test_the_summary_says_what_was_done_and_where_it_lies(tmp_path: Path, site: 
     site.link("/", "/a", "/no", "/gone")
     site.link("/a")
     words = ("crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.01", *ALLOW)
-    answer = process(*words)
+    answer = comity(*words)
     assert answer.returncode == 2, "a page failed"
     for words_expected in ("pages", "refused", "failed", "time spent on delays", "pages.jsonl"):
         assert words_expected in answer.stdout

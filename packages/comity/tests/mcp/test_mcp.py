@@ -260,16 +260,6 @@ def test_nobody_is_sent_to_a_host_that_was_not_checked() -> None:
             assert (answer.status_code, answer.headers.get("Location")) == (status, None)
 
 
-def test_a_closed_standard_input_is_an_error_in_words() -> None:
-    command = [sys.executable, "-m", "comity", "mcp"]
-    answer = subprocess.run(
-        ["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, check=False, timeout=HANGS
-    )
-    assert answer.returncode == 66
-    assert "standard input, where a client speaks, cannot be read" in answer.stderr
-    assert "Traceback" not in answer.stderr
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("words", [(), ("--http", "127.0.0.1:0")])
 def test_a_server_that_is_told_to_end_takes_its_folder_away(site: Site, tmp_path: Path, words: tuple[str, ...]) -> None:
