@@ -165,10 +165,10 @@ def test_a_key_that_another_url_lists_proves_nothing_about_this_one(bot: Bot) ->
     """Keys are looked up by the URL that the signature covers (draft, 3.4)."""
     lookup = bot.lookup()
     assert bot.verdict(bot.signed(), lookup).verified
-    from comity.signatures.folder import KEYS
+    from comity.signatures.folder import KEYS_FOLDER
     from comity.signatures.keys import SigningKey
 
-    (key,) = (bot.folder / KEYS).iterdir()
+    (key,) = (bot.folder / KEYS_FOLDER).iterdir()
     forged = Signer(SigningKey.read(key), "https://bigsearch.test").headers("GET", "https://shop.test/a", NOW)
     verdict = asyncio.run(lookup.verify("GET", "https://shop.test/a", forged))
     assert verdict.outcome == "unverified"
