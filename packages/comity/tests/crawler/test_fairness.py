@@ -113,13 +113,13 @@ def test_a_rule_set_that_takes_long_is_known_as_slow_and_asked_once_about_a_url(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers: list[str] = []
-    brief = Robots.brief
+    decide = Robots.decide_with_reason
 
     def noting(robots: Any, url: str, agent: str) -> Any:
         answers.append(url)
-        return brief(robots, url, agent)
+        return decide(robots, url, agent)
 
-    monkeypatch.setattr(Robots, "brief", noting)
+    monkeypatch.setattr(Robots, "decide_with_reason", noting)
     result = RobotsResult.from_response(
         "http://a.example", "http://a.example/robots.txt", 200, rules(5_000).encode(), policy=QUICK, fetched_at=0.0
     )
