@@ -53,6 +53,7 @@ FLOORS = {
     "payment": 0,
     "robots": 0,
     "urls": 0,
+    "digests": 0,
     "domains": 0,
     "cells": 0,
     "http_caching": 0,

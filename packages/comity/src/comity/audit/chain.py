@@ -3,7 +3,6 @@
 Also what a proof finds, as plain values.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -12,6 +11,7 @@ from typing import Any, Final
 from comity.crawler.output.reader import JsonLine, JsonObject, read_lines, shape, wrong_field
 from comity.crawler.output.runner import LEDGER as FILE
 from comity.crawler.storage.written_crawl import OutputPart
+from comity.digests import sha256_of
 
 MAX_FINDINGS = 100  # findings that are kept; more are counted
 
@@ -136,7 +136,7 @@ def records(part: OutputPart, proof: Proof) -> Iterator[JsonLine]:
             proof.hash = before
             continue
         said = _said(record)
-        if said is None or hashlib.sha256(said).hexdigest() != record["hash"]:
+        if said is None or sha256_of(said) != record["hash"]:
             proof.add(FILE, number, "it was changed: its hash does not fit its content")
         elif line.data != b'%s,"hash":"%s"}\n' % (said[:-1], record["hash"].encode()):
             # Other readers may take a name given twice, or a mark of byte order, for something else.

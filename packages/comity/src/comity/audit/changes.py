@@ -9,7 +9,7 @@ from difflib import unified_diff
 from comity.audit.stored import pages_in, stored_in
 from comity.crawler.output.markdown import as_markdown
 from comity.crawler.storage.written_crawl import CrawlOutput
-from comity.retrieve.evidence import sha256
+from comity.digests import sha256_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +55,4 @@ def changes(crawl: CrawlOutput) -> Iterator[PageChange]:
 def _change(url: str, refresh: int, then: str, now: str) -> PageChange:
     names = ("before", f"refresh {refresh}")
     lines = unified_diff(then.splitlines(), now.splitlines(), *names, lineterm="") if then != now else ()
-    return PageChange(url, refresh, then != now or not now, sha256(now), sha256(then), "\n".join(lines))
+    return PageChange(url, refresh, then != now or not now, sha256_of(now), sha256_of(then), "\n".join(lines))

@@ -4,7 +4,6 @@ Each robots.txt must be known, and not too old, at the time of the request that 
 """
 
 import base64
-import hashlib
 import math
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from comity.audit.paces import TOLERANCE
 from comity.crawler.output.reader import JsonLine, JsonObject, load
+from comity.digests import sha256_of
 from comity.errors import ComityError, InputError
 from comity.files import open_regular
 from comity.http_rules import REDIRECTS
@@ -43,7 +43,7 @@ class Bodies:
             return None if sha256 is None or sha256 in self._places else "its body is missing"
         if body is None:
             return "its body is not base64"
-        found = hashlib.sha256(body).hexdigest()
+        found = sha256_of(body)
         if found != sha256:
             return f"its body was changed: the hash is {found}, not {sha256}"
         self._places.setdefault(found, (ledger, line.offset))

@@ -1,7 +1,6 @@
 """Keeps what the server has read, by content hash, within bounds of memory: pages, robots.txt files, maps. What is
 evicted is fetched again when it is wanted."""
 
-import hashlib
 import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -114,8 +113,3 @@ class Store:
     crawled: SizedCache[CrawledPage] = field(default_factory=lambda: SizedCache(MAX_PAGES_BYTES))
     robots: SizedCache[RobotsFile] = field(default_factory=lambda: SizedCache(MAX_ROBOTS_BYTES))
     maps: SizedCache[list[dict[str, Any]]] = field(default_factory=lambda: SizedCache(MAX_MAPS_BYTES))
-
-
-def hash_of(data: bytes | str) -> str:
-    """Return the SHA-256 in hex; text is encoded as UTF-8."""
-    return hashlib.sha256(data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")).hexdigest()

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from comity import AsyncClient, ClientSettings, ComityError, CrawledPage, Crawler, CrawlSettings
+from comity.digests import sha256_of
 from comity.domains import registrable
 from comity.mcp.answers import ToolFailure, truncate
-from comity.mcp.content_store import Store, hash_of
+from comity.mcp.content_store import Store
 from comity_pages import urls
 
 MIB: Final = 1024 * 1024
@@ -187,7 +188,7 @@ class Crawls:
         await asyncio.gather(*self._removing)
 
     def _arrived(self, pages: list[dict[str, Any]], page: CrawledPage) -> None:
-        key = hash_of(page.body)
+        key = sha256_of(page.body)
         self._store.crawled.put(key, page, len(page.body))
         if len(pages) < MAX_CRAWL_PAGES:
             pages.append(

@@ -12,13 +12,13 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity import http_caching
+from comity.digests import sha256_of
 from comity.http_caching import combined
 from comity.net.client_settings import APPLICATION_ID, ClientSettings, not_ours
 from comity.net.response import Response
@@ -81,9 +81,9 @@ def access_of(policy: Policy, settings: ClientSettings) -> str:
     """Return what an answer depends on beside its URL, in one word: whom we reach for it, and as whom. Another client
     is given it only where that is the same, so that a strict one gets nothing that a lax one let in."""
     parts = [getattr(settings, name) for name in _ACCESS]
-    trusted = "" if settings.ca_file is None else sha256(Path(settings.ca_file).read_bytes()).hexdigest()
+    trusted = "" if settings.ca_file is None else sha256_of(Path(settings.ca_file).read_bytes())
     parts += [trusted, sorted(policy.allow_addresses), sorted(policy.allow_hosts)]
-    return sha256(json.dumps(jsonable(parts), sort_keys=True).encode()).hexdigest()
+    return sha256_of(json.dumps(jsonable(parts), sort_keys=True).encode())
 
 
 class HttpCache:

@@ -1,9 +1,9 @@
 """RequestRecord: one request that was sent and what came of it, as evidence. It decides nothing."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from comity.digests import sha256_of
 from comity.errors import ComityError
 from comity.gate import FetchRobots, Go
 from comity.http_rules import REDIRECTS, retry_delay
@@ -72,7 +72,7 @@ class RequestRecord:
     @property
     def sha256(self) -> str | None:
         if self._sha256 is None and self.body is not None:
-            self._sha256 = hashlib.sha256(self.body).hexdigest()
+            self._sha256 = sha256_of(self.body)
         return self._sha256
 
     def finished(

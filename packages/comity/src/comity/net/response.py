@@ -1,7 +1,6 @@
 """Responses as they came, with the decision that allowed them."""
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from comity.digests import sha256_of
 from comity.errors import InvalidJSON
 from comity.gate import Go
 from comity.http_rules import REDIRECTS
@@ -140,7 +140,7 @@ class Response(ReprMixin):
     def sha256(self) -> str:
         """SHA-256 of the body, in hex; worked out once."""
         if self._sha256 is None:
-            self._sha256 = hashlib.sha256(self.body).hexdigest()
+            self._sha256 = sha256_of(self.body)
         return self._sha256
 
     @property

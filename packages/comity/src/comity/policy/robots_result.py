@@ -5,13 +5,13 @@ body holds nothing that can be parsed. This module sorts, and says what is used 
 decides what follows for a URL (see origin_policy.py).
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 from comity import http_caching
+from comity.digests import sha256_of
 from comity.http_rules import GONE, is_temporary
 from comity.policy.policy import Policy
 from comity_pages.signals import content_type
@@ -73,7 +73,7 @@ class RobotsResult(ReprMixin):
     @cached_property
     def sha256(self) -> str | None:
         """SHA-256 of the body in hex; None where no file was read."""
-        return hashlib.sha256(self.body).hexdigest() if self.status and 200 <= self.status < 300 else None
+        return sha256_of(self.body) if self.status and 200 <= self.status < 300 else None
 
     @property
     def stale(self) -> bool:

@@ -1,6 +1,5 @@
 """What was retrieved, and the proof of how: values only, and their form as JSON."""
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -184,11 +183,6 @@ class Retrieved(ReprMixin, Pieces):
         """
         found: dict[str, Any] = jsonable(self)
         return found | self.pieces(wanted, max_tokens)
-
-
-def sha256(data: bytes | str) -> str:
-    """In hex; text as UTF-8."""
-    return hashlib.sha256(data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def json_schema() -> dict[str, Any]:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from comity.digests import sha256_of
 from comity.errors import ComityError
 from comity.http_caching import combined, freshness
 from comity.http_rules import GONE, is_temporary
 from comity.net import Response
-from comity.retrieve.evidence import Manifest, sha256
+from comity.retrieve.evidence import Manifest
 from comity.retrieve.plugins import Fetcher, HttpClient, fetch
 from comity_pages.signals import llms
 from comity_pages.signals.llms import LlmsTxt
@@ -75,7 +76,7 @@ async def _read(
         life = FAILURE_LIFE if is_temporary(answer.status) else _life(answer)
         return None, _manifest(origin, answer, None, problem), life
     found: LlmsTxt = await read(llms.parse, answer.body, answer.url)
-    return found, _manifest(origin, answer, sha256(answer.body), found.problem), _life(answer)
+    return found, _manifest(origin, answer, sha256_of(answer.body), found.problem), _life(answer)
 
 
 def _manifest(origin: str, answer: Response, digest: str | None, problem: str | None) -> Manifest:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from comity.digests import sha256_of
 from comity.errors import (
     AddressBlocked,
     BadStatus,
@@ -27,7 +28,7 @@ from comity.net import Response
 from comity.payment import bad_status
 from comity.policy import Decision
 from comity.policy.page_warnings import collect_warnings, of_data, of_frames
-from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved, sha256
+from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved
 from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.plugins import (
     DEFAULT_HEADERS,
@@ -276,9 +277,9 @@ class _Retrieval:
                 redirects=answer.redirects,
                 request_headers=answer.request_headers,
                 refused_headers=self.refused_headers,
-                source_sha256=sha256(answer.body),
+                source_sha256=sha256_of(answer.body),
                 source_bytes=len(answer.body),
-                markdown_sha256=sha256(page.markdown),
+                markdown_sha256=sha256_of(page.markdown),
                 conversion=conversion,
                 started_at=self.started_at,
                 fetched_at=answer.fetched_at,

@@ -18,6 +18,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Final, Literal
 
+from comity.digests import sha256_of
 from comity.frontier.state_overlay import StateOverlay
 from comity_pages.signals import _tags, encodings
 
@@ -181,7 +182,7 @@ class Duplicates:
         if canonical is not None and canonical != url and self._facts.get(_page(canonical)):
             found = Duplicate("canonical", canonical)
         if body:
-            name = _content(sha256 or hashlib.sha256(body).hexdigest())
+            name = _content(sha256 or sha256_of(body))
             first = self._facts.get(name)
             if not first:
                 self._facts.put(name, url)

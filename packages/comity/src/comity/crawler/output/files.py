@@ -8,7 +8,6 @@ Windows reserves, and two URLs never share one, on file systems that ignore case
 file is: every file's name has one `~`, followed by a hash of the URL, and no folder's has any.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit
 from comity.crawler.output.lines import JsonLines, read_jsonl
 from comity.crawler.output.reader import StoredRecord, body_of
 from comity.crawler.output.sink import Channel, Received
+from comity.digests import sha256_of
 from comity.files import check_within, made_anew, open_regular, read_regular, sync_folder
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def name_of(url: str, content_type: str = "", *, refresh: int = 0) -> str:
     parts = urlsplit(url)
     *folders, last = parts.path.split("/")[1:] or [""]
     hashed = f"{refresh} {url}" if refresh else url
-    digest = hashlib.sha256(hashed.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
+    digest = sha256_of(hashed.encode("utf-8", "surrogatepass"))[:_HASH]
     extension = _PREFERRED.get(content_type) or _types().guess_extension(content_type) or ""
     extension = extension if _EXTENSION.fullmatch(extension) else ".bin"
     file = f"{_safe(last or 'index', _MAX_PART_CHARACTERS)}~{digest}{extension}"
@@ -168,7 +168,7 @@ def read_files(
             yield replace(stored, problem=f"its file is not there: {name[:300]!r}")
         else:
             stated = stored.record.get("file_sha256")
-            intact = hashlib.sha256(body).hexdigest() == (stated or stored.record.get("sha256"))
+            intact = sha256_of(body) == (stated or stored.record.get("sha256"))
             record = stored.record if stated else {**stored.record, "body_bytes": body}
             yield replace(stored, record=record, intact=intact)
 

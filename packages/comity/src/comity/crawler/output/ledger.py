@@ -6,7 +6,6 @@ nothing. `prove` checks it without trusting it; docs/ledger-format.md says what 
 
 import base64
 import dataclasses
-import hashlib
 import json
 import math
 from collections import OrderedDict
@@ -19,6 +18,7 @@ from typing import Any, Self
 from comity import times
 from comity.crawler.output.lines import AppendedFile
 from comity.crawler.output.records import evidence
+from comity.digests import sha256_of
 from comity.frontier.durable import Anchor
 from comity.frontier.values import Run
 from comity.net import Clock, Response
@@ -209,7 +209,7 @@ class Ledger:
         """
         status = sha256 = error = None
         if isinstance(outcome, Response):
-            status, sha256 = outcome.status, hashlib.sha256(outcome.body).hexdigest()
+            status, sha256 = outcome.status, sha256_of(outcome.body)
         else:
             error = str(outcome)
         self._asked[origin] = status
@@ -255,7 +255,7 @@ class Ledger:
         self._count += 1
         record |= {"n": self._count, "prev": self._hash}
         data = canonical(record)
-        self._hash = hashlib.sha256(data).hexdigest()
+        self._hash = sha256_of(data)
         self._file.add(b'%s,"hash":"%s"}\n' % (data[:-1], self._hash.encode()))
 
     def _note(self, kind: str, **said: Any) -> None:

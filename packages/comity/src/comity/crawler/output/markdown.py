@@ -4,7 +4,6 @@ Pages become Markdown as they are written, some milliseconds each; bodies as ser
 image, say) is in the index alone, with `markdown` null.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from comity.crawler.output.files import FOLDER, Files, name_of, read_files
 from comity.crawler.output.reader import body_of
 from comity.crawler.output.sink import Channel, Received
+from comity.digests import sha256_of
 from comity.errors import ExtractionFailed
 from comity_pages.documents import TO_READ_PDF, form_of, read_body
 from comity_pages.extraction import ExtractedPage
@@ -70,7 +70,7 @@ class MarkdownFiles(Files):
                 name = name_of(record["url"], "text/markdown", refresh=record.get("refresh", 0))
                 self._bodies[name] = text
                 self._size += len(text)
-                record |= {"file": f"{FOLDER}/{name}", "file_sha256": hashlib.sha256(text).hexdigest()}
+                record |= {"file": f"{FOLDER}/{name}", "file_sha256": sha256_of(text)}
         self._index.add(channel, record, answer)
 
 

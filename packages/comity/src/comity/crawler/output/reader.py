@@ -7,7 +7,6 @@ read comes back as a problem in words.
 import base64
 import codecs
 import gzip
-import hashlib
 import io
 import json
 import zlib
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn, cast
 
 from comity.crawler.output.sink import Channel
+from comity.digests import sha256_of
 from comity.errors import InputError
 from comity.files import open_regular
 from comity_pages._extras import need
@@ -247,10 +247,10 @@ def is_intact(record: Mapping[str, Any]) -> bool | None:
         except ValueError:
             return False
     if isinstance(body, bytes):
-        return hashlib.sha256(body).hexdigest() == sha256 or (sha256 is None and not body)
+        return sha256_of(body) == sha256 or (sha256 is None and not body)
     text = record.get("body")
     if isinstance(text, str) and record.get("rendered"):  # made here: the ledger knows only what was served
-        made = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        made = sha256_of(text.encode("utf-8", "surrogatepass"))
         return None if made == record.get("rendered_sha256") else False
     return _is_spelt(text, record.get("encoding"), sha256) if isinstance(text, str) else None
 
@@ -267,7 +267,7 @@ def _is_spelt(text: str, encoding: object, sha256: object) -> bool | None:
             bodies.append(text.encode(encoding))
         except (LookupError, UnicodeError):  # LookupError: of a codec that is for no text
             return None
-    if any(hashlib.sha256(mark + body).hexdigest() == sha256 for body in bodies for mark in _MARKS):
+    if any(sha256_of(mark + body) == sha256 for body in bodies for mark in _MARKS):
         return True
     exact = codec in ("utf-8", "utf-16-le", "utf-16-be")  # one way to spell a text
     return False if exact and _MALFORMED not in text else None

@@ -17,6 +17,7 @@ from comity.crawler.output import cdxj
 from comity.crawler.output.packed import gzipped
 from comity.crawler.output.sink import Channel, Received
 from comity.crawler.output.warc import Warc, read_back, software
+from comity.digests import sha256_of
 from comity.files import open_regular, written_anew
 
 FILE: Final = "crawl.wacz"
@@ -111,7 +112,7 @@ def _index(warcs: list[Path], blocks: list[str]) -> Iterator[bytes]:
         offset = 0
         while block := list(islice(lines, _BLOCK)):
             member = gzipped(b"".join(block))
-            where = {"offset": offset, "length": len(member), "digest": f"sha256:{hashlib.sha256(member).hexdigest()}"}
+            where = {"offset": offset, "length": len(member), "digest": f"sha256:{sha256_of(member)}"}
             blocks.append(f"{block[0].partition(b' {')[0].decode()} {json.dumps(where)}\n")
             offset += len(member)
             yield member

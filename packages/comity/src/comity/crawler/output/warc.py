@@ -26,6 +26,7 @@ from comity.crawler.output.lines import AppendedFile, line
 from comity.crawler.output.packed import gzipped
 from comity.crawler.output.reader import CHECKED, StoredRecord, open_until
 from comity.crawler.output.sink import CHANNELS, Channel, Received
+from comity.digests import sha256_of
 from comity.net.client_settings import secret
 from comity.policy import RobotsResult
 from comity_pages._extras import need
@@ -249,7 +250,7 @@ def _stored(file: str, number: int, metadata: Any, body: bytes | None) -> Stored
         return StoredRecord(None, file, number, problem="its field comity-record is missing or damaged")
     intact = None
     if body is not None and facts.get("sha256") is not None:
-        intact = hashlib.sha256(body).hexdigest() == facts["sha256"]
+        intact = sha256_of(body) == facts["sha256"]
     if body is not None and channel == "pages":
         facts["body_bytes"] = body
     return StoredRecord(channel, file, number, facts, intact, None if channel else f"its kind {kind[:40]!r} is none")

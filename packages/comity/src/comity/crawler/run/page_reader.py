@@ -10,7 +10,6 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from hashlib import sha256
 from html import unescape
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +22,7 @@ from comity.crawler.output.records import NO_META
 from comity.crawler.output.runner import ReadAhead
 from comity.crawler.run.outcomes import Kept, PageRead, RefusedByUsage, Unchanged
 from comity.crawler.run.run_config import RunConfig
+from comity.digests import sha256_of
 from comity.errors import ExtractionFailed
 from comity.frontier.values import Entry, Visit
 from comity.net import Response
@@ -159,7 +159,7 @@ class Rendered:
         served."""
         fields: dict[str, Any] = {"rendered": self.body is not None}
         if self.body is not None:
-            fields["rendered_sha256"] = sha256(self.body).hexdigest()
+            fields["rendered_sha256"] = sha256_of(self.body)
             served = encodings.detect(response.body, response.headers.get("Content-Type"))
             fields["encoding"] = encodings.python_codec(served)
             fields["body"] = self.body.decode("utf-8")

@@ -4,7 +4,6 @@ A shard is a folder with a crawl of its own: queue, what was met, waits, ledger,
 how many there are, which never changes, and with what the crawl was begun.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, cast, get_args
 
 from comity.crawler.storage.placement import PlacedBy, ShardAssignment
+from comity.digests import sha256_of
 from comity.errors import InputError, InvalidSetting, StorageError
 from comity.files import read_regular, write_anew
 from comity.frontier.durable import explained_files, of_another_version
@@ -206,7 +206,7 @@ def is_running(folder: Path, parts: list[Path] | None = None) -> bool:
 
 def combined(hashes: Iterable[str]) -> str:
     """One hash for the ledgers of all shards: that of their last hashes, a line each, in the order of the shards."""
-    return hashlib.sha256("".join(f"{each}\n" for each in hashes).encode("ascii", "replace")).hexdigest()
+    return sha256_of("".join(f"{each}\n" for each in hashes).encode("ascii", "replace"))
 
 
 def checked(name: str, number: int, *, least: int = 1) -> int:

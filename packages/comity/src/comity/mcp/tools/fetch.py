@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from comity.digests import sha256_of
 from comity.mcp import reading
 from comity.mcp.answers import invalid
-from comity.mcp.content_store import hash_of
 from comity.mcp.tool import FROM_SITE, Answer, Cursor, Form, Preferences, ToolContext, UrlGiven, service_of, tool
 from comity.retrieve import retrieve
 from comity_pages.pieces import PieceKind
@@ -93,6 +93,6 @@ async def fetch(
         retrieved = await retrieve(service.client, Url(url), strategy=strategy, content=content, read=read)
         service.remember_robots(retrieved.url)
         page = await read(reading.page_of, retrieved)
-        key = hash_of(page.markdown)
+        key = sha256_of(page.markdown)
         pages.put(key, page, len(page.markdown.encode("utf-8", "replace")))
     return _Answer.model_validate(await read(reading.part_of, page, key, start, max_tokens, pieces))

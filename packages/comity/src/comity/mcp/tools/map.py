@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from comity import ComityError, CrawlSettings, Response
+from comity.digests import sha256_of
 from comity.mcp.answers import fitting, invalid, truncate
-from comity.mcp.content_store import hash_of
 from comity.mcp.reading import sitemap_entries
 from comity.mcp.service import Service
 from comity.mcp.tool import (
@@ -84,7 +84,7 @@ async def map_site(
         await mapped.make()
         found = list(mapped.entries.values())
         text = json.dumps(found)
-        key = hash_of(text)
+        key = sha256_of(text)
         maps.put(key, found, len(text))
     shown = fitting([{**each, "url": truncate(each["url"], 2048)} for each in found[start : start + limit]])
     end = start + len(shown)
