@@ -90,7 +90,8 @@ class Programs:
         rules = np.flatnonzero(used)
         numbers = np.empty(len(used), np.int32)
         numbers[rules] = np.arange(len(rules), dtype=np.int32)
-        octets, entries = cite(rules, self._table)
+        with self._lock:  # while it is read, no program is numbered
+            octets, entries = cite(rules, self._table)
         ends, lines = np.frombuffer(entries, np.int64).reshape(-1, 2).T
         texts, lines = rule_texts(octets, ends), np.ascontiguousarray(lines)
         return JudgedRows(numbers, texts, lines, self.delays, self.has_usage.view(bool))

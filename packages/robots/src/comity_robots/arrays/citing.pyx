@@ -10,22 +10,21 @@ def cite(const long long[::1] rules, ProgramTable table):
     """
     cdef Cited told
     told.text = NULL
-    told.ends = NULL
-    told.size = told.room = told.count = told.most = 0
-    cdef Numbering numbering = table.numbering
+    told.size = told.room = told.count = 0
     cdef Py_ssize_t i, at = 0, count = len(rules)
     cdef Numbers numbers = <Numbers>&rules[0]
     cdef CaptureAt files = table.captures
     cdef Programs owners = <Programs>malloc(8 * count + 8)
-    if owners == NULL:
-        raise MemoryError
+    told.ends = <Numbers>malloc(16 * count + 8)
     try:
+        if owners == NULL or told.ends == NULL:
+            raise MemoryError
         for i in range(count):
-            if not (rules[i - 1] if i else 0) <= rules[i] < numbering.rules:
+            if not (rules[i - 1] if i else 0) <= rules[i] < table.rules:
                 raise ValueError(f"rule {rules[i]} is none, or stands before one with a lower number")
-            while at + 1 < numbering.count and numbering.firsts[at + 1] <= rules[i]:
+            while at + 1 < table.made_count and table.made[at + 1].number <= rules[i]:
                 at += 1
-            owners[i] = numbering.programs[at]
+            owners[i] = table.made[at]
         with nogil:
             _cite(numbers, owners, count, files, &told)
         if told.count == 0:
@@ -92,13 +91,6 @@ cdef int _keep(CitedAt told, const char* text, Py_ssize_t size, Py_ssize_t line)
                 raise MemoryError
         told.text = <char*>more
         told.room = 2 * (told.size + size)
-    if told.count == told.most:
-        more = realloc(told.ends, 16 * (2 * told.most + 64))
-        if more == NULL:
-            with gil:
-                raise MemoryError
-        told.ends = <Numbers>more
-        told.most = 2 * told.most + 64
     if size:  # an empty text may have no place
         memcpy(told.text + told.size, text, size)
     told.size += size

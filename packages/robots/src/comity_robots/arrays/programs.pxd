@@ -1,5 +1,5 @@
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp
 
 from comity_robots.arrays.origins cimport Numbers, large_room, prefetch
 from comity_robots.arrays.rules cimport Plan, Program, ProgramAt, Rule, Rules, make_rules, octets_of, write_program
@@ -26,13 +26,6 @@ cdef struct Called:
     Py_ssize_t groups
 ctypedef Called* CalledAs
 
-# What programs have been made, the number of each one's first rule, and how many rules there are.
-cdef class Numbering:
-    cdef Programs programs
-    cdef Numbers firsts
-    cdef Py_ssize_t count
-    cdef readonly Py_ssize_t rules
-
 cdef struct Work:
     CaptureAt captures
     Numbers entries
@@ -51,7 +44,9 @@ cdef class ProgramTable:
     cdef Numbers entries
     cdef Py_ssize_t count
     cdef Py_ssize_t agents
-    cdef Numbering numbering
+    cdef Programs made  # programs in the order of their rules' numbers
+    cdef Py_ssize_t made_count
+    cdef readonly Py_ssize_t rules  # of all programs
 
 cdef class Builder:
     cdef list _names

@@ -88,14 +88,6 @@ cdef class Builder:
                 _make(self, &work, numbers[i])
 
 
-cdef class Numbering:
-    """Immutable once it is made, so any thread may read it."""
-
-    def __dealloc__(self):
-        free(self.programs)
-        free(self.firsts)
-
-
 cdef class ProgramTable:
     """What answers questions about captures, by capture and agent; it holds the captures' texts where they lie."""
 
@@ -110,7 +102,6 @@ cdef class ProgramTable:
         """
         cdef const unsigned char[::1] octets
         cdef Py_ssize_t i, agent
-        self.numbering = Numbering()
         self.count, self.agents, self._buffers = len(entries), agents, buffers
         self.captures = <CaptureAt>calloc(self.count + 1, sizeof(Capture))
         self.entries = <Numbers>calloc(self.count * agents + 1, 8)
@@ -133,35 +124,24 @@ cdef class ProgramTable:
     def __dealloc__(self):
         free(self.captures)
         free(self.entries)
-
-    @property
-    def rules(self):
-        """How many rules all programs have."""
-        return self.numbering.rules
+        free(self.made)
 
     def number(self, list builders):
         """Number the rules of the programs that builders have made since this was last called."""
         cdef Builder builder
-        cdef Py_ssize_t i, count = self.numbering.count
-        cdef Numbering made = Numbering()
+        cdef Programs grown
+        cdef Py_ssize_t i
         for builder in builders:
-            count += builder._made_count
-        made.programs = <Programs>malloc(8 * count + 8)
-        made.firsts = <Numbers>malloc(8 * count + 8)
-        if made.programs == NULL or made.firsts == NULL:
-            raise MemoryError
-        made.count, made.rules = self.numbering.count, self.numbering.rules
-        if made.count:
-            memcpy(made.programs, self.numbering.programs, 8 * made.count)
-            memcpy(made.firsts, self.numbering.firsts, 8 * made.count)
-        for builder in builders:
+            grown = <Programs>realloc(self.made, 8 * (self.made_count + builder._made_count + 1))
+            if grown == NULL:
+                raise MemoryError
+            self.made = grown
             for i in range(builder._made_count):
-                made.programs[made.count] = builder._made[i]
-                made.firsts[made.count] = builder._made[i].number = <unsigned int>made.rules
-                made.rules += builder._made[i].count
-                made.count += 1
+                builder._made[i].number = <unsigned int>self.rules
+                self.rules += builder._made[i].count
+                self.made[self.made_count + i] = builder._made[i]
+            self.made_count += builder._made_count
             builder._made_count = 0
-        self.numbering = made
 
 
 cdef int _no_room() except -1 nogil:
