@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from comity_robots.dialects import Dialect
 from comity_robots.engine import covers, reference
-from comity_robots.engine.reference import comparable, ranked
+from comity_robots.engine.reference import Entry, comparable, ranked
 from comity_robots.octets import LineNumbers
 from comity_robots.reasons import why
 from comity_robots.shown import ReprMixin, short
@@ -61,16 +61,18 @@ def explain(robots: "Parsed", url: str, agent: str) -> Match:
     dialect = robots.dialect
     path = robots.path_of(url, agent)
     starts, numbers = robots.applying(agent)
-    found: dict[int, int] = {}  # record -> its strongest rank
+    found: dict[Entry, int] = {}  # rule -> its strongest rank
     for entry in robots.entries(numbers):
         for pattern, rank in ranked([entry], dialect).items():
-            if covers(pattern, path, dialect.wildcards) and rank > found.get(entry.number, 0):
-                found[entry.number] = rank
+            if covers(pattern, path, dialect.wildcards) and rank > found.get(entry, 0):
+                found[entry] = rank
     order = sorted(found.items(), key=lambda item: item[1], reverse=True)[: MAX_RULES_SHOWN + 1]
     lines = LineNumbers(robots.body)
-    rules = [robots.rule_at(number, lines) for number, _ in order]
+    rules = [robots.rule_of(entry, lines) for entry, _ in order]
     rule = rules[0] if rules else None
-    home = max((start for start in starts if order and start <= order[0][0]), default=starts[0] if starts else None)
+    home = max(
+        (start for start in starts if order and start <= order[0][0].number), default=starts[0] if starts else None
+    )
     group = next((robots.group_of(run) for run in robots.runs() if run.numbers[0] == home), None)
     always = reference.is_exempt(path, dialect.robots_txt_allowed)
     allowed = always or not order or reference.allows(order[0][1])

@@ -248,7 +248,10 @@ class Parsed(Matchers):
 
     def rule_at(self, number: int, lines: LineNumbers | None = None) -> Rule:
         """The record with this number, an Allow or Disallow, as a rule; `lines`: those of the file, to count on."""
-        (entry,) = self.entries((number,))
+        return self.rule_of(next(self.entries((number,))), lines)
+
+    def rule_of(self, entry: Entry, lines: LineNumbers | None = None) -> Rule:
+        """An Allow or Disallow as a rule; `lines` as for `rule_at`."""
         line = self.body[line_start(self.body, entry.start) : entry.start + len(entry.octets)]
         text = line.decode("utf-8", "replace").strip().removeprefix("\ufeff")
         counted = LineNumbers(self.body) if lines is None else lines
@@ -258,7 +261,9 @@ class Parsed(Matchers):
         """A run of `User-agent` lines as a group."""
         counted = LineNumbers(self.body) if lines is None else lines
         first, last = (counted.of(entry.start) for entry in self.entries((run.numbers[0], run.numbers[-1])))
-        return Group(run.agents, first, last, tuple(self.rule_at(number, counted) for number in self.rules_in(run)))
+        return Group(
+            run.agents, first, last, tuple(self.rule_of(entry, counted) for entry in self.entries(self.rules_in(run)))
+        )
 
     def rules_in(self, run: Run) -> list[int]:
         """The numbers of the rules of a run."""
