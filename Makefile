@@ -229,10 +229,12 @@ $(VENV)/compiler: look | $(BIN)/python
 $(VENV)/installed: $(BIN)/python $(VENV)/compiler $(BUILD_INPUTS)
 	@echo 'Installing what compiles'
 	@$(call install,--quiet 'setuptools>=77' 'Cython>=3.1')
-	@for each in $(PACKAGES); do (cd $$each && $(abspath $(BIN))/python setup.py --quiet build_ext --inplace) || exit 1; done
-	@echo 'Installing comity and what it needs'
-	@unset COMITY_REQUIRE_EXTENSIONS; export COMITY_NO_EXTENSIONS=1; `# compiled they are, and would be anew` \
-		$(call install,--no-build-isolation --editable packages/robots --editable packages/pages --editable '.[speed]')
+	@echo 'Installing comity and what it needs, and compiling beside it'
+	@(for each in $(PACKAGES); do (cd $$each && $(abspath $(BIN))/python setup.py --quiet build_ext --inplace) || exit 1; done) & \
+		compiling=$$!; trap 'kill $$compiling' INT; \
+		unset COMITY_REQUIRE_EXTENSIONS; export COMITY_NO_EXTENSIONS=1; : compiled there, and not once more; \
+		{ $(call install,--no-build-isolation --editable packages/robots --editable packages/pages --editable '.[speed]'); }; \
+		installed=$$?; wait $$compiling && exit $$installed
 	@$(BIN)/comity --version
 	@$(BIN)/comity --version | grep -q '(compiled' || \
 		echo 'Modules could not be compiled: they are interpreted, which is slower, until a C compiler is there.'

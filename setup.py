@@ -2,4 +2,6 @@
 
 from runpy import run_path
 
-run_path("packages/robots/src/comity_robots/_building.py")["build"]("comity", "packages/comity/src")
+run_path("packages/robots/src/comity_robots/_building.py")["build"](
+    "comity", "packages/comity/src", quickly=("frontier.",)
+)
