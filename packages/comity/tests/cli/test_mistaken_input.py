@@ -1,10 +1,15 @@
 """An input that is not what it was taken for, or an option without effect, is said; nothing is answered in silence."""
 
+import json
 import socket
 from pathlib import Path
 
 import pytest
 from commands import comity, complaint
+
+from comity.bulk import sources
+
+ROBOTS = "User-agent: GPTBot\nDisallow: /x\n"
 
 
 @pytest.mark.parametrize(
@@ -26,3 +31,61 @@ def test_a_port_in_use_has_the_same_exit_code_everywhere(words: tuple[str, ...],
     assert f"{port} cannot be listened on" in complaint(answer)
     assert "choose another port" in complaint(answer)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_audit_applies_one_robots_txt_to_every_host_and_says_so(tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "u.txt").write_text("https://a.example/x\nhttp://b.example:81/x\nhttps://b.example/y\nno URL\n")
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    words = ("audit", "u.txt", "--robots", "robots.txt", "--agents", "GPTBot", "-o", "o.parquet")
+    done = comity(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert pq.read_table(tmp_path / "o.parquet")["may_fetch"].to_pylist() == [False, False, True, None]
+    assert "robots.txt stands for every host" in done.stderr
+    assert "hosts without a robots.txt" not in done.stdout
+    old = sources.robots(str(tmp_path / "robots.txt"), origins=lambda: ["https://a.example"])
+    (tmp_path / "robots.txt").write_text(ROBOTS.replace("/x", "/y"))
+    new = sources.robots(str(tmp_path / "robots.txt"), origins=lambda: ["https://a.example"])
+    assert sources.digest(old) != sources.digest(new), "parts judged by the one are none of the other"
+
+
+@pytest.mark.parametrize(
+    "agents",
+    [
+        ("--agents", "GPTBot, Other (a, b; c),Third"),
+        ("--agent", "GPTBot", "-A", "Other (a, b; c)", "--agents", "Third"),
+    ],
+)
+def test_agents_are_named_alike_wherever_several_may_be(agents: tuple[str, ...], tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "u.txt").write_text("https://a.example/x\n")
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    names = ["GPTBot", "Other (a, b; c)", "Third"]
+    assert comity("audit", "u.txt", "--robots", "robots.txt", *agents, "-o", "o.parquet", cwd=tmp_path).returncode == 0
+    assert pq.read_table(tmp_path / "o.parquet")["agent"].to_pylist() == names
+    rows = comity("check", "/x", "--robots", "robots.txt", "--json", *agents, cwd=tmp_path).stdout.splitlines()
+    assert [json.loads(row)["agent"] for row in rows] == names
+    for command in (("check", "/x"), ("audit", "u.txt", "-o", "p.parquet")):
+        empty = comity(*command, "--robots", "robots.txt", "--agents", "", cwd=tmp_path)
+        assert empty.returncode == 64, command
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-o", "x.parquet"), "-o is about answers for URLs"),
+        (("--column", "link"), "--column is about"),
+        (("--engine", "ray"), "--engine ray is about"),
+        (("--changes", "-o", "x.csv"), "-o is about"),
+        (("u.txt", "--changes"), "--changes compares the captures in --robots: leave out URLS"),
+        (("--changes", "--report", "r.html"), "leave out --report"),
+    ],
+)
+def test_an_option_of_an_audit_that_would_have_no_effect_is_an_error(
+    words: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "a.example.txt").write_text(ROBOTS)
+    done = comity("audit", "--robots", "a.example.txt", *words, cwd=tmp_path)
+    assert done.returncode == 64
+    assert said in complaint(done)

@@ -104,8 +104,9 @@ class Captures:
 
         found = [np.empty((3, 0), np.int64)]
         for number, chunk in enumerate(column.chunks):
+            places = None
             if pa.types.is_dictionary(chunk.type):
-                chunk = chunk.dictionary_decode()
+                places, chunk = chunk.indices.cast(pa.int64()), chunk.dictionary
             text = pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type)
             chunk = chunk.cast(pa.large_string()) if text else chunk.cast(pa.large_binary())
             offsets, octets = buffers_of(chunk)
@@ -113,7 +114,11 @@ class Captures:
             if chunk.null_count:
                 size[chunk.is_null().to_numpy(zero_copy_only=False)] = NO_BODY
             self.buffers.append(octets)
-            found.append(np.stack((np.full(len(size), number), offsets[:-1], size)))
+            bodies = np.stack((np.full(len(size), number), offsets[:-1], size))
+            if places is not None:
+                bodies = np.append(bodies, [[number], [0], [NO_BODY]], axis=1)  # the last is null's
+                bodies = bodies[:, np.asarray(places.fill_null(len(size)))]
+            found.append(bodies)
         return np.concatenate(found, axis=1)
 
 

@@ -9,7 +9,7 @@ import glob
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -163,13 +163,14 @@ def _has(path: Path, column: str, names: list[str]) -> None:
         raise InputError(f"{path}: no column {column!r}; it has {', '.join(names)}", hint="name it by --column")
 
 
-def robots(given: str, *, siblings: bool = False) -> Any:
+def robots(given: str, *, siblings: bool = False, origins: Callable[[], list[str]] | None = None) -> Any:
     """A table of robots.txt files: of a Parquet file, a crawl's cache (SQLite), WARC files, or a folder of files, each
     named for its host (`example.com.txt`).
 
     Args:
         siblings: a file named for a host stands for http and https, and for `www.` before the host where that has no
             file of its own; else for https alone.
+        origins: gives those that a robots.txt applies to that is named itself, and is in no folder.
 
     Raises:
         InputError: it cannot be read.
@@ -196,6 +197,8 @@ def robots(given: str, *, siblings: bool = False) -> Any:
                 named[name] = each.read_bytes()
         except (OSError, sqlite3.Error, ValueError, pa.ArrowException) as error:
             raise InputError(f"{each} cannot be read: {error}") from error
+    if named and origins is not None and Path(given).is_file():
+        return _of_all(origins(), *named.values())
     for name, body in named.items():
         hosts = [name] if not siblings or f"www.{name}" in named else [name, f"www.{name}"]
         schemes = ("https", "http") if siblings else ("https",)
@@ -205,13 +208,22 @@ def robots(given: str, *, siblings: bool = False) -> Any:
     return pa.concat_tables(tables, promote_options="permissive")
 
 
+def _of_all(origins: list[str], body: bytes) -> Any:
+    """One robots.txt for every origin; its octets are kept once."""
+    import pyarrow as pa
+
+    bodies = pa.DictionaryArray.from_arrays(pa.array([0] * len(origins), pa.int32()), pa.array([body], pa.binary()))
+    return pa.table({"origin": pa.array(origins, pa.string()), "body": bodies})
+
+
 def digest(table: Any) -> str:
     """What tells one table of robots.txt files from another."""
     found = hashlib.sha256()
     for column in table.columns:
         for chunk in column.chunks:
-            for buffer in chunk.buffers():
-                found.update(buffer or b"")
+            for array in (chunk, chunk.dictionary) if hasattr(chunk, "dictionary") else (chunk,):
+                for buffer in array.buffers():
+                    found.update(buffer or b"")
     return found.hexdigest()
 
 

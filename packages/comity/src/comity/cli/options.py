@@ -1,6 +1,7 @@
 """Decorators for commands, and the options that several commands share. Options of settings come from the table of
 settings."""
 
+import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
@@ -134,7 +135,8 @@ def option_for(setting: str, *names: str, **more: Any) -> Callable[[Command], Co
 def option_of(setting: str) -> str | None:
     """Return the current command's option for a setting; None if it has none."""
     parameters = click.get_current_context().command.params
-    return next((max(each.opts, key=len) for each in parameters if each.name == setting), None)
+    opts = next((each.opts for each in parameters if each.name == setting), [])
+    return next((opt for opt in opts if opt.startswith("--")), None)
 
 
 def as_typed(setting: str, value: Any) -> list[str]:
@@ -188,9 +190,16 @@ def single_value(_: click.Context, option: click.Parameter, values: tuple[Any, .
     return values[0] if values else None
 
 
-_agents: Final = partial(option_for, "agent", "-A", "--agent", metavar="AGENT", multiple=True)
-AGENT: Final = combine(_agents(callback=single_value), option_for("product_token"))
-AGENTS: Final = combine(_agents(), option_for("product_token"))
+def split_agents(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Callback: return the agents in several values, parted by commas, which a User-Agent has in comments alone
+    (RFC 9110, 10.1.5)."""
+    found = (re.findall(r"(?:[^,(]|\([^)]*\)?)+", value) or [value] for value in values)
+    return tuple(name.strip() for names in found for name in names)
+
+
+_agents: Final = partial(option_for, "agent", metavar="AGENT", multiple=True)
+AGENT: Final = combine(_agents("-A", "--agent", callback=single_value), option_for("product_token"))
+AGENTS: Final = combine(_agents("-A", "--agent", "--agents", callback=split_agents), option_for("product_token"))
 
 
 def _named(value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:

@@ -27,6 +27,7 @@ from comity.cli.options import (
     command,
     loaded,
     option,
+    split_agents,
 )
 from comity.cli.terminal import count_noun, print_err, print_out
 from comity.errors import InvalidSetting
@@ -39,8 +40,11 @@ ROWS: Final = 1_000_000
 
 @command("Check URLs")
 @argument("target", "[URLS]")
-@option("--robots", "ROBOTS", "robots.txt files: Parquet, a client's cache, WARC files or a folder.")
-@option("--agents", "A,B,...", "The agents to check for.", otherwise="well-known AI and search agents")
+@option("--robots", "ROBOTS", "A robots.txt for all, or many: a folder, Parquet, a cache, WARC files.")
+@option(
+    "-A --agent --agents agents", "A,B,...", "The agents to check for.",
+    multiple=True, callback=split_agents, otherwise="well-known AI and search agents",
+)  # fmt: skip
 @option("-o --output", "FILE", "The file to write: .parquet, .csv or .jsonl.", type=PATH)
 @option("--column", "NAME", "The column that holds the URLs.", default="url")
 @option("--dialects", "A,B,...", "Count the answers that these dialects would change.")
@@ -58,7 +62,7 @@ ROWS: Final = 1_000_000
 def audit(
     target: str | None,
     robots: str | None,
-    agents: str | None,
+    agents: tuple[str, ...],
     output: Path | None,
     column: str,
     at: str | None,
@@ -78,7 +82,7 @@ def audit(
     files of --robots say. A run that was stopped continues when it is repeated.
     """
     need("pyarrow", "bulk", "comity audit")
-    configuration, names, others = loaded(**options), _listed(agents) or AGENTS, _listed(dialects)
+    configuration, names, others = loaded(**options), agents or AGENTS, _listed(dialects)
     if target is None and robots is None:
         raise InvalidSetting("name files with URLs, or files of robots.txt by --robots")
     if target is not None and not changes and output is None:
@@ -86,16 +90,27 @@ def audit(
     if output is not None and not changes and target is not None:
         _check_name(output, keep_parts=keep_parts)
     if target is None or changes:
-        for name, value in (("--at", at), ("--dialects", dialects), ("--wide", wide), ("--parts", keep_parts)):
+        about_urls = {"-o": output, "--at": at, "--dialects": dialects, "--wide": wide, "--parts": keep_parts}
+        about_urls |= {"--column": column != "url", "--engine ray": engine == "ray", "--address": address}
+        for name, value in about_urls.items():
             if value:
                 raise InvalidSetting(f"{name} is about answers for URLs: name files with URLs, without --changes")
+    if changes and (target is not None or report is not None):
+        what = "URLS" if target is not None else "--report"
+        raise InvalidSetting(f"--changes compares the captures in --robots: leave out {what}")
     if wide and keep_parts:
         raise InvalidSetting("--wide joins the parts: leave out --parts")
     moment = None if at is None else _time(at)
     given = sources.files(target) if target is not None else []
-    siblings = target is not None and not changes
+
+    def origins_of_all() -> list[str]:
+        print_err(f"{robots} stands for every host; in a folder a file stands for the host that it is named after")
+        return fetching.origins_in(given, column, ROWS)
+
     if robots is not None:
-        table = sources.robots(robots, siblings=siblings)
+        table = sources.robots(
+            robots, siblings=target is not None, origins=origins_of_all if target is not None else None
+        )
     else:
         origins = fetching.origins_in(given, column, ROWS)
         print_err(f"fetching the robots.txt of {len(origins):,} origins")
