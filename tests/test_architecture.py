@@ -59,6 +59,7 @@ FLOORS = {
     "http_caching": 0,
     "http_rules": 0,
     "times": 0,
+    "url_lists": 1,
     "_compiled": 0,
     "_serving": 9,
     "policy": 4,

@@ -1,11 +1,12 @@
 """An input that is not what it was taken for, or an option without effect, is said; nothing is answered in silence."""
 
+import gzip
 import json
 import socket
 from pathlib import Path
 
 import pytest
-from commands import comity, complaint
+from commands import comity, complaint, stderr
 
 from comity.bulk import sources
 
@@ -89,3 +90,56 @@ def test_an_option_of_an_audit_that_would_have_no_effect_is_an_error(
     done = comity("audit", "--robots", "a.example.txt", *words, cwd=tmp_path)
     assert done.returncode == 64
     assert said in complaint(done)
+
+
+SITEMAP = (
+    '<?xml version="1.0"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+    "<url><loc>https://a.example/x</loc></url><url><loc> https://a.example/y?a&amp;b </loc></url></urlset>"
+)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_sitemap_among_the_files_of_urls_is_read_as_one(packed: bool, tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    pages = ["https://a.example/x", "https://a.example/y?a&b"]
+    (tmp_path / "s.xml").write_bytes(gzip.compress(SITEMAP.encode()) if packed else SITEMAP.encode())
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    rows = comity("check", "--urls", "s.xml", "--robots", "robots.txt", "--json", "-A", "GPTBot", cwd=tmp_path)
+    assert [json.loads(row)["url"] for row in rows.stdout.splitlines()] == pages
+    assert rows.returncode == 2
+    words = ("audit", "s.xml", "--robots", "robots.txt", "--agents", "GPTBot", "-o", "o.parquet")
+    assert comity(*words, cwd=tmp_path).returncode == 0
+    table = pq.read_table(tmp_path / "o.parquet")
+    assert table["url"].to_pylist() == pages
+    assert table["may_fetch"].to_pylist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            b"<sitemapindex><sitemap><loc>https://a.example/s1.xml</loc></sitemap></sitemapindex>",
+            "lists sitemaps, and no page (name one of them, such as https://a.example/s1.xml)",
+        ),
+        (b"<!doctype html><title>a</title>", "an HTML page, not a sitemap"),
+        (b"PK\x03\x04\0\0", "is no list of URLs"),
+        (gzip.compress(b"url,n\nhttps://a.example/x,1\n")[:-9], "cannot be read as a sitemap"),
+    ],
+)
+def test_a_file_that_is_no_list_of_urls_is_told_from_one(body: bytes, said: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "list").write_bytes(body)
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    for words in (("check", "--urls", "list"), ("audit", "list", "--agents", "GPTBot", "-o", "o.csv")):
+        done = comity(*words, "--robots", "robots.txt", cwd=tmp_path)
+        assert done.returncode == 66, done.stderr
+        assert said in stderr(done)
+
+
+def test_an_entry_of_a_sitemap_without_a_url_is_said(tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(SITEMAP.replace("https://a.example/x", ""))
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    done = comity("check", "--urls", "s.xml", "--robots", "robots.txt", cwd=tmp_path)
+    assert done.returncode == 64
+    assert done.stdout.startswith("allowed      https://a.example/y?a&b")
+    assert "comity: " in done.stderr

@@ -18,11 +18,12 @@ from typing import Any, Final
 
 from comity.errors import InputError, InvalidURL
 from comity.frontier.sqlite.database import open_finished
+from comity.url_lists import is_packed_or_markup, pages_in_sitemap
 from comity_pages._extras import need
 from comity_pages.urls import Url
 from comity_robots.paths import is_robots_txt
 
-KINDS: Final = (".parquet", ".csv", ".jsonl", ".json", ".txt", ".urls")
+KINDS: Final = (".parquet", ".csv", ".jsonl", ".json", ".txt", ".urls", ".xml")
 EXTRA: Final = "bulk"
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024  # of a robots.txt in an archive, unpacked
 
@@ -141,6 +142,8 @@ def _tables(path: Path, column: str, size: int, groups: tuple[int, ...] | None, 
             table[column].validate(full=True)
             number = table.column_names.index(column)
             yield table.set_column(number, column, table[column].cast(pa.string()))
+        elif (pages := _sitemap(path)) is not None:
+            yield pa.table({column: pa.array(pages, pa.string())})
         else:
             with path.open(encoding="utf-8", errors="replace") as lines:
                 rows: list[str] = []
@@ -156,6 +159,13 @@ def _tables(path: Path, column: str, size: int, groups: tuple[int, ...] | None, 
         raise InputError(f"{path} cannot be read: {error}") from error
     except UnicodeDecodeError as error:  # in the name of a column
         raise InputError(f"{path} is not UTF-8", hint="convert it: iconv -f utf-16 -t utf-8") from error
+
+
+def _sitemap(path: Path) -> list[str] | None:
+    """The URLs of the pages in a sitemap; None for a list of lines, which is not read as a whole."""
+    with path.open("rb") as file:
+        head = file.read(1024)
+        return pages_in_sitemap(head + file.read(), str(path)) if is_packed_or_markup(head, str(path)) else None
 
 
 def _has(path: Path, column: str, names: list[str]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from comity.errors import InputError, InvalidSetting, InvalidURL
+from comity.url_lists import is_packed_or_markup, pages_in_sitemap
 from comity_pages import urls
 
 MAX_WRONG_LINES_SHOWN: Final = 3  # wrong lines of a list
@@ -43,8 +44,12 @@ def named(file: Path) -> str:
 
 
 def lines_in(file: Path) -> dict[int, str]:
-    """Return the lines of a file by number, without blank lines and lines that begin with #."""
-    lines = enumerate(read(file).decode("utf-8-sig", "replace").split("\n"), 1)
+    """Return the lines of a file by number, without blank lines and lines that begin with #; of a sitemap, the URLs of
+    its pages."""
+    body = read(file)
+    if is_packed_or_markup(body, named(file)):
+        return dict(enumerate(pages_in_sitemap(body, named(file)), 1))
+    lines = enumerate(body.decode("utf-8-sig", "replace").split("\n"), 1)
     return {number: text for number, line in lines if (text := line.strip()) and not text.startswith("#")}
 
 

@@ -21,7 +21,7 @@ _COLOURS: Final = {"allowed": "green", "disallowed": "red", "unreachable": "yell
 
 @command("Check URLs")
 @argument("url", "[URL|PATH]...")
-@option("--urls", "FILE", "Check the URLs in FILE too, one per line ('-': standard input).", type=FILE)
+@option("--urls", "FILE", "Check the URLs in FILE too: one per line, or a sitemap ('-': standard input).", type=FILE)
 @JUDGING
 @option("--csv as_csv", None, "Print a table as CSV.")
 @option("--json as_json", None, "Print a line of JSON for each URL.")
