@@ -143,3 +143,36 @@ def test_an_entry_of_a_sitemap_without_a_url_is_said(tmp_path: Path) -> None:
     assert done.returncode == 64
     assert done.stdout.startswith("allowed      https://a.example/y?a&b")
     assert "comity: " in done.stderr
+
+
+def test_a_diff_for_an_agent_tells_what_changes_for_it_alone(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("User-agent: A\nDisallow: /a\n\nUser-agent: *\nDisallow: /x\n")
+    (tmp_path / "new").write_text("User-agent: A\nDisallow: /a\n\nUser-agent: *\nDisallow: /y\nCrawl-delay: 2\n")
+    assert comity("diff", "old", "new", "--agent", "A/2.0 (+https://a.example)", cwd=tmp_path).returncode == 0
+    other = comity("diff", "old", "new", "--agent", "Other", cwd=tmp_path)
+    assert other.returncode == 2
+    assert {line.split()[0].rstrip(":") for line in other.stdout.splitlines()} == {"Other"}
+    assert "Other may no longer fetch /y" in other.stdout
+    assert "Other: Crawl-delay none -> 2 s" in other.stdout
+    assert "* may now fetch /x" in comity("diff", "old", "new", cwd=tmp_path).stdout
+
+
+def test_inspect_reads_a_robots_txt_that_lies_there(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(
+        "User-agent: A\nUser-agent: B\nDisallow: /x\nSitemap: https://a.example/s.xml\n"
+    )
+    done = comity("inspect", "robots.txt", "--agent", "A/1.0", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "robots.txt",
+        "  robots.txt  read",
+        "  groups      1; ours: A, B",
+        "  rules       1",
+        "  agents      A, B",
+        "  sitemap     https://a.example/s.xml",
+    ]
+    (found,) = json.loads(comity("inspect", "robots.txt", "--json", cwd=tmp_path).stdout)
+    assert (found["origin"], found["robots"]["our_group"]) == ("robots.txt", None)
+    mixed = comity("inspect", "robots.txt", "https://a.example/", cwd=tmp_path)
+    assert mixed.returncode == 64
+    assert "name either URLs or files" in mixed.stderr

@@ -114,8 +114,8 @@ class Diff:
         return any(getattr(self, name) for name in self.__slots__)
 
 
-def diff(old: Robots, new: Robots) -> Diff:
-    """Compare two files by meaning, each in its own dialect.
+def diff(old: Robots, new: Robots, *, agent: str | None = None) -> Diff:
+    """Compare two files by meaning, each in its own dialect: for all agents, or for one.
 
     Of agents that are compared with parts of names, it asks about the first 100 only.
     """
@@ -128,7 +128,7 @@ def diff(old: Robots, new: Robots) -> Diff:
     found = Diff((), {}, _added(old.sitemaps, new.sitemaps), _added(new.sitemaps, old.sitemaps))
     changes: list[Change] = []
     known: dict[tuple[tuple[int, ...], tuple[int, ...]], list[_Found]] = {}
-    asked = {"*": NOBODY, **{name: name for name in names.values()}}
+    asked = {"*": NOBODY, **{name: name for name in names.values()}} if agent is None else {agent: agent}
     for meaning in (before, after):
         meaning.note_shared(meaning.groups(ask) for ask in asked.values())
     for agent, ask in asked.items():

@@ -18,9 +18,12 @@ from comity_robots import diff as difference
 def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
     """Compare two robots.txt files: who gained or lost what.
 
-    Each is a file, '-' or a URL. Exit code 0: both mean the same, 2: they differ, 3: a site could not be reached.
+    Each is a file, '-' or a URL. With --agent: what changes for this one. Exit code 0: both mean the same, 2: they
+    differ, 3: a site could not be reached.
     """
-    changes = difference(*(source.robots for source in read_all((old, new), loaded(**options))))
+    configuration = loaded(**options)
+    agent = configuration.policy.asked_as if options["agent"] or options["product_token"] else None
+    changes = difference(*(source.robots for source in read_all((old, new), configuration)), agent=agent)
     if as_json:
         print_json(asdict(changes))
         return Exit.PARTLY if changes else Exit.DONE
