@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -69,7 +69,16 @@ def urls_in(file: Path) -> list[str]:
 
 def is_folder(target: str) -> bool:
     """Whether an argument, which may also be a URL, names a folder."""
+    return _is(target, Path.is_dir)
+
+
+def is_file(target: str) -> bool:
+    """Whether an argument, which may also be a URL, names a file."""
+    return _is(target, Path.is_file)
+
+
+def _is(target: str, kind: Callable[[Path], bool]) -> bool:
     try:
-        return bool(target) and "://" not in target and Path(target).is_dir()
+        return bool(target) and "://" not in target and kind(Path(target))
     except OSError:  # it is too long for a name, say
         return False

@@ -3,6 +3,7 @@
 Of a crawl's folder: what it learned of the sites.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import click
 
 from comity import client
 from comity.cli.exits import Exit
-from comity.cli.input_files import is_folder
+from comity.cli.input_files import is_file, is_folder, read
 from comity.cli.options import JSON, PRESET, READING, STORE, argument, command, loaded, option
 from comity.cli.terminal import print_json, print_out, report_missing
 from comity.identity.practices import practices
@@ -28,7 +29,7 @@ _MAX_VALUES_SHOWN = 20
 
 
 @command("Check URLs")
-@argument("url", "[URL|DIR]...")
+@argument("url", "[URL|FILE|DIR]...")
 @option("--self ourselves", None, "Check your settings against the best practices for crawlers.")
 @PRESET
 @READING
@@ -37,8 +38,8 @@ _MAX_VALUES_SHOWN = 20
 def inspect(url: tuple[str, ...], ourselves: bool, store: str | None, as_json: bool, **options: Any) -> Exit:
     """Show what sites say: robots.txt, llms.txt, usage terms.
 
-    With a crawl's folder: the robots.txt that it last read from each site; nothing is sent. Exit code 3: a
-    robots.txt could not be reached.
+    With a crawl's folder: the robots.txt that it last read from each site; with a file: what it says as a robots.txt.
+    Nothing is sent then. Exit code 3: a robots.txt could not be reached.
     """
     if bool(url) is ourselves:
         raise click.UsageError("name URLs, the folder of a crawl, or --self")
@@ -48,6 +49,12 @@ def inspect(url: tuple[str, ...], ourselves: bool, store: str | None, as_json: b
         return _learned([Path(each) for each in url], store, as_json=as_json)
     if store is not None:
         raise click.UsageError("--store goes with the folders of a crawl")
+    if url and any(files := [is_file(each) for each in url]):
+        if not all(files):
+            raise click.UsageError("name either URLs or files")
+        policy = loaded(**options).policy
+        _show([_of_file(Path(each), policy) for each in url], _robots_in_words, as_json=as_json)
+        return Exit.DONE
     if ourselves:
         return _practices(loaded(**options), as_json=as_json)
     import asyncio
@@ -94,6 +101,15 @@ def _learned(folders: Sequence[Path], store: str | None, *, as_json: bool) -> Ex
     found = [{"origin": each.origin, "robots": _facts(each, policy, f"{each.origin}/")} for each in last]
     _show(found, _robots_in_words, as_json=as_json)
     return report_missing(crawl.absent)
+
+
+def _of_file(file: Path, policy: "Policy") -> dict[str, Any]:
+    """Return what a file says that was not fetched."""
+    from comity.policy import RobotsResult
+
+    url = "https://example.com/"  # stands for its site, whose name no rule has
+    result = RobotsResult.from_response(url, str(file), 200, read(file), policy=policy, fetched_at=time.time())
+    return {"origin": str(file), "robots": {**_facts(result, policy, url), "status": None}}
 
 
 async def _asked(targets: Sequence[str], configuration: "Configuration") -> list[dict[str, Any]]:
