@@ -2,11 +2,13 @@
 
 import gzip
 import json
+import shutil
 import socket
 from pathlib import Path
 
 import pytest
-from commands import comity, complaint, stderr
+from commands import ALLOW, comity, complaint, stderr
+from sites import Site
 
 from comity.bulk import sources
 
@@ -176,3 +178,30 @@ def test_inspect_reads_a_robots_txt_that_lies_there(tmp_path: Path) -> None:
     mixed = comity("inspect", "robots.txt", "https://a.example/", cwd=tmp_path)
     assert mixed.returncode == 64
     assert "name either URLs or files" in mixed.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "more"),
+    [("", ()), ("", ("--workers", "2")), ('mode = "ignore"', ())],
+    ids=["one", "workers", "ignore"],
+)
+def test_a_crawl_of_addresses_that_are_not_allowed_takes_no_folder(
+    settings: str, more: tuple[str, ...], site: Site, tmp_path: Path
+) -> None:
+    site.link("/")
+    (tmp_path / "comity.toml").write_text(settings)
+    words = ["crawl", site.url("/"), site.url("/b"), "-o", "out", "--config", "comity.toml", *more]
+    done = comity(*words, cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "nothing was fetched" in done.stderr
+    assert "--allow-address 127.0.0.0/8" in done.stderr
+    assert "out is as it was before" in done.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["comity.toml"]
+    assert site.seen == []
+    if not settings and not more:
+        (tmp_path / "out").mkdir()
+        assert comity(*words, "--log", "out/log", cwd=tmp_path).returncode == 3
+        assert {each.name for each in (tmp_path / "out").iterdir()} > {"log"}, "a log of the user's is not removed"
+        shutil.rmtree(tmp_path / "out")
+    assert comity(*words, "--max-pages", "1", *ALLOW, cwd=tmp_path).returncode in (0, 2)
+    assert (tmp_path / "out").is_dir()

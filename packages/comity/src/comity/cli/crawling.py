@@ -1,6 +1,7 @@
 """A crawl started or resumed from the command line: built from the options, run, and summarised."""
 
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ from comity.cli.input_files import read, urls_in
 from comity.cli.logs import logging_to
 from comity.cli.metrics import serving
 from comity.cli.options import as_option, as_typed, loaded
-from comity.cli.summary import print_summary, resume_command
+from comity.cli.summary import is_blocked, print_summary, resume_command
 from comity.cli.terminal import error_line, nonblocking, print_out
 from comity.configuration import PREFIX, Configuration, every_setting
 from comity.crawler import Crawler, CrawlSettings
@@ -125,6 +126,8 @@ def run_crawl(given: dict[str, Any]) -> Exit:
         raise StorageError(f"the current folder cannot be used: {error.strerror}", hint="change to one") from error
     with ExitStack() as stack:
         crawler, client_settings = _crawler(typed, expander, configuration, seeds, stack)
+        there = crawler.folder.is_dir()
+        own = typed.store is None and not (there and any(crawler.folder.iterdir()))
         quiet = typed.quiet
         if typed.report is not None:
             from comity.audit.report import write  # late: few want one, and it takes time; but before the crawl
@@ -158,7 +161,16 @@ def run_crawl(given: dict[str, Any]) -> Exit:
                 error_line(f"report in {typed.report}")
             else:
                 print_out(f"{'report in':20}{'':>12}  {typed.report}")
+        if own and is_blocked(crawler) and not any(map(partial(_is_within, crawler.folder), (typed.log, typed.report))):
+            shutil.rmtree(crawler.folder, ignore_errors=True)  # so that the next command, with the address, begins it
+            if there:
+                crawler.folder.mkdir(exist_ok=True)
+            error_line(f"{crawler.folder} is as it was before: nothing of the crawl is kept")
         return code
+
+
+def _is_within(folder: Path, file: Path | None) -> bool:
+    return file is not None and file.resolve().is_relative_to(folder.resolve())
 
 
 def _crawler(

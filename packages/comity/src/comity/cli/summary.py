@@ -164,6 +164,9 @@ def _conclude(crawler: AnyCrawl, stats: Stats, again: str | None) -> Exit:
     if crawler.stopped:
         error_line(f"stopped early{f'; continue with: {again}' if again else ''}")
         return Exit.INTERRUPTED
+    if is_blocked(crawler):
+        error_line(f"nothing was fetched: {crawler.end.refusal or crawler.end.trouble}")
+        return Exit.NOT_READY
     if not stats.reached and crawler.end.trouble:
         error_line(f"{'nothing was fetched' if crawler.end.passing else 'no page was kept'}: {crawler.end.trouble}")
         return Exit.NOT_READY if crawler.end.passing else Exit.PARTLY
@@ -181,6 +184,12 @@ def _conclude(crawler: AnyCrawl, stats: Stats, again: str | None) -> Exit:
         if not stats.reached:
             return Exit.NOT_READY
     return Exit.PARTLY if stats.failed else Exit.DONE
+
+
+def is_blocked(crawler: AnyCrawl) -> bool:
+    """Whether our rule on addresses kept every URL of the crawl from being fetched."""
+    stats = crawler.stats
+    return 0 < crawler.end.blocked == stats.refused + stats.failed and not stats.reached and not crawler.end.left
 
 
 def _where(crawler: AnyCrawl, channel: str) -> str:

@@ -172,6 +172,7 @@ class Processes:
             deferred=deferred,
             left=left,
             unasked=unasked,
+            blocked=sum(end.blocked for end in ends),
         )
 
     async def _watch_workers(self) -> None:

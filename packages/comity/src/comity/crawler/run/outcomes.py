@@ -22,7 +22,7 @@ from comity.errors import UnwantedType
 from comity.frontier.values import Batch, Entry, EntryKind, State, Visit
 from comity.http_rules import GONE
 from comity.net import Response
-from comity.policy import Decision, RobotsResult
+from comity.policy import Decision, Reason, RobotsResult
 from comity_pages.signals.links import Page
 from comity_pages.signals.robots_meta import PageWarning, RobotsMeta
 from comity_robots.usage.statements import Usage
@@ -62,6 +62,11 @@ class Outcome:
     def trouble(self) -> str | None:
         """Why it gave no page and may be a trouble of the whole crawl, in words."""
         return None
+
+    @property
+    def blocked(self) -> bool:
+        """Whether our rule on addresses (`Policy.allow_addresses`) is why it gave no page."""
+        return False
 
     def record(self) -> dict[str, Any]:
         """What is written to the channel of its kind."""
@@ -368,6 +373,10 @@ class Refused(Outcome):
     def trouble(self) -> str | None:
         return self.decision.why if self.decision.may_pass else None
 
+    @property
+    def blocked(self) -> bool:
+        return self.decision.reason is Reason.ADDRESS_BLOCKED
+
     def record(self) -> dict[str, Any]:
         return records.refusal(self.decision, depth=self.entry.depth, found_on=self.entry.found_on)
 
@@ -422,6 +431,10 @@ class Failed(Outcome):
     @property
     def trouble(self) -> str:
         return self.why
+
+    @property
+    def blocked(self) -> bool:
+        return self.by_policy
 
     def record(self) -> dict[str, Any]:
         return _failure(self.entry, self.why, self.entry.attempts + 1, self.answer.status if self.answer else None)

@@ -116,6 +116,7 @@ class ResultBuffer:
         trouble: the first failure or unreachable robots.txt of this run, in words.
         lasting: whether there was a failure in this run that will not pass: the site was reached.
         refusal: the first refusal of a URL in this run, in words.
+        blocked: URLs that gave no page in this run because of our rule on addresses.
         refresh: number of the refresh that this is; 0 for a first crawl.
         unsaved: what waits for the next commit.
     """
@@ -135,6 +136,7 @@ class ResultBuffer:
         self.trouble: str | None = None
         self.lasting = False
         self.refusal: str | None = None
+        self.blocked = 0
         self.refresh = 0 if refresh is None else refresh.number
         self.unsaved = PendingCommit(refresh=self.refresh)
         self._on_their_way = PendingCommit()  # with the commit under way
@@ -209,6 +211,7 @@ class ResultBuffer:
                 kind.report(self._collector, record)
             if kind.channel == "refusals":
                 self.refusal = self.refusal or record["why"]
+        self.blocked += outcome.blocked
         if (trouble := outcome.trouble) is not None:
             self.trouble = self.trouble or trouble
             self.lasting = self.lasting or (isinstance(outcome, Failed) and not outcome.passing)
@@ -291,6 +294,7 @@ class ResultBuffer:
             else:
                 self.stats.refused += 1
                 self._collector.refused(record)
+                self.blocked += record["decision"]["verdict"] == "unknown_unreachable"  # else it would have to wait
                 self.refusal = self.refusal or record["why"]
 
     def _marked(self, page: Kept) -> Kept:

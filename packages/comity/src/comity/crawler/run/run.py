@@ -62,6 +62,7 @@ class End:
         put_off: what hosts wait for that it left for a later run, in words.
         left: URLs that still waited when a limit or `stop` ended it.
         unasked: of them, in a refresh, pages that are known: also where the run was stopped.
+        blocked: URLs that gave no page because of our rule on addresses (`Policy.allow_addresses`).
     """
 
     trouble: str | None = None
@@ -71,6 +72,7 @@ class End:
     deferred: str | None = None
     left: int = 0
     unasked: int = 0
+    blocked: int = 0
 
 
 class Run:
@@ -185,8 +187,9 @@ class Run:
         await self.commits.commit(final=True)
         await self.commits.commit()  # so that the sink learns that its last marker is kept
         unasked = 0 if self.refresh is None else self.refresh.visits.unasked(self.refresh.last)
-        trouble, refusal = self.results.trouble or self._unreachable.why(), self.results.refusal
-        return End(trouble, not self.results.lasting, refusal, limit, deferred, self._waiting(), unasked)
+        found = self.results
+        trouble = found.trouble or self._unreachable.why()
+        return End(trouble, not found.lasting, found.refusal, limit, deferred, self._waiting(), unasked, found.blocked)
 
     def order(self, order: Order) -> None:
         """Carry out what the operator orders."""
