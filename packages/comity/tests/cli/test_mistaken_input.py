@@ -76,12 +76,12 @@ def test_agents_are_named_alike_wherever_several_may_be(agents: tuple[str, ...],
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-o", "x.parquet"), "-o is about answers for URLs"),
+        (("-o", "x.parquet"), "--output is about answers for URLs"),
         (("--column", "link"), "--column is about"),
-        (("--engine", "ray"), "--engine ray is about"),
-        (("--changes", "-o", "x.csv"), "-o is about"),
+        (("--engine", "ray"), "--engine is about"),
+        (("--changes", "-o", "x.csv"), "--output is about"),
         (("u.txt", "--changes"), "--changes compares the captures in --robots: leave out URLS"),
-        (("--changes", "--report", "r.html"), "leave out --report"),
+        (("--changes", "--report", "r.html"), "--report has no effect with --changes"),
     ],
 )
 def test_an_option_of_an_audit_that_would_have_no_effect_is_an_error(
@@ -205,3 +205,19 @@ def test_a_crawl_of_addresses_that_are_not_allowed_takes_no_folder(
         shutil.rmtree(tmp_path / "out")
     assert comity(*words, "--max-pages", "1", *ALLOW, cwd=tmp_path).returncode in (0, 2)
     assert (tmp_path / "out").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("lint", "robots.txt", "--format", "github", "--json"), "--json has no effect with --format github"),
+        (("test", "expected", "--format", "github", "--json"), "--json has no effect with --format github"),
+        (("fetch", "https://a.example/", "--max-tokens", "64"), "--max-tokens goes with --with chunks"),
+        (("fetch", "https://a.example/", "--schema", "s", "--content", "all"), "--content has no effect on"),
+        (("report", "out", "--broken-links", "-o", "r.html"), "--output names the report"),
+    ],
+)
+def test_an_option_that_would_have_no_effect_is_an_error(words: tuple[str, ...], said: str) -> None:
+    done = comity(*words)
+    assert done.returncode == 64
+    assert said in complaint(done)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_origin
 
 import click
+from click.core import ParameterSource
 
 from comity.cli.terminal import error_line
 from comity.errors import InvalidSetting
@@ -180,6 +181,14 @@ def loaded(config: Path | None, *, unnamed: bool = True, **options: Any) -> "Con
             f"{FILE} sets {', '.join(f'{name} = {every_setting()[name].written(value)}' for name, value in values)}"
         )
     return configuration
+
+
+def refuse(why: str, *names: str) -> None:
+    """Refuse options of the current command that were typed and would have no effect; `why` follows the name."""
+    context = click.get_current_context()
+    for each in context.command.params:
+        if each.name in names and context.get_parameter_source(each.name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{max(each.opts, key=len)} {why}")
 
 
 def single_value(_: click.Context, option: click.Parameter, values: tuple[Any, ...]) -> Any:

@@ -27,6 +27,7 @@ from comity.cli.options import (
     command,
     loaded,
     option,
+    refuse,
     split_agents,
 )
 from comity.cli.terminal import count_noun, print_err, print_out
@@ -90,14 +91,12 @@ def audit(
     if output is not None and not changes and target is not None:
         _check_name(output, keep_parts=keep_parts)
     if target is None or changes:
-        about_urls = {"-o": output, "--at": at, "--dialects": dialects, "--wide": wide, "--parts": keep_parts}
-        about_urls |= {"--column": column != "url", "--engine ray": engine == "ray", "--address": address}
-        for name, value in about_urls.items():
-            if value:
-                raise InvalidSetting(f"{name} is about answers for URLs: name files with URLs, without --changes")
-    if changes and (target is not None or report is not None):
-        what = "URLS" if target is not None else "--report"
-        raise InvalidSetting(f"--changes compares the captures in --robots: leave out {what}")
+        why = "is about answers for URLs: name files with URLs, without --changes"
+        refuse(why, "output", "at", "dialects", "wide", "keep_parts", "column", "engine", "address")
+    if changes:
+        refuse("has no effect with --changes", "report")
+        if target is not None:
+            raise InvalidSetting("--changes compares the captures in --robots: leave out URLS")
     if wide and keep_parts:
         raise InvalidSetting("--wide joins the parts: leave out --parts")
     moment = None if at is None else _time(at)

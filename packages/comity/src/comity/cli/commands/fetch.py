@@ -10,7 +10,7 @@ import click
 from comity import client
 from comity.cli.exits import Exit
 from comity.cli.input_files import read
-from comity.cli.options import ASKING, FILE, JSON, PATH, PRESET, PURPOSE, argument, command, loaded, option
+from comity.cli.options import ASKING, FILE, JSON, PATH, PRESET, PURPOSE, argument, command, loaded, option, refuse
 from comity.cli.terminal import error_line, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
 from comity.files import write_where_named
@@ -71,6 +71,10 @@ def fetch(
     if schema is not None and (as_json or strategy == "force"):
         given = "--json" if as_json else "--strategy force"
         raise click.UsageError(f"--schema prints the records of the page itself; leave out {given}")
+    if schema is not None:
+        refuse("has no effect on the records of --schema", "content")
+    if "chunks" not in pieces:
+        refuse("goes with --with chunks", "max_tokens")
     configuration = loaded(**options)
     selecting = None if schema is None else _Selecting(Schema(read(schema).decode("utf-8-sig", "replace")))
 

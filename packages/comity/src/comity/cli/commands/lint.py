@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from comity.cli.exits import Exit
 from comity.cli.input_files import check_stdin_once
-from comity.cli.options import JSON, READING, argument, command, loaded, option
+from comity.cli.options import JSON, READING, argument, command, loaded, option, refuse
 from comity.cli.robots_files import Source, annotation, read_all
 from comity.cli.terminal import count_noun, error_line, print_err, print_json, print_out
 from comity.errors import ComityError, InputError, InvalidSetting, InvalidURL, RobotsUnreachable
@@ -50,6 +50,8 @@ def lint(
     A file, the URL of a site, or '-' for standard input. Exit code 2: there are errors (see --fail-on), 3: a site could
     not be reached.
     """
+    if form not in (None, "json"):
+        refuse(f"has no effect with --format {form}", "as_json")
     wanted = _codes(select, "--select") or set(CODES)
     wanted -= _codes(ignore, "--ignore")
     check_stdin_once([Path(each) for each in target])

@@ -9,7 +9,7 @@ import click
 from comity.audit import broken
 from comity.audit import report as writing
 from comity.cli.exits import Exit
-from comity.cli.options import FOLDERS, PATH, STORE, command, option
+from comity.cli.options import FOLDERS, PATH, STORE, command, option, refuse
 from comity.cli.terminal import count_noun, error_line, print_err, print_out
 
 
@@ -25,6 +25,7 @@ def report(folders: tuple[Path, ...], store: str | None, output: Path, broken_li
     For a crawl in PostgreSQL, name the folders of all machines. Exit code with --broken-links: 2 if there are any.
     """
     if broken_links:
+        refuse("names the report, and --broken-links writes none", "output")
         return _broken_links(folders, store, as_json=as_json)
     if as_json:
         raise click.UsageError("--json goes with --broken-links")

@@ -7,7 +7,7 @@ from typing import Any
 
 from comity.cli import input_files
 from comity.cli.exits import Exit
-from comity.cli.options import FILE, JSON, READING, argument, command, loaded, option
+from comity.cli.options import FILE, JSON, READING, argument, command, loaded, option, refuse
 from comity.cli.robots_files import annotation, read_all
 from comity.cli.terminal import print_err, print_json, print_out
 from comity.errors import InputError, InvalidURL
@@ -28,6 +28,8 @@ def test(expectations: Path, robots: str, form: str | None, as_json: bool, **opt
     Its lines look like 'GPTBot not /private' and 'Googlebot yes /blog'. Exit code 2: some do not hold, 3: a site
     could not be reached.
     """
+    if form not in (None, "json"):
+        refuse(f"has no effect with --format {form}", "as_json")
     input_files.check_stdin_once([expectations, Path(robots)])
     wanted = list(_read(expectations))
     if not wanted:
