@@ -54,21 +54,20 @@ def test_the_answers_are_the_library_s(page) -> None:  # type: ignore[no-untyped
     assert asked(f"{page.url}/api/lint", {"text": "Disalow: /"})[0] == 200
 
 
+@pytest.mark.waits
 def test_a_text_that_holds_whoever_reads_it_is_given_up_and_others_are_answered_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(holding.__file__).parent))
-    monkeypatch.setattr(reader_processes, "MAX_SECONDS", 2)
+    monkeypatch.setattr(reader_processes, "MAX_SECONDS", 10)
     monkeypatch.setitem(QUESTIONS, "lint", holding.hold_text)  # type: ignore[arg-type]
     with Page() as page, ThreadPoolExecutor(1) as asking:
         held = asking.submit(asked, f"{page.url}/api/lint", {"text": TEXT})
-        answers = 0
-        while not held.done():
+        for _ in range(2):
             assert asked(f"{page.url}/api/explain", {"text": TEXT, "agent": "MyBot", "url": "/shop"})[0] == 200
-            answers += 1
-        assert answers > 1
+        assert not held.done()
         status, answer = held.result()
-    assert (status, answer["error"]) == (422, "what the site wrote could not be read in 2 s")
+    assert (status, answer["error"]) == (422, "what the site wrote could not be read in 10 s")
 
 
 def test_one_cell_is_explained_with_the_verdicts(page) -> None:  # type: ignore[no-untyped-def]
