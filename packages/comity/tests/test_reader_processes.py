@@ -20,11 +20,6 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(holding.__file__).parent))
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader_processes, "MAX_SECONDS", 1)
-
-
 def test_a_page_read_in_a_process_is_what_it_is_here() -> None:
     page = (
         b"<title>Lamps</title><h1>Lamps</h1><p>How to keep them alight, in words.",
@@ -34,13 +29,15 @@ def test_a_page_read_in_a_process_is_what_it_is_here() -> None:
     assert asyncio.run(ReaderProcesses().read(read_body, *page, content="all")) == read_body(*page, content="all")
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_reading_that_holds_the_interpreter_is_given_up_and_others_are_answered_meanwhile() -> None:
+def test_a_reading_that_holds_the_interpreter_is_given_up_and_the_next_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def asked() -> None:
         readers = ReaderProcesses()
-        held = asyncio.ensure_future(readers.read(holding.hold))
-        with pytest.raises(ExtractionFailed, match="could not be read in 1 s"):
-            await held
+        with monkeypatch.context() as impatient:
+            impatient.setattr(reader_processes, "MAX_SECONDS", 1)
+            with pytest.raises(ExtractionFailed, match="could not be read in 1 s"):
+                await readers.read(holding.hold)
         assert await readers.read(len, "another") == 7
 
     asyncio.run(asked())
@@ -60,8 +57,8 @@ def test_others_are_answered_while_one_is_read_and_who_asks_no_longer_holds_no_p
     asyncio.run(asked())
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_process_of_its_own_is_given_up_too() -> None:
+def test_a_process_of_its_own_is_given_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader_processes, "MAX_SECONDS", 1)
     with pytest.raises(ExtractionFailed, match="could not be read in 1 s"):
         read_alone(holding.hold)
 
