@@ -435,6 +435,8 @@ def advice(line: str, code: str) -> tuple[str, str | None]:
         ("User-agent: GPT-Bot", "agent-unknown", "User-agent: GPTBot"),
         ("User-agent: Google Bot", "agent-unknown", "User-agent: Googlebot"),
         ("User-agent: ChatGPT", "agent-unknown", None),
+        ("User-agent: Yahoo!", "agent-unknown", "User-agent: Slurp"),
+        ("User-agent: Mediapartners (Google)", "agent-unknown", "User-agent: Mediapartners-Google"),
         ("User-agent: Googlebot, Bingbot", "agent-list", "User-agent: Googlebot\nUser-agent: Bingbot"),
         ("User-agent: Googlebot Bingbot", "agent-list", "User-agent: Googlebot\nUser-agent: Bingbot"),
         ("User-agent: *MJ12bot*", "agent-with-wildcard", "User-agent: MJ12bot"),
@@ -463,6 +465,14 @@ def test_an_escape_cut_off_by_an_asterisk_is_no_bad_one() -> None:
             "Allow: /\nUser-agent: *\nDisallow: /\n",
             "move it below the User-agent line it is meant for: line 2 if for everybody, else another",
         ),
+        # '*' above it would disallow for all what is meant for one
+        (
+            "User-agent GPTBot\nDisallow: /\n\nUser-agent: a\nAllow: /\n",
+            "mend the User-agent line that it belongs to: line 1",
+        ),
+        ("\nAgent: GPTBot\nDisallow: /\n", "mend the User-agent line that it belongs to: line 2"),
+        ("User-agents: GPTBot\nCrawl-delay: 2\n", "mend the User-agent line that it belongs to: line 1"),
+        ("User-agent\nDisallow: /\n", "mend the User-agent line that it belongs to: line 1"),
     ],
 )
 def test_no_advice_about_a_record_without_agent_merges_groups(body: str, advice: str) -> None:
@@ -479,6 +489,7 @@ def test_no_advice_about_a_record_without_agent_merges_groups(body: str, advice:
         ("User-agent: *\nDisallow: /\n".encode("utf-16-be"), "not-robots-txt"),
         (b'{"detail": "Not Found"}', "not-robots-txt"),
         (b"{\\rtf1 User-agent: *\\par}", "not-robots-txt"),
+        (b"{\\rtf1\\ansi\n\\f0 User-agent: *\\\nDisallow: /\\\n}", "not-robots-txt"),
         (b"\x89PNG\r\n\x1a\n", "not-robots-txt"),
         (b"Not Found\n", "not-robots-txt"),
         (b"User-agent: *\nDisallow: /x\n<!-- cached -->\n", "html-instead-of-text"),
@@ -545,6 +556,7 @@ def test_a_duplicate_group_names_the_line_of_the_agent_itself() -> None:
         ("Content-Usage: /x", "content-value-unreadable", None),
         ("Content-Signal: ,", "content-value-unreadable", None),
         ("Disallow-all: /a", "misspelt-record", "Disallow: /a"),
+        ("Disallow-all:", "misspelt-record", None),
         ("Sitemap-url: https://h/s", "misspelt-record", "Sitemap: https://h/s"),
         ("Sitemap index: https://h/s", "misspelt-record", "Sitemap: https://h/s"),
         ("x" * 64 + ": 5", "unknown-record", None),

@@ -1,5 +1,6 @@
 """Findings that one line shows by itself."""
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -26,13 +27,13 @@ _HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!|\?|/?[a-z][a-z0-9]*(?=[\s>/]))",
 _SECOND = re.compile(
     r"(?:^|[ \t;,])(user-agent|disallow|allow|sitemap|crawl-delay|noindex)[ \t]*:[ \t]*", re.IGNORECASE
 )
+_AGENT_WORD = re.compile(r"(?:user[-_ ]?)?agents?[ \t]*(?:[:=]|$)", re.IGNORECASE)
 _FORMATS: Final = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
     b"U\0": "UTF-16",
     b"\0U": "UTF-16",
     b"#\0": "UTF-16",
-    b"{\\rtf": "RTF",
     b"{": "JSON",
     b"[": "JSON",
     b"\x89PNG": "a PNG image",
@@ -43,6 +44,8 @@ _FORMATS: Final = {
     b"PK\x03\x04": "a ZIP archive",
 }
 """How files of other formats begin."""
+_RTF: Final = b"{\\rtf"
+_UNREAD: Final = "no line of it is a record, so all is allowed"
 _LIKE_A_RECORD = re.compile(r"[A-Za-z][A-Za-z-]{2,30}[ \t]*:")
 MAX_LABEL_SHOWN = 64
 _RUN_INTO = re.compile(r"(user-agent|disallow|allow|sitemap|crawl-delay)[ \t]*:[ \t]*", re.IGNORECASE)
@@ -95,13 +98,15 @@ def about_lines(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
         return
     if (other := _other_format(robots, lines)) is not None:
         hint = "save it as text in UTF-8, with records such as 'User-agent: *'; for no rules answer 404"
-        yield Finding(1, "not-robots-txt", f"{other}: no line of it is a record, so all is allowed", hint, changes=True)
+        yield Finding(1, "not-robots-txt", other, hint, changes=True)
         return
     agents = 0
     html = False
-    homeless = _home(lines)
+    home = _home(lines)
     for line in lines:
         agents += line.kind == "user-agent"
+        if not agents and _is_nearly_agent(line):
+            home = f"mend the User-agent line that it belongs to: line {line.number}"
         yield from _about_octets(line)
         if (finding := _about_invisible(line) or _about_second(line)) is not None:
             yield finding
@@ -114,22 +119,27 @@ def about_lines(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
         elif line.kind not in ("comment", "blank"):
             if not agents and line.kind in _NEEDS_AGENT:
                 message = f"{line.kind} before any User-agent"
-                yield Finding(line.number, "record-without-agent", message, homeless, changes=True)
+                yield Finding(line.number, "record-without-agent", message, home, changes=True)
             yield from _about_record(line)
 
 
 def _other_format(robots: Parsed, lines: Sequence[Line]) -> str | None:
-    """What a file is in which nothing is a record; None where there is one, or where it is nearly a robots.txt."""
+    """What a file is in which nothing is a record; None where there is one, or where it is nearly a robots.txt.
+
+    The text of an RTF file stands in it line by line, so that its lines may be read, with the marks that end them.
+    """
+    if robots.body.lstrip().startswith(_RTF):
+        return "this is RTF: its marks are read as parts of names and paths, if anything is read"
     if any(line.kind not in ("comment", "blank", "unknown") for line in lines):
         return None
     body = robots.body.lstrip()
     found = next((name for begins, name in _FORMATS.items() if body.startswith(begins)), None)
     if found is not None:
-        return f"this is {found}"
+        return f"this is {found}: {_UNREAD}"
     unread = [line for line in lines if line.kind == "unknown"]
     if not unread or any(_LIKE_A_RECORD.match(line.value) or _colonless(line.value) for line in unread):
         return None
-    return f"this is something else ({unread[0].value[:MAX_LABEL_SHOWN]!r})"
+    return f"this is something else ({unread[0].value[:MAX_LABEL_SHOWN]!r}): {_UNREAD}"
 
 
 def _colonless(value: str) -> bool:
@@ -144,13 +154,22 @@ def _home(lines: Sequence[Line]) -> str:
     group; and where `*` has rules elsewhere, a second group is merged with them.
     """
     named = [line for line in lines if line.kind == "user-agent"]
-    above = [line for line in lines[: named[0].number - 1 if named else None] if line.kind in _NEEDS_AGENT]
+    first = itertools.takewhile(lambda line: line.kind != "user-agent" and not _is_nearly_agent(line), lines)
+    above = [line for line in first if line.kind in _NEEDS_AGENT]
     everybodys = next((line.number for line in named if line.value == "*"), None)
     if everybodys is not None:
         return f"move it below the User-agent line it is meant for: line {everybodys} if for everybody, else another"
     if not any(line.kind in ("allow", "disallow") for line in above):
         return "move it below the User-agent line it is meant for"
     return "put 'User-agent: *' above it" if len(above) == 1 else f"put 'User-agent: *' above line {above[0].number}"
+
+
+def _is_nearly_agent(line: Line) -> bool:
+    """Whether a line is meant for a User-agent line, and is none: what follows is for whom it names, not for all."""
+    return line.kind == "unknown" and (
+        _AGENT_WORD.match(line.value) is not None
+        or any((finding.replacement or "").startswith("User-agent:") for finding in _about_unknown(line))
+    )
 
 
 def _about_file(robots: Parsed) -> Iterator[Finding]:
@@ -261,7 +280,11 @@ def _about_unknown(line: Line) -> Iterator[Finding]:
     if meant is not None or lenient is not None:
         written = f"{(meant or lenient or '').capitalize()}: {rest}"
         message = f"{shown} looks like {meant!r}" if meant else f"Google reads {shown} as {lenient!r}, others ignore it"
-        yield Finding(line.number, "misspelt-record", message, written, written, changes=True)
+        if lenient == "disallow" and meant is None and not rest:  # to disallow nothing is not what it says
+            hint = "write 'Disallow: /' if all is meant, 'Disallow:' if nothing"
+            yield Finding(line.number, "misspelt-record", message, hint, changes=True)
+        else:
+            yield Finding(line.number, "misspelt-record", message, written, written, changes=True)
     else:
         yield Finding(line.number, "unknown-record", f"{shown} is not known", "remove it if nobody needs it")
 

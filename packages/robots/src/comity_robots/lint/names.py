@@ -40,6 +40,7 @@ _MEANT: Final = {
     "semrush": "SemrushBot",
     "ahrefs": "AhrefsBot",
     "yahoo": "Slurp",
+    "yahoo!": "Slurp",
     "baidu": "Baiduspider",
 }
 _NAMED: Final = {ascii_lower(name): name for name in _KNOWN}
@@ -91,12 +92,12 @@ def _about_name(number: int, value: str) -> Finding | None:
         if re.fullmatch(TOKEN, bare) and "*" not in bare:
             return _written(number, "agent-with-wildcard", message, bare)
         return Finding(number, "agent-with-wildcard", message, "write whole names, one per line", changes=True)
+    squeezed = _SQUEEZED.get(re.sub(r"[-_.()\s]", "", ascii_lower(value)))
+    if ("(" in value or " " in value or "\t" in value) and squeezed is not None:
+        return _written(number, "agent-unknown", f"{value!r} is called {squeezed} by itself", squeezed)
     if "/" in value or "(" in value:
         return _with_version(number, value)
     if " " in value or "\t" in value:
-        squeezed = _SQUEEZED.get(re.sub(r"[-_.\s]", "", ascii_lower(value)))
-        if squeezed is not None and ascii_lower(squeezed) != ascii_lower(value):
-            return _written(number, "agent-unknown", f"{value!r} is called {squeezed} by itself", squeezed)
         message = f"{value!r} holds white space: Google reads {_google(value)!r}"
         return Finding(number, "agent-with-space", message, "write the product token that its operator documents")
     return _unknown(number, value)
