@@ -732,6 +732,16 @@ STEP = {"@type": "HowToStep", "name": "Mix", "text": "Stir until it is smooth."}
             {"ingredients": ("3/4 cup sugar", "salt")},
         ),
         ({"recipeIngredient": [{"@type": "PropertyValue", "value": 2, "name": "eggs"}]}, {"ingredients": "2 eggs"}),
+        (
+            {
+                "recipeIngredient": {
+                    "@type": "PropertyValue",
+                    "name": "flour",
+                    "value": {"@type": "QuantitativeValue", "value": 200, "unitText": "g"},
+                }
+            },
+            {"ingredients": "200 g flour"},
+        ),
     ],
 )
 def test_what_is_done_and_how_much_is_read_and_not_only_its_name(stated: object, fields: dict[str, object]) -> None:
@@ -752,6 +762,7 @@ LISTED = {"@type": "UnitPriceSpecification", "price": "30.00", "priceType": "htt
             "@type": "ProductGroup",
             "hasVariant": [{"@type": "Product", "offers": {"price": "24.00", "priceCurrency": "EUR"}}],
         },
+        {"@type": "Product", "offers": {"@type": "AggregateOffer", "offers": [{"priceSpecification": PAID}]}},
     ],
 )
 def test_a_price_is_read_wherever_the_vocabulary_lets_it_stand(stated: object) -> None:
@@ -764,6 +775,9 @@ def test_where_an_event_takes_place_has_an_address() -> None:
     for location, address in ((hall, "1 Lamp Street, Harbour"), (hall | {"address": "2 Oil Road"}, "2 Oil Road")):
         (found,) = metadata(data({"@type": "Event", "location": location})).entities
         assert dict(found.fields) == {"location": "The hall", "address": address}
+    online = {"@type": "VirtualLocation", "url": "https://lamps.example/live"}
+    (found,) = metadata(data({"@type": "Event", "location": [online, hall]})).entities
+    assert found.fields["address"] == "1 Lamp Street, Harbour"
 
 
 @pytest.mark.parametrize("kind", ["application/ld+json", "application&#x2F;ld&#x2B;json", "APPLICATION/LD+JSON"])

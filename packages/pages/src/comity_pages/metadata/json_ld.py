@@ -172,7 +172,8 @@ def words(value: Any) -> Iterator[str]:
             order = _DONE if any(each.startswith("HowTo") for each in kinds) else _SAID
             inner = next((value[name] for name in order if value.get(name)), None)
             if "PropertyValue" in kinds and value.get("value"):
-                parts = (value.get(name) for name in ("value", "unitText", "name"))
+                amount = value["value"] if isinstance(value["value"], dict) else value
+                parts = (amount.get("value"), amount.get("unitText"), value.get("name"))
                 inner = " ".join(str(each) for each in parts if isinstance(each, (str, int, float)))
             if inner is not None:
                 stack.append(inner)
@@ -199,6 +200,7 @@ def _kind(name: str) -> str:
 
 def _offer(entry: Object) -> dict[str, str]:
     offers = _dicts(entry.get("offers"))
+    offers += [each for offer in offers for each in _dicts(offer.get("offers"))]  # of an AggregateOffer
     offer = next((each for each in offers if _priced(each)), offers[0] if offers else {})
     priced = _priced(offer)
     rating = _rating(entry, "aggregateRating")
@@ -235,8 +237,8 @@ def _address(location: Any) -> str:
     for place in _dicts(location):
         address = place.get("address")
         stated = [address.get(name) for name in _ADDRESS] if isinstance(address, dict) else [address]
-        if parts := [next(words(each), "") for each in stated]:
-            return ", ".join(filter(None, parts))[:MAX_VALUE]
+        if parts := [text for each in stated if (text := next(words(each), ""))]:
+            return ", ".join(parts)[:MAX_VALUE]
     return ""
 
 
