@@ -151,6 +151,12 @@ def test_a_short_page_is_no_wall_for_a_word_of_its_title(title: str, body: str) 
     assert "nine hours" in page.markdown
 
 
+@pytest.mark.parametrize("name", ["Bus 404", "Peugeot 404", "Area code 404"])
+def test_a_number_is_no_status_though_little_is_said_of_it(name: str) -> None:
+    page = read(f"<title>{name}</title><h1>{name}</h1><p>It leaves at nine.</p>", URL)
+    assert (page.judgement.kind, page.markdown) == ("page", f"# {name}\n\nIt leaves at nine.\n")
+
+
 def test_a_short_policy_about_cookies_is_a_page_beside_the_banner_that_asks() -> None:
     text = "We use cookies to count visits. You can allow or reject cookies in the browser. A cookie lives for a day."
     page = f"<title>Cookie policy | Lamps</title><h1>Cookie policy</h1><p>{text}</p><div><button>Accept cookies</button></div>"
@@ -210,6 +216,8 @@ def test_a_check_that_explains_itself_is_known_by_its_own_script(html: str) -> N
         "<title>Anubis</title><p>It serves /.within.website/x/cmd/anubis/ and asks for work.<script src=/a.js></script>",
         "<title>Making sure you are not a bottleneck</title><p>" + SENTENCE * 4,
         ANUBIS.replace("</details>", "</details>" + STORY + STORY),
+        f"<title>Security check</title><h1>Security check</h1><p>{SENTENCE * 2}",
+        f"<title>403 Forbidden - HTTP</title><h1>403 Forbidden</h1><p>{SENTENCE}",
     ],
 )
 def test_what_is_written_about_a_check_is_a_page(html: str) -> None:

@@ -134,13 +134,16 @@ def judge(tree: Tree, blocks: Sequence[Block], html: str) -> Judgement:
     if (place := next(_places(tree), None)) is not None:
         return Judgement("challenge", f"It runs a check of the visitor ({place}) and shows next to nothing else.")
     signs = [sign for sign in (named, asks, mark) if sign is not None]
-    if len(signs) + (content < _MAX_BARE_WALL_WORDS) > 1 and (mark is not None or content < _MAX_SIGNED_WALL_WORDS):
+    # A check runs a script or has a form: what has neither, and says more than a notice, is about checks.
+    little = content < (_MAX_BARE_WALL_WORDS if scripts or tree.named.get("form") else _MAX_NOTICE_WORDS)
+    if len(signs) + little > 1 and (mark is not None or content < _MAX_SIGNED_WALL_WORDS):
         if signs[0] is mark:
             return Judgement("challenge", f"It runs a check of the visitor ({mark[0]}) and shows next to nothing.")
         return Judgement("challenge", f"It says {_quoted(signs[0][0])} instead of the page.")
     told = sum(block.words for block in shown if not block.level and block.links < 0.5 * len(block.text))
     match = next(filter(None, map(gone, said)), None) if told < _MAX_SIGNED_WALL_WORDS else None
-    if match is not None and (told < _MAX_NOTICE_WORDS or any(map(_is_gone, said))):
+    few = told < _MAX_NOTICE_WORDS and match is not None and match[0] != "404"  # a number may be a car's, or a bus's
+    if match is not None and (few or any(map(_is_gone, said))):
         return Judgement("not_found", f"It says {_quoted(match[0])}, though its status says that it was found.")
     fields = [node.attributes.get("type", "").lower() for node in tree.named.get("input", ())]
     password = "password" in fields
