@@ -25,9 +25,8 @@ from extraction import ANY_WORD, html_of, rows_of
 from rapidfuzz.distance import LCSseq
 from sklearn.model_selection import GroupKFold
 
-import comity.retrieve
 from comity.errors import ExtractionFailed
-from comity_pages import extraction
+from comity_pages import content, extraction
 from comity_pages.content import facts, features
 
 FOLDS = 4
@@ -199,7 +198,7 @@ def main() -> None:
 
 def learn(pages: list[Example], target: Path | None, *, write: bool) -> None:
     if write:
-        place = Path(comity.retrieve.__path__[0]) / "content" / "content.json"
+        place = Path(content.__path__[0]) / "content.json"
         place.write_text(json.dumps(table(fit(pages)), separators=(",", ":")) + "\n", encoding="utf-8")
         print(f"{place}: {place.stat().st_size} bytes", flush=True)
     if target is None:

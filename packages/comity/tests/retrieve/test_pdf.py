@@ -207,7 +207,7 @@ def test_what_takes_too_much_memory_or_time_ends_with_its_process(monkeypatch: p
 def test_a_page_that_is_damaged_or_comes_too_late_takes_no_other_with_it(
     seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pdf, "_ENOUGH", seconds)
+    monkeypatch.setattr(pdf, "_MAX_READING_SECONDS", seconds)
     at = TWO.rindex(b"/Type /Page ")
     answer = pdf._answer(TWO[:at] + b"/Type /Gone " + TWO[at + len(b"/Type /Page ") :])
     assert answer["markdown"].startswith("# Of lamps")

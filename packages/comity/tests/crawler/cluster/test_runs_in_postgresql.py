@@ -403,7 +403,7 @@ def test_a_worker_that_has_the_number_of_another_machine_s_has_not_its_shards(cr
             assert Leases(crawl.store.where, name, 600.0).take(db, shard) is not None
 
     async def had() -> list[list[int]]:
-        async with joined._place.begin(joined._manifest, joined.settings, 1) as coordination:
+        async with joined._begin(joined._manifest, joined.settings, 1) as coordination:
             return [list(coordination.shards_of(_Shell(name))) for name in (ours, theirs)]
 
     assert asyncio.run(had()) == [[0], [1]]
