@@ -365,6 +365,18 @@ def test_days_are_read_as_many_languages_write_them(text: str, day: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("令和6年5月17日", "2024-05-17"),
+        ("公開日：令和元年５月１日", "2019-05-01"),
+        ("中華民國 113 年 5 月 17 日", "2024-05-17"),
+    ],
+)
+def test_a_day_of_an_era_is_read_in_the_text_about_the_heading(text: str, day: str) -> None:
+    assert metadata("", f"<h1>Lamps</h1><p>{text}</p>").date == Field(day, "text")
+
+
+@pytest.mark.parametrize(
     ("language", "url", "day"),
     [
         ("en-US", PLAIN, "2024-03-04"),
