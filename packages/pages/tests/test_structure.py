@@ -189,6 +189,15 @@ def test_what_only_begins_as_a_language_of_code_is_told_by_is_none(code: str) ->
         assert markdown(named) == "```java\nx\n```"
 
 
+def test_what_only_holds_lines_of_code_among_texts_is_no_code() -> None:
+    assert markdown("<div class=fragment><p>Text</p><div class=line>x</div></div>") == "Text\n\nx"
+
+
+def test_the_language_of_a_pre_is_one_of_code_only_where_it_names_one() -> None:
+    assert markdown("<pre lang=go><code>x</code></pre>") == "```go\nx\n```"
+    assert markdown("<pre lang=en><code>x</code></pre>") == "```\nx\n```"
+
+
 @pytest.mark.parametrize("name", ["ltx_listing", "fragment", "mw-editsection", "bulleted-list", "ltx_td"])
 def test_what_a_class_tells_of_an_element_an_id_does_not(name: str) -> None:
     assert markdown(f"<div id={name}>a</div><p>b <span id={name}>c</span>") == "a\n\nb c"
@@ -203,6 +212,10 @@ def test_what_a_class_tells_of_an_element_an_id_does_not(name: str) -> None:
         "<div class=cm-line>  <span>go</span>();</div></div>",
         "<div class=CodeMirror-code><pre class=CodeMirror-line><span>if (a) {</span></pre>"
         "<pre class=CodeMirror-line><span>  go();</span></pre></div>",
+        "<div class=CodeMirror-code><div><div class=CodeMirror-gutter-wrapper><div class=CodeMirror-linenumber>1</div>"
+        "</div><pre class=CodeMirror-line>if (a) {</pre></div><div><pre class=CodeMirror-line>  go();</pre></div></div>",
+        "<div class=fragment><div class=foldopen><div class=line>if (a) {</div><div class=line>  go();</div></div>"
+        "<div class=ttc><div class=ttname>go</div><div class=ttdoc>It goes.</div></div></div>",
     ],
 )
 def test_code_in_lines_of_their_own_is_one_piece(listing: str) -> None:

@@ -61,9 +61,10 @@ def mark_code(tree: Tree) -> None:
         wanted = next(
             (_LISTINGS[each] for each in listing.attributes.get("class", "").split() if each in _LISTINGS), None
         )
-        lines = listing.elements()
-        if wanted and lines and all(wanted in each.attributes.get("class", "").split() for each in lines):
-            listing.name = "pre"
+        if wanted and (lines := _lines_of(listing, wanted)):
+            listing.name, listing.children = "pre", [*lines]
+            for line in lines:
+                line.parent = listing
             tree.named.setdefault("pre", []).append(listing)
     tables = [table for table in tree.named.get("table", ()) if _take_table(table) is not None]
     places: _Places = {}
@@ -72,6 +73,23 @@ def mark_code(tree: Tree) -> None:
     for code in tree.named.get("code", ()):
         if any(child.name == "br" for child in code.elements()):
             _take_lines(code)
+
+
+def _lines_of(listing: Node, wanted: str) -> list[Node]:
+    """The lines of a listing, within what folds them, and without their numbers and Doxygen's tooltips; none where
+    anything else stands in it."""
+    lines: list[Node] = []
+    stack = listing.elements()[::-1]
+    while stack:
+        each = stack.pop()
+        classes = each.attributes.get("class", "")
+        if wanted in classes.split():
+            lines.append(each)
+        elif NUMBERS.search(classes) is None and "ttc" not in classes.split():
+            if not (inner := each.elements()) and each.text().strip():
+                return []
+            stack += inner[::-1]
+    return lines
 
 
 def _take_table(table: Node) -> Node | None:
@@ -210,6 +228,8 @@ def language(pre: Node) -> str:
         for name in ("data-lang", "data-language", "data-code-lang", "data-enlighter-language"):
             if _LANGUAGE.fullmatch(stated := node.attributes.get(name, "")):
                 return stated
+        if own and node.attributes.get("lang") in _NAMED - _NO_LANGUAGE:  # as GitHub's own Markdown has it
+            return node.attributes["lang"]
         classes = node.attributes.get("class", "").split()
         for number, name in enumerate(classes):
             if (match := _STATED.fullmatch(name)) is not None:
