@@ -679,3 +679,8 @@ def test_no_fix_writes_octets_that_are_no_text_as_others() -> None:
     robots = parse(body)
     assert fixed(robots, robots.lint(), unsafe=True) == body.replace(b"x*", b"x").replace(b"/b*", b"/b")
     assert any(each.line == 2 and "UTF-8 first" in each.suggestion for each in robots.lint())
+
+
+def test_an_allow_that_overrides_nothing_is_not_said_to_be_forbidden_by_nothing() -> None:
+    (found,) = (each for each in parse(A + "Allow: /\nDisallow: /x\n").lint() if each.code == "allow-without-disallow")
+    assert found.message == "it overrides no Disallow"

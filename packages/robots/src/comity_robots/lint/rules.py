@@ -114,7 +114,7 @@ def about_rules(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
 
 def _reason(code: str, because: Rule | None) -> str:
     if because is None:
-        return "nothing forbids this path"
+        return "it overrides no Disallow"
     where = f"line {because.line} ({quoted(because.text)})"
     return {
         "duplicate-rule": f"{where} says the same",
