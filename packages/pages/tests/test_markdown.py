@@ -181,6 +181,10 @@ def test_what_is_linked_stays_linked_and_what_nobody_sees_stays_out(html: str, e
         ("<ul><li>a</li><ul><li>b</li><ul><li>c</li></ul></ul><li>d</ul>", "- a\n  - b\n    - c\n- d\n"),
         ("<h2>Ge&shy;samt&shy;kon&shy;zept</h2><p>Lam<b>pen&shy;öl</b>", "## Gesamtkonzept\n\nLam**penöl**\n"),
         (
+            '<p>Hot <img alt="👩‍🔬" src=/s.png> <img alt="🇩🇪👍🏽❤️" src=/d.png> <img alt="Oil 🔥" src=/f.png>',
+            "Hot 👩‍🔬 🇩🇪👍🏽❤️ ![Oil 🔥](https://example.com/f.png)\n",
+        ),
+        (
             '<p>Hot <img class=emoji alt="🔥" src=/f.png><img class="wp-emoji x" alt=":oil:" src=/o.png>',
             "Hot 🔥:oil:\n",
         ),

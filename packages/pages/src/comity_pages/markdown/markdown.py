@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Final
+from unicodedata import category
 
 from comity_pages import urls
 from comity_pages.errors import ExtractionFailed
@@ -57,6 +58,8 @@ _PERMALINKS: Final = frozenset(("¶", "#", "§", "\N{LINK SYMBOL}"))  # beside a
 _WRAPS: Final = {"b": "b", "strong": "b", "i": "i", "em": "i", "cite": "i", "del": "s", "s": "s", "strike": "s"}
 _CODE: Final = frozenset(("code", "kbd", "samp", "tt"))
 _LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-srcset", "data-lazy-srcset")
+_MAX_EMOJI_CHARS: Final = 16
+_JOINS_EMOJI: Final = "\u200d\ufe0f"  # what makes one of several, or says that it has colours
 _OFTEN_LAZY: Final = re.compile(r"src|original|lazy|echo")
 _OF_IMAGE: Final = re.compile(r"\.(?:jpe?g|png|webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
 """How an attribute of another name says where an image is."""
@@ -486,7 +489,7 @@ class Writer:
     def _image(self, node: Node) -> str:
         attributes = node.attributes
         label = words_of(attributes.get("alt", "")).strip()
-        if label and "emoji" in attributes.get("class", "").lower():
+        if label and ("emoji" in attributes.get("class", "").lower() or _is_emoji(label)):
             return label
         sources = [_largest(name, attributes[name]) for name in _LAZY if name in attributes]
         shown = attributes.get("src", "")
@@ -547,6 +550,13 @@ def _parts(node: Node) -> Iterator[tuple[bool, list[Node | Text]]]:
         yield True, [each]
     if between:
         yield False, between
+
+
+def _is_emoji(label: str) -> bool:
+    """Whether a text is made of emoji alone, as the one is that stands for a picture of an emoji."""
+    return len(label) <= _MAX_EMOJI_CHARS and all(
+        category(char) == "So" or char in _JOINS_EMOJI or "\U0001f3fb" <= char <= "\U0001f3ff" for char in label
+    )
 
 
 def _is_placeholder(source: str) -> bool:
