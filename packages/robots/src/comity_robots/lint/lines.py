@@ -73,7 +73,7 @@ CODES.update(
         "missing-colon": ("error", "a known label without a colon"),
         "misspelt-record": ("error", "a label that is nearly a known one: most parsers ignore the line"),
         "licence-not-absolute": ("error", "a License must be a whole URL"),
-        "not-robots-txt": ("error", "another format, or a server's message: no line is a record"),
+        "not-robots-txt": ("error", "another format, or a server's message: no line of it is a record as it was meant"),
         "noindex-in-robots": ("warning", "Noindex in robots.txt: use a robots meta or X-Robots-Tag"),
         "not-utf-8": ("warning", "bytes that are not UTF-8"),
         "nul-octet": ("warning", "a NUL byte, at which some parsers end the line"),
