@@ -28,7 +28,7 @@ from comity_pages.signals._tags import MAX_TAGS, tags
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "pages"
 BEFORE_THE_PARSER = (
     *("MAX_SOURCE", "MAX_HTML", "MAX_TAGS", "MAX_ATTRIBUTES", "MAX_OPEN", "MAX_FORMATTING", "MAX_SHAPES"),
-    *("MAX_OPTIONS", "_LONGEST_DATA", "_MOST_IN_DATA", "_COMMENTS"),
+    *("MAX_OPTIONS", "_MAX_DATA_CHARS", "_MAX_DATA_TAGS", "_MAX_COMMENT_CHARS"),
 )
 NEVER = 1 << 40
 
@@ -68,37 +68,37 @@ def look(name: str, body: bytes, url: str) -> None:
     as_it_is = answer(html, url)
     changes = as_it_is != lifted(html, url, BEFORE_THE_PARSER)
     for each in BEFORE_THE_PARSER:
-        key = f"retrieve.bounds.{each} = {getattr(bounds, each):,}"
+        key = f"html.bounds.{each} = {getattr(bounds, each):,}"
         found[key].append(0)
         if changes and as_it_is != lifted(html, url, (each,)):
             changed[key].append(name)
     began = time.thread_time()
     page = extraction.read(html, url)
-    count("retrieve.extraction.SECONDS", time.thread_time() - began, extraction.SECONDS, name)
+    count("extraction.SECONDS", time.thread_time() - began, extraction.SECONDS, name)
     with patch.multiple(tree, MAX_DEPTH=400, MAX_NODES=NEVER):
         root = tree.parse(html, url)
-    count("retrieve.tree.MAX_DEPTH", depth(root.root), tree.MAX_DEPTH, name)
-    count("retrieve.tree.MAX_NODES", sum(map(len, root.named.values())), tree.MAX_NODES, name)
-    count("retrieve.content.MAX_BLOCKS", len(blocks.split_blocks(root, set())), content.MAX_BLOCKS, name)
-    count("retrieve.hidden.MAX_FOUND", len(page.hidden), hidden.MAX_FOUND, name)
+    count("html.tree.MAX_DEPTH", depth(root.root), tree.MAX_DEPTH, name)
+    count("html.tree.MAX_NODES", sum(map(len, root.named.values())), tree.MAX_NODES, name)
+    count("content.MAX_BLOCKS", len(blocks.split_blocks(root, set())), content.MAX_BLOCKS, name)
+    count("html.hidden.MAX_FOUND", len(page.hidden), hidden.MAX_FOUND, name)
     scripts = [each.text() for each in root.all("script") if "ld+json" in each.attributes.get("type", "").lower()]
-    count("retrieve.json_ld.MAX_SCRIPTS", len(scripts), json_ld.MAX_SCRIPTS, name)
-    count("retrieve.json_ld.MAX_SIZE", max(map(len, scripts), default=0), json_ld.MAX_SIZE, name)
-    count("retrieve.json_ld.MAX_OBJECTS", len(json_ld.objects(root)), json_ld.MAX_OBJECTS - 1, name)
-    count("retrieve.json_ld.MAX_ENTITIES", len(page.metadata.entities), json_ld.MAX_ENTITIES - 1, name)
+    count("metadata.json_ld.MAX_SCRIPTS", len(scripts), json_ld.MAX_SCRIPTS, name)
+    count("metadata.json_ld.MAX_SIZE", max(map(len, scripts), default=0), json_ld.MAX_SIZE, name)
+    count("metadata.json_ld.MAX_OBJECTS", len(json_ld.objects(root)), json_ld.MAX_OBJECTS - 1, name)
+    count("metadata.json_ld.MAX_ENTITIES", len(page.metadata.entities), json_ld.MAX_ENTITIES - 1, name)
     count(
-        "retrieve.hiding_rules.MAX_SHEET",
+        "html.hiding_rules.MAX_SHEET",
         sum(len(each.text()) for each in root.all("style")),
         hiding_rules.MAX_SHEET,
         name,
     )
     styles = [len(each.attributes.get("style", "")) for each in root.styled]
-    count("retrieve.css.MAX_STYLE", max(styles, default=0), css.MAX_STYLE, name)
+    count("html.css.MAX_STYLE", max(styles, default=0), css.MAX_STYLE, name)
     rows = [
         sum(child.name in ("td", "th") for child in each.children if isinstance(child, tree.Node))
         for each in root.all("tr")
     ]
-    count("retrieve.tables._MAX_COLUMNS", max(rows, default=0), tables._MAX_COLUMNS, name)
+    count("markdown.tables._MAX_COLUMNS", max(rows, default=0), tables._MAX_COLUMNS, name)
     said = links.read_page(body, url)
     count("signals._tags.MAX_TAGS", len(tags(body)), MAX_TAGS - 1, name)
     count("signals.links.MAX_LINKS", len(said.links), links.MAX_LINKS - 1, name)

@@ -166,13 +166,16 @@ def test_an_address_that_was_forgotten_is_no_outage_of_the_site(site: Site, tmp_
     assert prove(tmp_path).findings == []
 
 
-def test_the_command_asks_at_once_when_the_address_is_allowed(site: Site, tmp_path: Path) -> None:
-    site.link("/")
-    words = ["crawl", "-o", str(tmp_path / "out"), "--delay", "0"]
-    refused = comity(*words, site.url("/"))
-    assert (refused.returncode, "--allow-address 127.0.0.0/8" in refused.stderr) == (0, True)
-    assert comity(*words, "--resume", "--allow-address", "127.0.0.0/8").returncode == 0
-    assert paths(tmp_path / "out", site) == ["/"]
+def test_the_command_asks_at_once_when_an_address_is_allowed_that_was_not(site: Site, tmp_path: Path) -> None:
+    with Site("127.0.0.2") as elsewhere:
+        site.link("/")
+        elsewhere.link("/")
+        words = ["crawl", "-o", str(tmp_path / "out"), "--delay", "0"]
+        refused = comity(*words, site.url("/"), elsewhere.url("/"), "--allow-address", "127.0.0.2/32")
+        assert refused.returncode == 0
+        assert comity(*words, "--resume", "--allow-address", "127.0.0.0/8").returncode == 0
+        records = (tmp_path / "out" / "pages.jsonl").read_text(encoding="utf-8").splitlines()
+        assert {json.loads(record)["url"] for record in records} == {site.url("/"), elsewhere.url("/")}
 
 
 def test_what_the_policy_refused_is_judged_anew_when_it_changes(site: Site, tmp_path: Path, clock: FakeClock) -> None:

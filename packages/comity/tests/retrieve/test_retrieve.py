@@ -842,13 +842,19 @@ def test_where_a_page_sends_its_reader_on_is_named_when_it_is_not_followed(site:
         '<body><iframe src="/menu"></iframe><iframe src="/room.html"></iframe><iframe src="/menu"></iframe>',
     ],
 )
-def test_the_frames_of_a_page_that_shows_nothing_else_are_named(site: Site, html: str) -> None:
+def test_frames_of_a_page_s_host_are_named_and_all_where_it_shows_nothing_else(site: Site, html: str) -> None:
     site.set("/", f"<title>T</title>{html}")
     (warning,) = got(site.url("/")).warnings
     named = f"{site.url('/menu')}, {site.url('/room.html')}"
     assert (warning.code, warning.message.partition(": ")[2]) == ("frames", f"{named}.")
-    site.set("/", f"<title>T</title>{PAGE}<p>{'It burns all night. ' * 20}{html}")
+    text = f"<title>T</title>{PAGE}<p>{'It burns all night. ' * 20}"
+    site.set("/", text + html)
+    assert got(site.url("/")).warnings == (warning,)
+    elsewhere = '<iframe src="https://ads.example/"></iframe>'
+    site.set("/", text + elsewhere)
     assert got(site.url("/")).warnings == ()
+    site.set("/", f"<title>T</title>{elsewhere}")
+    assert [each.code for each in got(site.url("/")).warnings] == ["frames"]
 
 
 def test_a_crawl_records_of_a_page_what_fetch_warns_of(site: Site, tmp_path: Path) -> None:

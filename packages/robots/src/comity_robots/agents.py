@@ -46,7 +46,7 @@ class Chooser:
         agent = ascii_lower(agent)
         if self._key is not None:
             one, product = match_names(strip_browser_prefix(agent), self._match)
-            names = {one, product} if product else ()  # who has no name is match_names by no group
+            names = {one, product} if product else ()  # an agent without a name matches no group
             tried: Iterable[list[tuple[str, int]]] = [[each for name in names for each in self._named.get(name, ())]]
         else:
             tried = ([each for each in self._values if match(each[0])] for match in _comparisons(agent, self._match))
@@ -80,7 +80,7 @@ def _comparisons(agent: str, agent_match: AgentMatch) -> list[Callable[[str], bo
     passes decides."""
     own = strip_browser_prefix(agent)
     name, product = match_names(own, agent_match)
-    others = PLACEHOLDER if own != agent else None  # part of our agent string, but not what we are match_names
+    others = PLACEHOLDER if own != agent else None  # part of our agent string, but not a name that we match by
     if agent_match == "substring":
         return [lambda value: value in name and value not in ("", "*")]
     if agent_match == "glob":
@@ -120,7 +120,7 @@ def product_token(agent: str) -> str:
 
 
 def match_names(agent: str, agent_match: AgentMatch) -> tuple[str, str]:
-    """What our agent string is match_names in a file, by how a dialect compares names.
+    """Return the two names by which our agent matches a group, as the dialect compares names.
 
     Google's parser cuts what a file says to letters, `-` and `_`, but not what it is asked:
     `MJ12bot` matches no group there.
@@ -136,7 +136,7 @@ def match_name_octets(agent: str, agent_match: AgentMatch) -> tuple[bytes, bytes
 
 
 def names(agent: str) -> tuple[str, str]:
-    """What our agent string is match_names in a file: what stands before `/`, and the first word of that."""
+    """Split an agent string into its name, which stands before `/`, and the first word of that."""
     name = agent.split("/", 1)[0].strip()
     return name, name.split()[0] if name.split() else ""
 

@@ -46,7 +46,7 @@ _UNREAD: Final = "traps and unwanted pages are not listed: the output is not in 
 
 @dataclass(frozen=True, slots=True)
 class ListedURL:
-    """One URL: what became of it, and why, as of `Fate`."""
+    """One URL: what became of it, and why, as of `url_status.UrlStatus`."""
 
     url: str
     state: URLState

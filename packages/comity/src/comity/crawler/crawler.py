@@ -53,7 +53,7 @@ class Crawler:
         on_record: told of each failure and refusal, by channel and record, once it is committed.
         on_begin: told when nothing refuses the crawl any more.
         storage: where it keeps what it has to know; None: in the folder.
-        membership: for a shard of a larger crawl (see cluster/).
+        shard_context: for a shard of a larger crawl (see cluster/).
         settings: the settings, or a mapping of some. A resumed crawl keeps its earlier ones, field by
             field, except those given now: what a mapping names, or what differs from the default in a CrawlSettings.
             So `{"max_pages": None}` lifts a limit. Patterns in `exclude` add to those before; `()` lifts them.

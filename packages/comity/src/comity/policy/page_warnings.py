@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from comity.policy.decision import Decision
 from comity.policy.policy import Policy
+from comity_pages import urls
 from comity_pages.signals.links import Page
 from comity_pages.signals.robots_meta import PageWarning, RobotsMeta
 from comity_robots.usage import Usage
@@ -32,10 +33,13 @@ def collect_warnings(
 
 
 def of_frames(page: Page, text: str) -> Iterator[PageWarning]:
-    """Yield where the content of a page lies that shows next to nothing itself."""
-    if page.frames and len(text.strip()) < MIN_TEXT_CHARACTERS:
-        more = f" and {len(page.frames) - MAX_FRAMES} more" if len(page.frames) > MAX_FRAMES else ""
-        named = ", ".join(page.frames[:MAX_FRAMES])
+    """Yield where more of a page lies: its frames from its own host, and all where it shows next to nothing itself."""
+    frames = page.frames
+    if len(text.strip()) >= MIN_TEXT_CHARACTERS:
+        frames = tuple(each for each in frames if urls.host(each) == urls.host(page.url))
+    if frames:
+        more = f" and {len(frames) - MAX_FRAMES} more" if len(frames) > MAX_FRAMES else ""
+        named = ", ".join(frames[:MAX_FRAMES])
         yield PageWarning("frames", f"The page shows others in frames, which are not part of this: {named}{more}.")
 
 

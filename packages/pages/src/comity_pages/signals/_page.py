@@ -1,4 +1,4 @@
-"""What a page says, as values: its links, alternates, licences, metas. Where they come from: links.py."""
+"""What a page says, as values: its links, alternates, licences, metas. They are collected in _reader.py."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Coordination(Protocol):
     (in_store.py).
 
     Attributes:
-        go_on: the option by which such a crawl goes on.
+        resume_option: the option by which such a crawl is resumed.
         earlier: pages of earlier runs.
         limit_reached: because of which limit the crawl ends, by name.
         ended: whether all is over, whoever stopped it.

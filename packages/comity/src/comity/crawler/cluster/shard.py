@@ -37,7 +37,7 @@ class Shard:
 
     Args:
         own: the folder of this shard; None for the one that has its name.
-        beside: the schedulers of this process's shards, which share the requests there may be at once.
+        siblings: the schedulers of this process's shards, which share the requests there may be at once.
         on_sent: told when something for other shards was committed.
     """
 

@@ -130,8 +130,8 @@ class Snapshot:
         hosts: some hosts that are not drained: those in trouble first, then those whose robots.txt cannot be reached,
             which take no place that another needs beyond half of them, then those with most to do.
         rules: the rules that refused most URLs in this run, with their counts, and how many others refused.
-        requests: by purpose and answer; `refused`: URLs by verdict; `depths`, `types`: pages kept, as in stats.Tally.
-            All over all runs.
+        requests: by purpose and answer; `refused`: URLs by verdict; `depths`, `types`: pages kept, as in
+            stats.RequestCounters. All over all runs.
         urls: how many URLs are in each state, as last committed.
         commits: how many commits of this run took how long (see stats.COMMIT_BOUNDS), and their seconds in all.
         shards: how each stands, where the crawl has several.

@@ -1,8 +1,8 @@
 """What came of a URL: the values that a fetch returns, and TABLE, which says what each of them leads to.
 
-Nothing is done here: a Book enters them (book.py). A kind of outcome is a class, with its record and what the frontier
-is to remember of it beside its state, and a row of the table. Nobody changes one; they are not frozen, because one is
-made for each page, and a field takes ten times as long then.
+Nothing is done here: a ResultBuffer records them (results.py). A kind of outcome is a class, with its record and what
+the frontier is to remember of it beside its state, and a row of the table. Nobody changes one; they are not frozen,
+because one is made for each page, and a field takes ten times as long then.
 """
 
 from collections.abc import Callable, Iterable, Sequence

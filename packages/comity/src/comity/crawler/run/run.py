@@ -59,7 +59,7 @@ class End:
         passing: whether all of that may pass: no answer, 5xx, 429, an unreachable robots.txt.
         refusal: the first URL refused: why, in words.
         limit_reached: the limit of the whole crawl that ended it, by name (`Budget.in_words`).
-        put_off: what hosts wait for that it left for a later run, in words.
+        deferred: what hosts wait for that it left for a later run, in words.
         left: URLs that still waited when a limit or `stop` ended it.
         unasked: of them, in a refresh, pages that are known: also where the run was stopped.
         blocked: URLs that gave no page because of our rule on addresses (`Policy.allow_addresses`).

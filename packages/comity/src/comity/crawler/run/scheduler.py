@@ -53,8 +53,8 @@ class Scheduler:
     Attributes:
         tasks: fetches under way.
         has_begun: whether hosts may have their turn.
-        held_up: whether only others, of those beside it, keep it from its first fetch.
-        beside: this and others that share the requests there may be at once.
+        held_up: whether only its siblings keep it from its first fetch.
+        siblings: this and others that share the requests there may be at once.
     """
 
     def __init__(
@@ -95,10 +95,10 @@ class Scheduler:
         while quick and quick[oldest := next(iter(quick))] < now - SLOW_FETCH_SECONDS:
             del quick[oldest]
         if len(self.siblings) > 1:
-            return self._is_full_beside(now)
+            return self._is_full_with_siblings(now)
         return len(quick) - resting >= self._settings.concurrency or len(self.tasks) - resting >= self._most
 
-    def _is_full_beside(self, now: float) -> bool:
+    def _is_full_with_siblings(self, now: float) -> bool:
         """The same where others share what there may be: each that is at work has as large a part."""
         quick = tasks = at_work = 0
         for other in self.siblings:

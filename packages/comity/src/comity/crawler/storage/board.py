@@ -54,10 +54,10 @@ class Heartbeat:
     """What a worker says of its shards and asks.
 
     Attributes:
-        stands: by shard its token, and how it stands.
-        needy: shards and tokens of those that are to be granted more pages.
-        given_back: shards and tokens, and the pages that they may keep from now on.
-        taken_up: by receiver of ours that has room for more, and sender, the parcel taken up last.
+        statuses: by shard its token, and its status.
+        quota_requests: shards and tokens of those that ask for more pages.
+        returned: shards and tokens, and the pages that they may keep from now on.
+        processed: by receiver of ours that has room for more, and sender, the parcel processed last.
         busy: shards that are not to be had now.
         take: whether to take shards.
     """

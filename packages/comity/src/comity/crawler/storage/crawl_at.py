@@ -69,7 +69,7 @@ def open_crawl(place: str | Path | Sequence[Path], store: str | None = None) -> 
 def open_output(folders: Path | Sequence[Path], store: str | None = None) -> CrawlOutput:
     """What the crawl wrote that lies in a folder, or in those of several machines. Its queue need not be there.
 
-    Args, Raises: as of crawl_at.
+    Args, Raises: as of open_crawl.
     """
     return _opened(folders, store).written()
 

@@ -117,8 +117,8 @@ class PostgresFrontier(DurableFrontier):
 
 
 class ShardParcels:
-    """What the shards of a crawl have sent: see messages.Post. `connection` gives a block with that by which it is
-    asked, one question at a time, in `thread`."""
+    """What the shards of a crawl have sent: see messages.MailboxReader. `connection` gives a block with that by
+    which it is asked, one question at a time, in `thread`."""
 
     def __init__(self, connection: Callable[[], AbstractContextManager[Any]], thread: Executor) -> None:
         self._connection = connection

@@ -74,7 +74,7 @@ class Frontier(DurableFrontier):
 
 
 class FolderMailboxes:
-    """The shards of a folder, as far as their parcels go: see Post. `path_of`: the database of a shard."""
+    """The parcels of the shards of a folder: see messages.MailboxReader. `path_of`: the database of a shard."""
 
     def __init__(self, path_of: Callable[[int], Path]) -> None:
         self._path_of = path_of
