@@ -321,7 +321,7 @@ def test_a_crawl_whose_folder_is_gone_ends_at_once_in_words(
     chain(site, 1000)
     folder, other = tmp_path / "a", tmp_path / "b"
     crawl = begun(site, folder, "--workers", str(workers))
-    while workers > 1 and (len(told := read_status(folder)) < 4 or any("started" in row["words"] for row in told)):
+    while workers > 1 and (len(told := read_status(folder)) < 4 or any("start" in row["words"] for row in told)):
         assert crawl.poll() is None
         time.sleep(0.01)
     if becomes == "removed":

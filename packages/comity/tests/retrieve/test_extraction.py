@@ -82,7 +82,7 @@ def test_a_main_landmark_that_holds_next_to_nothing_is_not_taken_for_the_content
     assert "story" in markdown("<main>Menu</main>" + "<p>The story goes on and on.</p>" * 5)
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::ResourceWarning")  # of what other tests left to be collected
 @pytest.mark.parametrize("html", ["notes.html", "https://example.com/", '<?xml version="1.0"?><html><p>x</html>'])
 def test_no_library_warns_the_user_of_a_pages_content(html: str) -> None:
     assert read(html, URL).markdown
@@ -205,7 +205,7 @@ PIECES = (
 )
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::ResourceWarning")  # of what other tests left to be collected
 @examples(200)
 @given(
     st.lists(

@@ -398,7 +398,9 @@ class ShardsInStore:
         with suppress(StorageError):
             await self._in_thread(self._leave)
         self._thread.shutdown(wait=False)
-        self._journal_writer[1].shutdown(wait=False)
+        journal, writer = self._journal_writer
+        writer.submit(journal.close)
+        writer.shutdown(wait=False)
 
     def _leave(self) -> None:
         self._store.remove_members(self._job.name)  # with the shards too that were forgotten
