@@ -7,28 +7,16 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from comity._serving import bearer, named, server_of
 from comity.errors import InputError
-from comity_pages import _extras
 
 if TYPE_CHECKING:
     from comity.mcp.service import Service
 
 MAX_SESSIONS: Final = 1000  # of the protocol of 2025, which end by themselves when nothing was asked for half an hour
 _EXPOSED: Final = ("Mcp-Session-Id", "MCP-Protocol-Version", "WWW-Authenticate")  # headers that pages may read
-
-
-def check_installed() -> None:
-    """Check that the SDK is there.
-
-    Raises:
-        MissingExtra: it is not installed.
-    """
-    if find_spec("mcp") is None:
-        raise _extras.missing(ModuleNotFoundError(name="mcp"), "mcp", "comity mcp")
 
 
 def over_stdio(service: "Service") -> None:

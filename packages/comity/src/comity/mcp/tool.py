@@ -8,19 +8,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial, wraps
 from typing import Annotated, Any, Final, Literal
 
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
 from comity.mcp.answers import as_text, framed, truncate
 from comity.mcp.service import Service
 from comity.mcp.untrusted import NOTICE
-from comity_pages import _extras
 from comity_robots.usage.statements import StatedValue
-
-try:
-    from mcp.server.mcpserver import Context
-    from mcp.server.mcpserver.tools import Tool
-    from mcp_types import CallToolResult, TextContent, ToolAnnotations
-    from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-except ModuleNotFoundError as error:
-    raise _extras.missing(error, "mcp", "comity mcp") from None
 
 ToolContext = Context[Service, Any]
 _KEYWORDS: Final[Mapping[str, str]] = {"from": "from_"}

@@ -47,7 +47,6 @@ def mcp(
     longest: float = _CRAWL_SECONDS.checked(_CRAWL_SECONDS.read(crawl_seconds))
     from comity.mcp import CrawlLimits, Service, serving  # late: help needs none of it
 
-    serving.check_installed()
     service = Service(configuration.policy, configuration.client, CrawlLimits(crawl_pages, longest), folder)
     if http is None:
         if token_file is not None or allow_host or allow_origin:
