@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import hmac
+import importlib.util
 import json
 import os
 import socket
@@ -304,7 +305,9 @@ def test_how_long_a_crawl_may_be_is_written_as_every_other_time() -> None:
 
 
 def test_without_the_sdk_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("comity.mcp.serving.find_spec", lambda name: None)
+    monkeypatch.delitem(sys.modules, "comity.mcp")  # is imported anew
+    found = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "mcp" else found(name))
     answer = comity("mcp")
     assert answer.returncode == 64
     assert "pip install 'comity[mcp]'" in complaint(answer)
