@@ -25,7 +25,8 @@ def lazy_exports(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home, each = places[name]
         value = getattr(imported(home), each.rpartition("=")[2])
-        setattr(sys.modules[package], name, value)
+        if (module := sys.modules.get(package)) is not None:  # it may have been taken out, and is used on
+            setattr(module, name, value)
         return value
 
     return attribute
