@@ -30,7 +30,7 @@ cdef class Origins:
         cdef size_t slot
         cdef u64 hashed
         cdef size_t size = 16
-        while size < 2 * count:
+        while size < 2 * <size_t>count:
             size *= 2
         check_offsets(octets, offsets)
         self._octets, self._places = octets, offsets
