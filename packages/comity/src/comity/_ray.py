@@ -14,9 +14,8 @@ from comity_pages._extras import need
 
 MAX_MESSAGE_CHARACTERS: Final = 300  # characters shown of what Ray says
 MAX_CONNECT_SECONDS: Final = 20.0  # seconds until an address must have answered
-MAX_SILENCE_SECONDS: Final = (
-    20.0  # seconds without its head after which a cluster is gone; after 60 Ray ends this very process
-)
+MAX_SILENCE_SECONDS: Final = 20.0
+"""Seconds without its head after which a cluster is gone; after 60 Ray ends this very process."""
 LOOK_SECONDS: Final = 2.0  # seconds between two looks at the head, and the longest that one takes
 MAX_ATTEMPTS: Final = 3
 """Ray gives a process of its own, which imports much, 15 seconds to begin (raylet: `WaitForDashboardAgentPorts`), and

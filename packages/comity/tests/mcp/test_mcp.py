@@ -1,4 +1,4 @@
-"""`comity mcp` as an agent meets it: tools, resources, prompts, tasks, over a pipe, over HTTP and in this process."""
+"""`comity mcp` as an agent meets it: tools, resources, prompts, over a pipe, over HTTP and in this process."""
 
 import asyncio
 import base64

@@ -34,9 +34,8 @@ Answered = Callable[[int, Mapping[str, str]], None]
 """Called with status and headers of an answer when its head is there."""
 
 MAX_HOSTS: Final = 1000  # asked side by side by `get_many`; the others follow as these are done with
-MAX_CALLS_PER_HOST: Final = (
-    4  # to one host at a time, where it has no pace; else one, so that none waits for longer than a turn
-)
+MAX_CALLS_PER_HOST: Final = 4
+"""To one host at a time, where it has no pace; else one, so that none waits for longer than a turn."""
 MAX_WAITING_ANSWERS: Final = 100  # answers that may wait for a slow caller
 
 

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from aiodns import DNSResolver
 
 MAX_LOOKUPS: Final = 128  # at once: a name server that does not answer holds each for 10 s and more
-SLOW_LOOKUP_SECONDS: Final = (
-    0.5  # seconds after which a question that takes no thread no longer keeps others from being asked
-)
+SLOW_LOOKUP_SECONDS: Final = 0.5
+"""Seconds after which a question that takes no thread no longer keeps others from being asked."""
 FOUND_LIFE_SECONDS: Final = 300.0  # seconds that addresses are kept where their TTL is not known
 MAX_LIFE_SECONDS: Final = 86_400.0  # seconds that addresses are kept at most, whatever their TTL
 MISSING_LIFE_SECONDS: Final = 30.0  # seconds that a name is known not to exist
