@@ -330,6 +330,29 @@ def test_hosts_wait_side_by_side(tmp_path: Path) -> None:
         assert max(begun) - min(begun) < min(ended) - max(begun), "side by side for most of the time"
 
 
+@pytest.mark.parametrize("ended_by", ["the end", "a limit", "a stop"])
+def test_a_pause_of_a_host_without_an_interval_is_counted_whatever_ends_it(
+    ended_by: str, site: Site, clock: FakeClock, tmp_path: Path
+) -> None:
+    site.link("/", "/a", "/b")
+    site.set("/a", "later", status=429, headers={"Retry-After": "600"})
+    site.link("/b")
+    limit = {"max_seconds": 45} if ended_by == "a limit" else {}
+    crawler = Crawler(site.url("/"), tmp_path, policy=QUICK, settings=limit, clock=clock)
+
+    async def run() -> None:
+        running = asyncio.ensure_future(crawler.run())
+        if ended_by == "a stop":
+            await clock.sleep(30)
+            crawler.stop()
+        await running
+
+    asyncio.run(run())
+    passed = clock.now - 1_000
+    assert passed == {"the end": pytest.approx(1_200, abs=1), "a limit": 45, "a stop": 30}[ended_by]
+    assert crawler.stats.waited == passed
+
+
 def test_a_pause_is_counted_as_far_as_it_was_waited_for(site: Site, clock: FakeClock, tmp_path: Path) -> None:
     site.link("/", "/a", "/b")
     site.set("/a", "later", status=429, headers={"Retry-After": "86400"})

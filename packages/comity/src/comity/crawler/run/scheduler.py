@@ -166,8 +166,7 @@ class Scheduler:
         ready_at = max(host.not_before, self._client.driver.ready_at(host.name))
         self._results.count("waited", host.waited(ready_at, now))
         if ready_at > now:  # put off while it stood in the heap, by Retry-After for example
-            host.waits_since = now if self._is_paced(host) else None
-            self.hosts.push(host, ready_at)
+            self._push(host)
             return
         used_up = self._quota.used_up_on(host.name, now, under_way=len(host.under_way))
         if used_up or (not host.queue and not self._refill(host)):
@@ -230,7 +229,7 @@ class Scheduler:
             self._left.add(pace)
             self.hosts.leave(host, until=self._clock.monotonic() + FAR_SECONDS)
             return False
-        host.in_heap = True
+        host.in_heap, host.waits_since = True, self._clock.monotonic()
         parked.append(host)
         return False
 
@@ -287,18 +286,19 @@ class Scheduler:
     def reschedule(self, host: Host) -> None:
         """Have a host come up again, if it has work and room."""
         if host.in_heap:
-            return
-        if (not host.queue and host.drained) or self._quota.used_up_on(
+            self._push(host)
+        elif (not host.queue and host.drained) or self._quota.used_up_on(
             host.name, self._clock.monotonic(), under_way=len(host.under_way)
         ):  # what waits stays in the frontier for a later run with a higher limit
             self._rest(host)
-            return
-        if self._is_paced(host):  # one at a time
-            if host.under_way:
-                return
+        elif len(host.under_way) < (1 if self._is_paced(host) else self._settings.per_host):
+            self._push(host)
+
+    def _push(self, host: Host) -> None:
+        """Have a host come up when it may be asked; it waits for that from when nothing of it is under way."""
+        if host.waits_since is None and not host.under_way:
             host.waits_since = self._clock.monotonic()
-            self.hosts.push(host, max(host.not_before, self._client.driver.ready_at(host.name)))
-        elif len(host.under_way) < self._settings.per_host:
+        if not host.in_heap:
             self.hosts.push(host, max(host.not_before, self._client.driver.ready_at(host.name)))
 
     def _rest(self, host: Host) -> None:
