@@ -219,3 +219,11 @@ def check_type(name: str, value: object, kind: type) -> None:
     if value is not None and not isinstance(value, kind):
         example = f"comity.{kind.__name__}({_EXAMPLES[kind.__name__]})"
         raise TypeError(f"{name}: expected {kind.__name__}, not {type(value).__name__} (for example: {example})")
+
+
+def place_of(name: str, **places: type[Any]) -> str:
+    """Return what takes a setting: the argument, of which class; or that none of these classes does."""
+    for where, kind in places.items():
+        if name in kind.__dataclass_fields__:
+            return f"write {where}=comity.{kind.__name__}({name}=...)"
+    return f"nor is it one of {' or '.join(kind.__name__ for kind in places.values())}"

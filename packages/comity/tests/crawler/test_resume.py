@@ -134,6 +134,23 @@ def test_a_setting_that_there_is_not_is_named(tmp_path: Path) -> None:
         Crawler(["http://a.example/"], tmp_path, settings={"max_page": 3})
     with pytest.raises(InvalidSetting, match="max_pages: 0 is not a whole number of at least 1"):
         package.crawl("http://a.example/", settings={"max_pages": 0})
+    with pytest.raises(InvalidSetting, match=r"agent: not a setting of a crawl.*policy=comity\.Policy\(agent="):
+        package.crawl("http://a.example/", settings={"agent": "A/1.0"})
+
+
+@pytest.mark.parametrize(
+    ("field", "where"),
+    [
+        ("agent", r"write policy=comity\.Policy\(agent=\.\.\.\)"),
+        ("concurrency", r"write settings=comity\.CrawlSettings\(concurrency=\.\.\.\)"),
+        ("timeout", r"write client_settings=comity\.ClientSettings\(timeout=\.\.\.\)"),
+        ("timeuot", "nor is it one of CrawlSettings or Policy or ClientSettings"),
+    ],
+)
+def test_a_field_in_a_wrong_place_is_named_with_its_place(field: str, where: str, tmp_path: Path) -> None:
+    for call in (package.crawl, Crawler):
+        with pytest.raises(TypeError, match=f"^{field} is no argument of a crawl: {where}$"):
+            call("http://a.example/", folder=tmp_path, **{field: 1})  # type: ignore[operator]
 
 
 def test_the_command_remembers_limits_and_shows_them(site: Site, tmp_path: Path) -> None:

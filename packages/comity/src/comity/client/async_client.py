@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlencode
 
-from comity.errors import ComityError, InvalidURL, check_type
+from comity.errors import ComityError, InvalidURL, check_type, place_of
 from comity.net.client_settings import ClientSettings, checked_headers, checked_params
 from comity.net.clock import Clock
 from comity.net.redirects import follow
@@ -68,9 +68,7 @@ class AsyncClient:
         check_type("policy", policy, Policy)
         check_type("settings", settings, ClientSettings)
         for name in fields.keys() - settings_of(Policy).keys():
-            known = name in settings_of(ClientSettings)
-            where = f"write settings=comity.ClientSettings({name}=...)" if known else "nor is it one of ClientSettings"
-            raise TypeError(f"{name} is no field of a policy: {where}")
+            raise TypeError(f"{name} is no field of a policy: {place_of(name, settings=ClientSettings)}")
         given = {name: value for name, value in (("agent", agent), ("min_interval", delay)) if value is not None}
         self.policy = (policy or Policy()).with_changes(**given, **fields)
         self.settings = settings or ClientSettings()

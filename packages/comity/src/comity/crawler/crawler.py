@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.observe.snapshot import Phase, Snapshot, take
@@ -16,7 +16,7 @@ from comity.crawler.output.plugins import Expander, Plugins, Source
 from comity.crawler.output.records import CrawledPage
 from comity.crawler.output.runner import DEFAULT, LEDGER, SinkRunner, check_free, have_columns, named
 from comity.crawler.output.sink import Sink
-from comity.crawler.run.checkpoint import resolved
+from comity.crawler.run.checkpoint import check_names, resolved
 from comity.crawler.run.control import Control
 from comity.crawler.run.hosts import status_of
 from comity.crawler.run.recrawl import not_begun
@@ -62,6 +62,7 @@ class Crawler:
             anybody's.
         refresh: crawl what the folder's finished crawl covers again, asking for a page only if it has changed; `stats`
             says how many are new, changed, gone and unchanged, the channel `changes` which.
+        others: none is taken: a TypeError says to which argument each belongs.
 
     Attributes:
         control: how it is told to stop, to hold and to go on.
@@ -93,7 +94,9 @@ class Crawler:
         on_begin: Callable[[], None] | None = None,
         storage: CrawlStorage | None = None,
         shard_context: ShardContext | None = None,
+        **others: Never,
     ) -> None:
+        check_names(others)
         check_type("client_settings", client_settings, ClientSettings)
         self.folder = Path(folder)
         storage = storage or FolderStorage(self.folder, Orders(self.folder))

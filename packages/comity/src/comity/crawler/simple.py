@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Never, Self
 
 from comity.client import AsyncClient
 from comity.client.background import Background
@@ -293,6 +293,7 @@ def crawl(
     policy: Policy | None = None,
     settings: CrawlSettings | Mapping[str, Any] | None = None,
     client_settings: ClientSettings | None = None,
+    **others: Never,
 ) -> Crawl:
     """Crawl and hand out each page once, as soon as it is kept: `for page in comity.crawl(url): ...`, or `async for`.
 
@@ -307,11 +308,13 @@ def crawl(
         refresh: crawl what `folder` holds again; pages are handed out that are new or have changed.
         settings: everything else: scope, traps, concurrency; a resumed crawl keeps its earlier settings, except
             those given now (see Crawler).
+        others: none is taken: a TypeError says to which argument each belongs.
 
     Raises:
         InvalidURL, InvalidSetting: at once.
         StorageError: while it runs, if the folder cannot be used.
     """
+    checkpoint.check_names(others)
     check_type("policy", policy, Policy)
     if not isinstance(settings, Mapping):
         check_type("settings", settings, CrawlSettings)
@@ -324,7 +327,7 @@ def crawl(
     changes: dict[str, Any] = {"max_pages": max_pages, "max_depth": max_depth}
     given = settings if isinstance(settings, Mapping) else checkpoint.stated_settings(settings)
     given = {**given, **{name: value for name, value in changes.items() if value is not None}}
-    CrawlSettings(**given)  # what is wrong in it is said at once
+    checkpoint.settings_in_force(given, {})  # what is wrong in it is said at once
     if refresh and folder is None:
         raise InvalidSetting("refresh: requires folder=, the crawl to compare with")
     progress = _Progress()

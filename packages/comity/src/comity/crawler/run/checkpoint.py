@@ -8,7 +8,7 @@ more than holds without it, or runs code, is given again for each run (`rights_i
 
 import dataclasses
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,10 +27,11 @@ from comity.crawler.storage.stored_config import (
     from_json,
     settings_to_dict,
 )
-from comity.errors import InvalidSetting, check_type
+from comity.errors import InvalidSetting, check_type, place_of
 from comity.frontier.refilter import Judged
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import EntryKind, Run, Superseded
+from comity.net.client_settings import ClientSettings
 from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
 from comity_robots.fields import settings_of
@@ -133,6 +134,13 @@ def check_rights(
     raise RightsNotGiven(where, rights, words, f"if you want that, give {', '.join(again)} again")
 
 
+def check_names(others: Iterable[str]) -> None:
+    """Raises TypeError for arguments that a crawl does not take; it says to which argument each belongs."""
+    for name in others:
+        where = place_of(name, settings=CrawlSettings, policy=Policy, client_settings=ClientSettings)
+        raise TypeError(f"{name} is no argument of a crawl: {where}")
+
+
 def stated_settings(settings: CrawlSettings | None) -> dict[str, Any]:
     """What settings say that is not the default anyway."""
     values = {} if settings is None else dataclasses.asdict(settings)
@@ -182,7 +190,8 @@ def settings_in_force(
     now = dict(given) if isinstance(given, Mapping) else stated_settings(given)
     for name in now:
         if name not in DEFAULTS:
-            raise InvalidSetting(f"{name}: not a setting of a crawl", hint="see CrawlSettings")
+            where = place_of(name, policy=Policy, client_settings=ClientSettings)
+            raise InvalidSetting(f"{name}: not a setting of a crawl", hint=f"{where}; see CrawlSettings")
     before = dict(begun)
     if refresh:
         before.pop("trust_lastmod", None)
