@@ -10,7 +10,8 @@ import pytest
 from commands import ALLOW, comity, complaint, stderr
 from sites import Site
 
-from comity.bulk import sources
+from comity.bulk import sources, verdicts
+from comity.errors import InvalidSetting
 
 ROBOTS = "User-agent: GPTBot\nDisallow: /x\n"
 
@@ -50,6 +51,15 @@ def test_an_audit_applies_one_robots_txt_to_every_host_and_says_so(tmp_path: Pat
     (tmp_path / "robots.txt").write_text(ROBOTS.replace("/x", "/y"))
     new = sources.robots(str(tmp_path / "robots.txt"), origins=lambda: ["https://a.example"])
     assert sources.digest(old) != sources.digest(new), "parts judged by the one are none of the other"
+
+
+@pytest.mark.parametrize("name", ["robots.txt", "a.example.txt"])
+def test_a_program_has_to_say_whose_one_robots_txt_is(name: str, tmp_path: Path) -> None:
+    """It stands for the host that its folder, or it, happens to be named after as little as for every host."""
+    pytest.importorskip("pyarrow")
+    (tmp_path / name).write_text(ROBOTS)
+    with pytest.raises(InvalidSetting, match=rf"{name} is one robots.txt, and does not say of which host.*'origin'"):
+        verdicts(["https://a.example/x"], tmp_path / name, "GPTBot")
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ EARLIEST: Final = -(2**63)
 NO_STATUS: Final = -1
 _RULES: Final = re.compile(r"\n|^\s*(?:user-agent|allow|disallow|sitemap)\s*:", re.IGNORECASE)  # no path is like this
 NO_BODY: Final = -1
+_WHOSE: Final = "say whose it is: [{'origin': 'https://example.com', 'body': text}], or a folder of files named so"
 
 
 class Captures:
@@ -127,14 +128,14 @@ def as_table(data: Any) -> Any:
     import pyarrow as pa
 
     if isinstance(data, bytes) or (isinstance(data, str) and _RULES.search(data)):
-        raise InvalidSetting(
-            "robots: this is the text of a robots.txt, and no table or path",
-            hint="say whose it is, [{'origin': 'https://example.com', 'body': text}], or give a path",
-        )
+        raise InvalidSetting("robots: this is the text of a robots.txt, and no table or path", hint=_WHOSE)
     if isinstance(data, str | os.PathLike):
         from comity.bulk.sources import robots
 
-        return robots(str(data), siblings=True)
+        def of_no_host() -> list[str]:
+            raise InvalidSetting(f"robots: {data} is one robots.txt, and does not say of which host", hint=_WHOSE)
+
+        return robots(str(data), siblings=True, origins=of_no_host)
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, pa.RecordBatch):
