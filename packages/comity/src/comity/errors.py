@@ -195,6 +195,11 @@ def is_of_the_system(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "start new thread" in str(error))
 
 
+def sqlite_code(error: BaseException) -> int:
+    """Return the primary result code of an error that SQLite reports; 0 of one that is Python's own."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
 def system_failed(error: BaseException) -> SystemFailed | None:
     """Return the error in words that ends a program, where it is one of the system's or a module cannot be imported."""
     if not (is_of_the_system(error) or isinstance(error, ImportError)) or isinstance(error, ComityError):

@@ -19,6 +19,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from comity import http_caching
 from comity.digests import sha256_of
+from comity.errors import sqlite_code
 from comity.http_caching import combined
 from comity.net.client_settings import APPLICATION_ID, ClientSettings, not_ours
 from comity.net.response import Response
@@ -240,7 +241,7 @@ class HttpCache:
         try:
             return work(self._db)
         except sqlite3.OperationalError as error:  # full, locked, read-only
-            if "locked" in str(error):
+            if sqlite_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 return None
             self._warn(f"{self._path} cannot be used for now ({error}): continuing without")
         except sqlite3.DatabaseError as error:

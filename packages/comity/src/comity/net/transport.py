@@ -417,7 +417,7 @@ def translate_error(error: Exception, url: str, attempt: Attempt | None = None) 
         return Timeout(f"{url} took too long: {text or type(error).__name__}", url=url, hint="raise the time-out")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return FetchError(f"no such host: {urls.host(url)}", url=url, hint="a typo, or no network?")
-    plain = "WRONG_VERSION_NUMBER" in text or "HTTP_REQUEST" in text
+    plain = getattr(cause, "reason", None) in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST")
     if plain or (isinstance(error, aiohttp.ClientConnectorError) and not text and url.startswith("https:")):
         how = "does not speak TLS there" if plain else "ended the connection before TLS was agreed on"
         return FetchError(f"no secure connection to {url}: the server {how}", url=url, hint="try http://")

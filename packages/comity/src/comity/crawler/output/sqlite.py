@@ -11,7 +11,7 @@ from typing import Any
 from comity.crawler.output.columns import COLUMNS, ColumnType, Fields, record_of, values, widened
 from comity.crawler.output.reader import CHECKED, StoredRecord, is_intact
 from comity.crawler.output.sink import CHANNELS, Channel, Received
-from comity.errors import StorageError
+from comity.errors import StorageError, sqlite_code
 from comity.frontier.durable import no_room
 from comity.frontier.sqlite.database import check_files, check_tables, open_finished, transaction
 
@@ -113,9 +113,9 @@ class Sqlite:
         try:
             yield
         except sqlite3.Error as error:
-            if "full" in str(error):
+            if sqlite_code(error) == sqlite3.SQLITE_FULL:
                 raise no_room(self._path) from error
-            locked = "locked" in str(error)
+            locked = sqlite_code(error) == sqlite3.SQLITE_BUSY
             what = f"{self._path} is locked by another program" if locked else f"{self._path}: {error}"
             raise StorageError(what, hint="close it there, then --resume" if locked else "") from error
 

@@ -11,7 +11,7 @@ from comity.crawler.output.lines import AppendedFile
 from comity.crawler.output.runner import LEDGER, make
 from comity.crawler.storage.shards import LOCK, LOST_PREFIX, StoreMark, is_part, manifest_of, stored_in
 from comity.crawler.storage.store import CrawlStore, PartRow
-from comity.errors import StorageError
+from comity.errors import StorageError, sqlite_code
 from comity.frontier.durable import explained_files, make_folder
 from comity.frontier.sqlite.database import explained, has_begun, lock
 
@@ -103,7 +103,7 @@ def _alone(folder: Path) -> Iterator[bool]:
         try:
             held = lock(folder / LOCK)
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error):
+            if sqlite_code(error) != sqlite3.SQLITE_BUSY:
                 with explained(folder / LOCK):
                     raise
             if time.monotonic() > deadline:

@@ -17,7 +17,7 @@ from comity.crawler.output.runner import LEDGER
 from comity.crawler.storage.orders import Order
 from comity.crawler.storage.placement import ShardAssignment
 from comity.crawler.storage.shards import part as part_name
-from comity.errors import InputError, StorageError
+from comity.errors import InputError, StorageError, sqlite_code
 from comity.frontier.durable import no_crawl
 from comity.frontier.messages import SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN, Mail, Parcel, missing_parcels
 from comity.frontier.sqlite.database import open_finished
@@ -117,7 +117,7 @@ class OutputPart:
             with closing(open_finished(path)) as db:
                 yield db
         except sqlite3.Error as error:
-            if "locked" in str(error):
+            if sqlite_code(error) == sqlite3.SQLITE_BUSY:
                 raise StorageError(f"{self.path} is in use by a crawl", hint="wait for it, or stop it") from error
             raise StateUnavailable(path, f"it cannot be read ({error})") from error
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from comity.errors import StorageError, StorageFull
+from comity.errors import StorageError, StorageFull, sqlite_code
 from comity.files import NOT_REGULAR, check_regular
 from comity.frontier.durable import no_descriptor, no_room, of_another_version
 from comity.frontier.values import SEEDS
@@ -185,7 +185,7 @@ def is_running(folder: Path, name: str = "frontier.lock") -> bool:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=0.0)) as db:
             db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except sqlite3.Error as error:
-        return "locked" in str(error)
+        return sqlite_code(error) == sqlite3.SQLITE_BUSY
     return False
 
 
@@ -219,19 +219,19 @@ class explained:  # noqa: N801 - used as a function is
 
 
 def _in_words(error: sqlite3.Error, path: Path) -> StorageError:
-    text = str(error)
-    if "locked" in text:
+    text, code = str(error), sqlite_code(error)
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StorageError(f"{path.parent} is in use by another crawl", hint="wait for it, or choose another folder")
-    if "full" in text:
+    if code == sqlite3.SQLITE_FULL:
         return no_room(path)
     if getattr(error, "sqlite_errorname", "") in ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"):  # or a quota
         return StorageFull(
             f"no room left for {path}, or its disk is failing ({text})", hint="fix that, then continue with --resume"
         )
-    if "unable to open" in text and (lack := no_descriptor(path)) is not None:
+    if code == sqlite3.SQLITE_CANTOPEN and (lack := no_descriptor(path)) is not None:
         return lack
-    if "readonly" in text or "unable to open" in text:
-        what = "written" if "readonly" in text else "opened"
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+        what = "written" if code == sqlite3.SQLITE_READONLY else "opened"
         return StorageError(f"{path} cannot be {what}", hint="check the folder and its permissions")
     return StorageError(f"{path}: {text}")
 
