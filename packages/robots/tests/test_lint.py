@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from test_robots import file
 
 from comity_robots import DIALECTS, parse
-from comity_robots.lint import CODES, Finding, collapsed, fixed
+from comity_robots.lint import CODES, Finding, collapsed, fixed, names
 
 A = "User-agent: a\n"
 EXAMPLES: dict[str, tuple[str, str]] = {
@@ -571,6 +571,11 @@ def test_a_duplicate_group_names_the_line_of_the_agent_itself() -> None:
         ("User-agent: Ahrefs", "agent-unknown", "User-agent: AhrefsBot"),
         ("User-agent: yahoo", "agent-unknown", "User-agent: Slurp"),
         ("User-agent: baidu", "agent-unknown", "User-agent: Baiduspider"),
+        ("User-agent: majestic", "agent-unknown", "User-agent: MJ12bot"),
+        ("User-agent: LinkedIn", "agent-unknown", "User-agent: LinkedInBot"),
+        ("User-agent: Common Crawl", "agent-unknown", "User-agent: CCBot"),
+        ("User-agent: Open-AI", "agent-unknown", None),
+        ("User-agent: facebook", "agent-unknown", None),
     ],
 )
 def test_a_line_that_is_read_otherwise_than_meant_is_found(line: str, code: str, replacement: str | None) -> None:
@@ -600,7 +605,15 @@ def test_a_rule_that_never_decides_because_another_says_the_same_is_redundant() 
     assert (finding.code, finding.severity) == ("redundant-rule", "info")
 
 
-@pytest.mark.parametrize("name", ["MSRBOT", "Roverbot", "EnaBot", "Yeti", "Googlebot-Image", "bingbot", "CCBot"])
+@pytest.mark.parametrize("name", [name for name in names._KNOWN if re.search("(?i)....(bot|spider)$", name)])
+def test_a_known_name_without_its_end_is_no_name_unless_it_is_known_too(name: str) -> None:
+    bare = re.sub("(?i)[_-]?(bot|spider)$", "", name)
+    assert ("agent-unknown" in codes(f"User-agent: {bare}\nDisallow: /x\n")) == (bare not in names._KNOWN)
+
+
+@pytest.mark.parametrize(
+    "name", ["MSRBOT", "Roverbot", "EnaBot", "Yeti", "Googlebot-Image", "bingbot", "CCBot", "Yandex", "Pinterest"]
+)
 def test_another_crawler_s_name_is_no_slip(name: str) -> None:
     assert "agent-unknown" not in codes(f"User-agent: {name}\nDisallow: /x\n")
 

@@ -18,33 +18,33 @@ _KNOWN: Final = (
     "Google-InspectionTool Googlebot Googlebot-Image Googlebot-News Googlebot-Video GoogleOther GPTBot grapeshot "
     "HTTrack ia_archiver ImagesiftBot Kagibot LinkedInBot Mediapartners-Google Meta-ExternalAgent "
     "Meta-ExternalFetcher MistralAI-User MJ12bot Mojeekbot msnbot OAI-SearchBot omgili omgilibot Perplexity-User "
-    "PerplexityBot PetalBot Pinterestbot rogerbot SemrushBot SeznamBot Slackbot Slurp Storebot-Google TelegramBot "
-    "Timpibot TurnitinBot Twitterbot UptimeRobot WhatsApp YandexBot YandexImages YisouSpider YouBot"
+    "PerplexityBot PetalBot Pinterest Pinterestbot rogerbot SemrushBot SeznamBot Slackbot Slurp Storebot-Google "
+    "TelegramBot Timpibot TurnitinBot Twitterbot UptimeRobot WhatsApp Yandex YandexBot YandexImages YisouSpider YouBot"
 ).split()
-# What people call an operator or its product, and the names that its crawlers go by.
-_MEANT: Final = {
-    "chatgpt": "ChatGPT-User (fetches for a user), OAI-SearchBot (search) or GPTBot (training)",
-    "openai": "GPTBot (training), OAI-SearchBot (search) or ChatGPT-User (fetches for a user)",
-    "claude": "ClaudeBot (training), Claude-SearchBot (search) or Claude-User (fetches for a user)",
-    "anthropic": "ClaudeBot (training), Claude-SearchBot (search) or Claude-User (fetches for a user)",
-    "perplexity": "PerplexityBot (search) or Perplexity-User (fetches for a user)",
-    "gemini": "Google-Extended",
-    "bard": "Google-Extended",
-    "google": "Googlebot",
-    "bing": "bingbot",
-    "copilot": "bingbot",
-    "commoncrawl": "CCBot",
-    "tiktok": "Bytespider",
-    "bytedance": "Bytespider",
-    "deepseek": "DeepSeekBot",
-    "semrush": "SemrushBot",
-    "ahrefs": "AhrefsBot",
-    "yahoo": "Slurp",
-    "yahoo!": "Slurp",
-    "baidu": "Baiduspider",
-}
+# The names that crawlers go by, and what people call their operators or products, without marks.
+_CALLED: Final = (
+    ("GPTBot (training), OAI-SearchBot (search) or ChatGPT-User (fetches for a user)", "chatgpt gpt openai"),
+    ("ClaudeBot (training), Claude-SearchBot (search) or Claude-User (fetches for a user)", "claude anthropic"),
+    ("PerplexityBot (search) or Perplexity-User (fetches for a user)", "perplexity"),
+    ("DuckDuckBot (search) or DuckAssistBot (answers)", "duckduckgo"),
+    ("Meta-ExternalAgent (training) or facebookexternalhit (link previews)", "facebook meta metaai instagram"),
+    ("archive.org_bot or ia_archiver", "archiveorg internetarchive wayback waybackmachine"),
+    ("DotBot or rogerbot", "moz seomoz"),
+    ("bingbot", "bing copilot microsoft msn"),
+    ("Bytespider", "tiktok bytedance"),
+    ("Google-Extended", "gemini bard"),
+    ("MJ12bot", "majestic majesticseo majestic12"),
+    *(("Applebot", "siri"), ("BLEXBot", "webmeup"), ("CCBot", "commoncrawl"), ("cohere-ai", "cohere")),
+    *(("DeepSeekBot", "deepseek"), ("MistralAI-User", "mistral"), ("PetalBot", "huawei"), ("Slurp", "yahoo")),
+    ("Yeti", "naver"),
+)
+_MEANT: Final = {word: name for name, words in _CALLED for word in words.split()}
 _NAMED: Final = {ascii_lower(name): name for name in _KNOWN}
-_SQUEEZED: Final = {re.sub("[-_. ]", "", ascii_lower(name)): name for name in _KNOWN}
+for _lower, _name in _NAMED.items():  # written otherwise, or without its end: "semrush" for SemrushBot
+    _key = re.sub("[-_.]", "", _lower)
+    for _word in (_key, re.sub("(?:bot|spider)$", "", _key)):
+        if len(_word) > 3:  # "you", "dot" and "exa" are many things
+            _MEANT.setdefault(_word, _name)
 _LONG_ENOUGH: Final = 6  # letters of a name in which one slip is told from another name
 _LONGER: Final = 9  # where a letter is replaced: msrbot and msnbot are two crawlers
 _SEPARATORS: Final = re.compile(r"(?:(?<!\s)\s++)?+[,;|]\s*+")
@@ -92,9 +92,12 @@ def _about_name(number: int, value: str) -> Finding | None:
         if re.fullmatch(TOKEN, bare) and "*" not in bare:
             return _written(number, "agent-with-wildcard", message, bare)
         return Finding(number, "agent-with-wildcard", message, "write whole names, one per line", changes=True)
-    squeezed = _SQUEEZED.get(re.sub(r"[-_.()\s]", "", ascii_lower(value)))
-    if ("(" in value or " " in value or "\t" in value) and squeezed is not None:
-        return _written(number, "agent-unknown", f"{value!r} is called {squeezed} by itself", squeezed)
+    meant = _MEANT.get(re.sub(r"[-_.()!\s]", "", ascii_lower(value)))
+    if meant is not None and ascii_lower(value) not in _NAMED:
+        message = f"{value!r} is not the name that a crawler documents"
+        if " " in meant:
+            return Finding(number, "agent-unknown", message, f"write {meant}", changes=True)
+        return _written(number, "agent-unknown", message, meant)
     if "/" in value or "(" in value:
         return _with_version(number, value)
     if " " in value or "\t" in value:
@@ -119,12 +122,7 @@ def _unknown(number: int, value: str) -> Finding | None:
     name = ascii_lower(value)
     if name in _NAMED or len(name) > 40:
         return None
-    if name in _MEANT:
-        message = f"{value!r} is not the name that a crawler documents"
-        if " " in _MEANT[name]:
-            return Finding(number, "agent-unknown", message, f"write {_MEANT[name]}", changes=True)
-        return _written(number, "agent-unknown", message, _MEANT[name])
-    meant = _SQUEEZED.get(re.sub("[-_.]", "", name)) or _misspelt(name)
+    meant = _misspelt(name)
     return None if meant is None else _written(number, "agent-unknown", f"{value!r} looks like {meant}", meant)
 
 
