@@ -4,15 +4,17 @@ import json
 import pickle
 import stat
 from base64 import b64encode
+from functools import partial
 from pathlib import Path
 
 import pytest
+from growth import grows_in_proportion
 from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.errors import InvalidSetting
 from comity.signatures import PublicKey, Refused, Signed, Signer, SigningKey, signatures_of
-from comity.signatures.base import base, structured
+from comity.signatures.base import base, joined, structured
 from comity.signatures.keys import decoded
 from comity.signatures.verifying import MAX_COVERED_COMPONENTS, MAX_FIELD_CHARACTERS
 
@@ -243,6 +245,10 @@ def test_what_costs_more_to_read_than_a_signature_needs_is_refused() -> None:
         claim('"@authority" "signature-agent";key="s"', 's="https://bot.example", ' + "a, " * MAX_FIELD_CHARACTERS)
     long = claim('"@authority" "signature-agent";key="s"', f's="https://bot.example/{"a" * 2_048}";type=jwks_uri')
     assert "at most 2,048 characters" in str(long)
+
+
+def test_fields_of_one_name_are_joined_in_linear_time() -> None:
+    grows_in_proportion(lambda size: partial(joined, [("Signature-Agent", "a")] * size), 16_000)
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=80))

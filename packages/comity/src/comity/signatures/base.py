@@ -20,11 +20,10 @@ class Uncovered(ValueError):
 
 def joined(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return fields by their name in lower case, several of one name joined by a comma."""
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for name, value in fields:
-        name = name.strip().lower()
-        found[name] = f"{found[name]}, {value.strip()}" if name in found else value.strip()
-    return found
+        found.setdefault(name.strip().lower(), []).append(value.strip())
+    return {name: ", ".join(values) for name, values in found.items()}
 
 
 def structured(text: str) -> dict[str, Any]:
