@@ -573,6 +573,19 @@ def test_a_strict_client_is_given_nothing_that_a_lax_one_let_in(tmp_path: Path, 
             client.get(url)
 
 
+def test_what_one_client_takes_is_not_given_to_another_that_refuses_it(site: Site, tmp_path: Path) -> None:
+    site.set("/page", "text " * 1_000, headers={"Cache-Control": "max-age=86400"})
+    kept: dict[str, Any] = {"cache": str(tmp_path / "cache"), "cache_pages": True}
+    with Client(QUICK, ClientSettings(**kept)) as client:
+        assert client.get(site.url("/page")).text
+    for strict, error in (
+        ({"max_body": 1_000}, comity.TooLarge),
+        ({"content_types": ("application/pdf",)}, comity.UnwantedType),
+    ):
+        with Client(QUICK, ClientSettings(**kept, **strict)) as client, pytest.raises(error):
+            client.get(site.url("/page"))
+
+
 def test_the_file_and_its_folder_are_for_their_owner_alone(site: Site, tmp_path: Path) -> None:
     path = tmp_path / "kept" / "cache"
     before = os.umask(0)

@@ -39,7 +39,7 @@ _UNBOUND: Final = (
     "BEGIN IMMEDIATE; DROP TABLE IF EXISTS robots; DROP TABLE IF EXISTS page; PRAGMA user_version = 0; COMMIT"
 )
 """What version 1 kept does not say how it was fetched."""
-_ACCESS: Final = ("verify_tls", "proxy", "headers", "resolve", "nameservers", "identity", "sign")
+_ACCESS: Final = "verify_tls proxy headers resolve nameservers identity sign content_types max_body max_ratio".split()
 _KEPT: Final = (
     *("origin", "url", "kind", "status", "error", "fetched_at", "expires_at", "redirects", "headers"),
     *("unreachable_since", "left_out", "blocked"),
@@ -79,12 +79,12 @@ def _renewed(headers: Mapping[str, str], by: Mapping[str, str]) -> Mapping[str, 
 
 
 def access_of(policy: Policy, settings: ClientSettings) -> str:
-    """Return what an answer depends on beside its URL, in one word: whom we reach for it, and as whom. Another client
-    is given it only where that is the same, so that a strict one gets nothing that a lax one let in."""
-    parts = [getattr(settings, name) for name in _ACCESS]
+    """Return what an answer depends on beside its URL, in one word: whom we reach, as whom, and what we take. Another
+    client is given it only where that is the same, so that a strict one gets nothing that a lax one let in."""
+    set_to = [getattr(settings, name) for name in _ACCESS]
     trusted = "" if settings.ca_file is None else sha256_of(Path(settings.ca_file).read_bytes())
-    parts += [trusted, sorted(policy.allow_addresses), sorted(policy.allow_hosts)]
-    return sha256_of(json.dumps(jsonable(parts), sort_keys=True).encode())
+    parts = jsonable([*set_to, trusted, sorted(policy.allow_addresses), sorted(policy.allow_hosts)])
+    return sha256_of(json.dumps(parts, sort_keys=True).encode())
 
 
 class HttpCache:
