@@ -32,12 +32,11 @@ def to_microseconds(seconds: float) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a span in words that stay short however long it is: `0.25 s`, `1,800 s`, `12 days`, `3.17e+300 years`."""
-    if seconds < 10:
-        return f"{seconds:.3g} s"
-    if seconds < 2 * 86_400:
-        return f"{seconds:,.0f} s"
-    return f"{seconds / 86_400:,.0f} days" if seconds < 1e9 else f"{seconds / 31_556_952:,.4g} years"
+    """Return a span in words that stay short however long it is: `0.25 s`, `90 minutes`, `3.17e+300 years`."""
+    for unit, size in (("years", 31_556_952), ("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if (count := seconds / size) >= 2:
+            return f"{count:,.0f} {unit}" if 10 <= count < 1e5 else f"{count:.3g} {unit}"
+    return f"{seconds:.3g} s"
 
 
 @lru_cache(4096)

@@ -430,7 +430,7 @@ def test_a_redirect_or_failure_without_a_request_is_found(folder: Path, name: st
 
 def test_a_page_that_failed_by_our_own_fault_is_found(folder: Path) -> None:
     def change(records: list[Record]) -> None:
-        records[0]["why"] = "cannot be processed: OperationalError: the connection is lost"
+        records[0] |= {"by": "comity", "why": "cannot be processed: OperationalError: the connection is lost"}
 
     (finding,) = altered(folder, "failures", change)
     assert finding == (

@@ -220,7 +220,7 @@ def test_however_many_rules_refuse_a_bounded_number_is_counted_one_by_one() -> N
     tally = RequestCounters()
     for number in range(3 * MAX_RULES):
         decision = {"verdict": "disallowed_explicit", "line": number, "rule": f"Disallow: /{'x' * 10_000}{number}"}
-        tally.refusal({"url": f"http://h{number}.example/", "decision": decision})
+        tally.refusal(f"h{number}.example", decision)
     assert len(tally.rules) == MAX_RULES + 1
     assert tally.rules[OTHERS] == 2 * MAX_RULES
     assert tally.refused == {"disallowed_explicit": 3 * MAX_RULES}

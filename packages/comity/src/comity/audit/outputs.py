@@ -15,7 +15,6 @@ from comity.crawler.output.columns import damaged_field
 from comity.crawler.output.formats import FORMATS
 from comity.crawler.output.reader import CHECKED, JsonObject, StoredRecord
 from comity.crawler.output.runner import read_back
-from comity.crawler.output.sink import OURS
 from comity.errors import ComityError, InvalidSetting, MissingExtra
 from comity_pages import urls
 
@@ -119,7 +118,7 @@ class LedgerRequests:
         if channel not in _KNOWN:
             return None
         url = record["url"]
-        if channel == "failures" and str(record.get("why")).startswith(OURS):
+        if channel == "failures" and record.get("by") == "comity":
             return f"it failed, and not by the site's fault: {record['why'][:200]}"
         match channel:
             case "pages":

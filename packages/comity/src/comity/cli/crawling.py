@@ -34,6 +34,7 @@ from comity.crawler.observe.stats import shown
 from comity.crawler.output.plugins import SchemaExpander, look_in
 from comity.crawler.run import checkpoint
 from comity.crawler.run.checkpoint import RightsNotGiven, rights_in
+from comity.crawler.run.recrawl import not_begun
 from comity.crawler.storage.crawl_at import open_crawl
 from comity.crawler.storage.shards import is_sharded, shards_for, stored_in
 from comity.crawler.storage.stored_config import OF_THE_RUN, StoredConfig, settings_to_dict
@@ -261,8 +262,7 @@ def _folder(folder: Path | None, seeds: list[str], again: str | None, begun: Sto
             f"{folder} already contains a crawl", hint="add --resume to continue it, --refresh to see what changed"
         )
     if again and not begun.is_there:
-        what = again.removeprefix("--")
-        raise StorageError(f"no crawl in {folder} to {what}", hint=f"leave out {again} to start one")
+        raise not_begun(folder, again.removeprefix("--"))
     return folder
 
 

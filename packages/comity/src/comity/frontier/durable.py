@@ -114,6 +114,6 @@ def _lacking(path: Path, error: OSError) -> StorageError:
     )
 
 
-def no_crawl(folder: Path) -> InputError:
-    """The error that no crawl lies in a folder."""
-    return InputError(f"no crawl in {folder}", hint="name the folder given to comity crawl -o")
+def no_crawl(where: object, hint: str = "name the folder given to comity crawl -o") -> InputError:
+    """The error that no crawl lies in a folder or a store."""
+    return InputError(f"no crawl in {where}", hint=hint)

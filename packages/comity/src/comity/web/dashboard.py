@@ -225,7 +225,7 @@ def _shown(figures: Figures) -> dict[str, Any]:
             for name, each in hosts
         ],
         "reasons": dict(figures.reasons.most_common(MAX_ROWS)),
-        "rules": [[*map(str, rule), count] for rule, count in figures.rules.most_common(MAX_ROWS)],
+        "rules": figures.top_rules(MAX_ROWS),
         "refusals": [each._asdict() for each in reversed(figures.refusals)],
         "ratios": {"bounds": RATIOS, "counts": figures.ratios},
         "stats": None if figures.stats is None else asdict(figures.stats),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from comity.audit.broken import BrokenLink, failed_in, failures
-from comity.crawler.observe.stats import Stats, sitemap_in_words, summed
+from comity.crawler.observe.stats import RefusingRule, Stats, count_in, count_rule, sitemap_in_words, summed
 from comity.crawler.output.columns import damaged_field
 from comity.crawler.output.reader import JsonLine, read_lines
 from comity.crawler.storage.crawl_at import open_output
@@ -37,12 +37,6 @@ def kept_counts(part: OutputPart) -> Stats | None:
         return Stats(**values) if all(type(value) in (int, float) for value in values.values()) else None
     except (StorageError, ValueError, KeyError, TypeError):
         return None
-
-
-def count_reason(reasons: Counter[str], why: str) -> None:
-    """Count a reason, in bounded memory."""
-    why = why[:200]
-    reasons[why if why in reasons or len(reasons) < MAX_REASONS else OTHER] += 1
 
 
 BINS = 96  # of the plot over time
@@ -134,11 +128,10 @@ class Figures:
     requests: int = 0
     fetched: int = 0
     bytes: int = 0
-    refused: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
     timeline: Timeline = field(default_factory=Timeline)
     hosts: dict[str, HostFigures] = field(default_factory=dict)
-    rules: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # (host, line, rule or verdict)
+    rules: Counter[RefusingRule] = field(default_factory=Counter)
     refusals: deque[Refusal] = field(default_factory=lambda: deque(maxlen=MAX_REFUSALS))  # the last of them
     ratios: list[int] = field(default_factory=lambda: [0] * (len(RATIOS) + 1))
     damaged: int = 0
@@ -149,6 +142,15 @@ class Figures:
     damaged_sitemaps: dict[str, str] = field(default_factory=dict)
     stats: Stats | None = None
     absent: list[str] = field(default_factory=list)
+
+    @property
+    def refused(self) -> int:
+        return self.rules.total()
+
+    def top_rules(self, most: int) -> list[tuple[str, str, str, int]]:
+        """The rules that refused most: host, line, rule or verdict, number of URLs."""
+        found = self.rules.most_common(most)
+        return [(host, "" if line is None else str(line), text, count) for (host, line, text), count in found]
 
     @property
     def seconds(self) -> float:
@@ -168,7 +170,7 @@ def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figur
         def counted() -> Iterator[dict[str, Any]]:
             for record in chain.from_iterable(kept):
                 if isinstance(why := record.get("why"), str):
-                    count_reason(figures.reasons, why)
+                    count_in(figures.reasons, why[:200], MAX_REASONS, OTHER)
                 yield record
 
         figures.broken = list(failed_in(counted()).values())
@@ -301,7 +303,7 @@ def _request(figures: Figures, record: dict[str, Any]) -> None:
         host.failed += 1
         error = record["error"]
         why = f"HTTP status {status}" if error is None else str(error)
-        count_reason(figures.reasons, why)
+        count_in(figures.reasons, why[:200], MAX_REASONS, OTHER)
     if record["head"] is not None:
         host.answers += 1
         host.seconds += max(_number(record["head"]) - sent, 0.0)
@@ -314,16 +316,11 @@ def _request(figures: Figures, record: dict[str, Any]) -> None:
 
 def _refusal(figures: Figures, record: dict[str, Any]) -> None:
     host = str(record["host"])
-    figures.refused += 1
+    rule = count_rule(figures.rules, host, record, MAX_RULES)
     _host(figures, host).refused += 1
-    rule = record["rule"]
-    line, text = "" if rule is None else str(record["line"]), str(record["verdict"] if rule is None else rule)[:300]
-    key = (host, line, text)
-    if key not in figures.rules and len(figures.rules) >= MAX_RULES:
-        key = (OTHERS, "", "")
-    figures.rules[key] += 1
     _passed(figures, record["at"])
-    figures.refusals.append(Refusal(_number(record["at"]), str(record["url"]), line, text))
+    line = "" if rule.line is None else str(rule.line)
+    figures.refusals.append(Refusal(_number(record["at"]), str(record["url"]), line, rule.text))
 
 
 def _robots(figures: Figures, record: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from comity.audit.report.figures import BINS, CLASSES, RATIOS, RUNNING, Figures,
 from comity.crawler.observe.stats import size
 from comity.files import write_where_named
 from comity.frontier.durable import writing_to
+from comity.times import format_duration
 
 MAX_ROWS = 25
 MAX_REASONS = 10
@@ -71,7 +72,7 @@ def html(figures: Figures) -> str:
         filters={
             "count": lambda number: f"{number:,.0f}",
             "date": _date,
-            "duration": _duration,
+            "duration": format_duration,
             "labels": lambda host: host.split("."),
             "millis": lambda seconds: f"{seconds:.3f}",
             "short": lambda number: f"{number:g}",
@@ -111,7 +112,7 @@ def _shown(figures: Figures) -> dict[str, Any]:
         "hosts": hosts[:MAX_ROWS],
         "host_count": _first(len(figures.hosts), "host", "by requests"),
         "silent": [name for name, host in figures.hosts.items() if host.silent],
-        "rules": figures.rules.most_common(MAX_ROWS),
+        "rules": figures.top_rules(MAX_ROWS),
         "rule_count": _first(len(figures.rules), "rule", "by URLs refused"),
         "remarks": _remarks(figures),
     }
@@ -139,7 +140,7 @@ def _tiles(figures: Figures) -> list[tuple[str, str]]:
         (f"{figures.requests:,}", f"requests sent{all_runs}"),
         (f"{len(figures.hosts):,}", "host" if len(figures.hosts) == 1 else "hosts"),
         (size(figures.bytes), "received, decoded"),
-        (_duration(figures.seconds), "from first to last"),
+        (format_duration(figures.seconds), "from first to last"),
         (_kept(figures), "intervals kept"),
     ]
 
@@ -212,10 +213,3 @@ def _date(at: float) -> str:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
     except (ValueError, OverflowError, OSError):
         return "?"
-
-
-def _duration(seconds: float) -> str:
-    for length, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.3g} {unit}"
-    return f"{seconds:.3g} s"

@@ -14,9 +14,9 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, astuple, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from comity.http_rules import is_temporary
 from comity_pages import urls
@@ -106,14 +106,6 @@ COUNTED_PAGES: Final = tuple((each.name, page) for each in fields(Stats) if (pag
 """Counts of the pages kept whose record says something in a field."""
 
 
-def span(seconds: float) -> str:
-    """A time in words, such as `90 minutes`."""
-    for unit, size in (("years", 365 * 86_400.0), ("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}" if seconds < 1000 * 365 * 86_400 else "over a thousand years"
-    return f"{seconds:.0f} s"
-
-
 def size(count: float) -> str:
     """Bytes for people."""
     for unit in ("B", "KB", "MB", "GB"):
@@ -142,11 +134,15 @@ def sitemap_in_words(record: Mapping[str, Any]) -> str:
 
 def summed(parts: Iterable[Stats]) -> Stats:
     """The counts of several shards together."""
-    total = Stats()
-    for part in parts:
-        for name, count in part.to_dict().items():
-            setattr(total, name, getattr(total, name) + count)
-    return total
+    return Stats(*map(sum, zip(*map(astuple, (Stats(), *parts)), strict=True)))
+
+
+Key = TypeVar("Key")
+
+
+def count_in(counts: Counter[Key], key: Key, most: int, others: Key) -> None:
+    """Count a key, in bounded memory: those met after the first `most` are counted together, as `others`."""
+    counts[key if key in counts or len(counts) < most else others] += 1
 
 
 MAX_SHOWN_CHARACTERS = 200  # characters
@@ -187,6 +183,15 @@ class RefusingRule(NamedTuple):
 OTHERS: Final = RefusingRule("others", None, "")
 
 
+def count_rule(rules: Counter[RefusingRule], host: str, decision: Mapping[str, Any], most: int) -> RefusingRule:
+    """Count what refused a URL, by its decision as output or ledger have it, and return it."""
+    text = decision["rule"]
+    line, text = (None, decision["verdict"]) if text is None else (decision["line"], text)
+    rule = RefusingRule(host, line, text[:MAX_LABEL_CHARACTERS])
+    count_in(rules, rule, most, OTHERS)
+    return rule
+
+
 def resident() -> int | None:
     """Bytes of memory that this process has, where the system tells (Linux)."""
     try:
@@ -221,18 +226,12 @@ class RequestCounters:
     def page(self, depth: int, content_type: str) -> None:
         """A page was kept."""
         self.depths[min(depth, DEPTHS - 1)] += 1
-        name = content_type[:MAX_LABEL_CHARACTERS] or "none"
-        self.types[name if name in self.types or len(self.types) < MAX_TYPES else OTHERS.host] += 1
+        count_in(self.types, content_type[:MAX_LABEL_CHARACTERS] or "none", MAX_TYPES, OTHERS.host)
 
-    def refusal(self, record: Mapping[str, Any]) -> None:
-        """A URL was refused; `record` as it goes to the output."""
-        decision = record["decision"]
-        verdict, text = decision["verdict"], decision["rule"]
-        self.refused[verdict] += 1
-        rule = RefusingRule(
-            urls.host(record["url"]), decision["line"], (verdict if text is None else text)[:MAX_LABEL_CHARACTERS]
-        )
-        self.rules[rule if rule in self.rules or len(self.rules) < MAX_RULES else OTHERS] += 1
+    def refusal(self, host: str, decision: Mapping[str, Any]) -> None:
+        """A URL was refused."""
+        self.refused[decision["verdict"]] += 1
+        count_rule(self.rules, host, decision, MAX_RULES)
 
     def add(self, other: "RequestCounters") -> None:
         """Count the pages of another shard too."""
@@ -414,7 +413,7 @@ class StatsCollector:
 
     def refused(self, record: Mapping[str, Any]) -> None:
         """A URL was refused; `record` as it goes to the output."""
-        self.tally.refusal(record)
+        self.tally.refusal(urls.host(record["url"]), record["decision"])
         if log.isEnabledFor(logging.DEBUG):
             log.debug("refused %s: %s", shown(record["url"]), shown(record["why"]))
 

@@ -27,7 +27,6 @@ Channel = Literal[
     "links",
 ]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
-OURS = "cannot be processed: "  # what the `why` of a failure begins with that is no site's, but comity's own
 # What a record was made from, for formats that keep it as received; a Union, so that `Received | None` can be written.
 Received: TypeAlias = Union["Response", "RobotsResult"]
 

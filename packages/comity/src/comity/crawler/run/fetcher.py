@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from comity.crawler.finding.limits import Quota
 from comity.crawler.observe.stats import StatsCollector
-from comity.crawler.output.sink import OURS
 from comity.crawler.run.admission import URLFilter
 from comity.crawler.run.discovery import Discovery, is_sitemap
 from comity.crawler.run.failures import raise_what_is_ours
@@ -193,7 +192,7 @@ class Fetcher:
                 return Requeued(entry=entry, error=error)
             case _:
                 raise_what_is_ours(error)
-                return Failed(entry=entry, why=f"{OURS}{type(error).__name__}: {error}")
+                return Failed(entry=entry, why=f"cannot be processed: {type(error).__name__}: {error}", ours=True)
 
     def _no_page(self, entry: Entry, response: Response, before: Visit | None) -> Outcome:
         """What an answer is that brings no page."""

@@ -422,11 +422,12 @@ class RefusedByUsage(BodyRead):
 @dataclass(slots=True, kw_only=True)
 class Failed(Outcome):
     """It is given up. `passing`: the failure may pass, so a refresh asks for it again. `by_policy`: it is our own
-    policy that has nothing sent."""
+    policy that has nothing sent. `ours`: it is comity that cannot process the page, and no fault of its site."""
 
     why: str
     passing: bool = False
     by_policy: bool = False
+    ours: bool = False
 
     @property
     def trouble(self) -> str:
@@ -437,7 +438,9 @@ class Failed(Outcome):
         return self.by_policy
 
     def record(self) -> dict[str, Any]:
-        return _failure(self.entry, self.why, self.entry.attempts + 1, self.answer.status if self.answer else None)
+        status = self.answer.status if self.answer else None
+        record = _failure(self.entry, self.why, self.entry.attempts + 1, status)
+        return record | {"by": "comity"} if self.ours else record
 
     def note(self, batch: Batch, refresh: int) -> None:
         entry = self.entry
@@ -546,7 +549,7 @@ TABLE: Final[dict[type[Outcome], Kind]] = {
     SitemapCut: Kind(_DONE, "sitemaps", False, ("sitemaps", "sitemaps_cut"), None, StatsCollector.sitemap),
     GuessedSitemapMissing: Kind(_DONE),
     Refused: Kind(State.REFUSED, "refusals", False, ("refused",), Ledger.refusal, StatsCollector.refused),
-    PartRefused: Kind(None, "refusals", False, ("refused",), Ledger.refusal),
+    PartRefused: Kind(None, "refusals", False, ("refused",), Ledger.refusal, StatsCollector.refused),
     RefusedByUsage: Kind(State.REFUSED, "refusals", False, ("refused",)),
     Failed: Kind(State.FAILED, "failures", True, ("failed",), None, StatsCollector.failed),
     Unpaid: Kind(State.FAILED, "failures", True, ("failed", "unpaid"), None, StatsCollector.failed),

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Sequence
 
 from comity.crawler.finding.limits import Quota
-from comity.crawler.observe.stats import span
 from comity.crawler.run.control import Control
 from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.hosts import FAR_SECONDS, Host, Hosts
@@ -26,6 +25,7 @@ from comity.crawler.storage.orders import Order
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import Entry, EntryKind, Found
 from comity.net import Session
+from comity.times import format_duration
 
 
 def in_turn(refresh: RefreshRun, host: Host, waiting: list[Entry], *, unread: bool) -> list[Entry]:
@@ -125,9 +125,9 @@ class Scheduler:
         if ready == math.inf:
             others = "" if is_one else ", as was every host with work"
             return f"{name} was stopped by the operator{others}"
-        waits = f"{name} must rest for another {span(ready - now)}"
+        waits = f"{name} must rest for another {format_duration(ready - now)}"
         others = "" if is_one else ", others with work longer"
-        return f"{waits}{others}; a run waits {span(self._settings.longest_wait or 0.0)} at most"
+        return f"{waits}{others}; a run waits {format_duration(self._settings.longest_wait or 0.0)} at most"
 
     def resume(self) -> None:
         """Give every host of which URLs wait its turn."""

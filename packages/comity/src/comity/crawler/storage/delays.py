@@ -4,10 +4,11 @@ What a run keeps to itself is not known here: visiting hours, and limits for eac
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from comity.crawler.observe.stats import UNREACHABLE, WAITS, span
+from comity.crawler.observe.stats import UNREACHABLE, WAITS
 from comity.crawler.storage.orders import Order
 from comity.domains import registrable
 from comity.frontier.committed import FrontierView
+from comity.times import format_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Delay:
         if self.until is None:
             return "stopped by the operator"
         why = "robots.txt unreachable" if self.why == "unreachable" else WAITS.get(self.why, self.why)
-        return f"for {span(max(self.until - now, 0.0))} ({why})"
+        return f"for {format_duration(max(self.until - now, 0.0))} ({why})"
 
 
 def delays(view: FrontierView, hosts: Iterable[str], given: Iterable[Order], now: float) -> dict[str, Delay]:

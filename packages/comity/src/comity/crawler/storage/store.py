@@ -16,7 +16,8 @@ from comity.crawler.storage.leases import NEXT_TOKEN, StaleCounters, now, see_ru
 from comity.crawler.storage.orders import Order
 from comity.crawler.storage.tables import CONFIRMED
 from comity.crawler.storage.written_crawl import not_finished
-from comity.errors import InputError, StorageError
+from comity.errors import StorageError
+from comity.frontier.durable import no_crawl
 from comity.frontier.messages import TAKEN, Parcel
 from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
 from comity.frontier.postgresql.dialect import PostgresDialect
@@ -132,7 +133,7 @@ class CrawlStore:
         """What holds for it now; an InputError where there is none."""
         with self.open() as db:
             if not is_made(db, self.where):
-                raise InputError(f"no crawl in {self.where}", hint="give the URLs to start one from")
+                raise no_crawl(self.where, "give the URLs to start one from")
             id_, run, manifest, *others = db.execute(
                 "SELECT id, run, manifest, lease, ended, pool FROM crawl"
             ).fetchone()

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
-from comity.errors import InputError, InvalidSetting, StorageError, StorageFull
-from comity.frontier.durable import of_another_version
+from comity.errors import InvalidSetting, StorageError, StorageFull
+from comity.frontier.durable import no_crawl, of_another_version
 from comity.frontier.values import Unreachable
 from comity_pages._extras import need
 
@@ -179,7 +179,7 @@ def explained(where: Address) -> Iterator[None]:
     try:
         yield
     except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
-        raise InputError(f"no crawl in {where}", hint="start one with --store, or see ?crawl=NAME") from error
+        raise no_crawl(where, "start one with --store, or see ?crawl=NAME") from error
     except (errors.DiskFull, errors.OutOfMemory) as error:
         raise StorageFull(f"no room left in {where}: {_said(error)}", hint="then continue with --resume") from error
     except (errors.InsufficientPrivilege, errors.InvalidAuthorizationSpecification) as error:

@@ -1,7 +1,7 @@
 """Reading one shard of a crawl in PostgreSQL."""
 
-from comity.errors import InputError
 from comity.frontier.committed import FrontierView
+from comity.frontier.durable import no_crawl
 from comity.frontier.postgresql.database import Address, connect, explained, is_made
 from comity.frontier.postgresql.dialect import PostgresDialect
 from comity.frontier.tables import Tables, one_instant
@@ -15,7 +15,7 @@ class PostgresView(FrontierView):
             db = connect(where)
             try:
                 if not is_made(db, where):
-                    raise InputError(f"no crawl in {where}", hint="name the URL given to comity crawl --store")
+                    raise no_crawl(where, "name the URL given to comity crawl --store")
             except BaseException:
                 db.close()
                 raise
