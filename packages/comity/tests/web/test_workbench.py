@@ -56,6 +56,19 @@ def test_it_answers_as_one_types_and_says_which_line_decides(tab: Any) -> None:
     assert tab.locator("robots-editor .deciding").inner_text() == "Allow: /blog/lamps"
 
 
+def test_a_cell_that_is_chosen_while_an_answer_is_on_its_way_stays_the_one_that_is_explained(tab: Any) -> None:
+    write(tab, "User-agent: GPTBot\nDisallow: /blog")
+    tab.wait_for_selector("#matrix button[aria-label='GPTBot, /blog/lamps: disallowed']")
+    held: list[Any] = []
+    tab.route("**/api/check", lambda route: held.append(route))
+    with tab.expect_request("**/api/check"):
+        write(tab, "User-agent: GPTBot\nDisallow: /blog\nAllow: /blog/lamps")
+    with tab.expect_response("**/api/explain"):
+        cell(tab, "GPTBot", "/blog/lamps").click()
+    held[0].continue_()
+    tab.wait_for_selector("#why >> text=GPTBot may fetch /blog/lamps")
+
+
 @pytest.mark.long
 def test_a_cell_is_chosen_though_it_is_drawn_anew_while_it_is_pressed(tab: Any) -> None:
     write(tab, "User-agent: GPTBot\nDisallow: /blog")

@@ -38,8 +38,9 @@ async function judge() {
   shown = { question, answer };
   draw();
   results(answer.tests);
-  if (answer.why) reason(...why, answer.why);
-  else { $("why").replaceChildren(); editor.mark(null); }
+  if (why.includes(undefined)) { $("why").replaceChildren(); editor.mark(null); }
+  else if (why.join() === inCell().join()) reason(...why, answer.why);
+  else explain();  // another cell was chosen meanwhile
 }
 
 // Rows that say what they said before are left as they are.
@@ -83,11 +84,12 @@ function line(agent, row) {
     }));
 }
 
+const inCell = () => [shown.question.agents[chosen.agent], shown.question.urls[chosen.url]];
+
 async function explain() {
-  const { text, agents, urls, dialect } = shown.question, mine = asked;
-  const agent = agents[chosen.agent], url = urls[chosen.url];
+  const { question: { text, dialect } } = shown, [agent, url] = inCell(), mine = asked;
   const found = await post("explain", { text, agent, url, dialect });
-  if (mine === asked && !found.error) reason(agent, url, found);
+  if (mine === asked && [agent, url].join() === inCell().join() && !found.error) reason(agent, url, found);
 }
 
 function reason(agent, url, found) {
