@@ -228,7 +228,7 @@ $(VENV)/compiler: look | $(BIN)/python
 
 $(VENV)/installed: $(BIN)/python $(VENV)/compiler $(BUILD_INPUTS)
 	@echo 'Installing what compiles'
-	@$(call install,--quiet 'setuptools>=77' 'Cython>=3.1')
+	@$(call install,--quiet 'setuptools>=77' 'Cython>=3.2')
 	@echo 'Installing comity and what it needs, and compiling beside it'
 	@(for each in $(PACKAGES); do (cd $$each && $(abspath $(BIN))/python setup.py --quiet build_ext --inplace) || exit 1; done) & \
 		compiling=$$!; trap 'kill $$compiling' INT; \
