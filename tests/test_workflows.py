@@ -1,6 +1,7 @@
 """What runs on a forge: actions by commit, least rights, pinned build tools."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,12 @@ def test_what_builds_a_release_is_pinned() -> None:
     tools = [tool for line in re.findall(r"pip install ([^\n&]*)", text) for tool in line.split()]
     assert tools
     assert [tool for tool in tools if "==" not in tool] == []
+    locked = (ROOT / ".ci" / "lock.txt").read_text("utf-8")
+    settings = tomllib.loads((ROOT / ".ci" / "cibuildwheel.toml").read_text("utf-8"))["tool"]["cibuildwheel"]
+    assert settings["build-frontend"] == {"name": "build", "args": ["--no-isolation"]}  # or the newest are installed
+    install, _, needed = settings["before-build"].partition(" {project}/.ci/lock.txt ")
+    assert install == "pip install --constraint"
+    for package in (ROOT, *(ROOT / "packages" / name for name in ("robots", "pages"))):
+        required = tomllib.loads((package / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
+        assert {re.split(r"\W", each)[0] for each in required} == {*needed.split()}
+    assert all(re.search(rf"^{name.lower()}==", locked, re.MULTILINE) for name in needed.split())
