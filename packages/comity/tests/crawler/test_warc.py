@@ -327,6 +327,27 @@ def test_a_record_that_unpacks_to_more_than_any_page_is_given_up(
     assert "it cannot be read: ValueError: a record has more than" in (last.problem or "")
 
 
+RESPONSE = b"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: https://h.example/\r\nContent-Length: %d\r\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "again"),
+    [
+        (b"", b"a"),
+        (RESPONSE + b"X-A: ", b"a"),
+        (RESPONSE, b"X-A: b\r\n"),
+        (RESPONSE + b"\r\nHTTP/1.1 200 OK\r\n", b"X-A: b\r\n"),
+        (RESPONSE + b"\r\nHTTP/1.1 200 OK\r\nX-A: ", b"a"),
+    ],
+)
+def test_a_head_that_unpacks_to_more_than_any_head_is_given_up(tmp_path: Path, before: bytes, again: bytes) -> None:
+    size = 3 * warc.MAX_HEAD_BYTES
+    head = before % size if b"%d" in before else before
+    (tmp_path / "crawl-00001.warc.gz").write_bytes(gzip.compress(head + again * (size // len(again)), 1))
+    (found,) = warc.read_back(tmp_path)
+    assert "the head of a record has more than 8,388,608 bytes" in (found.problem or "")
+
+
 def test_no_credentials_are_archived(site: Site, tmp_path: Path) -> None:
     site.set("/", "<title>private</title>")
     settings = ClientSettings(

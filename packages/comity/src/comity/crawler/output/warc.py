@@ -13,7 +13,8 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from time import time as now
@@ -32,6 +33,7 @@ from comity.policy import RobotsResult
 from comity_pages._extras import need
 
 MAX_RECORD_BYTES = 512 * 1024 * 1024  # that are read back of a record, unpacked
+MAX_HEAD_BYTES = 8 * 1024 * 1024  # of it before its body, where warcio sets no bound
 _PIECE = 1024 * 1024
 ROLL = 1_000_000_000  # bytes: the size of file that the WARC guidelines ask for
 _BELIED = frozenset(("content-encoding", "content-length", "transfer-encoding"))
@@ -208,8 +210,11 @@ def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Itera
         response, body = "", b""  # id and body of the response that came last
         try:
             with open_until(path, until) as file:
-                for record in iterate(file):
+                archive = iterate(file)
+                archive.reader.readline = heads = _Heads(archive.reader.readline)
+                for record in archive:
                     number += 1
+                    heads.left = MAX_HEAD_BYTES
                     if record.rec_type == "response":
                         response = record.rec_headers.get_header("WARC-Record-ID") or ""
                         body = _content(record)
@@ -217,9 +222,24 @@ def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Itera
                         named = record.rec_headers.get_header("WARC-Concurrent-To")
                         yield _stored(path.name, number, record, body if named and named == response else None)
         except Exception as error:  # damage makes warcio raise whatever comes: the words are what matters
-            yield StoredRecord(
-                None, path.name, number + 1, problem=f"it cannot be read: {type(error).__name__}: {error}"
-            )
+            problem = f"it cannot be read: {type(error).__name__}: {error!s:.200}"
+            yield StoredRecord(None, path.name, number + 1, problem=problem)
+
+
+class _Heads:
+    """Reads the lines of records' heads in the place of warcio's `readline`, and gives up a head without an end."""
+
+    def __init__(self, readline: Callable[[int], bytes]) -> None:
+        self._readline, self.left = readline, MAX_HEAD_BYTES
+
+    def __call__(self, length: int = sys.maxsize) -> bytes:
+        data = bytearray()
+        while not data.endswith(b"\n") and (piece := self._readline(min(length - len(data), _PIECE))):
+            data += piece
+            self.left -= len(piece)
+            if self.left < 0:
+                raise ValueError(f"the head of a record has more than {MAX_HEAD_BYTES:,} bytes")
+        return bytes(data)
 
 
 def _content(record: Any) -> bytes:
@@ -257,10 +277,7 @@ def _stored(file: str, number: int, metadata: Any, body: bytes | None) -> Stored
 
 
 class _Head:
-    """A status or request line with its headers as bytes, in the shape in which warcio asks for them.
-
-    warcio's own would spell the bytes anew; an archive keeps them.
-    """
+    """A status or request line with its headers as bytes, which warcio's own would spell anew, in the shape it asks."""
 
     def __init__(self, head: bytes) -> None:
         self.headers_buff = head
