@@ -378,6 +378,23 @@ def test_what_is_made_visible_within_what_is_not_stays() -> None:
     assert [(each.excerpt, each.kept) for each in page.hidden] == [("secret too", False), ("never", False)]
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p STYLE='DISPLAY:NONE'>secret</p>",
+        "<P STYLE='POSITION:ABSOLUTE;LEFT:-9999PX'>secret</P>",
+        "<p STYLE='VISIBILITY:HIDDEN'>secret <b STYLE='VISIBILITY:VISIBLE'>Oil is dear.</b></p>",
+        "<p STYLE='COLOR:WHITE;BACKGROUND:#FFF'>secret</p>",
+        "<ul><li><p CLASS=MsoListParagraph STYLE='MSO-LIST:L0 LEVEL1 LFO1;DISPLAY:NONE'>secret</p></ul>",
+    ],
+)
+def test_a_style_in_capitals_hides_as_one_in_small_letters_does(html: str) -> None:
+    small = html.lower().replace("oil", "Oil").replace("msolist", "MsoList")
+    shown = [read(f"<p>Lamps burn.</p>{each}", URL, content="all").markdown for each in (html, small)]
+    assert shown[0] == shown[1]
+    assert "secret" not in shown[0]
+
+
 @pytest.mark.parametrize("more", ["opacity:0", "content-visibility:hidden", "display:none", "font-size:0"])
 def test_what_is_made_visible_within_what_is_hidden_otherwise_too_does_not_stay(more: str) -> None:
     html = f"<p>Lamps burn.</p><div style='visibility:hidden;{more}'><p style='visibility:visible'>secret</p></div>"

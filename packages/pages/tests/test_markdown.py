@@ -336,6 +336,15 @@ def test_an_image_is_where_its_largest_candidate_is(attributes: str, address: st
         ),
         ("<style>@media print{p{white-space:pre-wrap}}</style><p>A: lit?\nB: no.</p>", "A: lit? B: no.\n"),
         ("<style>pre{white-space:pre-wrap}</style><pre>a\n  b</pre>", "```\na\n  b\n```\n"),
+        ("<p style='white-space: pre-line'>A:   lit?\n  B: no.</p>", "A: lit?  \nB: no.\n"),
+        ("<style>.talk{white-space:pre-line}</style><div class=talk>A:   lit?\n\nB: no.</div>", "A: lit?\n\nB: no.\n"),
+        ("<p style='white-space-collapse: preserve-breaks'>A:   lit?\nB: no.</p>", "A: lit?  \nB: no.\n"),
+        ("<p style='white-space: preserve nowrap'>A:   lit?\nB: no.</p>", "A:\xa0lit?  \nB: no.\n"),
+        ("<P STYLE='WHITE-SPACE:PRE'>A: lit?\nB: no.</P>", "A: lit?  \nB: no.\n"),
+        ("<STYLE>.talk{WHITE-SPACE : PRE-WRAP}</STYLE><div class=talk>A: lit?\nB: no.</div>", "A: lit?  \nB: no.\n"),
+        ("<p style='white-space:pre-line'>A: <b>lit?</b>\n<i>B</i>\n<b>no</b></p>", "A: **lit?**  \n*B*  \n**no**\n"),
+        ("<p style='white-space:pre'>A <span style='white-space:normal'>is\nlit</span>\nB</p>", "A is lit  \nB\n"),
+        ("<p style='white-space:pre; white-space:normal'>A: lit?\nB: no.</p>", "A: lit? B: no.\n"),
     ],
 )
 def test_lines_that_a_style_keeps_are_lines(html: str, expected: str) -> None:

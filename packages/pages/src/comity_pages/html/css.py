@@ -12,7 +12,8 @@ from typing import Final, Literal
 Hiding = Literal[
     "display_none", "visibility_hidden", "font_size_zero", "transparent", "same_colour", "off_screen", "clipped"
 ]
-Effect = Hiding | Literal["keeps_space"]
+Kept = Literal["keeps_space", "keeps_lines", "keeps_none"]
+Effect = Hiding | Kept
 Colour = tuple[int, int, int]
 
 MAX_STYLE: Final = 4096  # characters read of one style attribute or one rule's declarations
@@ -20,7 +21,11 @@ OFF_SCREEN: Final = 999.0  # pixels to the left or above from which text is off 
 _MIN_OFFSET_PIXELS: Final = 9_000.0
 """Pixels in any direction from which it is, where pages move what they show: slides stand beside each other."""
 
-KEEPS_SPACE: Final = re.compile(r"(?i)white-space\s*:\s*(?:pre(?:-wrap)?|break-spaces)\s*(?:;|!|$)")
+_KEPT: Final[dict[str, Kept]] = {
+    **dict.fromkeys(("pre", "pre-wrap", "preserve", "break-spaces"), "keeps_space"),
+    **dict.fromkeys(("pre-line", "preserve-breaks"), "keeps_lines"),
+    **dict.fromkeys(("normal", "nowrap", "collapse", "initial"), "keeps_none"),
+}
 COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\([0-9a-fA-F]{1,6})[ \t\n]?")
 # One part of a declaration: what is quoted, a bracket, a semicolon, anything else.
@@ -165,6 +170,15 @@ def hides(declared: Mapping[str, str]) -> Hiding | None:
     if own is not None and alike(own, colour(declared.get("background-color") or declared.get("background", ""))):
         return "same_colour"
     return None
+
+
+def kept(style: str) -> Kept | None:
+    """What a style keeps of white space (CSS Text 4, 3); None where it says nothing of it."""
+    if "white-space" not in style.lower():
+        return None
+    declared = declarations(style)
+    value = declared.get("white-space-collapse") or declared.get("white-space", "")
+    return next((_KEPT[word] for word in value.split() if word in _KEPT), None)
 
 
 def alike(one: Colour, other: Colour | None) -> bool:

@@ -139,13 +139,16 @@ def elements(
     return found, removed
 
 
-def spaced(tree: Tree) -> list[Node]:
-    """The elements whose lines and gaps the page's rules keep."""
+def spaced(tree: Tree) -> dict[Node, css.Effect]:
+    """What the page's styles say that its elements keep of lines and gaps."""
+    found: dict[Node, css.Effect] = {}
     texts = [style.text() for style in tree.all("style")]
-    if not any("white-space" in text and css.KEEPS_SPACE.search(text.replace("}", ";")) for text in texts):
-        return []
-    styles = _Styles(hiding_rules.hiding_rules(texts, spaces=True))
-    return [node for node in _suspects(tree, styles.rules) if styles.effect(node)] if styles.rules.hiding else []
+    if any("white-space" in text.lower() for text in texts):
+        styles = _Styles(hiding_rules.hiding_rules(texts, spaces=True))
+        suspects = _suspects(tree, styles.rules) if styles.rules.hiding else ()
+        found = {node: effect for node in suspects if (effect := styles.effect(node))}
+    own = ((node, css.kept(node.attributes.get("style", ""))) for node in tree.styled)
+    return found | {node: effect for node, effect in own if effect}
 
 
 def _suspects(tree: Tree, rules: hiding_rules.HidingRules) -> Sequence[Node]:
@@ -246,7 +249,9 @@ class _Styles:
 
     def is_visible(self, node: Node) -> bool:
         """Whether an element is shown whatever the visibility of those around it."""
-        return "visib" in node.attributes.get("style", "") and self.declared(node).get("visibility") == "visible"
+        return (
+            "visib" in node.attributes.get("style", "").lower() and self.declared(node).get("visibility") == "visible"
+        )
 
     def holds_visible(self, node: Node, styled: Iterable[Node]) -> bool:
         """Whether an element with visibility:hidden, and hidden by no more than that, holds some that show."""
@@ -282,7 +287,7 @@ class _Styles:
     def by_rules(self, node: Node) -> css.Hiding | None:
         """What the page's rules say; later rules, states and media may show it: that is for a browser to know."""
         kind = self.effect(node)
-        return None if kind == "keeps_space" else kind
+        return None if kind == "keeps_space" or kind == "keeps_lines" or kind == "keeps_none" else kind
 
     def effect(self, node: Node) -> css.Effect | None:
         """What the rules do to an element."""

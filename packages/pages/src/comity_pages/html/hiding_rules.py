@@ -86,10 +86,8 @@ def hiding_rules(texts: Iterable[str], *, spaces: bool = False) -> HidingRules:
         room -= len(text)
         for selectors, body in sheets.rules(text, "white-space" if spaces else ""):
             stated = body[: css.MAX_STYLE]
-            kind: Effect | None = _hides(stated)
-            if spaces:
-                kind = "keeps_space" if css.KEEPS_SPACE.search(stated) else None
-            if kind is None or kind == "same_colour":  # which other rules decide as often
+            kind: Effect | None = css.kept(stated) if spaces else _hides(stated)
+            if kind in (None, "same_colour", "keeps_none"):  # which other rules decide as often
                 continue
             for text_of in _alternatives(selectors[-css.MAX_STYLE :].rpartition(";")[2]):
                 selector = _selector(text_of)

@@ -8,7 +8,6 @@ import re
 from typing import Final
 
 from comity_pages.html import hidden
-from comity_pages.html.css import KEEPS_SPACE
 from comity_pages.html.tree import Node, Text, Tree
 
 _PLAYERS: Final = re.compile(
@@ -58,17 +57,20 @@ def normalize_markup(tree: Tree) -> None:
             if _ID.fullmatch(identity := node.attributes.get(attribute, "")):
                 node.attributes.setdefault("title", node.attributes.get("playlabel", ""))
                 _become(node, "video", place + identity)
-    own = (node for node in tree.styled if "white-space" in node.attributes.get("style", ""))
-    spaced: set[Node] = set()
-    for node in (*(each for each in own if KEEPS_SPACE.search(each.attributes["style"])), *hidden.spaced(tree)):
-        if node not in spaced and node.name not in ("pre", "code", "textarea"):
-            spaced.update((node, *node.below()))
-    for node in spaced:
-        _keep_space(node)
+    if stated := hidden.spaced(tree):
+        kept = dict.fromkeys((tree.root, *tree.root.below()), "")
+        for node in kept:
+            if node.name not in ("pre", "code", "textarea"):
+                kept[node] = stated.get(node) or kept.get(node.parent or node, "")
+        for node, effect in kept.items():
+            if effect in ("keeps_space", "keeps_lines"):
+                _keep_space(node, gaps=effect == "keeps_space")
     for node in tree.holding(tuple(_TABULAR), ("span",)):
         _become_tabular(tree, node)
     joined = {node.parent for node in tree.holding((*_LISTS, "lst-kix_"), ("ul", "ol"))}
-    written = [node for node in tree.styled if node.name == "p" and "mso-list" in node.attributes.get("style", "")]
+    written = [
+        node for node in tree.styled if node.name == "p" and "mso-list" in node.attributes.get("style", "").lower()
+    ]
     lists = {node: found for node in written if (found := _list_of(tree, node)) is not None}
     for around in {found.parent for found in lists.values()}:
         if around is not None:
@@ -90,17 +92,17 @@ def normalize_markup(tree: Tree) -> None:
     _show_images(tree)
 
 
-def _keep_space(node: Node) -> None:
-    """Keep the line breaks and wide gaps of a text whose style shows them (`white-space: pre`)."""
+def _keep_space(node: Node, *, gaps: bool) -> None:
+    """Keep the line breaks of a text, and its wide gaps, whose style shows them (`white-space: pre`, `pre-line`)."""
     children: list[Node | Text] = []
     for each in node.children:
-        if not isinstance(each, Text) or each.text.isspace():
+        if not isinstance(each, Text) or (each.text.isspace() and (node.blocky or "\n" not in each.text)):
             children.append(each)
             continue
-        for number, line in enumerate(each.text.strip("\r\n").replace("\r\n", "\n").split("\n")):
+        for number, line in enumerate(each.text.replace("\r\n", "\n").split("\n")):
             if number:
                 children.append(new_element("br", node, node))
-            children.append(Text(line.replace("  ", "\xa0 ")))  # by which `words_of` knows such a gap
+            children.append(Text(line.replace("  ", "\xa0 ") if gaps else line))  # by which `words_of` knows a gap
     node.children = children
 
 

@@ -44,7 +44,7 @@ def rules(sheet: str, naming: str = "") -> list[tuple[str, str]]:
         elif char == "}":
             if opened >= 0 and not conditional and not conditions:
                 body = sheet[opened + 1 : at] if naming else ""
-                if naming in body if naming else _hide(_may(sheet, opened + 1, at)):
+                if naming in body.lower() if naming else _hide(_may(sheet, opened + 1, at)):
                     found.append((sheet[before:opened], body or sheet[opened + 1 : at]))
             opened = -1
             depth -= depth > 0

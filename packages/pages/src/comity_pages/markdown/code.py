@@ -130,7 +130,7 @@ def is_number(node: Node) -> bool:
         return False
     if NUMBERS.search(node.attributes.get("class", "")):
         return True
-    style = node.attributes.get("style", "")
+    style = node.attributes.get("style", "").lower()
     return "user-select" in style and "none" in style and node.text().strip().isdigit()
 
 
