@@ -170,6 +170,21 @@ def test_the_date_is_the_day_of_publication(head: str, body: str, url: str, sour
     assert (found.value, found.source) == ("2024-05-17", source)
 
 
+@pytest.mark.parametrize(
+    ("head", "body", "url"),
+    [
+        ("<meta name=date content=19120503>", "", PLAIN),
+        (data({"@type": "Article", "datePublished": "19120503T0800"}), "", PLAIN),
+        ("", "", "https://example.com/archive/1912/05/03/lamps"),
+        ("", "<time datetime=1912-05-03>long ago</time>", PLAIN),
+    ],
+)
+def test_a_page_may_be_older_than_the_web(head: str, body: str, url: str) -> None:
+    found = metadata(head, body, url).date
+    assert found is not None
+    assert found.value == "1912-05-03"
+
+
 @pytest.mark.parametrize("text", ["", "13/13/2024", "2024-13-40", "version 2024.99", "1.2.3"])
 def test_what_is_no_date_is_none(text: str) -> None:
     assert day_of(text) == ""
@@ -225,6 +240,52 @@ def test_what_is_stated_as_data_has_plain_fields(stated: object, kind: str, fiel
     found = metadata(data(stated)).entities
     assert [(each.type, dict(each.fields)) for each in found] == [(kind, fields)]
     json.dumps(jsonable(metadata(data(stated))))
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {
+            "@context": {"schema": "https://schema.org/"},
+            "@type": "schema:Product",
+            "schema:name": "Lamp",
+            "schema:offers": {"@type": "schema:Offer", "schema:price": "9"},
+        },
+        {
+            "@type": "https://schema.org/Product",
+            "https://schema.org/name": "Lamp",
+            "http://schema.org/offers": {"price": "9"},
+        },
+        {
+            "@context": {"s": "http://schema.org/"},
+            "@graph": [{"@type": "s:Product", "s:name": "Lamp", "s:offers": {"s:price": 9}}],
+        },
+        {
+            "@context": {"schema": "https://schema.org"},
+            "@type": ["schema:Product"],
+            "name": {"@value": "schema:name"},
+            "offers": {"price": "9"},
+        },
+    ],
+)
+def test_a_property_may_be_named_with_its_prefix_or_in_full(stated: dict[str, object]) -> None:
+    (found,) = metadata(data(stated)).entities
+    name = "schema:name" if "name" in stated else "Lamp"
+    assert (found.type, dict(found.fields)) == ("Product", {"name": name, "price": "9"})
+
+
+@pytest.mark.parametrize(
+    ("free", "is_free"),
+    [
+        (False, False), ("False", False), ("https://schema.org/False", False), ({"@value": False}, False),
+        ({"@type": "xsd:boolean", "@value": "false"}, False), ([{"@value": "false"}], False), (["False"], False),
+        (True, True), ({"@value": True}, True), ([], True), (None, True), ({"name": "false"}, True),
+    ],
+)  # fmt: skip
+def test_a_page_that_is_not_free_says_so_in_any_form_of_a_value(free: object, is_free: bool) -> None:
+    for name in ("isAccessibleForFree", "schema:isAccessibleForFree"):
+        (found,) = metadata(data({"@type": "Article", "headline": "Lamps", name: free})).entities
+        assert ("free" not in found.fields) == is_free
 
 
 ANSWER = {"@type": "Answer", "text": "With oil.", "author": {"@type": "Person", "name": "Bo"}}
@@ -632,6 +693,11 @@ def test_authors_that_are_stated_in_unusual_ways_are_read(head: str, names: str 
         ('<div class="comments"><time datetime="2024-06-20">June 20</time></div>', None),
         ('<section class="related"><time datetime="2024-06-20">June 20</time></section>', None),
         ("<time>2 hours ago</time>", None),
+        ("<p>Printed on 3 May 1912</p>", "1912-05-03"),
+        ("<p>From our own correspondent | April 12, 1861</p>", "1861-04-12"),
+        ("<p>Amsterdam, 7. Juli 1688</p>", "1688-07-07"),
+        ("<p>12 April 1861 – 3 May 1912</p><p>17 May 2024</p>", "2024-05-17"),
+        ("<p>In 1912 of 40 lamps</p>", None),
         ("<footer>Privacy <span class=revision-date>(Revised 1/2/2014)</span></footer>", None),
     ],
 )

@@ -16,7 +16,7 @@ from comity_pages.metadata.page import Field, Page, Piece, Source
 from comity_pages.metadata.titles import inside
 
 _IN_URL: Final = re.compile(
-    r"/(20\d\d)(?:/|-)(0?[1-9]|1[0-2]|[a-z]{3,9})(?:/|-)(0?[1-9]|[12]\d|3[01])(?=[/\-_.]|$)"
+    r"/(1[5-9]\d\d|20\d\d)(?:/|-)(0?[1-9]|1[0-2]|[a-z]{3,9})(?:/|-)(0?[1-9]|[12]\d|3[01])(?=[/\-_.]|$)"
     r"|[/\-_](20[012]\d)/?(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=[/\-_.])"
 )
 _PUBLISHED: Final = tuple(
@@ -29,7 +29,8 @@ _CHANGED: Final = ("article:modified_time", "og:updated_time", "datemodified", "
 _OTHER_TYPES: Final = frozenset(("WebPage", "Recipe", "VideoObject"))
 _IN_SCRIPT: Final = re.compile(r"\"(?:datePublished|dateCreated|pub_date)\"\s*:\s*\"([^\"]{8,40})\"")
 _BESIDE: Final = {"nav", "aside", "footer"}
-_YEAR: Final = re.compile(r"(?:19[89]|20[0-4]|25[3-9])\d|[٢۲२๒][٠۰०๐]|(?:令和|平成|民[國国])\s?(?:\d|元)")
+_YEAR: Final = re.compile(r"(?:1[5-9]\d|20[0-4]|25[3-9])\d|[٢۲२๒][٠۰०๐]|(?:令和|平成|民[國国])\s?(?:\d|元)")
+_WEB: Final = "1980"
 _MAX_DATE_CHARS: Final = 60  # characters of a text that says when, and little else
 _MAX_SEARCHED_CHARS: Final = 200_000  # characters of a page in which a day is looked for
 _OF_OTHERS: Final = re.compile(r"(?<![a-z-])(?:comments?|related|recommend\w*|teasers?)(?![a-z])", re.IGNORECASE)
@@ -42,7 +43,7 @@ def published(page: Page, about: Sequence[Piece], changed: Field | None) -> Fiel
     in_url = _IN_URL.search(urlsplit(page.url).path.lower())
     parts = [each for each in in_url.groups() if each] if in_url else []
     of_url = page.day("-".join(parts)) or page.day(" ".join(parts[::-1]))
-    seen = list(_seen(page, about))
+    seen = _seen(page, about)
     first = next((each for each, of_change in seen if not of_change), "")
     statements = _statements(page, of_url, first)
     stated = next((Field(that, source) for text, source in statements if (that := page.day(text))), changed)
@@ -80,8 +81,13 @@ def _is_other(one: str, other: str) -> bool:
     return _are_near(one, other) or (one[:4] == other[:4] and one[5:7] == other[8:] and one[8:] == other[5:7])
 
 
-def _seen(page: Page, pieces: Sequence[Piece]) -> Iterator[tuple[str, bool]]:
-    """The days in texts, those nearest to the heading first, and whether each is of a change."""
+def _seen(page: Page, pieces: Sequence[Piece]) -> list[tuple[str, bool]]:
+    """The days in texts, those nearest to the heading first, and whether each is of a change. Days before there was a
+    web come last: people of whom a page tells were born then."""
+    return sorted(_days(page, pieces), key=lambda each: each[0] < _WEB)
+
+
+def _days(page: Page, pieces: Sequence[Piece]) -> Iterator[tuple[str, bool]]:
     middle = next((at for at, piece in enumerate(pieces) if not piece.text), 0)
     dated = [at for at, piece in enumerate(pieces) if len(piece.text) <= _MAX_DATE_CHARS and _YEAR.search(piece.text)]
     for at in sorted(dated, key=lambda at: abs(at - middle)):
@@ -138,7 +144,7 @@ def _statements(page: Page, of_url: str, seen: str) -> Iterator[tuple[str, Sourc
     for node in tree.named.get("script", ())[:50] if not page.linked else ():  # with JSON that is none
         if match := _IN_SCRIPT.search(node.text()):
             yield match[1], "json-ld"
-    body = list(_seen(page, page.within(tree.first("body") or tree.root, _MAX_SEARCHED_CHARS)))
+    body = _seen(page, page.within(tree.first("body") or tree.root, _MAX_SEARCHED_CHARS))
     yield from ((each, "text") for each, of_change in body if not of_change)
     yield from ((each, "text") for each, of_change in body if of_change)
     yield from ((node.attributes.get("datetime", ""), "markup") for node in times[:5])

@@ -76,7 +76,9 @@ _FIRST: Final = re.compile(
 )
 _DIGIT: Final = re.compile(r"\d")
 _BUDDHIST: Final = 543  # years that Thailand counts more
-_COMPACT: Final = re.compile(r"(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:T?\d{4,6})?(?:Z|[+-]\d{4})?")
+_COMPACT: Final = re.compile(
+    r"(1[5-9]\d\d|20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:T?\d{4}(?:\d\d)?)?(?:Z|[+-]\d{4})?"
+)
 _SINCE: Final = re.compile(r"(1[0-9]{9})(?:\d{3})?")
 _MONTH_FIRST: Final = ("en", "en-us", "en-ca", "en-ph")
 _BRITISH: Final = (".uk", ".au", ".nz", ".ie", ".in", ".za", ".eu")

@@ -60,6 +60,8 @@ _ADDRESS: Final = ("streetAddress", "postalCode", "addressLocality", "addressReg
 _TAG: Final = re.compile(r"<[^<>]*>")
 _NEEDLESS: Final = re.compile(r",(?=\s*[\]}])")  # a comma before an end, as those who write data by hand leave it
 _CONTROL: Final = re.compile("[\x00-\x1f]")
+_PREFIX: Final = re.compile(r'"(\w{1,30})"\s{0,9}:\s{0,9}"https?://(?:www\.)?schema\.org/?"')
+"""How a context names the prefix that stands for schema.org (JSON-LD 1.1, 4.4)."""
 
 Object = Mapping[str, Any]
 
@@ -84,6 +86,9 @@ def objects(tree: Tree) -> list[Object]:
         text = _CONTROL.sub(" ", text.strip().removeprefix("<!--").removesuffix("-->").rstrip(" ;"))
         if _CDATA in text[:_MAX_CDATA_OFFSET_CHARS]:  # of XHTML, within a comment of the script
             text = text.partition(_CDATA)[2].rpartition("]]>")[0].strip("/* ;")
+        if "schema" in text and (prefixes := {"schema", *_PREFIX.findall(text)[:9]}):
+            names = rf'"(?:(?:{"|".join(prefixes)}):|https?://(?:www\.)?schema\.org/)(\w{{1,60}}"\s{{0,9}}:)'
+            text = re.sub(names, r'"\1', text)
         stack = [_loaded(text)]
         while stack and len(found) < MAX_OBJECTS:
             value = stack.pop()
@@ -128,11 +133,13 @@ def entities(found: list[Object]) -> tuple[Entity, ...]:
         if not kind or len(reported) >= MAX_ENTITIES or id(entry) in answered:
             continue
         fields: dict[str, str | tuple[str, ...]] = {}
-        for stated in _FIELDS[kind].split():
-            name, _, ours = stated.partition("=")
+        for known in _FIELDS[kind].split():
+            name, _, ours = known.partition("=")
             if values := tuple(words(entry.get(name))):
                 fields[ours or name] = values[0] if len(values) == 1 else values
-        if str(entry.get("isAccessibleForFree", "")).lower().endswith("false"):
+        free = entry.get("isAccessibleForFree")
+        stated = (each.get("@value") if isinstance(each, dict) else each for each in _several(free))
+        if any(str(each).lower().endswith("false") for each in stated):
             fields["free"] = "false"
         if kind == "Product":
             fields |= _offer(entry)
@@ -220,7 +227,11 @@ def _rating(entry: Object, name: str) -> Object:
 
 
 def _dicts(value: Any) -> list[Object]:
-    return [each for each in (value if isinstance(value, list) else [value])[:MAX_VALUES] if isinstance(each, dict)]
+    return [each for each in _several(value) if isinstance(each, dict)]
+
+
+def _several(value: Any) -> list[Any]:
+    return (value if isinstance(value, list) else [value])[:MAX_VALUES]
 
 
 def _priced(offer: Object) -> Object:
@@ -243,10 +254,8 @@ def _address(location: Any) -> str:
 
 
 def _answers(entry: Object) -> Iterator[tuple[str, str]]:
-    questions = entry.get("mainEntity")
-    for each in (questions if isinstance(questions, list) else [questions])[:MAX_VALUES]:
-        if isinstance(each, dict):
-            question = next(words(each.get("name")), "")
-            answer = next(words(each.get("acceptedAnswer")), "")
-            if question and answer:
-                yield question, answer
+    for each in _dicts(entry.get("mainEntity")):
+        question = next(words(each.get("name")), "")
+        answer = next(words(each.get("acceptedAnswer")), "")
+        if question and answer:
+            yield question, answer
