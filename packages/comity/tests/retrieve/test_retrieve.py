@@ -23,6 +23,7 @@ from comity.crawler.run.page_reader import read_response
 from comity.errors import AddressBlocked, BadStatus, NoCandidate, PartFailed, UnsupportedContent
 from comity.retrieve import Retrieved, json_schema, retrieve
 from comity_pages.documents import read_body
+from comity_pages.signals.links import read_page
 from comity_pages.signals.llms import Candidate
 
 LOOPBACK = ("127.0.0.0/8",)
@@ -496,9 +497,46 @@ def test_addresses_that_a_proxy_hides_are_a_warning(site: Site, link: str) -> No
 )
 def test_a_page_in_xhtml_is_read_by_its_rules(head: str, body: str, markdown: str) -> None:
     html = f'<html xmlns="http://www.w3.org/1999/xhtml"><head>{head}</head><body>{body}</body></html>'
-    page = read_body(html.encode(), "https://example.com/", "application/xhtml+xml; charset=utf-8")
-    assert page is not None
-    assert (page.judgement.kind, page.markdown) == ("page", markdown)
+    for stated in ("application/xhtml+xml; charset=utf-8", "text/xml", "application/xml"):
+        page = read_body(html.encode(), "https://example.com/", stated)
+        assert page is not None
+        assert (page.judgement.kind, page.markdown) == ("page", markdown)
+
+
+XHTML = '<html lang="en" xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body><p>Of <a href="oil">oil</a></p></body></html>'
+
+
+@pytest.mark.parametrize(
+    ("document", "is_page"),
+    [
+        (XHTML, True),
+        ('<?xml version="1.0"?><?xml-stylesheet href="a.xsl"?><!-- a > b -->\n' + XHTML, True),
+        (f'<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "x.dtd">{XHTML}'.replace('"', "'"), True),
+        ("\ufeff" + XHTML, True),
+        (XHTML.replace("1999/xhtml", "2005/Atom"), False),
+        (XHTML.replace(' xmlns="http://www.w3.org/1999/xhtml"', ""), False),
+        (f'<feed xmlns="http://www.w3.org/2005/Atom"><content>{XHTML}</content></feed>', False),
+        ('<urlset xmlns:x="http://www.w3.org/1999/xhtml"><url/></urlset>', False),
+        ("<htmlx xmlns='http://www.w3.org/1999/xhtml'><p>a</p></htmlx>", False),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16le"])
+def test_xml_is_a_page_where_its_first_element_is_xhtmls(document: str, is_page: bool, encoding: str) -> None:
+    body = document.encode(encoding)
+    for stated in (f"text/xml; charset={encoding}", f"application/xml; charset={encoding}"):
+        page = read_body(body, "https://example.com/", stated)
+        assert (page.markdown if page is not None else None) == (
+            "Of [oil](https://example.com/oil)\n" if is_page else None
+        )
+        assert [link.url for link in read_page(body, "https://example.com/", stated).links] == [
+            "https://example.com/oil"
+        ] * is_page
+
+
+def test_xhtml_that_is_sent_as_xml_is_fetched_as_a_page(site: Site) -> None:
+    site.set("/page", XHTML, content_type="application/xml")
+    result = got(site.url("/page"), strategy="disabled")
+    assert (result.markdown, result.media_type) == (f"Of [oil]({site.url('/oil')})\n", "application/xml")
 
 
 def test_a_type_that_names_none_is_told_by_the_bytes() -> None:

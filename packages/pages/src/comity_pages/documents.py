@@ -123,7 +123,7 @@ def judgement_of(body: bytes, url: str, content_type: str, *, encoding: str | No
 def text_of(body: bytes, content_type: str, encoding: str | None = None) -> str:
     """A body as text, XHTML as HTML says it; `encoding` as of `read_body`."""
     text = encodings.to_text(body, encoding or encodings.detect(body, content_type))
-    return xhtml.as_html(text) if xhtml.is_xhtml(content_type) else text
+    return xhtml.as_html(text) if xhtml.is_xhtml(body, content_type) else text
 
 
 def _of_pdf(found: pdf.PdfText, url: str) -> ExtractedPage:

@@ -401,7 +401,8 @@ def test_an_encoding_that_is_named_late_changes_what_was_taken_for_granted(label
 )
 def test_links_of_a_page_in_xhtml_are_read_by_its_rules(head: str, links_of: str, title: str | None) -> None:
     html = f'<html xmlns="http://www.w3.org/1999/xhtml"><head>{head}</head><body>{links_of}</body></html>'
-    for stated in ("application/xhtml+xml", "Application/XHTML+XML; charset=utf-8", "application/vnd.wap.xhtml+xml"):
+    types = ("application/xhtml+xml", "Application/XHTML+XML; charset=utf-8", "application/vnd.wap.xhtml+xml")
+    for stated in (*types, "text/xml", "application/xml; charset=utf-8"):
         page = read(html, stated)
         assert [link.url for link in page.links] == ["https://example.com/dir/b"]
         assert page.title == title

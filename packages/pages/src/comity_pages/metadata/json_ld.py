@@ -61,6 +61,7 @@ _TAG: Final = re.compile(r"<[^<>]*>")
 _NEEDLESS: Final = re.compile(r",(?=\s*[\]}])")  # a comma before an end, as those who write data by hand leave it
 _CONTROL: Final = re.compile("[\x00-\x1f]")
 _PREFIX: Final = re.compile(r'"(\w{1,30})"\s{0,9}:\s{0,9}"https?://(?:www\.)?schema\.org/?"')
+_NAMED: Final = re.compile(r'"(?:(\w{1,30}):|https?://(?:www\.)?schema\.org/)(\w{1,60}"\s{0,9}:)')
 """How a context names the prefix that stands for schema.org (JSON-LD 1.1, 4.4)."""
 
 Object = Mapping[str, Any]
@@ -86,9 +87,6 @@ def objects(tree: Tree) -> list[Object]:
         text = _CONTROL.sub(" ", text.strip().removeprefix("<!--").removesuffix("-->").rstrip(" ;"))
         if _CDATA in text[:_MAX_CDATA_OFFSET_CHARS]:  # of XHTML, within a comment of the script
             text = text.partition(_CDATA)[2].rpartition("]]>")[0].strip("/* ;")
-        if "schema" in text and (prefixes := {"schema", *_PREFIX.findall(text)[:9]}):
-            names = rf'"(?:(?:{"|".join(prefixes)}):|https?://(?:www\.)?schema\.org/)(\w{{1,60}}"\s{{0,9}}:)'
-            text = re.sub(names, r'"\1', text)
         stack = [_loaded(text)]
         while stack and len(found) < MAX_OBJECTS:
             value = stack.pop()
@@ -103,7 +101,10 @@ def objects(tree: Tree) -> list[Object]:
 
 
 def _loaded(text: str) -> Any:
-    """The value of JSON, with commas before ends if need be; None if it is none."""
+    """The value of JSON, with commas before ends if need be, schema.org's names without prefix; None if it is none."""
+    if "schema" in text:
+        prefixes = {None, "schema", *_PREFIX.findall(text)}
+        text = _NAMED.sub(lambda name: f'"{name[2]}' if name[1] in prefixes else name[0], text)
     for attempt in (text, _NEEDLESS.sub("", text)):
         try:
             return json.loads(attempt)

@@ -89,7 +89,7 @@ class Reader:
         else:
             self.encoding = encodings.detect(body, content_type)
             text = encodings.to_utf8(body, self.encoding)
-        if xhtml.is_xhtml(content_type):
+        if xhtml.is_xhtml(body, content_type):
             text = xhtml.as_html(text.decode("utf-8", "replace")).encode()
         found: list[tuple[str, Any]] = tags(text)
         name: str

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import webencodings
 
 from comity_pages._utf8 import is_utf8
+from comity_pages.signals import xhtml
 from comity_pages.signals.content_type import HTML_TYPES, essence, extract
 
 PRESCAN_BYTES = 1024
@@ -79,7 +80,9 @@ def is_html(body: bytes, content_type: str | None) -> bool:
     HTML (WHATWG MIME Sniffing, 7.1).
     """
     media_type = essence(content_type)
-    return media_type in HTML_TYPES or (not media_type and _HTML.match(body) is not None)
+    if media_type in HTML_TYPES:
+        return True
+    return xhtml.is_xhtml(body, content_type) if media_type else _HTML.match(body) is not None
 
 
 def detect(body: bytes, content_type: str | None = None, *, markup: bool = True) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from comity_pages.signals._page import UNFOLLOWED, Alternate, LicenseLink, Link, Page, Refresh
 from comity_pages.signals._reader import MAX_LINKS, MAX_TOTAL_LENGTH, MAX_URL_LENGTH, Reader
 from comity_pages.signals.content_type import HTML_TYPES, essence
+from comity_pages.signals.xhtml import is_xhtml
 from comity_pages.urls import normalise
 
 __all__ = [
@@ -44,7 +45,7 @@ def read_page(
     reader = Reader(normalise(url))
     if refresh_header is not None:
         reader.read_refresh(refresh_header)
-    if essence(content_type) in ("", *HTML_TYPES):
+    if essence(content_type) in ("", *HTML_TYPES) or is_xhtml(body, content_type):
         reader.read_html(body, content_type)
     reader.read_headers(link_headers)
     return reader.page()

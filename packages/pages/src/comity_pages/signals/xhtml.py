@@ -9,12 +9,23 @@ from comity_pages.signals.content_type import XHTML_TYPES, essence
 _MARKUP: Final = re.compile(
     r"""<!--|<!\[CDATA\[|<(?P<name>[A-Za-z][^\s/<>"']*+)(?P<rest>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)>"""
 )
+_XML_TYPES: Final = ("text/xml", "application/xml")
+_FIRST_TAG: Final = re.compile(rb"<[A-Za-z_][^<>]*+>")
+_ROOT: Final = re.compile(rb"""<html(?=\s)[^<>]*["']http://www\.w3\.org/1999/xhtml["']""")
+_MAX_ROOT_BYTES: Final = 4096
+"""Octets of a document in which its first tag is looked for."""
 _VOID: Final = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 
 
-def is_xhtml(content_type: str | None) -> bool:
-    """Whether a page is served as XHTML."""
-    return essence(content_type) in XHTML_TYPES
+def is_xhtml(body: bytes | str, content_type: str | None) -> bool:
+    """Whether a page is served as XHTML, also as XML of whose names the first is XHTML's `html`."""
+    media_type = essence(content_type)
+    if media_type not in _XML_TYPES:
+        return media_type in XHTML_TYPES
+    head = body[:_MAX_ROOT_BYTES]
+    octets = head.encode("utf-8", "replace") if isinstance(head, str) else head.replace(b"\0", b"")  # of UTF-16
+    first = _FIRST_TAG.search(octets)
+    return first is not None and _ROOT.match(first[0]) is not None
 
 
 def as_html(text: str) -> str:

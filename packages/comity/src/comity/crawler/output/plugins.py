@@ -23,7 +23,6 @@ from comity.crawler.output.sink import Sink
 from comity.errors import ComityError, InvalidSetting, PluginError, is_of_the_system
 from comity_pages import urls
 from comity_pages.signals import encodings
-from comity_pages.signals.content_type import HTML_TYPES
 from comity_pages.signals.links import Link, Page
 
 if TYPE_CHECKING:  # who reads a finished crawl needs no HTTP
@@ -301,9 +300,9 @@ class SchemaExpander:
         self.columns = {name: _COLUMNS.get(kind, "text") for name, kind in self._schema.types.items()}
 
     def expand(self, response: "Response") -> Expanded:
-        if response.content_type not in HTML_TYPES:
-            return _NOTHING
         stated = response.headers.get("Content-Type")
+        if not encodings.is_html(response.body, stated):
+            return _NOTHING
         html = encodings.to_text(response.body, encodings.detect(response.body, stated))
         found = self._schema.read(html, response.url)
         return Expanded(found.records, misfit=found.misfit)

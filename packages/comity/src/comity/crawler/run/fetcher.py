@@ -35,7 +35,7 @@ from comity.crawler.run.outcomes import (
     Unpaid,
     Unwanted,
 )
-from comity.crawler.run.page_reader import Reader
+from comity.crawler.run.page_reader import Reader, is_page
 from comity.crawler.run.recrawl import RefreshRun
 from comity.crawler.run.results import ResultBuffer
 from comity.crawler.run.unreachable import UnreachableHosts
@@ -57,7 +57,6 @@ from comity.net import Response, Session
 from comity.payment import bad_status
 from comity.policy import Decision
 from comity_pages import urls
-from comity_pages.signals.content_type import HTML_TYPES
 from comity_pages.signals.sitemaps import may_be_sitemap
 
 if TYPE_CHECKING:
@@ -241,7 +240,7 @@ class Fetcher:
         hand and is one."""
         if not self._settings.sitemaps:
             return False
-        if self._filter.names(entry.url) and response.content_type not in HTML_TYPES:
+        if self._filter.names(entry.url) and not is_page(response):
             return True
         return entry.depth == 0 and is_sitemap(response.body, entry.url, feeds=self._settings.feeds)
 

@@ -15,7 +15,7 @@ from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.rendering.browser import Browser
 from comity.crawler.rendering.page_requests import MAX_REQUESTS, PageRequests, Scripts
 from comity.crawler.run.outcomes import PartRefused
-from comity.crawler.run.page_reader import Rendered
+from comity.crawler.run.page_reader import Rendered, is_page
 from comity.crawler.run.results import ResultBuffer
 from comity.errors import ComityError, ExtractionFailed, RenderingFailed
 from comity.frontier.values import Entry
@@ -23,7 +23,6 @@ from comity.net import Response, Session
 from comity.policy import Decision
 from comity_pages import urls
 from comity_pages.documents import judgement_of
-from comity_pages.signals.content_type import HTML_TYPES
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
@@ -74,7 +73,7 @@ class Renderer:
     async def render(self, entry: Entry, response: Response) -> Rendered | None:
         """Render a page; None where it is no HTML or has no scripts. RenderingFailed where the browser cannot be
         started."""
-        if response.content_type not in HTML_TYPES or _SCRIPTS.search(response.body) is None:
+        if not is_page(response) or _SCRIPTS.search(response.body) is None:
             return None
         task = asyncio.current_task()
         assert task is not None
