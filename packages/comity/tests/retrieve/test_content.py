@@ -104,6 +104,38 @@ def test_what_the_author_says_more_than_once_stands_there_as_often(page: str) ->
     assert markdown.count(SENTENCE.strip()) >= 8
 
 
+@pytest.mark.parametrize(
+    "aside",
+    [
+        "<aside class=note>{}</aside>",
+        '<aside class="c-callout c-callout--danger"><h4>Danger</h4><p>{}</p></aside>',
+        '<aside role=note class="box"><p>{}</p></aside>',
+        '<div class="admonition Warning"><p class="admonition-title">Warning</p><p>{}</p></div>',
+        '<section class="notecard"><p><strong>Note:</strong> {}</p></section>',
+        '<aside class="caution"><strong>Caution:</strong><span> {}</span></aside>',
+    ],
+)
+@pytest.mark.parametrize("page", ["<h1>Lamps</h1>{}", "<main><article><h1>Lamps</h1>{}</article></main>"])
+def test_what_an_author_warns_of_beside_the_text_stays_with_it(aside: str, page: str) -> None:
+    warning = "Never open the tank while the lamp is lit: the oil burns at once."
+    plain = [f"<p>{SENTENCE.replace('lamp', each) * 3}</p>" for each in "lamp light lantern candle torch fire".split()]
+    for before, behind in ((1, 0), (0, 1), (len(plain), 0)):
+        text = "".join((*plain[:before], aside.format(warning), *plain[before : before + behind]))
+        kept = read(f"<title>Lamps</title><nav><a href=/>Home</a></nav>{page.format(text)}", "https://example.com/")
+        assert warning in kept.markdown
+
+
+def test_links_and_offers_that_are_called_a_note_are_left_out_as_before() -> None:
+    text = "".join(f"<p>{SENTENCE.replace('lamp', each) * 3}</p>" for each in "lamp light lantern candle".split())
+    links = (
+        "<aside class=note><ul>"
+        + "".join(f"<li><a href=/{n}>Read about lamp {n}</a>" for n in range(9))
+        + "</ul></aside>"
+    )
+    page = f"<title>Lamps</title><main><h1>Lamps</h1>{text}</main><div>{links}</div>"
+    assert "Read about" not in read(page, "https://example.com/").markdown
+
+
 def test_headlines_of_other_stories_below_an_article_are_not_part_of_it() -> None:
     body = "".join(f"<p>{n}. {SENTENCE * 4}</p>" for n in range(12))
     others = "".join(

@@ -172,6 +172,13 @@ def test_a_short_policy_about_cookies_is_a_page_beside_the_banner_that_asks() ->
         ("not_found", "<title>Seite nicht gefunden - Lampen</title><p>Leider gibt es diese Seite nicht mehr."),
         ("not_found", "<title>店</title><h1>お探しのページは見つかりませんでした</h1><p>トップへ戻る"),
         ("not_found", "<title>This product is no longer available</title><p>See other lamps"),
+        ("not_found", "<title>Shop</title><p>Oops! The page you are looking for can't be found.</p>"),
+        ("not_found", "<title>Shop</title><div><h3>Uh oh! The page you are looking for can’t be found.</h3>Go home."),
+        ("not_found", "<title>Shop</title><b>404</b><p>Sorry, this page has been moved or deleted.<a href=/>Home</a>"),
+        ("not_found", "<title>Lampen</title><h1>Hoppla!</h1><p>Die gesuchte Seite ist nicht verfügbar.<input type=search>"),
+        ("not_found", "<title>Tienda</title><h1>¡Ups!</h1><p>No podemos encontrar la página que buscas"),
+        ("not_found", "<title>Lampes</title><h1>Oups !</h1><p>La page demandée n'existe plus"),
+        ("not_found", "<title>Lampe nicht gefunden</title><p>Suchen Sie nach einer anderen Lampe: <input name=q>"),
         ("challenge", "<title>Attention Required! | Cloudflare</title><h1>Sorry, you have been blocked</h1><p>You are unable"
          f" to access example.com. {SENTENCE} Cloudflare Ray ID: 7d3a11bc9e22f0aa</p>"),
         ("challenge", "<title>Access to this page has been denied</title><p>Press &amp; hold to confirm you are human."),
@@ -184,6 +191,44 @@ def test_a_short_policy_about_cookies_is_a_page_beside_the_banner_that_asks() ->
 )  # fmt: skip
 def test_walls_are_known_by_two_signs_that_agree(kind: str, html: str) -> None:
     assert read(html, URL).judgement.kind == kind
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<title>TITLE</title><h1>TITLE</h1><p>Python raises this when open() names no file.",
+        "<title>TITLE</title><header><input type=search></header><h1>TITLE</h1><p>Check the path, then open it again.",
+        "<title>TITLE | Lamps</title><main><h2>TITLE</h2><p>Switch it off and on again.</main><script src=/a.js></script>",
+    ],
+)
+@pytest.mark.parametrize(
+    "title",
+    ["FileNotFoundError: file not found", "Printer not found", "Fehler: Datei nicht gefunden", "Archivo no encontrado"],
+)
+def test_a_few_words_about_what_is_not_found_are_a_page(title: str, html: str) -> None:
+    page = read(html.replace("TITLE", title), URL)
+    assert page.judgement.kind == "page"
+    assert "again" in page.markdown or "open()" in page.markdown
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<title>Clearing a cache</title><h1>Clearing a cache</h1><p>If the page can't be found, empty the cache.",
+        "<title>Help</title><p>Lamps are sold here. If a page is not found, write to us.",
+        "<title>HTTP</title><h1>Error!</h1><p>An error is a value. The page is not found where it is not.",
+    ],
+)
+def test_a_sentence_about_a_page_that_is_not_found_is_not_the_pages_own(html: str) -> None:
+    assert read(html, URL).judgement.kind == "page"
+
+
+def test_a_crawl_notes_what_only_the_text_of_a_page_says(site: Site, tmp_path: Path) -> None:
+    site.link("/", "/lost", "/page")
+    site.set("/lost", "<title>Shop</title><p>Oops! The page you are looking for can't be found.</p>")
+    site.set("/page", "<title>Shop</title><p>Lamps and oil.</p>")
+    told = comity("crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0", *ALLOW)
+    assert "soft 404                       1" in told.stdout
 
 
 ANUBIS = (

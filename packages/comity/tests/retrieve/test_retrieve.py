@@ -503,7 +503,10 @@ def test_a_page_in_xhtml_is_read_by_its_rules(head: str, body: str, markdown: st
         assert (page.judgement.kind, page.markdown) == ("page", markdown)
 
 
-XHTML = '<html lang="en" xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body><p>Of <a href="oil">oil</a></p></body></html>'
+XHTML = (
+    '<html lang="en" xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body><p>Of <a href="oil">oil</a></p>'
+    "</body></html>"
+)
 
 
 @pytest.mark.parametrize(

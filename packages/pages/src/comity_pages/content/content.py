@@ -82,6 +82,10 @@ _TEASER: Final = 90
 _HEADLINE: Final = 4
 """Words of a headline; names of people and of days have fewer."""
 _NUMBER: Final = re.compile(r"[0-9]+|\b(?:odd|even|first|last|active)\b")
+_ASIDE: Final = re.compile(
+    r"(?i)(?<![a-z])(?:admonition|callout|note(?:card)?|warning|caution|danger|tip|hint|important)(?![a-z])"
+)
+"""A class of what an author says beside the text: a note, a warning."""
 MIN_COPY_WORDS: Final = 12
 """Words from which on a part that stood on the page already is left out."""
 _MIN_COPY_WORDS_APART: Final = 50
@@ -143,6 +147,7 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str, notes: Footnotes | Non
         if facts.body:
             _keep_stated(blocks, facts.body)
         _keep_sources(blocks)
+    _keep_asides(blocks, tree)
     if notes is not None:
         notes.keep(blocks)
     tell(blocks)
@@ -274,6 +279,23 @@ def _keep_sources(blocks: Sequence[Block]) -> None:
         elif quote is not None and block.words <= _MAX_HEADING_WORDS:
             name = _around(block, "footer", "cite", "figcaption")
             block.kept = name is not None and (quote in name.around() or quote.parent is name.parent)
+
+
+def _keep_asides(blocks: Sequence[Block], tree: Tree) -> None:
+    """A note, a tip or a warning stays with the kept text that it stands beside."""
+    asides = {node for classes, nodes in tree.by_class.items() if _ASIDE.search(classes) for node in nodes}
+    asides.update(node for node in tree.all("aside", "div") if node.attributes.get("role") == "note")
+    inside: dict[Node, list[Block]] = {}
+    beside: set[Node | None] = set()
+    for block in blocks if asides else ():
+        if (aside := next((node for node in block.node.around() if node in asides), None)) is not None:
+            inside.setdefault(aside, []).append(block)
+        elif block.kept and (block.level or _is_prose(block)):
+            beside.add(block.line.parent)
+    for aside, held in inside.items():
+        if aside.parent in beside and sum(each.links for each in held) < 0.3 * sum(len(each.text) for each in held):
+            for block in held:
+                block.kept = True
 
 
 def _around(block: Block, *names: str) -> Node | None:

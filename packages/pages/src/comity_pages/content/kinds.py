@@ -83,12 +83,17 @@ _POLICY: Final = re.compile(
 )
 _OF_PAGE: Final = re.compile(
     r"\b(?:404 (?:not|error|page)|(?:error|http|fehler|erreur|errore|erro|fout|feil|błąd|ошибка|hata)\W{1,3}404"
-    r"|(?:pages?|url|(?:web)?seite|(?:web)?site|content|sidan?|siden|stron[ay]|trang)\b|p[aá]gin|strán|oldal|sayfa|halaman"
+    r"|(?:pages?|url|(?:web)?seite|(?:web)?site|content|sidan?|siden|stron[ay]|trang)\b|p[aá]gin|strán|oldal|sayfa|halaman|sivu"
     r"|страниц|сторінк|σελίδα)|[页頁]|ページ|페이지|صفحة|הדף|หน้า",
     re.IGNORECASE,
 )
 """What a title says that it is not there: the page, and no printer."""
-_NOTHING_ELSE: Final = re.compile(r"(?:sorry|oops|ooops|oh no|uh oh|error|whoops|[\W\d_])*", re.IGNORECASE)
+_NOTHING_ELSE: Final = re.compile(
+    r"(?:sorry|o+ps|oh no|uh[ -]oh|error|whoops|upp?s|hoppla|oups|oeps|hoppsan|désolé|lo siento|ой|упс|[\W\d_])*",
+    re.IGNORECASE,
+)
+_SENTENCE_END: Final = re.compile(r"(?<=[^\s.!?。！？]{3})[.!?。！？]")
+_SURROUNDING: Final = frozenset(("header", "nav", "aside", "footer"))
 _ROOTS: Final = frozenset(
     ("root", "app", "__next", "__nuxt", "main", "application", "app-root", "react-root", "svelte")
 )
@@ -141,9 +146,13 @@ def judge(tree: Tree, blocks: Sequence[Block], html: str) -> Judgement:
             return Judgement("challenge", f"It runs a check of the visitor ({mark[0]}) and shows next to nothing.")
         return Judgement("challenge", f"It says {_quoted(signs[0][0])} instead of the page.")
     told = sum(block.words for block in shown if not block.level and block.links < 0.5 * len(block.text))
+    if told < _MAX_BARE_WALL_WORDS and _NOTHING_ELSE.fullmatch(heading):  # "Oops!", and below it what is wrong
+        texts = (_NOTHING_ELSE.sub("", block.text[:200], 1) for block in shown if block.level not in (1, 2))
+        said.append(_SENTENCE_END.split(next(filter(None, texts), ""), 1)[0])
     match = next(filter(None, map(gone, said)), None) if told < _MAX_SIGNED_WALL_WORDS else None
-    few = told < _MAX_NOTICE_WORDS and match is not None and match[0] != "404"  # a number may be a car's, or a bus's
-    if match is not None and (few or any(map(_is_gone, said))):
+    # A number may be a car's, or a bus's; a thing that is not found is told about in a few words, or asked for again.
+    few = told < _WAITING_WORDS or (told < _MAX_NOTICE_WORDS and _asks(tree))
+    if match is not None and ((few and match[0] != "404") or any(map(_is_gone, said))):
         return Judgement("not_found", f"It says {_quoted(match[0])}, though its status says that it was found.")
     fields = [node.attributes.get("type", "").lower() for node in tree.named.get("input", ())]
     password = "password" in fields
@@ -195,6 +204,12 @@ def _is_gone(said: str) -> bool:
         return False
     others = said[: match.start()] + said[match.end() :]
     return _OF_PAGE.search(said) is not None or _NOTHING_ELSE.fullmatch(others) is not None
+
+
+def _asks(tree: Tree) -> bool:
+    """Whether a form to fill in stands in the page itself, not in its header or beside it."""
+    fields = (node for node in tree.all("input") if node.attributes.get("type", "").lower() in ("", "text", "search"))
+    return any(all(each.name not in _SURROUNDING for each in node.around()) for node in fields)
 
 
 def _offers(tree: Tree) -> bool:
