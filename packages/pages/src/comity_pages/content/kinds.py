@@ -89,7 +89,7 @@ _OF_PAGE: Final = re.compile(
 )
 """What a title says that it is not there: the page, and no printer."""
 _NOTHING_ELSE: Final = re.compile(
-    r"(?:sorry|o+ps|oh no|uh[ -]oh|error|whoops|upp?s|hoppla|oups|oeps|hoppsan|désolé|lo siento|ой|упс|[\W\d_])*",
+    r"(?:sorry|o{1,9}ps|oh no|uh[ -]oh|error|whoops|upp?s|hoppla|oups|oeps|hoppsan|désolé|lo siento|ой|упс|[\W\d_])*",
     re.IGNORECASE,
 )
 _SENTENCE_END: Final = re.compile(r"(?<=[^\s.!?。！？]{3})[.!?。！？]")
