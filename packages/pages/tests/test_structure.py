@@ -189,6 +189,19 @@ def test_what_only_begins_as_a_language_of_code_is_told_by_is_none(code: str) ->
         assert markdown(named) == "```java\nx\n```"
 
 
+@pytest.mark.parametrize(
+    "bar",
+    [
+        "<div><div>python</div><div><button>Copy code</button></div><div>{}</div></div>",
+        "<span>Python</span><button aria-label=Copy><svg></svg></button>{}",
+        "<div>{}</div><footer>example.py <button>Run</button></footer>",
+    ],
+)
+def test_tools_within_a_piece_of_code_are_none_of_it(bar: str) -> None:
+    code = "<code class='language-python'><span>import</span> re\nprint(1)\n</code>"
+    assert markdown(f"<pre>{bar.format(code)}</pre>") == "```python\nimport re\nprint(1)\n```"
+
+
 def test_what_only_holds_lines_of_code_among_texts_is_no_code() -> None:
     assert markdown("<div class=fragment><p>Text</p><div class=line>x</div></div>") == "Text\n\nx"
 

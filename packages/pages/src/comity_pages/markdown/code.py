@@ -138,6 +138,10 @@ def _drop_tools(pre: Node, places: _Places) -> None:
     """Skip the buttons that copy code, the labels of its language and the numbers of its lines beside and in it."""
     for each in pre.elements()[:2] + pre.elements()[-1:]:
         each.skipped |= each.name in _TOOLS and each.name != "span" and _label(each) == ("", True)
+    codes = pre.below("code")
+    more = len(pre.text()) - sum(len(each.text()) for each in codes)
+    if len(codes) == 1 and pre.below("button") and not pre.below("pre") and more <= 2 * _MAX_LABEL_CHARS:
+        pre.children, codes[0].parent = [codes[0]], pre  # a bar of tools stands in the piece itself
     child, around = pre, pre.parent
     for _ in range(3):
         if around is None:
