@@ -595,3 +595,64 @@ def test_no_two_test_files_have_one_name() -> None:
     """pytest takes them for one module."""
     files = [path.name for path in REPOSITORY.rglob("test_*.py") if not {".venv", "build"} & set(path.parts)]
     assert sorted(files) == sorted(set(files))
+
+
+DOCUMENTED = re.compile(r"^(?:Args|Attributes):\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
+"""The sections of a docstring that say what parameters and attributes are."""
+
+
+def undocumented_words(trees: Collection[tuple[Path, ast.AST]]) -> Iterator[str]:
+    """Names in `Args:` and `Attributes:` that neither the function or class nor one of its bases has."""
+    made = [(path, each) for path, tree in trees for each in ast.walk(tree)]
+    classes = {each.name: each for _, each in made if isinstance(each, ast.ClassDef)}
+
+    @cache
+    def words(of: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+        if not isinstance(of, ast.ClassDef):
+            return set(re.findall(r"\w+", ast.unparse(of.args)))
+        members = (ast.unparse(each) for each in of.body if not isinstance(each, ast.Expr))
+        found = {word for each in members for word in re.findall(r"\w+", each)}
+        bases = (classes.get(ast.unparse(base).partition("[")[0].rpartition(".")[2]) for base in of.bases)
+        return found.union(*(words(base) for base in bases if base is not None and base is not of))
+
+    for path, each in made:
+        if not isinstance(each, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        sections = "".join(DOCUMENTED.findall(f"{ast.get_docstring(each) or ''}\n"))
+        stated = re.findall(r"^ {4}(\w[\w, ]*?)(?: \([^)]*\))?: ", sections, re.MULTILINE)
+        known = words(each) if stated else set()
+        if (types := path.with_suffix(".pxd")).exists():
+            known |= set(re.findall(r"\w+", types.read_text(encoding="utf-8")))
+        yield from (f"{each.name}: {name}" for names in stated for name in names.split(", ") if name not in known)
+
+
+def test_what_a_docstring_says_of_parameters_and_attributes_is_there() -> None:
+    trees = [(path, parsed(python_of(path))) for path in MODULES.values()]
+    assert list(undocumented_words(trees)) == []
+
+
+def test_a_docstring_that_names_what_is_not_there_is_found() -> None:
+    text = '''
+class A(Base):
+    """Some.
+
+    Args:
+        a, b: known and not.
+    Attributes:
+        c (int): inherited.
+        d: renamed.
+    """
+    def __init__(self, a): ...
+
+class Base:
+    c: int
+
+def f(x):
+    """Some.
+
+    Args:
+        y: none.
+    """
+'''
+    tree = ast.parse(text)
+    assert list(undocumented_words([(Path("m.py"), tree)])) == ["A: b", "A: d", "f: y"]
