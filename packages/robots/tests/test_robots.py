@@ -140,7 +140,7 @@ def test_nothing_raises_on_any_octets(dialect: str, body: bytes, path: str) -> N
     match = robots.explain("http://h/" + path, "MyBot/1.0")
     for _ in range(3):  # the first question is answered another way than the next
         assert match.allowed == robots.allowed("http://h/" + path, "MyBot/1.0")
-    assert robots.brief("http://h/" + path, "MyBot/1.0") == (match.allowed, match.rule, match.why)
+    assert robots.decide_with_reason("http://h/" + path, "MyBot/1.0")[::3] == (match.allowed, match.why)
     robots.crawl_delay("MyBot")
     assert bytes(robots) == body
     assert "".join(line.raw for line in robots.lines).encode("utf-8", "surrogateescape") == body
@@ -357,7 +357,7 @@ def test_an_explanation_names_the_winner_and_why_the_others_lost() -> None:
     assert match.rule is not None
     assert match.rule.line == 3
     assert match.path == "/shop/a?x=1"
-    assert [(rule.line, why) for rule, why in match.beaten] == [
+    assert [(rule.line, why) for rule, why in match.overridden] == [
         (4, "equally long, and Allow wins a tie"),
         (2, "5 bytes, line 3 has 7"),
         (5, "4 bytes, line 3 has 7"),
@@ -392,7 +392,14 @@ def test_text_that_is_neither_url_nor_path_is_refused(dialect: str, url: str, ag
     if dialect == "google" and url in ("", "#f"):  # as Google's parser has it
         assert robots.allowed(url, agent)
         return
-    for ask in (robots.allowed, robots.allowed, robots.explain, robots.brief, robots.usage, robots.deciding_line):
+    for ask in (
+        robots.allowed,
+        robots.allowed,
+        robots.explain,
+        robots.decide_with_reason,
+        robots.usage,
+        robots.deciding_line,
+    ):
         with pytest.raises(InvalidURL, match="neither a URL nor a path"):
             ask(url, agent)
     with pytest.raises(InvalidURL):
@@ -421,7 +428,7 @@ class Text(str):
 
 def test_other_types_are_refused_in_words() -> None:
     robots = parse("User-agent: *\nDisallow: /x")
-    for ask in (robots.allowed, robots.allowed, robots.explain, robots.brief):
+    for ask in (robots.allowed, robots.allowed, robots.explain, robots.decide_with_reason):
         for url, agent, named in ((None, "a", "url"), (b"/x", "a", "url"), ("/x", None, "agent"), ("/x", [], "agent")):
             with pytest.raises(TypeError, match=f"^{named}: .* is text"):
                 ask(url, agent)  # type: ignore[arg-type]

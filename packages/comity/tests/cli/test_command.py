@@ -210,7 +210,7 @@ def test_explain_names_no_line_where_robots_txt_is_not_asked(tmp_path: Path) -> 
     assert answer.returncode == 0
     assert "the policy's mode is ignore" in answer.stdout
     assert "decides" not in answer.stdout
-    assert json.loads(comity(*words, "--json", cwd=tmp_path).stdout)[0]["beaten"] == []
+    assert json.loads(comity(*words, "--json", cwd=tmp_path).stdout)[0]["overridden"] == []
 
 
 def test_inspect_shows_pace_and_hours(site: Site) -> None:

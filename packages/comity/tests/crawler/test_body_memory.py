@@ -8,7 +8,7 @@ from aiohttp import web
 from sites import HANGS, Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy
-from comity.crawler.run.memory import MODERATE, BodyOctets, Memory
+from comity.crawler.run.memory import MODERATE_BODY_BYTES, BodyOctets, Memory
 from comity.net.deadlines import Deadline, deadlines_paused
 
 MIB = 1024 * 1024
@@ -65,7 +65,7 @@ def test_bodies_of_moderate_size_pass_those_that_wait() -> None:
         tasks = [asyncio.create_task(reading(claim, 10)) for claim in stuck]
         await asyncio.sleep(0)
         small = books.claim()
-        assert small.consume(MODERATE)
+        assert small.consume(MODERATE_BODY_BYTES)
         assert not small.consume(1)
         for task in tasks:
             task.cancel()

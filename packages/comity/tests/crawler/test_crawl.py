@@ -23,7 +23,7 @@ from comity.audit.prove import prove
 from comity.cli.summary import print_summary
 from comity.crawler import Expanded
 from comity.crawler.output.records import CrawledPage
-from comity.crawler.run.outcomes import Kept
+from comity.crawler.run.outcomes import PageKept
 from comity.errors import SystemFailed, is_of_the_system
 from comity.net import Response
 
@@ -469,14 +469,14 @@ def test_a_page_that_cannot_be_entered_is_a_failure_and_counts_once(
     site.link("/", "/odd", "/fine")
     site.link("/odd")
     site.link("/fine")
-    entered = getattr(Kept, where)
+    entered = getattr(PageKept, where)
 
-    def entering(kept: Kept, *rest: Any) -> Any:
+    def entering(kept: PageKept, *rest: Any) -> Any:
         if kept.answer.url.endswith("/odd"):
             raise ValueError("an odd page")
         return entered(kept, *rest)
 
-    monkeypatch.setattr(Kept, where, entering)
+    monkeypatch.setattr(PageKept, where, entering)
     pages: list[str] = []
     crawler = Crawler(
         [site.url("/")], tmp_path, policy=QUICK, settings={"max_pages": 3}, on_page=lambda page: pages.append(page.url)
@@ -521,14 +521,14 @@ def test_what_the_system_refuses_ends_the_run_in_words_and_fails_no_page(
 
     expander = Expanding() if where == "expanding" else None
     if expander is None:
-        made = Kept.record
+        made = PageKept.record
 
-        def record(kept: Kept) -> Any:
+        def record(kept: PageKept) -> Any:
             if kept.answer.url.endswith("/odd") and site.paths().count("/odd") == 1:
                 raise error
             return made(kept)
 
-        monkeypatch.setattr(Kept, "record", record)
+        monkeypatch.setattr(PageKept, "record", record)
     with pytest.raises(SystemFailed, match="cannot go on") as caught:
         asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, expander=expander).run())
     assert "--resume" in caught.value.hint

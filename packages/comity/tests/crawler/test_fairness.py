@@ -242,30 +242,32 @@ def test_of_large_pages_that_came_together_one_is_read_at_each_turn_of_the_loop(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def at_once(size: int) -> list[int]:
-        turns, slices, at = Turns(), LoopSlices(page_reader.LARGE), []
+        turns, slices, at = Turns(), LoopSlices(page_reader.LARGE_PAGE_BYTES), []
         counting = asyncio.create_task(turns._count())
 
         async def one() -> None:
-            await slices.take(size + page_reader.SMALL)
+            await slices.take(size + page_reader.SMALL_PAGE_BYTES)
             at.append(turns.number)
 
         await asyncio.gather(*(one() for _ in range(12)))
         counting.cancel()
         return at
 
-    assert len(set(asyncio.run(at_once(page_reader.LARGE)))) == 12
+    assert len(set(asyncio.run(at_once(page_reader.LARGE_PAGE_BYTES)))) == 12
     assert 1 < len(set(asyncio.run(at_once(100)))) <= 3, "of small ones a few"
 
     asked: list[int] = []
     take = LoopSlices.take
 
     async def noting(self: LoopSlices, size: int) -> None:
-        if self._most == page_reader.LARGE:
+        if self._most == page_reader.LARGE_PAGE_BYTES:
             asked.append(size)
         await take(self, size)
 
     monkeypatch.setattr(LoopSlices, "take", noting)
     site.link("/", "/large")
-    site.set("/large", "<p>" + "a" * page_reader.LARGE)
+    site.set("/large", "<p>" + "a" * page_reader.LARGE_PAGE_BYTES)
     asyncio.run(Turns().crawl(tmp_path, site.url("/")))
-    assert [size > page_reader.LARGE for size in asked].count(True) == 1 < len(asked), "the small page comes along"
+    assert [size > page_reader.LARGE_PAGE_BYTES for size in asked].count(True) == 1 < len(asked), (
+        "the small page comes along"
+    )

@@ -23,7 +23,7 @@ from comity import Policy, Postponed
 from comity.audit.prove import prove
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.run.control import Control
-from comity.crawler.run.relay import ORDERS_REST, QUESTION, RobotsRelay
+from comity.crawler.run.relay import ORDER_GRACE_SECONDS, QUESTION_FACT, RobotsRelay
 from comity.crawler.storage import orders
 from comity.crawler.storage.placement import ShardAssignment, shard_of
 from comity.crawler.storage.shards import part
@@ -213,7 +213,7 @@ def pages(folder: Path, shard: int) -> list[dict[str, Any]]:
 def taken(folder: Path) -> bool:
     """Whether the shard that is asked has committed that it was."""
     with View(folder / part(AWAY) / "frontier.sqlite") as view:
-        return bool(view._committed.facts(QUESTION))
+        return bool(view._committed.facts(QUESTION_FACT))
 
 
 @pytest.mark.parametrize("status", [200, 404, 500])
@@ -267,7 +267,7 @@ def test_the_request_is_in_the_ledger_of_who_sent_it_and_a_proof_finds_where_it_
     assert f"{part(HOME)} was told what {url} answered, and no shard's ledger has that request" in found
 
 
-@pytest.mark.parametrize(("put_off", "seconds"), [(3000.0, 3000.0), (None, ORDERS_REST)])
+@pytest.mark.parametrize(("put_off", "seconds"), [(3000.0, 3000.0), (None, ORDER_GRACE_SECONDS)])
 def test_a_url_whose_robots_txt_lies_with_a_host_that_may_not_be_asked_now_is_put_off(
     put_off: float | None, seconds: float
 ) -> None:
@@ -347,7 +347,7 @@ def test_a_question_is_remembered_until_it_is_answered_and_no_longer_than_its_ru
         before.session.relayed_robots = lambda asked: asyncio.sleep(HANGS)  # type: ignore
         before.relay.arrived(asked())
         kept = before.facts.take()
-        assert list(kept) == [QUESTION + WANTED.origin]
+        assert list(kept) == [QUESTION_FACT + WANTED.origin]
         (task,) = before.scheduler.tasks
         task.cancel()
         after = Shard(AWAY, run=run, earlier=kept)
@@ -355,7 +355,7 @@ def test_a_question_is_remembered_until_it_is_answered_and_no_longer_than_its_ru
         after.relay.resume()
         if run == 1:
             assert await after.told() == {"error": "refused"}
-        assert after.facts.take() == {QUESTION + WANTED.origin: None}
+        assert after.facts.take() == {QUESTION_FACT + WANTED.origin: None}
         assert after.sent == []
 
     asyncio.run(use())

@@ -42,7 +42,7 @@ class Taker:
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "WAITS", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(webhook, "RETRY_SECONDS", (0.01, 0.01, 0.01))
 
 
 def test_a_message_is_signed_as_standard_webhooks_say(site: Site) -> None:
@@ -115,7 +115,7 @@ def test_a_server_that_never_answers_holds_up_neither_crawl_nor_end(
         return web.Response()
 
     site.set("/hook", never)
-    monkeypatch.setattr(webhook, "PARTING", 0.1)
+    monkeypatch.setattr(webhook, "MAX_CLOSE_SECONDS", 0.1)
     monkeypatch.setattr(webhook, "MAX_MESSAGES", 10)
     hook = Webhook(site.url("/hook"), ALLOWED, SECRET)
     for _ in range(25):
@@ -132,7 +132,7 @@ def test_a_crawl_tells_its_end_and_the_first_trouble_of_a_host(
     site.set("/robots.txt", "User-agent: *\nDisallow: /private\n")
     site.link("/", "/private/a", "/private/b", "/gone", "/hook")
     options = ("-o", "out", "--delay", "0", "-q", "--exclude", "/hook", "--webhook", taker.url, *ALLOW, *workers)
-    done = process("crawl", site.url("/"), *options, cwd=tmp_path, variables={webhook.SECRET: SECRET})
+    done = process("crawl", site.url("/"), *options, cwd=tmp_path, variables={webhook.SECRET_VARIABLE: SECRET})
     assert done.returncode == 2, done.stderr
     told = {each["type"]: each["data"] for each in taker.messages()}
     assert set(told) == {"host.refused", "host.failed", "crawl.ended"}
@@ -143,8 +143,8 @@ def test_a_crawl_tells_its_end_and_the_first_trouble_of_a_host(
 
 
 def test_without_a_secret_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(webhook.SECRET, raising=False)
-    with pytest.raises(InvalidSetting, match=webhook.SECRET):
+    monkeypatch.delenv(webhook.SECRET_VARIABLE, raising=False)
+    with pytest.raises(InvalidSetting, match=webhook.SECRET_VARIABLE):
         Webhook("https://example.com/hook", ALLOWED)
     with pytest.raises(InvalidSetting, match="base64"):
         Webhook("https://example.com/hook", ALLOWED, "whsec_?")

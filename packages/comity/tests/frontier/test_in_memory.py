@@ -11,7 +11,7 @@ from in_memory import MemoryStore
 from sites import Site
 
 from comity.crawler import Crawler, Stats
-from comity.crawler.run.checkpoint import RUN
+from comity.crawler.run.checkpoint import RUN_FACT
 from comity.crawler.storage.crawl_storage import FolderStorage
 from comity.crawler.storage.orders import Orders
 from comity.crawler.storage.stored_config import StoredConfig
@@ -32,7 +32,7 @@ class InMemory(FolderStorage):
 
     def begun(self) -> StoredConfig:
         with self.store.view() as view:
-            return StoredConfig.from_frontier(view) if view.load_state(RUN) else StoredConfig()
+            return StoredConfig.from_frontier(view) if view.load_state(RUN_FACT) else StoredConfig()
 
     def frontier(self) -> DurableFrontier:
         return self.store.open()

@@ -23,8 +23,8 @@ from sites import HANGS
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
-from comity.frontier.durable import explained_files
-from comity.frontier.sqlite.database import explained, open_for_writing
+from comity.frontier.durable import translate_os_errors
+from comity.frontier.sqlite.database import open_for_writing, translate_errors
 from comity.net.request_record import RequestRecord
 
 LOOPBACK = ("127.0.0.0/8",)
@@ -289,7 +289,7 @@ def test_a_connection_is_kept_until_its_host_may_be_asked_again(monkeypatch: pyt
 def test_a_database_that_cannot_be_opened_for_want_of_descriptors_does_not_blame_its_folder(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     path = tmp_path / "frontier.sqlite"
-    with explained(path):
+    with translate_errors(path):
         open_for_writing(path).close()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     held: list[int] = []
@@ -298,9 +298,9 @@ def test_a_database_that_cannot_be_opened_for_want_of_descriptors_does_not_blame
         with suppress(OSError):
             while True:
                 held.append(os.open(os.devnull, os.O_RDONLY))
-        with pytest.raises(comity.StorageError, match="Too many open files") as caught, explained(path):
+        with pytest.raises(comity.StorageError, match="Too many open files") as caught, translate_errors(path):
             open_for_writing(path)
-        with pytest.raises(comity.StorageError, match="ulimit -n"), explained_files(path):
+        with pytest.raises(comity.StorageError, match="ulimit -n"), translate_os_errors(path):
             os.open(path, os.O_RDONLY)
     finally:
         for each in held:

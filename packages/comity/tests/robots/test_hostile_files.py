@@ -62,7 +62,7 @@ def decide(robots: Robots) -> object:
 
 QUESTIONS: dict[str, Callable[[Robots], object]] = {
     "allowed": lambda robots: [robots.allowed(URL, AGENT) for _ in range(2)],
-    "brief": lambda robots: robots.brief(URL, AGENT),
+    "decide_with_reason": lambda robots: robots.decide_with_reason(URL, AGENT),
     "explain": lambda robots: robots.explain(URL, AGENT),
     "crawl_delay": lambda robots: robots.crawl_delay(AGENT),
     "request_rate": lambda robots: robots.request_rate(AGENT),

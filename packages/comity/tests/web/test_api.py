@@ -48,7 +48,7 @@ def test_the_answers_are_the_library_s(page) -> None:  # type: ignore[no-untyped
     assert answer["delays"] == [None, 3.0]
     _, explained = asked(f"{page.url}/api/explain", {"text": TEXT, "agent": "MyBot", "url": "/shop/public"})
     assert explained["rule"] == {"line": 3, "text": "Allow: /shop/public", "allow": True, "pattern": "/shop/public"}
-    assert explained["beaten"][0]["line"] == 2  # type: ignore[index]
+    assert explained["overridden"][0]["line"] == 2  # type: ignore[index]
     _, changed = asked(f"{page.url}/api/diff", {"old": TEXT, "new": TEXT.replace("Disallow: /\n", "Disallow: /blog\n")})
     assert {(each["agent"], each["pattern"], each["allowed"]) for each in changed["changes"]} >= {("GPTBot", "/", True)}  # type: ignore[attr-defined]
     assert asked(f"{page.url}/api/lint", {"text": "Disalow: /"})[0] == 200

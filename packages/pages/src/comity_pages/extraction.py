@@ -13,7 +13,7 @@ from typing import Final, Literal
 from comity_pages import urls
 from comity_pages.content import blocks
 from comity_pages.content.blocks import Block
-from comity_pages.content.content import LeftOut, choose, left_out
+from comity_pages.content.content import ExcludedPart, choose, left_out
 from comity_pages.content.kinds import PAGE, Judgement, judge
 from comity_pages.errors import ExtractionFailed
 from comity_pages.html import hidden, tabs
@@ -62,7 +62,7 @@ class ExtractedPage(Pieces):
     judgement: Judgement = PAGE
     licences: tuple[tuple[str, str, str], ...] = ()
     metadata: Metadata = NOTHING
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[ExcludedPart, ...] = ()
     agreement: float | None = None
     url: str = ""
     heading_ids: tuple[tuple[str, str], ...] = ()

@@ -48,7 +48,7 @@ class Expectation:
         Raises:
             InvalidURL
         """
-        allowed, rule, why = robots.brief(url, NOBODY if self.agent == "*" else self.agent)
+        allowed, rule, _, why = robots.decide_with_reason(url, NOBODY if self.agent == "*" else self.agent)
         return allowed, rule, why.replace(NOBODY, "everybody")
 
 

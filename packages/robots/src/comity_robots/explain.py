@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from comity_robots.parsed import Parsed
 
 
-MAX_RULES_SHOWN = 100  # as beaten; a hostile file can make thousands match
+MAX_RULES_SHOWN = 100  # as overridden; a hostile file can make thousands match
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -28,7 +28,7 @@ class Match(ReprMixin):
         rule: the rule that decides; None where none matches.
         group: the group it stands in, or the first that applies to the agent; None where none does.
         path: path and query as they were compared.
-        beaten: the other rules that match, strongest first, each with the reason why it lost.
+        overridden: the other rules that match, strongest first, each with the reason why it lost.
         why: one plain sentence.
     """
 
@@ -41,7 +41,7 @@ class Match(ReprMixin):
     rule: Rule | None
     group: Group | None
     path: str
-    beaten: tuple[tuple[Rule, str], ...]
+    overridden: tuple[tuple[Rule, str], ...]
     why: str
 
     def _line(self) -> str:
@@ -52,7 +52,7 @@ class Match(ReprMixin):
         yield from (("url", self.url), ("agent", self.agent), ("answer", answer), ("why", self.why))
         yield "group", ", ".join(self.group.agents) if self.group is not None else None
         yield "rule", f"line {self.rule.line}: {self.rule.text}" if self.rule is not None else None
-        for rule, lost in self.beaten:
+        for rule, lost in self.overridden:
             yield "overrides", f"line {rule.line}: {rule.text} ({lost})"
 
 
@@ -85,7 +85,7 @@ def explain(robots: "Parsed", url: str, agent: str) -> Match:
         rule=None if always else rule,
         group=group,
         path=shown,
-        beaten=() if always else tuple((beaten, _lost(rules[0], beaten, dialect)) for beaten in rules[1:]),
+        overridden=() if always else tuple((rule, _lost(rules[0], rule, dialect)) for rule in rules[1:]),
         why=why(None if always else rule, starts != (), shown, agent, always),
     )
 

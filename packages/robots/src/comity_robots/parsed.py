@@ -51,14 +51,10 @@ class Parsed(Matchers):
         names = list(agents)
         return {url: {agent: self.allowed(url, agent) for agent in names} for url in urls}
 
-    def brief(self, url: str, agent: str) -> tuple[bool, Rule | None, str]:
-        """The verdict, the rule that decides and one sentence. Slower than `allowed`, because it composes
-        the sentence, and faster than `explain`, which tries every rule."""
-        allowed, rule, _, words = self.decide_with_reason(url, agent)
-        return allowed, rule, words
-
     def decide_with_reason(self, url: str, agent: str) -> tuple[bool, Rule | None, bool | None, str]:
-        """As `brief`, with whether a group of the file applies to the agent; None: the URL is the robots.txt itself."""
+        """The verdict, the rule that decides, whether a group of the file applies to the agent (None: the URL is the
+        robots.txt itself), and one sentence. Slower than `allowed`, because it composes the sentence, and faster than
+        `explain`, which tries every rule."""
         path = self.path_of(url, agent)
         shown = path.decode("utf-8", "replace")
         if reference.is_exempt(path, self.dialect.robots_txt_allowed):

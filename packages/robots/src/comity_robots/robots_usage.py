@@ -13,7 +13,7 @@ from comity_robots import directives, paths
 from comity_robots._forms import imported
 from comity_robots.dialects import Dialect
 from comity_robots.octets import LineNumbers
-from comity_robots.usage.statements import MAX_LICENCES, Kept, Licence, Statement, Usage, kept, located, shown
+from comity_robots.usage.statements import MAX_LICENCES, KeptStatements, Licence, Statement, Usage, kept, located, shown
 from comity_robots.usage.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class _Rules:
     """All rules of one vocabulary with one path pattern (None: every URL), and what they state together."""
 
     pattern: paths.Pattern | None
-    kept: Kept
+    kept: KeptStatements
 
     @property
     def length(self) -> int:

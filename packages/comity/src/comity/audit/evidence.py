@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from comity.audit.paces import TOLERANCE
+from comity.audit.paces import TOLERANCE_SECONDS
 from comity.crawler.output.reader import JsonLine, JsonObject, load
 from comity.digests import sha256_of
 from comity.errors import ComityError, InputError
@@ -103,7 +103,7 @@ class DecisionProof:
             self._since[origin] = record["sent"]
         # A stale copy serves while its successor is on its way.
         late = self._late.pop(origin, [])
-        if rest := [(number, sent) for number, sent in late if sent < record["sent"] - TOLERANCE]:
+        if rest := [(number, sent) for number, sent in late if sent < record["sent"] - TOLERANCE_SECONDS]:
             self._late[origin] = rest
 
     def leads_on(self, origin: str) -> bool:
@@ -210,18 +210,18 @@ class DecisionProof:
     def _time(self, number: int, record: JsonObject, copies: list[_Copy], place: int) -> Iterator[str]:
         """Whether the copy cited was the one in force when the request was sent."""
         copy, sent = copies[place], record["sent"]
-        if copy.record["at"] > sent + TOLERANCE:
+        if copy.record["at"] > sent + TOLERANCE_SECONDS:
             yield f"it was sent before the robots.txt it cites had arrived (record {copy.number})"
         fetching = False
         if place + 1 < len(copies):
             later = copies[place + 1]
-            if later.record["at"] < sent - TOLERANCE:
+            if later.record["at"] < sent - TOLERANCE_SECONDS:
                 yield f"a newer robots.txt was known (record {later.number})"
                 return
-            fetching = later.since <= sent + TOLERANCE
+            fetching = later.since <= sent + TOLERANCE_SECONDS
         life = math.inf if copy.record["life"] is None else copy.record["life"]
         # A copy may serve once however short its life, or it would have been asked for in vain.
-        if sent - copy.record["at"] > life + TOLERANCE and copy.used and not fetching:
+        if sent - copy.record["at"] > life + TOLERANCE_SECONDS and copy.used and not fetching:
             self._late.setdefault(copy.record["origin"], []).append((number, sent))
         copy.used = True
 
@@ -247,7 +247,7 @@ def _cited(copies: list[_Copy], record: JsonObject) -> int | None:
     cited = record["robots_at"], record["robots_sha256"]
     known = [(copy.record["robots_at"], copy.record["robots_sha256"]) for copy in copies]
     places = [place for place in reversed(range(len(copies))) if known[place] == cited]
-    in_time = (place for place in places if copies[place].record["at"] <= at + TOLERANCE)
+    in_time = (place for place in places if copies[place].record["at"] <= at + TOLERANCE_SECONDS)
     return next(in_time, places[0] if places else None)
 
 
@@ -258,7 +258,7 @@ def _wrong_life(record: JsonObject, policy: Policy) -> Iterator[str]:
         most = policy.failure_life
     else:
         most = DAY if policy.cache_life is None else policy.cache_life
-    if life > most + TOLERANCE:
+    if life > most + TOLERANCE_SECONDS:
         yield f"it says that it holds for {life:g} s, the policy says at most {most:g} s"
 
 

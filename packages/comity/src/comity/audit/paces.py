@@ -13,8 +13,8 @@ from comity.crawler.output.reader import JsonObject
 from comity.crawler.storage.orders import EVERYTHING, Order
 from comity.policy import Policy
 
-EFFECTIVE = 1.0  # seconds after which an order holds for what is sent
-TOLERANCE = 0.001  # seconds: what rounding and a clock's grain may take from an interval
+ORDER_EFFECT_SECONDS = 1.0  # seconds after which an order holds for what is sent
+TOLERANCE_SECONDS = 0.001  # seconds: what rounding and a clock's grain may take from an interval
 _MAX_REQUESTS_UNDER_WAY = 64  # requests to one host that overlap in time and are told apart
 
 
@@ -56,7 +56,7 @@ class OrdersInForce:
 
     def add(self, record: JsonObject) -> str | None:
         """Take up an order; what is wrong with it."""
-        at, host, pace, seconds = record["at"] + EFFECTIVE, record["host"], record["pace"], record["seconds"]
+        at, host, pace, seconds = record["at"] + ORDER_EFFECT_SECONDS, record["host"], record["pace"], record["seconds"]
         match record["order"]:
             case "stop":
                 self._stopped.setdefault(host, at)
@@ -110,7 +110,8 @@ class OrdersGiven:
         """The orders that a run did not carry out, though it sent requests later that they were about."""
         for order in self._given:
             for run, began in self._began.items():
-                is_late = began <= order.at and self._sent.get((run, order.host), -math.inf) > order.at + EFFECTIVE
+                last = self._sent.get((run, order.host), -math.inf)
+                is_late = began <= order.at < last - ORDER_EFFECT_SECONDS
                 if is_late and (run, order.host, order.order, order.at) not in self._carried_out:
                     whose = "" if order.host == EVERYTHING else f" about {order.host[:200]}"
                     yield f"run {run} did not carry out the order {order.order!r}{whose}, and sent requests after it"
@@ -137,7 +138,7 @@ class Paces:
         if interval is not None:
             interval = max(interval, self.orders.interval(record))
         head = record["end"] if record["head"] is None else record["head"]
-        if not sent - TOLERANCE <= head <= record["end"] + TOLERANCE:
+        if not sent - TOLERANCE_SECONDS <= head <= record["end"] + TOLERANCE_SECONDS:
             yield "its times are not in order"
         if interval is None:  # takes no part in the pacing of its host
             return
@@ -146,13 +147,13 @@ class Paces:
         if before is not None and sent < before:  # others were sent, or answered, meanwhile
             before = max((answer.head for answer in host.answers if answer.sent <= sent), default=None)
             yield from _too_early(host, sent, head)
-        if interval > 0 and before is not None and sent < before + interval - TOLERANCE:
+        if interval > 0 and before is not None and sent < before + interval - TOLERANCE_SECONDS:
             gone = max(sent - before, 0.0)
             yield f"it was sent {gone:.3f} s after the previous answer of {record['pace']}, not {interval:g} s"
-        if host.hold is not None and host.hold[0] <= sent < host.hold[1] - TOLERANCE:
+        if host.hold is not None and host.hold[0] <= sent < host.hold[1] - TOLERANCE_SECONDS:
             yield f"it was sent {host.hold[1] - sent:.3f} s before the time that Retry-After named"
         kept = record["kept"]
-        if interval > 0 and kept is not None and (before is None or abs(kept - (sent - before)) > TOLERANCE):
+        if interval > 0 and kept is not None and (before is None or abs(kept - (sent - before)) > TOLERANCE_SECONDS):
             yield f"it says that {kept} s were kept, its times say {0.0 if before is None else sent - before:.3f} s"
         host.answers.append(_PacedRequest(number, sent, head, interval))
         # A robots.txt that did not arrive whole is no answer, so what its head asked for is not heard.
@@ -163,7 +164,7 @@ class Paces:
 def _too_early(host: _PacedHost, sent: float, head: float) -> Iterator[str]:
     """Requests with records before, sent after the one at hand but too early after its answer."""
     for answer in host.answers:
-        if answer.sent > sent and answer.interval > 0 and answer.sent < head + answer.interval - TOLERANCE:
+        if answer.sent > sent and answer.interval > 0 and answer.sent < head + answer.interval - TOLERANCE_SECONDS:
             gone = max(answer.sent - head, 0.0)
             which = f"the request in record {answer.number}"
             yield f"{which} was sent {gone:.3f} s after its answer, not {answer.interval:g} s"

@@ -11,7 +11,7 @@ from typing import Any, Self
 from comity.audit import chain, evidence, seal
 from comity.audit.chain import Proof, ProofFinding
 from comity.audit.outputs import LedgerRequests
-from comity.audit.paces import TOLERANCE, OrdersGiven, OrdersInForce, Paces
+from comity.audit.paces import TOLERANCE_SECONDS, OrdersGiven, OrdersInForce, Paces
 from comity.crawler.output.reader import JsonLine, JsonObject
 from comity.crawler.output.runner import LEDGER as FILE
 from comity.crawler.storage.crawl_at import open_output
@@ -219,7 +219,7 @@ class _Walk:
             yield from self._begin(record, part, proof)
             return
         at = record["end"] if kind == "request" else record["at"]
-        if at < self._time - TOLERANCE:
+        if at < self._time - TOLERANCE_SECONDS:
             yield "its time is before the time of the previous record"
         self._time = max(self._time, at)
         if kind == "seal":

@@ -14,7 +14,7 @@ from comity import times
 from comity.audit.chain import Proof
 from comity.errors import FetchError, InputError, InvalidURL
 from comity.files import read_regular, write_anew
-from comity.frontier.durable import explained_files
+from comity.frontier.durable import translate_os_errors
 from comity.signatures.folder import Identity
 from comity.signatures.keys import PublicKey, SigningKey, decoded, encoded
 from comity_pages._extras import need
@@ -86,7 +86,7 @@ def seal(
 
         stamp = asyncio.run(_stamped(Url(authority), signature, policy, replace(settings, identity=None)))
         made = replace(made, timestamp=encoded(stamp))
-    with explained_files(folder / FILE):
+    with translate_os_errors(folder / FILE):
         write_anew(folder / FILE, f"{json.dumps(asdict(made), indent=2)}\n".encode())
     return made
 

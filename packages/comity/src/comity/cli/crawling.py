@@ -27,7 +27,7 @@ from comity.cli.summary import is_blocked, print_summary, resume_command
 from comity.cli.terminal import error_line, nonblocking, print_out
 from comity.configuration import PREFIX, Configuration, every_setting
 from comity.crawler import Crawler, CrawlSettings
-from comity.crawler.cluster.in_store import LEASE
+from comity.crawler.cluster.in_store import LEASE_SECONDS
 from comity.crawler.cluster.sharded import AnyCrawl, ShardedCrawl
 from comity.crawler.cluster.worker_process import COMMAND
 from comity.crawler.observe.stats import shown
@@ -221,7 +221,7 @@ def _crawler(
         on_ray = _on_ray(typed.address, typed.workers, typed.verbose, typed.log, anywhere=store is not None)
         how["start"] = stack.enter_context(on_ray)
     if store is not None:
-        lease = LEASE if typed.lease is None else _LEASE.checked(_LEASE.read(typed.lease))
+        lease = LEASE_SECONDS if typed.lease is None else _LEASE.checked(_LEASE.read(typed.lease))
         how |= {"join": join, "resume": typed.resume, "lease": lease}
     elif typed.source is not None:
         raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
@@ -323,7 +323,7 @@ def _resumed_policy(policy: Policy | None, configuration: Configuration) -> tupl
     if policy is None:
         return now, ""
     for name, each in settings_of(Policy).items():
-        allows = name not in checkpoint.WHO and each.grants(getattr(policy, name), getattr(now, name))
+        allows = name not in checkpoint.AGENT_FIELDS and each.grants(getattr(policy, name), getattr(now, name))
         if name in configuration.arguments or (name in stated and allows):
             policy = policy.with_changes(**{name: getattr(now, name)})
     others = [name for name in settings_of(Policy) if getattr(policy, name) != getattr(now, name)]

@@ -36,7 +36,7 @@ class Anchor:
 
     def holds(self) -> bool:
         """Whether it does. As long as the file is open no other is taken for it."""
-        with explained_files(self._path):
+        with translate_os_errors(self._path):
             try:
                 return os.path.samestat(self._opened, self._path.stat())
             except (FileNotFoundError, NotADirectoryError):
@@ -52,7 +52,7 @@ class Anchor:
 
 
 @contextmanager
-def explained_files(path: Path) -> Iterator[None]:
+def translate_os_errors(path: Path) -> Iterator[None]:
     """Turn what the system says about a file or folder of ours into a StorageError that says what to do."""
     try:
         yield

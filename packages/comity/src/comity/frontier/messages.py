@@ -66,10 +66,10 @@ class MailboxReader(Protocol):
         parcel taken up last."""
 
 
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 
 
-def numbers(kept: Mapping[str, Kept] | None) -> dict[int, Kept]:
+def numbers(kept: Mapping[str, Value] | None) -> dict[int, Value]:
     """Numbers, or hashes, by shard, as they were saved."""
     return {int(shard): number for shard, number in (kept or {}).items()}
 

@@ -24,13 +24,13 @@ _STATES: Final = ("unasked", "queued", "done", "refused", "failed")
 
 class Dialect(Protocol):
     """A connection to a frontier's tables, and how its database says what both can do. In a statement, a question mark
-    stands for a value. `rows`, and a block of `explained`, raise a StorageError; the others what the database says."""
+    stands for a value. `rows` and blocks of `translate_errors` raise a StorageError, others what the database says."""
 
     @property
     def seen(self) -> Sequence[str]:
         """The tables of the seen set."""
 
-    def explained(self) -> AbstractContextManager[None]:
+    def translate_errors(self) -> AbstractContextManager[None]:
         """Turns what the database says into a StorageError that says what to do."""
 
     def table(self, name: str) -> str:
@@ -352,7 +352,7 @@ def _visit_row(v: Visit) -> tuple[str, bool, str]:
 def one_instant(db: Any, dialect: Dialect, begin: str) -> Iterator[None]:
     """All that is asked meanwhile is answered as of now; the connection is closed then. `begin`: the statement that
     begins a transaction that reads."""
-    with dialect.explained(), closing(db):
+    with dialect.translate_errors(), closing(db):
         db.execute(begin)
         # The first question settles which instant all answers are of; a crawl may have met a million hosts.
         dialect.rows(f"SELECT 1 FROM {dialect.table('host')} LIMIT 1")

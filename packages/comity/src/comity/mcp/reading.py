@@ -153,7 +153,7 @@ def explain(body: bytes, dialect: Dialect, url: str, agent: str) -> tuple[dict[s
         "why": match.why,
         "rule": match.rule.text if match.rule else None,
         "group": list(match.group.agents[:20]) if match.group else None,
-        "beaten": [{"line": rule.line, "rule": rule.text, "why": why} for rule, why in match.beaten[:20]],
+        "overridden": [{"line": rule.line, "rule": rule.text, "why": why} for rule, why in match.overridden[:20]],
     }
     return from_site, {"allowed": match.allowed, "line": match.rule.line if match.rule else None}
 

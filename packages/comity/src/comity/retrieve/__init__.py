@@ -4,7 +4,7 @@ from comity.retrieve.evidence import Considered, Evidence, Manifest, Retrieved, 
 from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.plugins import Answer, Chooser, Extractor, Fetcher
 from comity.retrieve.retrieve import retrieve
-from comity_pages.content.content import LeftOut
+from comity_pages.content.content import ExcludedPart
 from comity_pages.extraction import Content
 from comity_pages.html.hidden import HiddenText
 from comity_pages.metadata.json_ld import Entity
@@ -22,12 +22,12 @@ __all__ = [
     "Content",
     "Entity",
     "Evidence",
+    "ExcludedPart",
     "Extractor",
     "Fetcher",
     "Field",
     "HiddenText",
     "Image",
-    "LeftOut",
     "Link",
     "Manifest",
     "Metadata",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from comity.policy import Decision
-from comity_pages.content.content import LeftOut
+from comity_pages.content.content import ExcludedPart
 from comity_pages.content.kinds import PageKind
 from comity_pages.html.hidden import HiddenText
 from comity_pages.metadata.metadata import NOTHING, Metadata
@@ -160,7 +160,7 @@ class Retrieved(ReprMixin, Pieces):
     kind: PageKind = "page"
     reason: str = ""
     metadata: Metadata = NOTHING
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[ExcludedPart, ...] = ()
     heading_ids: tuple[tuple[str, str], ...] = ()
     page_starts: tuple[int, ...] = ()
     folded: tuple[str, ...] = ()

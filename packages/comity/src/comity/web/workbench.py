@@ -210,7 +210,7 @@ def _verdict(match: Match) -> dict[str, Any]:
         "why": match.why,
         "rule": _rule(match.rule),
         "group": match.group and {"agents": match.group.agents, "line": match.group.line},
-        "beaten": [_rule(rule, why) for rule, why in match.beaten],
+        "overridden": [_rule(rule, why) for rule, why in match.overridden],
     }
 
 
@@ -256,7 +256,7 @@ def _is_url(url: str) -> bool:
 
 def _brief(robots: Robots, agent: str, url: str) -> dict[str, Any]:
     try:
-        allowed, rule, why = robots.brief(_absolute(url), agent)
+        allowed, rule, _, why = robots.decide_with_reason(_absolute(url), agent)
     except InvalidQuestion as error:
         return {"allowed": None, "line": None, "why": str(error)}
     return {"allowed": allowed, "line": rule.line if rule else None, "why": why}

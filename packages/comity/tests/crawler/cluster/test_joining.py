@@ -269,6 +269,6 @@ def test_who_is_not_let_in_does_not_wait(url: str, tmp_path: Path) -> None:
 def test_a_full_disk_of_the_database_has_the_exit_code_of_a_full_disk() -> None:
     where = database.address("postgresql://comity@db.example/crawls")
     with pytest.raises(StorageError, match="no room left in postgresql") as caught:
-        with database.explained(where):
+        with database.translate_errors(where):
             raise psycopg.errors.DiskFull("could not extend file")
     assert code_of(caught.value) is Exit.NO_ROOM

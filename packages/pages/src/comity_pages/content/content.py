@@ -105,7 +105,7 @@ _SOURCES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class ExcludedPart:
     """What was left out of one place of the page.
 
     Attributes:
@@ -154,7 +154,7 @@ def choose(blocks: Sequence[Block], tree: Tree, url: str, notes: Footnotes | Non
     return sure
 
 
-def left_out(blocks: Sequence[Block], tree: Tree, hidden: Set[Node]) -> tuple[LeftOut, ...]:
+def left_out(blocks: Sequence[Block], tree: Tree, hidden: Set[Node]) -> tuple[ExcludedPart, ...]:
     """What was not kept, by place, the largest first: blocks, and the text of what is no text to be read, which are
     drawings, choices and fields.
     """
@@ -166,7 +166,7 @@ def left_out(blocks: Sequence[Block], tree: Tree, hidden: Set[Node]) -> tuple[Le
     for place, text in _unread(tree, hidden):
         found.setdefault(place, []).append((text, len(text.split())))
     named = (
-        LeftOut(place, len(each), sum(words for _, words in each), each[0][0][:MAX_EXCERPT_CHARS])
+        ExcludedPart(place, len(each), sum(words for _, words in each), each[0][0][:MAX_EXCERPT_CHARS])
         for place, each in found.items()
     )
     return tuple(sorted(named, key=lambda each: -each.words))

@@ -183,7 +183,7 @@ class Usage:
         said = "; ".join(f"{each.source} says {each.text!r}, which does not count: {each.note}" for each in unread[:3])
         return f"unknown: {said}{'; and more' if len(unread) > 3 else ''}"
 
-    def brief(self, purposes: Iterable[str]) -> dict[str, Any]:
+    def to_record(self, purposes: Iterable[str]) -> dict[str, Any]:
         """For each purpose the answer, and each statement that counts for the page with its source and its words, as
         a crawl's records and `comity check --json` have it."""
         return {
@@ -255,7 +255,7 @@ def is_absolute(url: str) -> bool:
     return url[:8].lower().startswith(("http://", "https://"))
 
 
-class Kept(NamedTuple):
+class KeptStatements(NamedTuple):
     """Statements within bounds, and how many others there were."""
 
     stated: tuple[Statement, ...]
@@ -270,7 +270,7 @@ class Kept(NamedTuple):
         return (*self.stated, replace(self.stated[-1], purpose="", value="unknown", note=note))
 
 
-def kept(statements: Iterable[Statement], omitted: int = 0) -> Kept:
+def kept(statements: Iterable[Statement], omitted: int = 0) -> KeptStatements:
     """The first MAX_KNOWN statements about PURPOSES and the first MAX_OTHERS others, in order.
 
     The first of each kind (purpose, value, scope) is always kept, so that what is left out changes no answer.
@@ -296,7 +296,7 @@ def kept(statements: Iterable[Statement], omitted: int = 0) -> Kept:
         else:
             others += 1
         stated.append(each)
-    return Kept(tuple(stated), omitted)
+    return KeptStatements(tuple(stated), omitted)
 
 
 def shown(text: str, characters: int = 500) -> str:

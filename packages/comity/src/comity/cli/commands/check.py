@@ -92,5 +92,5 @@ def _row(each: Answer) -> dict[str, Any]:
         "answer": decision.answer,
         "why": decision.why,
         "decision": decision.to_record(),
-        "usage": decision.usage.brief(decision.purposes) if decision.purposes else None,
+        "usage": decision.usage.to_record(decision.purposes) if decision.purposes else None,
     }

@@ -55,9 +55,9 @@ def _as_json(each: Answer) -> dict[str, Any]:
         **each[0].to_dict(),
         "path": match.path if match is not None else None,
         "group": list(match.group.agents) if match is not None and match.group else None,
-        "beaten": [
+        "overridden": [
             {"line": rule.line, "text": rule.text, "why": why}
-            for rule, why in (match.beaten if match is not None else ())
+            for rule, why in (match.overridden if match is not None else ())
         ],
         "cut": truncation_note(each[1]) or None,
     }
@@ -77,7 +77,7 @@ def _in_words(each: tuple[Decision, RobotsResult | None, Policy], match: "Match 
             lines.append(f"  group     {', '.join(match.group.agents)}")
         if match.rule is not None:
             lines.append(f"  decides   line {match.rule.line}: {match.rule.text}")
-        lines.extend(f"  overrides line {rule.line}: {rule.text} ({why})" for rule, why in match.beaten)
+        lines.extend(f"  overrides line {rule.line}: {rule.text} ({why})" for rule, why in match.overridden)
     lines.extend(f"  usage     {decision.explain_usage(purpose)}" for purpose in decision.purposes)
     if decision.delay:
         lines.append(f"  delay     {decision.delay:,.10g} s between requests")

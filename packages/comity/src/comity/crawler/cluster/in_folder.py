@@ -39,7 +39,7 @@ from comity.crawler.storage.written_crawl import (
     stale_shards,
 )
 from comity.errors import StorageError
-from comity.frontier.durable import Anchor, explained_files
+from comity.frontier.durable import Anchor, translate_os_errors
 from comity.frontier.sqlite.database import has_begun
 from comity.frontier.sqlite.store import FolderMailboxes, pending
 from comity.frontier.sqlite.view import View
@@ -195,7 +195,7 @@ class ShardsInFolder:
         self._send = send
         self._worker = worker
         self.post = FolderMailboxes(partial(database_of, job.folder))
-        with explained_files(path := job.folder / MANIFEST):
+        with translate_os_errors(path := job.folder / MANIFEST):
             self._open = path.open("rb")
         self._anchor = Anchor(path, self._open.fileno())
         self._answers: deque[asyncio.Future[HeartbeatReply]] = deque()

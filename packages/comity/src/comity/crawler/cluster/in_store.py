@@ -24,7 +24,7 @@ from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.limits import Spent
 from comity.crawler.observe.snapshot import ShardState, ShardStatus
 from comity.crawler.run import recrawl
-from comity.crawler.run.relay import ORDERS_REST
+from comity.crawler.run.relay import ORDER_GRACE_SECONDS
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.board import Board, BoardState, Heartbeat, HeartbeatReply, urls_left
 from comity.crawler.storage.leased_storage import LeasedStorage
@@ -42,8 +42,8 @@ from comity.frontier.postgresql.store import ShardParcels
 from comity.frontier.tables import Tables
 from comity.frontier.values import LeaseLost, Run, Superseded, Unreachable
 
-NOTED_EVERY: Final = 1.0  # seconds: what only counts on is said no more often
-LEASE: Final = 15.0  # seconds
+NOTE_SECONDS: Final = 1.0  # seconds: what only counts on is said no more often
+LEASE_SECONDS: Final = 15.0  # seconds
 MIN_LEASE_SECONDS: Final = 1.0
 MAX_LEASE_SECONDS: Final = 600.0
 
@@ -165,7 +165,7 @@ class StoreCoordination:
             manifest.refresh += 1
             save = partial(recrawl.begun, manifest.refresh)
             run = store.begin_run(
-                asdict(manifest), pages, after=run, command=command, forget=recrawl.FORGOTTEN, save=save
+                asdict(manifest), pages, after=run, command=command, forget=recrawl.FORGOTTEN_FACTS, save=save
             )
         elif how == "resume":
             run = store.begin_run(asdict(manifest), pages, after=run, command=command)
@@ -241,7 +241,7 @@ class StoreCoordination:
             if self._looking is not None:
                 self._looking.result()  # raises Superseded, and nothing else
             self._looking = self._thread.submit(self._see_again)
-        return time.monotonic() >= self._orders.ended_at + ORDERS_REST  # the shards have read and written it down, too
+        return time.monotonic() >= self._orders.ended_at + ORDER_GRACE_SECONDS  # the shards have written it down
 
     def _see_again(self) -> None:
         """See how all shards stand; while the database is away, what was seen last stays. Superseded is raised."""
@@ -303,7 +303,7 @@ class BoardInStore(Board):
         for number, (token, now) in stands.items():
             key = token, now.state, dict(now.sent), dict(now.taken), now.granted, now.spent.pages
             said, since = self._noted.get(number, (None, 0.0))
-            if key != said or at - since > NOTED_EVERY:
+            if key != said or at - since > NOTE_SECONDS:
                 self._noted[number] = key, at
                 new[number] = token, now
         self._store.report_status(new)

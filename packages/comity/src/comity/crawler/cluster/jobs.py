@@ -26,19 +26,19 @@ is worth while. From it: `begun`, `snapshots` {shard: Snapshot}, `shard ended` S
 """
 Send = Callable[..., None]
 Listen = Callable[[Callable[[WorkerMessage], None]], None]
-_HEAD: Final = struct.Struct("!I")  # before each message in a pipe: how many octets it has
+_LENGTH: Final = struct.Struct("!I")  # before each message in a pipe: how many octets it has
 
 
 def pack(message: Any) -> bytes:
     """A message as it goes through a pipe between two processes of one crawl."""
     data = pickle.dumps(message)
-    return _HEAD.pack(len(data)) + data
+    return _LENGTH.pack(len(data)) + data
 
 
 def read_message(file: BinaryIO) -> Any:
     """The next message of a pipe; an EOFError says that the other side is gone."""
     try:
-        return pickle.loads(file.read(*_HEAD.unpack(file.read(_HEAD.size))))
+        return pickle.loads(file.read(*_LENGTH.unpack(file.read(_LENGTH.size))))
     except (struct.error, pickle.UnpicklingError) as error:
         raise EOFError from error
 
@@ -47,7 +47,7 @@ async def read_messages(stream: asyncio.StreamReader) -> AsyncIterator[WorkerMes
     """Yield the messages of a pipe until its other side is closed."""
     with suppress(asyncio.IncompleteReadError, ConnectionError):
         while True:
-            yield pickle.loads(await stream.readexactly(*_HEAD.unpack(await stream.readexactly(_HEAD.size))))
+            yield pickle.loads(await stream.readexactly(*_LENGTH.unpack(await stream.readexactly(_LENGTH.size))))
 
 
 @dataclass(frozen=True, slots=True)

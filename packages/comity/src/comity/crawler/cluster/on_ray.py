@@ -27,9 +27,9 @@ from comity.crawler.storage.store import CrawlStore
 from comity.errors import ComityError, EngineFailed, InvalidSetting
 from comity.frontier.postgresql.database import address
 
-ASKED_EVERY: Final = 5.0  # seconds: the longest that an actor takes to say that it has nothing to say
-ALONE: Final = 60.0  # seconds after which an actor that nobody has asked ends itself
-LOOKED_EVERY: Final = 0.05  # seconds between two looks at a worker that is to be dead
+ASK_SECONDS: Final = 5.0  # seconds: the longest that an actor takes to say that it has nothing to say
+MAX_UNASKED_SECONDS: Final = 60.0  # seconds after which an actor that nobody has asked ends itself
+END_LOOK_SECONDS: Final = 0.05  # seconds between two looks at a worker that is to be dead
 MAX_END_SECONDS: Final = 30.0  # seconds that a process of this machine is waited for which writes under a lease
 
 logger = logging.getLogger("comity")
@@ -85,7 +85,7 @@ class Actor:
         if not self._outgoing and not self._over:
             self._new.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(ASKED_EVERY):
+                async with asyncio.timeout(ASK_SECONDS):
                     await self._new.wait()
         said, self._outgoing = self._outgoing, []
         return said if said or not self._over else None
@@ -108,7 +108,7 @@ class Actor:
 
     async def _watch(self) -> None:
         """End with the process above, where Ray does not see to that: nobody says any more who has which shard."""
-        while time.monotonic() - self._asked < ALONE:
+        while time.monotonic() - self._asked < MAX_UNASKED_SECONDS:
             await asyncio.sleep(1.0)
         os._exit(1)
 
@@ -193,7 +193,7 @@ class RayWorker:
         # In a store what it writes is not kept, but there should be no more of it when its files are cut back.
         deadline = math.inf if self._job.store is None else time.monotonic() + MAX_END_SECONDS
         while self._is_here() and time.monotonic() < deadline:
-            await asyncio.sleep(LOOKED_EVERY)
+            await asyncio.sleep(END_LOOK_SECONDS)
         self.returncode = self._ends
         return self._ends
 

@@ -18,10 +18,10 @@ from comity.crawler.observe.stats import PageRate, Stats, summed
 from comity.crawler.run.run import End
 from comity.errors import StorageError
 
-STALLED: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
+MAX_SILENT_SECONDS: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
 MAX_DEATHS: Final = 5  # of one worker that kept no page in between
-LOOK_EVERY: Final = 0.5  # seconds
-LOOKS_IN_VAIN: Final = 20  # at a worker that has no place to run, after which it is said
+LOOK_SECONDS: Final = 0.5  # seconds
+MAX_VAIN_LOOKS: Final = 20  # at a worker that has no place to run, after which it is said
 
 
 class Coordination(Protocol):
@@ -97,7 +97,7 @@ class Notices:
     def waiting(self, count: int) -> None:
         """So many of the workers have no place to run."""
         self._in_vain = self._in_vain + 1 if count else 0
-        if self._in_vain == LOOKS_IN_VAIN:
+        if self._in_vain == MAX_VAIN_LOOKS:
             self._tell(f"{count} of {self._workers} workers wait until Ray has a processor free for them")
 
 
@@ -197,7 +197,7 @@ class Processes:
             if self._error is not None or self.coordination.has_enough(stopping=stopping):
                 for worker in self.workers:
                     worker.dismiss()
-            if now - looked >= LOOK_EVERY:
+            if now - looked >= LOOK_SECONDS:
                 looked = now
                 self._pace.add(now, self.stats.pages)
                 if self._shown is not None:

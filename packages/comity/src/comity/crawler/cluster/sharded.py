@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from comity.crawler.cluster.in_folder import begin_in_folder
-from comity.crawler.cluster.in_store import LEASE, How, InStore
+from comity.crawler.cluster.in_store import LEASE_SECONDS, How, InStore
 from comity.crawler.cluster.jobs import Job
-from comity.crawler.cluster.processes import STALLED, Coordination, Notices, Processes
+from comity.crawler.cluster.processes import MAX_SILENT_SECONDS, Coordination, Notices, Processes
 from comity.crawler.cluster.worker_process import COMMAND, Start, WorkerProcess, check_files, children
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.crawler import Crawler
@@ -33,7 +33,7 @@ from comity.crawler.storage.stored_config import StoredConfig, settings_to_dict
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.durable import make_folder
 from comity.frontier.postgresql.database import address
-from comity.frontier.sqlite.database import explained, lock
+from comity.frontier.sqlite.database import lock, translate_errors
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
@@ -86,10 +86,10 @@ class ShardedCrawl:
         client_settings: ClientSettings | None = None,
         sink: str | None = None,
         expander: str | None = None,
-        lease: float = LEASE,
+        lease: float = LEASE_SECONDS,
         command: Sequence[str] = COMMAND,
         start: Start | None = None,
-        stalled: float = STALLED,
+        stalled: float = MAX_SILENT_SECONDS,
         on_begin: Callable[[], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
     ) -> None:
@@ -198,7 +198,7 @@ class ShardedCrawl:
         named(manifest.sink)  # check for missing plug-ins before anything is written
         Plugins(None, manifest.expander)
         make_folder(self.folder)
-        with explained(self.folder / LOCK):
+        with translate_errors(self.folder / LOCK):
             held = lock(self.folder / LOCK)
         with closing(held):
             async with self._begin(self._manifest, self.settings, self._count) as coordination:

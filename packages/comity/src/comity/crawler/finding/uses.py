@@ -55,8 +55,8 @@ class Uses:
         return usage.from_answer(robots, response.all_headers, read, agent=self._agent, url=response.url)
 
     def record(self, stated: Usage | None) -> dict[str, Any] | None:
-        """For each purpose the preference and its sources, as `Usage.brief` has it."""
-        return None if stated is None else stated.brief(self._purposes)
+        """For each purpose the preference and its sources, as `Usage.to_record` has it."""
+        return None if stated is None else stated.to_record(self._purposes)
 
     def refusal(self, stated: Usage | None) -> str | None:
         """Why a page is not kept, in a sentence; None where it is."""

@@ -28,11 +28,11 @@ from comity.net.address import AddressGuard
 from comity.policy import Policy
 from comity_pages.urls import Url
 
-SECRET: Final = "COMITY_WEBHOOK_SECRET"
+SECRET_VARIABLE: Final = "COMITY_WEBHOOK_SECRET"
 """The environment variable with the secret; as Standard Webhooks write it (`whsec_` and base64), or any text."""
-WAITS: Final = (1.0, 5.0, 25.0)  # seconds before a message that was not taken is sent again
-ANSWER: Final = 10.0  # seconds that an answer may take
-PARTING: Final = 15.0  # seconds that `close` waits for what is still to be sent
+RETRY_SECONDS: Final = (1.0, 5.0, 25.0)  # seconds before a message that was not taken is sent again
+MAX_ANSWER_SECONDS: Final = 10.0  # seconds that an answer may take
+MAX_CLOSE_SECONDS: Final = 15.0  # seconds that `close` waits for what is still to be sent
 MAX_MESSAGES: Final = 1000  # messages that wait at once
 MAX_HOSTS: Final = 100_000  # that are remembered; of further ones nothing is told
 
@@ -49,7 +49,7 @@ class Webhook:
     def __init__(self, url: str, policy: Policy, secret: str | None = None) -> None:
         self.url = Url(url)
         self.dropped = 0
-        self._key = _key(secret or os.environ.get(SECRET, ""))
+        self._key = _key(secret or os.environ.get(SECRET_VARIABLE, ""))
         self._agent = policy.agent
         self._guard = AddressGuard(policy.allow_addresses, policy.allow_hosts)
         self._told: set[tuple[str, str]] = set()
@@ -96,7 +96,7 @@ class Webhook:
             self._ending = True
             self._changed.notify()
         if self._thread is not None:
-            self._thread.join(PARTING)
+            self._thread.join(MAX_CLOSE_SECONDS)
             self._thread, self._ending = None, False
         with self._changed:
             self.dropped += len(self._waiting)
@@ -117,7 +117,7 @@ class Webhook:
 
     async def _delivered(self, message: dict[str, Any]) -> bool:
         name, body = f"msg_{secrets.token_hex(12)}", json.dumps(message).encode()
-        for wait in (*WAITS, None):
+        for wait in (*RETRY_SECONDS, None):
             try:
                 status = await self._status(name, body)
             except (aiohttp.ClientError, OSError, TimeoutError):
@@ -142,7 +142,7 @@ class Webhook:
         }
         connector = aiohttp.TCPConnector(socket_factory=self._socket)
         async with (
-            aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(ANSWER)) as session,
+            aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(MAX_ANSWER_SECONDS)) as session,
             session.post(self.url, data=body, headers=headers, allow_redirects=False) as answer,
         ):
             return answer.status
@@ -158,11 +158,12 @@ class Webhook:
 def _key(secret: str) -> bytes:
     if not secret:
         raise InvalidSetting(
-            "webhook: messages are signed, and there is no secret", hint=f"put one into the environment as {SECRET}"
+            "webhook: messages are signed, and there is no secret",
+            hint=f"put one into the environment as {SECRET_VARIABLE}",
         )
     if not secret.startswith("whsec_"):
         return secret.encode()
     try:
         return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     except ValueError:
-        raise InvalidSetting(f"webhook: {SECRET} begins with whsec_ and is not base64") from None
+        raise InvalidSetting(f"webhook: {SECRET_VARIABLE} begins with whsec_ and is not base64") from None

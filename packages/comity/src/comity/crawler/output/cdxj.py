@@ -15,7 +15,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 from comity.crawler.output.lines import AppendedFile
 from comity.files import open_regular, written_anew
-from comity.frontier.durable import explained_files
+from comity.frontier.durable import translate_os_errors
 
 _SORTED_AT_ONCE: Final = 8 * 1024 * 1024  # bytes of lines held in memory
 _KEPT: Final = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -85,7 +85,7 @@ class Index:
 
     def sort(self) -> None:
         """Write the index of what is in the journal."""
-        with explained_files(self._path.parent), written_anew(self._path, self._path.with_suffix(".tmp")) as file:
+        with translate_os_errors(self._path.parent), written_anew(self._path, self._path.with_suffix(".tmp")) as file:
             file.writelines(_sorted(self._journal.path))
 
 

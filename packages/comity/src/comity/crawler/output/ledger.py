@@ -287,17 +287,17 @@ class Ledger:
 
 
 def _refusal(record: Mapping[str, Any], at: float) -> LedgerRecord:
-    brief, url = record["decision"], record["url"]
+    decision, url = record["decision"], record["url"]
     return {
         "kind": "refusal",
         "at": at,
         "url": url,
         "host": urls.host(url),
-        "verdict": brief["verdict"],
-        "line": brief["line"],
-        "rule": brief["rule"],
-        "robots_sha256": brief["robots_sha256"],
-        "robots_at": None if brief["robots_at"] is None else times.parse_iso(brief["robots_at"]),
+        "verdict": decision["verdict"],
+        "line": decision["line"],
+        "rule": decision["rule"],
+        "robots_sha256": decision["robots_sha256"],
+        "robots_at": None if decision["robots_at"] is None else times.parse_iso(decision["robots_at"]),
     }
 
 

@@ -15,7 +15,7 @@ from comity.crawler.output.reader import CHECKED, StoredRecord, from_lines
 from comity.crawler.output.sink import CHANNELS, Channel, Received
 from comity.errors import StorageError
 from comity.files import open_regular, sync_folder
-from comity.frontier.durable import disk_error, explained_files
+from comity.frontier.durable import disk_error, translate_os_errors
 from comity_pages._utf8 import json_string
 
 try:
@@ -38,7 +38,7 @@ class AppendedFile:
     def __init__(self, path: Path, committed: int = 0) -> None:
         self.path = path
         self.pending = 0
-        with explained_files(path.parent):
+        with translate_os_errors(path.parent):
             self._unbuffered = open_regular(path, "ab", buffering=0)
             self._file = BufferedWriter(self._unbuffered, MAX_BUFFER_BYTES)
             try:
@@ -64,7 +64,7 @@ class AppendedFile:
     def add(self, data: bytes) -> None:
         """Append with the next flush. Much is handed to the system before; it counts only once it is flushed."""
         self.pending += len(data)
-        try:  # as `explained_files`, which costs as much as a line does
+        try:  # as `translate_os_errors`, which costs as much as a line does
             self._file.write(data)
         except OSError as error:
             raise disk_error(error, self.path.parent) from error
@@ -72,7 +72,7 @@ class AppendedFile:
     def flush(self) -> int:
         """Write what was added, have the disk keep it, and return the length reached."""
         if self.pending:
-            with explained_files(self.path.parent):
+            with translate_os_errors(self.path.parent):
                 self._file.flush()
                 os.fsync(self._file.fileno())
             self.length += self.pending

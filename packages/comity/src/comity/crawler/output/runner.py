@@ -120,7 +120,7 @@ class SinkRunner:
         self._sink = make(given) if isinstance(given, str) else given.sink
         if "committed" not in stored:
             if begun != self.name:  # else it was looked at then, and what is there now is ours
-                with self._explained("look at its folder"):
+                with self._translate_errors("look at its folder"):
                     check_free(folder, self.name, *([] if begun else [LEDGER]))
             frontier.save_state("sink", {"name": self.name})
         self._committed = stored.get("committed")
@@ -133,7 +133,7 @@ class SinkRunner:
         """While it is open; `thread` has one thread, in which everything else is to be called too."""
 
         def there(what: str, method: Callable[[], None]) -> None:
-            with self._explained(what):
+            with self._translate_errors(what):
                 thread.submit(method).result()
 
         try:
@@ -148,12 +148,12 @@ class SinkRunner:
     @contextmanager
     def writing(self) -> Iterator[Sink]:
         """The sink, to be written to in the block, in its thread."""
-        with self._explained("write"):
+        with self._translate_errors("write"):
             yield self._sink
             self.pending = self._sink.pending
 
     @contextmanager
-    def _explained(self, what: str) -> Iterator[None]:
+    def _translate_errors(self, what: str) -> Iterator[None]:
         """Whatever goes wrong in here is a StorageError: a sink may be anybody's."""
         try:
             yield

@@ -46,7 +46,7 @@ class Sqlite:
         self._last = {channel: (committed or {}).get(channel, 0) for channel in CHANNELS}
         self._fields = (committed or {}).get("fields", self.fields)
         check_files(self._path)
-        with self._explained():
+        with self._translate_errors():
             self._db = db = sqlite3.connect(self._path, isolation_level=None, timeout=10.0, check_same_thread=False)
             check_tables(db, self._path)
             db.execute("PRAGMA journal_mode=WAL")
@@ -67,7 +67,7 @@ class Sqlite:
     def flush(self, *, final: bool) -> dict[str, Any]:
         if self.pending:
             assert self._db is not None
-            with self._explained(), transaction(self._db):
+            with self._translate_errors(), transaction(self._db):
                 for channel, rows in self._rows.items():
                     self._insert(self._db, channel, rows)
             for rows in self._rows.values():
@@ -77,7 +77,7 @@ class Sqlite:
 
     def close(self) -> None:
         if self._db is not None:
-            with self._explained():
+            with self._translate_errors():
                 self._db.close()
 
     def _go_back(self, db: sqlite3.Connection, channel: Channel) -> None:
@@ -109,7 +109,7 @@ class Sqlite:
         self._last[channel] += len(rows)
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:

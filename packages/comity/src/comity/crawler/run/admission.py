@@ -23,7 +23,7 @@ from comity.policy import OriginPolicy, RobotsResult
 from comity_pages import urls
 from comity_robots import Robots
 
-WELL_KNOWN: Final = ("/sitemap.xml", "/sitemap_index.xml")  # tried one after the other where robots.txt names none
+SITEMAP_PATHS: Final = ("/sitemap.xml", "/sitemap_index.xml")  # tried one after the other where robots.txt names none
 
 
 def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def _remember(values: dict[str, T], origin: str, value: T) -> None:
 
 
 MAX_RECENT_URLS: Final = 32_768  # URLs remembered in memory to spare the frontier most repeats
-LEFT_OUT: Final = 4_096  # URLs after which those are forgotten that were left out before them
+MAX_LEFT_OUT_URLS: Final = 4_096  # URLs after which those are forgotten that were left out before them
 _PLAIN: Final = Canonicalizer()
 
 
@@ -98,7 +98,7 @@ class URLFilter:
         new = new.difference(self._left_out).difference(self._left_out_before)
         self._results.count(why, len(new))
         self._left_out |= new
-        if len(self._left_out) > LEFT_OUT:
+        if len(self._left_out) > MAX_LEFT_OUT_URLS:
             self._left_out, self._left_out_before = set(), self._left_out
 
     def guess_sitemap(self, url: str, *, is_missing: bool = False) -> None:
@@ -107,8 +107,8 @@ class URLFilter:
         Nobody named it, so it is not refused either where it may not be asked for.
         """
         origin = urls.origin(url)
-        following = WELL_KNOWN.index(url.removeprefix(origin)) + 1 if is_missing else 0
-        for place in WELL_KNOWN[following : following + 1]:
+        following = SITEMAP_PATHS.index(url.removeprefix(origin)) + 1 if is_missing else 0
+        for place in SITEMAP_PATHS[following : following + 1]:
             origin_policy = self._origin_policy(guess := origin + place)
             if origin_policy is not None and origin_policy.allows(guess):
                 self.discover(guess, depth=1, kind=EntryKind.SITEMAP)
@@ -258,7 +258,7 @@ class URLFilter:
     def is_guess(self, url: str) -> bool:
         """Whether a sitemap's URL is a place that nobody named."""
         origin = urls.origin(url)
-        return url.removeprefix(origin) in WELL_KNOWN and url not in self.sitemaps_of(origin)
+        return url.removeprefix(origin) in SITEMAP_PATHS and url not in self.sitemaps_of(origin)
 
     def save_state(self) -> dict[str, Any]:
         """What changed since the last call, by name, to be remembered across runs."""

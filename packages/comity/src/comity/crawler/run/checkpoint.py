@@ -36,8 +36,8 @@ from comity.policy import Policy
 from comity.policy.policy import policy_to_dict
 from comity_robots.fields import settings_of
 
-WHO: Final = frozenset(("agent", "product_token"))  # of a policy: they say who asks, and allow nothing
-_PACE: Final = frozenset(
+AGENT_FIELDS: Final = frozenset(("agent", "product_token"))  # of a policy: they say who asks, and allow nothing
+_PACE_FIELDS: Final = frozenset(
     ("min_interval", "pace_by", "adaptive", "backoff", "max_backoff", "max_retry_after", "robots_fetch_counts")
 ) | {"breaker_failures", "breaker_recovery", "purposes"}
 
@@ -47,10 +47,10 @@ def decides_otherwise(policy: Policy, before: Mapping[str, Any] | None) -> bool:
     the pace decides nothing."""
     now = policy_to_dict(policy)
     then = {} if before is None else {name: from_json(value) for name, value in before.items()}
-    return before is not None and any(from_json(now[name]) != then.get(name) for name in now.keys() - _PACE)
+    return before is not None and any(from_json(now[name]) != then.get(name) for name in now.keys() - _PACE_FIELDS)
 
 
-RUN: Final = "run"  # the fact that says which run of which crawl was the last to begin
+RUN_FACT: Final = "run"  # the fact that says which run of which crawl was the last to begin
 
 
 def run_of(before: Sequence[Any] | None, wanted: Run | None, folder: Path) -> Run:
@@ -74,7 +74,7 @@ def run_of(before: Sequence[Any] | None, wanted: Run | None, folder: Path) -> Ru
     return wanted
 
 
-COVERING: Final = ("scope", "include", "exclude", "max_depth")
+SCOPE_SETTINGS: Final = ("scope", "include", "exclude", "max_depth")
 """Settings that say which URLs belong to the crawl: when one changes, what waits is judged again."""
 
 
@@ -96,7 +96,7 @@ def rights_in(begun: StoredConfig, policy: Policy, settings: CrawlSettings, give
     found: dict[str, Any] = {}
     for name, each in settings_of(Policy).items() if begun.policy is not None else ():
         value = getattr(begun.policy, name)
-        if name not in WHO and name not in given and each.grants(value, getattr(policy, name)):
+        if name not in AGENT_FIELDS and name not in given and each.grants(value, getattr(policy, name)):
             found[name] = value
     for name, value in begun.settings.items():  # limits and scope are what the crawl is
         each = settings_of(CrawlSettings)[name]
@@ -212,7 +212,7 @@ def refilter(frontier: DurableFrontier, settings: CrawlSettings, policy: Policy,
     kept = settings_to_dict(settings)
     before, scope = load_state(SETTINGS, {}), stored_scope(load_state, load_states)
     covers = None
-    if scope is not None and any(before.get(name) != _as_json(kept[name]) for name in COVERING):
+    if scope is not None and any(before.get(name) != _as_json(kept[name]) for name in SCOPE_SETTINGS):
         covers = settings.scope_around(seeds, scope)
     otherwise = decides_otherwise(policy, load_state(POLICY))
     usage = otherwise or before.get("only_if", []) != _as_json(kept["only_if"])

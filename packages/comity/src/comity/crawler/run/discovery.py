@@ -38,7 +38,7 @@ LINKS_PER_CHECK: Final = 8  # links taken up between two looks at the time
 LINKS_PER_BATCH: Final = 1024  # links of which it is asked whether they were met lately, between two looks
 MAX_FOUND_URLS: Final = 20_000  # URLs found that wait for a commit, about: what names more of them is read on after it
 FEEDS: Final = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
-_BEGINNING: Final = 65_536  # bytes of a document that tell what it is
+_SNIFFED_BYTES: Final = 65_536  # bytes of a document that tell what it is
 
 
 def named_by_page(page: Page, *, is_given: bool, feeds: bool) -> Iterator[tuple[str, EntryKind]]:
@@ -64,7 +64,7 @@ def links_of(page: Page, meta: RobotsMeta, *, follow_nofollow: bool) -> tuple[Se
 def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
     """Whether a document is a sitemap, or a feed where these count; a list of URLs as text cannot be told."""
     reader = sitemaps.SitemapReader(url)
-    for _ in reader.read(body[:_BEGINNING]):
+    for _ in reader.read(body[:_SNIFFED_BYTES]):
         break
     return reader.kind in ("urlset", "sitemapindex") or (feeds and reader.kind in ("rss", "atom"))
 

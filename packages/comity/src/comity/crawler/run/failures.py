@@ -19,8 +19,8 @@ from comity.errors import (
     system_failed,
 )
 
-_OURS: Final = (EngineFailed, InvalidSetting, MissingExtra, RenderingFailed, StorageError, SystemFailed)
-_ITS_OWN: Final = (
+_OUR_ERRORS: Final = (EngineFailed, InvalidSetting, MissingExtra, RenderingFailed, StorageError, SystemFailed)
+_PAGE_ERRORS: Final = (
     *(ComityError, aiohttp.ClientError, SelectolaxError, struct.error, zlib.error),
     *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RecursionError, TypeError, ValueError),
     *(ConnectionError, TimeoutError),
@@ -30,9 +30,9 @@ _ITS_OWN: Final = (
 def raise_what_is_ours(error: Exception) -> None:
     """Come back where an error is a page's or site's own: a page that raises an unexpected error must not end the
     crawl. These are a closed list, for a page that failed is not asked for again; anything else is raised, in words."""
-    if isinstance(error, _OURS):
+    if isinstance(error, _OUR_ERRORS):
         raise error
-    if isinstance(error, _ITS_OWN) and not is_of_the_system(error):
+    if isinstance(error, _PAGE_ERRORS) and not is_of_the_system(error):
         return
     if (failed := system_failed(error)) is not None:
         raise failed from error

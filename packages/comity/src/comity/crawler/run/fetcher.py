@@ -25,6 +25,7 @@ from comity.crawler.run.outcomes import (
     GuessedSitemapMissing,
     Outcome,
     PageRead,
+    PaymentRequiredOutcome,
     Redirected,
     Refused,
     Requeued,
@@ -32,7 +33,6 @@ from comity.crawler.run.outcomes import (
     RobotsKnown,
     SitemapRead,
     Unchanged,
-    Unpaid,
     Unwanted,
 )
 from comity.crawler.run.page_reader import Reader, is_page
@@ -210,7 +210,7 @@ class Fetcher:
         why = f"HTTP status {response.status}"
         if isinstance(bad_status(response.url, response.status, response.all_headers), PaymentRequired):
             asks = "payment" if response.status == PAYMENT_REQUIRED else "a licence"
-            return Unpaid(entry=entry, answer=response, before=before, why=f"requires {asks}: {why}")
+            return PaymentRequiredOutcome(entry=entry, answer=response, before=before, why=f"requires {asks}: {why}")
         return Failed(entry=entry, answer=response, before=before, why=why)
 
     def _failed_for_now(

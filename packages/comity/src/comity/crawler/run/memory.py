@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-MODERATE: Final = 256 * 1024  # bytes
+MODERATE_BODY_BYTES: Final = 256 * 1024  # bytes
 
 
 class Memory:
@@ -29,7 +29,7 @@ class Memory:
     def __init__(self, limit: int, requests: int, wake: Callable[[], None]) -> None:
         self.limit = limit
         self.held = self.kept = self.most_held = 0
-        self._moderate = min(MODERATE, limit // (2 * requests))
+        self._moderate = min(MODERATE_BODY_BYTES, limit // (2 * requests))
         self._wake = wake
         self._large: dict[BodyOctets, None] = {}  # bodies of more than moderate size, in the order that they became so
         self._waiting: dict[BodyOctets, asyncio.Future[None]] = {}

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Written = tuple[Channel, dict[str, Any], Response | RobotsResult | None]
 """A record for a channel of the output, and the answer that it is about."""
-LEFT: Final = (*GONE, *recrawl.MOVED)
+LEFT_STATUSES: Final = (*GONE, *recrawl.MOVED_STATUSES)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Outcome:
     @property
     def is_left(self) -> bool:
         """Whether nothing is at its URL any more, or something else for good."""
-        return self.answer is not None and self.answer.status in LEFT
+        return self.answer is not None and self.answer.status in LEFT_STATUSES
 
     @property
     def outdates(self) -> bool:
@@ -145,7 +145,7 @@ class BodyRead(PageRead):
 
 
 @dataclass(slots=True, kw_only=True)
-class Kept(BodyRead):
+class PageKept(BodyRead):
     """A page.
 
     Attributes:
@@ -325,7 +325,7 @@ class Redirected(Outcome):
         }
 
     def beside(self, refresh: int) -> "Iterable[Outcome | Written]":
-        if self.before is not None and self.before.digest is not None and self.answer.status in recrawl.MOVED:
+        if self.before is not None and self.before.digest is not None and self.answer.status in recrawl.MOVED_STATUSES:
             yield Moved(entry=self.entry, answer=self.answer, before=self.before, by="status")
 
 
@@ -451,7 +451,7 @@ class Failed(Outcome):
 
 
 @dataclass(slots=True, kw_only=True)
-class Unpaid(Failed):
+class PaymentRequiredOutcome(Failed):
     """Its site asks for payment or a licence; nothing is ever paid."""
 
 
@@ -526,6 +526,7 @@ class Kind(NamedTuple):
         counters: of Stats, that it adds to.
         ledger: writes its record there.
         report: counts its record and logs it.
+        word: what telemetry calls it, if not by its class.
     """
 
     state: State | None = None
@@ -534,11 +535,12 @@ class Kind(NamedTuple):
     counters: tuple[str, ...] = ()
     ledger: Callable[[Ledger, dict[str, Any]], None] | None = None
     report: Callable[[StatsCollector, dict[str, Any]], None] | None = None
+    word: str = ""
 
 
 _DONE: Final = State.DONE
 TABLE: Final[dict[type[Outcome], Kind]] = {
-    Kept: Kind(_DONE, "pages", True, ("pages",)),
+    PageKept: Kind(_DONE, "pages", True, ("pages",), word="kept"),
     New: Kind(None, "changes", False, ("new",)),
     Changed: Kind(None, "changes", False, ("changed",)),
     Unchanged: Kind(_DONE, "changes", True, ("unchanged",)),
@@ -552,7 +554,9 @@ TABLE: Final[dict[type[Outcome], Kind]] = {
     PartRefused: Kind(None, "refusals", False, ("refused",), Ledger.refusal, StatsCollector.refused),
     RefusedByUsage: Kind(State.REFUSED, "refusals", False, ("refused",)),
     Failed: Kind(State.FAILED, "failures", True, ("failed",), None, StatsCollector.failed),
-    Unpaid: Kind(State.FAILED, "failures", True, ("failed", "unpaid"), None, StatsCollector.failed),
+    PaymentRequiredOutcome: Kind(
+        State.FAILED, "failures", True, ("failed", "unpaid"), None, StatsCollector.failed, "unpaid"
+    ),
     NoURL: Kind(None, "failures", False, ("failed",), Ledger.unsent, StatsCollector.failed),
     Unwanted: Kind(_DONE, "unwanted", False, ("unwanted",)),
     Deferred: Kind(None, counters=("postponed",)),

@@ -20,7 +20,7 @@ from comity.crawler.finding.uses import Uses
 from comity.crawler.output import plugins
 from comity.crawler.output.records import NO_META
 from comity.crawler.output.runner import ReadAhead
-from comity.crawler.run.outcomes import Kept, PageRead, RefusedByUsage, Unchanged
+from comity.crawler.run.outcomes import PageKept, PageRead, RefusedByUsage, Unchanged
 from comity.crawler.run.run_config import RunConfig
 from comity.digests import sha256_of
 from comity.errors import ExtractionFailed
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from comity_pages.content.kinds import Judgement
     from comity_pages.metadata.json_ld import Entity
 
-SMALL: Final = 8 * 1024  # bytes that take as long to read as a page takes however small it is
-LARGE: Final = 64 * 1024  # bytes of a page that takes some tenths of a millisecond to read
+SMALL_PAGE_BYTES: Final = 8 * 1024  # bytes that take as long to read as a page takes however small it is
+LARGE_PAGE_BYTES: Final = 64 * 1024  # bytes of a page that takes some tenths of a millisecond to read
 MAX_CHALLENGE_LINKS: Final = 16  # of an answer that may check its visitor: the checks have next to none
 _TAG: Final = re.compile("<[^<>]*>")
-HUGE: Final = 512 * 1024  # bytes of a page that is read in another thread: some milliseconds
+HUGE_PAGE_BYTES: Final = 512 * 1024  # bytes of a page that is read in another thread: some milliseconds
 
 
 def is_page(response: Response) -> bool:
@@ -84,7 +84,7 @@ def may_be_no_page(response: Response, read: Page) -> bool:
     """Whether an HTML answer may say that the page is not there, or check its visitor: `judged` looks."""
     if gone(" ".join(f"{read.title or ''} {_text_of(read.headings)}".split())) is not None:
         return True
-    if len(read.links) > MAX_CHALLENGE_LINKS or len(response.body) > LARGE:
+    if len(read.links) > MAX_CHALLENGE_LINKS or len(response.body) > LARGE_PAGE_BYTES:
         return False
     from comity_pages.content.kinds import may_be_challenge  # late: of most pages it is not asked
 
@@ -181,7 +181,7 @@ class Reader:
         self._policy = policy
         self._executor = executor
         self._read_ahead = read_ahead
-        self._slices = LoopSlices(LARGE)
+        self._slices = LoopSlices(LARGE_PAGE_BYTES)
 
     def _warnings(
         self,
@@ -204,11 +204,15 @@ class Reader:
         """Read a page, whose last visit in a refresh was `before`. Where its scripts ran, the page `rendered` counts
         instead; the response goes to the output as it is. A PluginError says that the expander failed."""
         size, loop = len(response.body), asyncio.get_running_loop()
-        if size < HUGE:  # answers of many hosts may come at the same moment
-            await self._slices.take(size + SMALL)
+        if size < HUGE_PAGE_BYTES:  # answers of many hosts may come at the same moment
+            await self._slices.take(size + SMALL_PAGE_BYTES)
         shown = response if rendered is None else rendered.shown(response)
         read_it = read_response if rendered is None else rendered.read
-        read = read_it(response) if size < HUGE else await loop.run_in_executor(self._executor, read_it, response)
+        read = (
+            read_it(response)
+            if size < HUGE_PAGE_BYTES
+            else await loop.run_in_executor(self._executor, read_it, response)
+        )
         meta = read_meta(response, read, agent=self._agent)
         expanded = self._plugins.expand(shown)
         named = plugins.following(read, expanded, response.url)
@@ -234,7 +238,7 @@ class Reader:
         ahead = None
         if self._read_ahead is not None and (reading := self._read_ahead(shown)) is not None:
             ahead = await asyncio.wrap_future(reading)
-        return Kept(
+        return PageKept(
             entry=entry,
             answer=response,
             before=before,

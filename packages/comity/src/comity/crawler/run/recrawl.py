@@ -25,7 +25,7 @@ TRUST_MARGIN_SECONDS: Final = 86_400.0
 a page that stood in a cache."""
 MAX_TRUST_SECONDS: Final = 30 * 86_400.0
 """Seconds after a fetch for which a sitemap's word is taken: then the page is asked for, whatever the sitemap says."""
-MOVED: Final = (301, 308)
+MOVED_STATUSES: Final = (301, 308)
 _MAX_VALIDATOR_CHARACTERS: Final = 1024  # characters of a header that is kept
 
 
@@ -94,10 +94,10 @@ def _validator(value: str | None) -> str | None:
     return None
 
 
-_FACT: Final = "refresh"
+_REFRESH_FACT: Final = "refresh"
 COUNTED_ORIGINS: Final = {"without_rules": "without rules ", "robots_cut": "robots cut "}
 """By a count of origins, how the names of facts begin that say, by an origin, that it was counted."""
-FORGOTTEN: Final = (
+FORGOTTEN_FACTS: Final = (
     *("stats", "tally", "spent", "spent *", "unreachable *"),
     *(f"{start}*" for start in (LEFT, *COUNTED_ORIGINS.values())),
 )
@@ -105,7 +105,7 @@ FORGOTTEN: Final = (
 
 def begun(number: int, last: int) -> dict[str, Any]:
     """The facts that say that a refresh has begun; `last`: the id of the last visit before it."""
-    return {_FACT: {"number": number, "last": last}, ENDED: None}
+    return {_REFRESH_FACT: {"number": number, "last": last}, ENDED: None}
 
 
 def refresh_of(frontier: DurableFrontier, settings: CrawlSettings, folder: Path, *, begin: bool) -> RefreshRun | None:
@@ -114,7 +114,7 @@ def refresh_of(frontier: DurableFrontier, settings: CrawlSettings, folder: Path,
     Raises:
         StorageError: it cannot begin, because the crawl or the refresh before it has not ended.
     """
-    now: dict[str, int] = frontier.load_state(_FACT, {"number": 0, "last": 0})
+    now: dict[str, int] = frontier.load_state(_REFRESH_FACT, {"number": 0, "last": 0})
     if begin:
         if frontier.load_state(ENDED) != FINISHED:
             raise not_finished(folder)
@@ -127,7 +127,7 @@ def refresh_of(frontier: DurableFrontier, settings: CrawlSettings, folder: Path,
             now.update(number=now["number"] + 1, last=last)
             return begun(**now)
 
-        frontier.start_refresh(forget=FORGOTTEN, save=save)
+        frontier.start_refresh(forget=FORGOTTEN_FACTS, save=save)
     if not now["number"]:
         return None
     trusts_sitemaps = settings.trust_lastmod and settings.sitemaps

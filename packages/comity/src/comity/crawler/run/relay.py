@@ -27,9 +27,9 @@ from comity.net.response import Response
 from comity.net.turns import Relay
 from comity_pages import urls
 
-QUESTION: Final = "relay "  # facts, by origin: in which run who asked for what
+QUESTION_FACT: Final = "relay "  # facts, by origin: in which run who asked for what
 _RELAYED: Final = ("status", "truncated", "address")  # beside headers and body
-ORDERS_REST: Final = 1.0  # seconds until both shards know of the same orders
+ORDER_GRACE_SECONDS: Final = 1.0  # seconds until both shards know of the same orders
 
 
 class RobotsRelay:
@@ -63,7 +63,7 @@ class RobotsRelay:
         """Ask what earlier holders of the shard were asked and did not answer."""
         for name, (run, shard, url, conditions) in self._earlier.items():
             if run == self._run:
-                self._begin(Relay(name.removeprefix(QUESTION), url, conditions), shard)
+                self._begin(Relay(name.removeprefix(QUESTION_FACT), url, conditions), shard)
             else:  # who asked has ended since
                 self._facts.put(name, None)
 
@@ -85,7 +85,7 @@ class RobotsRelay:
             if self._wanted.get(key) is answer:
                 del self._wanted[key]
         if "put_off" in content:
-            never = math.inf if host in stopped else ORDERS_REST
+            never = math.inf if host in stopped else ORDER_GRACE_SECONDS
             raise postponed(wanted.url, never if content["put_off"] is None else content["put_off"])
         outcome = _outcome(wanted.url, content)
         self._ledger.relayed(wanted.origin, wanted.url, shard, outcome)
@@ -97,7 +97,7 @@ class RobotsRelay:
         if content.pop("run", None) != self._run:
             return  # nobody waits for it any more, and what a host answered then may be old
         if "ask" in content:
-            self._facts.put(QUESTION + origin, [self._run, content["for"], message.url, content["ask"]])
+            self._facts.put(QUESTION_FACT + origin, [self._run, content["for"], message.url, content["ask"]])
             self._begin(Relay(origin, message.url, content["ask"]), content["for"])
         elif (answer := self._wanted.get((origin, message.url))) is not None and not answer.done():
             answer.set_result(content)
@@ -125,7 +125,7 @@ class RobotsRelay:
                 raise_what_is_ours(error)
                 content = _to_json(error)
         self._send(shard, asked, content)
-        self._facts.put(QUESTION + asked.origin, None)
+        self._facts.put(QUESTION_FACT + asked.origin, None)
 
     def _send(self, shard: int, about: Relay, content: dict[str, Any]) -> None:
         pace = self._place.settled.get(urls.host(about.url))

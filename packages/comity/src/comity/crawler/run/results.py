@@ -17,7 +17,7 @@ from comity.crawler.output.ledger import Collected
 from comity.crawler.output.records import CrawledPage, complete
 from comity.crawler.output.sink import Channel
 from comity.crawler.run.memory import Memory
-from comity.crawler.run.outcomes import TABLE, Deferred, Failed, Kept, Outcome, Requeued, SitemapRead, Written
+from comity.crawler.run.outcomes import TABLE, Deferred, Failed, Outcome, PageKept, Requeued, SitemapRead, Written
 from comity.crawler.run.recrawl import COUNTED_ORIGINS, RefreshRun
 from comity.crawler.run.run_config import RunConfig, RunResources
 from comity.frontier.rules import Commit
@@ -28,7 +28,7 @@ from comity.net.request_record import RequestRecord
 from comity.policy import RobotsResult
 from comity.policy.origin_policy import decide
 
-RECORD: Final = 1000  # bytes of a record beside its body, about
+RECORD_BYTES: Final = 1000  # bytes of a record beside its body, about
 
 
 @dataclass(slots=True)
@@ -185,7 +185,7 @@ class ResultBuffer:
             return Requeued(entry=outcome.entry, answer=outcome.answer)
         if outcome.before is not None:
             self._look_back(outcome)  # first: what the page was is forgotten before it is known as it is
-        if isinstance(outcome, Kept):
+        if isinstance(outcome, PageKept):
             outcome = self._marked(outcome)
             page = outcome.page() if self._hands_out else None
         record = None if kind.channel is None else outcome.record()
@@ -194,7 +194,7 @@ class ResultBuffer:
         # What can fail on a page has been done: from here on it is entered, all of it.
         if taken is not None:
             self._quota.kept(host, taken)
-        if isinstance(outcome, Kept):
+        if isinstance(outcome, PageKept):
             self.stats.body_bytes += len(outcome.answer.body)
             self._collector.tally.page(outcome.entry.depth, outcome.shown.content_type)
             assert record is not None
@@ -228,7 +228,7 @@ class ResultBuffer:
             else:
                 self._write(*each)
         if self._telemetry is not None and kind.state is not None:  # else it is tried again, or told with another
-            self._telemetry.outcome(outcome.entry.url, type(outcome).__name__.lower())
+            self._telemetry.outcome(outcome.entry.url, kind.word or type(outcome).__name__.lower())
         return outcome
 
     def found(self, found: Found, *, again: bool = False) -> None:
@@ -297,7 +297,7 @@ class ResultBuffer:
                 self.blocked += record["decision"]["verdict"] == "unknown_unreachable"  # else it would have to wait
                 self.refusal = self.refusal or record["why"]
 
-    def _marked(self, page: Kept) -> Kept:
+    def _marked(self, page: PageKept) -> PageKept:
         """A page with what it repeats."""
         if self._duplicates is None:
             return page
@@ -320,6 +320,6 @@ class ResultBuffer:
         if self.refresh and "refresh" in record:
             record["refresh"] = self.refresh
         self.unsaved.records.append((channel, record, answer))
-        octets = RECORD + (len(answer.body) if answer is not None else 0)
+        octets = RECORD_BYTES + (len(answer.body) if answer is not None else 0)
         self.unsaved.octets += octets
         self._memory.keep(octets)

@@ -16,7 +16,7 @@ from comity.crawler.finding.scope import GROWN, SCOPE
 from comity.crawler.observe.snapshot import ShardState
 from comity.crawler.observe.stats import UNREACHABLE, StatsCollector
 from comity.crawler.run.admission import URLFilter
-from comity.crawler.run.checkpoint import RUN, refilter, run_of
+from comity.crawler.run.checkpoint import RUN_FACT, refilter, run_of
 from comity.crawler.run.commits import COMMIT_SECONDS, MAX_COMMIT_URLS, Committer
 from comity.crawler.run.control import Control
 from comity.crawler.run.discovery import Discovery
@@ -25,7 +25,7 @@ from comity.crawler.run.mailbox import Mailbox
 from comity.crawler.run.memory import Memory
 from comity.crawler.run.page_reader import Reader
 from comity.crawler.run.recrawl import refresh_of
-from comity.crawler.run.relay import QUESTION, RobotsRelay
+from comity.crawler.run.relay import QUESTION_FACT, RobotsRelay
 from comity.crawler.run.results import ResultBuffer
 from comity.crawler.run.run_config import RunConfig, RunResources
 from comity.crawler.run.scheduler import SLOW_FETCH_SECONDS, Scheduler
@@ -44,8 +44,10 @@ from comity.net.response import Response
 from comity.net.turns import Hooks, Relay
 from comity.policy import OriginPolicy, RobotsResult
 
-PLACE: Final = "place"  # the fact that says which shard of a crawl this is, and how many URLs that was given so far
-STATED: Final = "seeds stated"  # the fact that says how many of the seeds the ledger has
+PLACE_FACT: Final = (
+    "place"  # the fact that says which shard of a crawl this is, and how many URLs that was given so far
+)
+STATED_SEEDS_FACT: Final = "seeds stated"  # the fact that says how many of the seeds the ledger has
 MAX_BATCH_PAGES: Final = 64  # pages visited before that are taken up before others have their turn
 MAX_IDLE_SECONDS: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
 
@@ -86,8 +88,8 @@ class Run:
         self.control = control
         self.frontier = frontier
         self.resources = resources
-        self.facts = StateOverlay(frontier.load_state, is_new=frontier.load_state(RUN) is None)
-        if config.shard is None and self.facts.get(PLACE) is not None:
+        self.facts = StateOverlay(frontier.load_state, is_new=frontier.load_state(RUN_FACT) is None)
+        if config.shard is None and self.facts.get(PLACE_FACT) is not None:
             raise StorageError(f"{config.folder} holds one shard of a crawl", hint="name the folder above it")
         self.refresh = refresh_of(frontier, settings, config.folder, begin=config.begins_refresh)
         run, around = self._begun_with()
@@ -98,8 +100,10 @@ class Run:
             resources.journal, self.client, clock, self.facts.get, keeps_clock=config.storage.keeps_clock
         )
         collector.began(frontier, self.client.driver.pause)
-        resources.ledger.begin(config.policy, self.seeds[self.facts.get(STATED, 0) :], resources.sink.name, run)
-        self.facts.put(STATED, len(self.seeds))
+        resources.ledger.begin(
+            config.policy, self.seeds[self.facts.get(STATED_SEEDS_FACT, 0) :], resources.sink.name, run
+        )
+        self.facts.put(STATED_SEEDS_FACT, len(self.seeds))
         memory = Memory(settings.body_memory, config.requests, control.wake)
         self.quota = Quota(settings.budget, settings.host_budget, self.facts.get, lambda: control.granted)
         self.results = ResultBuffer(config, resources, collector, memory, self.quota, self.facts, self.refresh)
@@ -235,7 +239,7 @@ class Run:
         config, facts, remember = self._config, self.facts, self.frontier.save_state
         begun: list[str] = facts.get(SEEDS, [])
         known, around = set(begun), config.seeds
-        if config.shard is not None and (place := facts.get(PLACE)) is not None:
+        if config.shard is not None and (place := facts.get(PLACE_FACT)) is not None:
             around = around[[*place, len(begun)][2] :]  # they only grow in number; earlier versions kept all of them
         own = around if config.shard is None else config.shard.own(around)
         self.seeds = [*begun, *(seed for seed in own if seed not in known)]
@@ -249,8 +253,8 @@ class Run:
             raise StorageError(
                 f"{config.folder} holds a crawl that cannot be resumed without its source plug-in", hint="give it again"
             )
-        run = run_of(facts.get(RUN), None if config.shard is None else config.shard.run, config.folder)
-        remember(RUN, [run.crawl, run.number])
+        run = run_of(facts.get(RUN_FACT), None if config.shard is None else config.shard.run, config.folder)
+        remember(RUN_FACT, [run.crawl, run.number])
         refilter(self.frontier, config.settings, config.policy, around)
         if len(self.seeds) > len(begun) or facts.get(SEEDS) is None:
             remember(SEEDS, self.seeds)
@@ -258,11 +262,11 @@ class Run:
         facts.put(ENDED, None)
         if config.shard is not None:
             config.shard.settled.began(facts.get)
-            facts.put(PLACE, [config.shard.number, config.shard.count, len(config.seeds)])
+            facts.put(PLACE_FACT, [config.shard.number, config.shard.count, len(config.seeds)])
         return run, around
 
     def _mailbox(self, place: ShardAssignment) -> Mailbox:
-        client, ledger, questions = self.client, self.resources.ledger, self.frontier.load_states(QUESTION)
+        client, ledger, questions = self.client, self.resources.ledger, self.frontier.load_states(QUESTION_FACT)
         relay = RobotsRelay(place, client, self.scheduler, self.results, self.facts, ledger, self.control, questions)
         taken = self.frontier.taken
         return Mailbox(place, client.driver, taken, self.facts, self.results, self.filter, relay, self.control)

@@ -43,7 +43,7 @@ MAX_HOST_URLS = 256  # URLs of one host held in memory
 MAX_PACED_HOST_URLS = 16  # where there is an interval between two of them
 MAX_PACED_URLS = 1 << 16  # of all hosts with an interval, where there are many
 MAX_PARKED_HOSTS = 64  # hosts of one pace that wait for it in memory once half of the places there are taken
-COMES_AGAIN = (Retried, RobotsKnown, Requeued)
+REPEATED_OUTCOMES = (Retried, RobotsKnown, Requeued)
 SLOW_FETCH_SECONDS = 2.0  # seconds after which a fetch no longer keeps others from starting
 
 
@@ -327,7 +327,7 @@ class Scheduler:
             return
         # Only now may the URL be taken again: before, it would have been under way twice.
         outcome = task.result()
-        comes_again = isinstance(outcome, COMES_AGAIN)
+        comes_again = isinstance(outcome, REPEATED_OUTCOMES)
         if isinstance(outcome, Retried):
             host.queue.append(outcome.entry)
         elif comes_again and self._refresh is None:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from comity.crawler.storage.tables import SERVER
 from comity.errors import StorageError
-from comity.frontier.postgresql.database import USE, Address, connect, cutting_off, explained
+from comity.frontier.postgresql.database import USE, Address, connect, cutting_off, translate_errors
 from comity.frontier.values import Run, Superseded
 from comity_pages._extras import need
 
@@ -96,7 +96,7 @@ class Leases:
         and renewal that were seen to stand still: that lease is over. Superseded: our run is not the crawl's any more.
         """
         psycopg = need("psycopg", "postgresql", USE)
-        with explained(self._where):
+        with translate_errors(self._where):
             try:
                 with db.transaction():
                     db.execute(f"SET LOCAL lock_timeout = {_LOCK_WAIT_MILLISECONDS}")
@@ -142,7 +142,7 @@ class Leases:
         if not held:
             return
         asked = now()
-        with explained(self._where):
+        with translate_errors(self._where):
             rows = db.execute(
                 "UPDATE shard SET renewal = renewal + 1 FROM unnest(%s::int[], %s::bigint[]) AS mine (number, token) "
                 "WHERE shard.number = mine.number AND shard.token = mine.token AND holder = %s "
@@ -168,7 +168,7 @@ class Leases:
         held = {shard: self.tokens[shard] for shard in shards if shard in self.tokens}
         for shard in held:
             self.forget(shard)
-        with explained(self._where):
+        with translate_errors(self._where):
             db.execute(
                 "UPDATE shard SET holder = NULL FROM unnest(%s::int[], %s::bigint[]) AS mine (number, token) "
                 "WHERE shard.number = mine.number AND shard.token = mine.token AND holder = %s",

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from comity.errors import InvalidSetting, InvalidURL, StorageError
 from comity.files import open_regular, read_regular, sync_folder
-from comity.frontier.durable import explained_files
+from comity.frontier.durable import translate_os_errors
 from comity_pages import urls
 
 FILE: Final = "orders.jsonl"
@@ -94,7 +94,7 @@ def give(folder: Path, host: str, order: OrderKind, seconds: float | None = None
 
 def _append(folder: Path, line: dict[str, Any]) -> None:
     path = folder / FILE
-    with explained_files(path):
+    with translate_os_errors(path):
         with open_regular(path, "a+b", buffering=0) as file:
             file.seek(max(file.tell() - 1, 0))
             cut_short = file.read(1) not in (b"", b"\n")  # by a full disk
@@ -105,7 +105,7 @@ def _append(folder: Path, line: dict[str, Any]) -> None:
 
 def is_confirmed(folder: Path, order: Order) -> bool:
     """Whether who carries an order out has said so."""
-    with explained_files(folder / FILE):
+    with translate_os_errors(folder / FILE):
         lines = read_regular(folder / FILE).splitlines()
     return json.dumps({CONFIRMED: asdict(order)}).encode("ascii") in lines
 
@@ -136,7 +136,7 @@ class Orders:
         self.mark = self._size() if mark is None else mark
 
     def _size(self) -> int:
-        with explained_files(self._path):
+        with translate_os_errors(self._path):
             try:  # not `exists()`, to which a file that cannot be read is none
                 return self._path.stat().st_size
             except (FileNotFoundError, NotADirectoryError):
@@ -146,7 +146,7 @@ class Orders:
         """What was ordered since the last call, the oldest first; lines that are no order of this run are left out."""
         if self._size() <= self._read:
             return
-        with explained_files(self._path), open_regular(self._path) as file:
+        with translate_os_errors(self._path), open_regular(self._path) as file:
             file.seek(self._read)
             lines = file.read().split(b"\n")[:-1]  # what has no end yet is being written
         for line in lines:

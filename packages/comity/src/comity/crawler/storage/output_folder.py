@@ -12,8 +12,8 @@ from comity.crawler.output.runner import LEDGER, make
 from comity.crawler.storage.shards import LOCK, LOST_PREFIX, StoreMark, is_part, manifest_of, stored_in
 from comity.crawler.storage.store import CrawlStore, PartRow
 from comity.errors import StorageError, sqlite_code
-from comity.frontier.durable import explained_files, make_folder
-from comity.frontier.sqlite.database import explained, has_begun, lock
+from comity.frontier.durable import make_folder, translate_os_errors
+from comity.frontier.sqlite.database import has_begun, lock, translate_errors
 
 MAX_LOCK_SECONDS: Final = 10.0  # seconds that a worker waits for another that sees to the folder just now
 
@@ -43,7 +43,7 @@ def truncate_to_commit(store: CrawlStore, folder: Path, form: str, dead: Collect
     if mark is not None and mark.crawl == store.crawl().run.crawl:
         for path in there:
             if path.name not in known:
-                with explained_files(path):
+                with translate_os_errors(path):
                     path.rename(path.with_name(f"{LOST_PREFIX}{path.name}"))
     for part in parts:
         holder = held.get((part.shard, part.token))
@@ -104,7 +104,7 @@ def _alone(folder: Path) -> Iterator[bool]:
             held = lock(folder / LOCK)
         except sqlite3.OperationalError as error:
             if sqlite_code(error) != sqlite3.SQLITE_BUSY:
-                with explained(folder / LOCK):
+                with translate_errors(folder / LOCK):
                     raise
             if time.monotonic() > deadline:
                 yield False

@@ -15,7 +15,7 @@ from comity.crawler.storage.placement import PlacedBy, ShardAssignment
 from comity.digests import sha256_of
 from comity.errors import InputError, InvalidSetting, StorageError
 from comity.files import read_regular, write_anew
-from comity.frontier.durable import explained_files, of_another_version
+from comity.frontier.durable import of_another_version, translate_os_errors
 from comity.frontier.sqlite import database
 from comity.frontier.values import Run
 
@@ -106,7 +106,7 @@ def stored_in(folder: Path) -> StoreMark | None:
 
 
 def _write(path: Path, values: dict[str, Any]) -> None:
-    with explained_files(path):
+    with translate_os_errors(path):
         write_anew(path, f"{json.dumps(values, indent=1)}\n".encode("ascii"))
 
 

@@ -19,7 +19,7 @@ from comity.crawler.storage.written_crawl import not_finished
 from comity.errors import StorageError
 from comity.frontier.durable import no_crawl
 from comity.frontier.messages import TAKEN, Parcel
-from comity.frontier.postgresql.database import Address, connect, cutting_off, explained, is_made
+from comity.frontier.postgresql.database import Address, connect, cutting_off, is_made, translate_errors
 from comity.frontier.postgresql.dialect import PostgresDialect
 from comity.frontier.rules import start_refresh
 from comity.frontier.tables import ChangedTables
@@ -121,7 +121,7 @@ class CrawlStore:
         try:
             if self._db is None:
                 self._db = connect(self.where, stopped=MAX_STOPPED_SECONDS)
-            with explained(self.where), cutting_off(patience, self._db):
+            with translate_errors(self.where), cutting_off(patience, self._db):
                 yield self._db
         except StorageError:
             self.close()

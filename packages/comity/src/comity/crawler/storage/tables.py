@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
-from comity.frontier.postgresql.database import USE, Address, explained
+from comity.frontier.postgresql.database import USE, Address, translate_errors
 from comity_pages._extras import need
 
 OLDEST: Final = 12  # version of PostgreSQL
@@ -62,7 +62,7 @@ def make(
     """
     errors = need("psycopg", "postgresql", USE).errors
     try:
-        with explained(where), db.transaction():
+        with translate_errors(where), db.transaction():
             database.make(db, where, shards)
             db.execute(_TABLES)
             granted = None if pages is None else 0

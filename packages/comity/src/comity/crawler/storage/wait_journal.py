@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Protocol
 
 from comity.files import open_regular, read_regular
-from comity.frontier.durable import explained_files
+from comity.frontier.durable import translate_os_errors
 
 
 class WaitJournal(Protocol):
@@ -31,7 +31,7 @@ class WaitJournalFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._trouble: OSError | None = None
-        with explained_files(path):
+        with translate_os_errors(path):
             self._file = open_regular(path, "ab", buffering=0)
 
     def add(self, line: bytes) -> None:
@@ -41,16 +41,16 @@ class WaitJournalFile:
             self._trouble = self._trouble or error
 
     def check(self) -> None:
-        with explained_files(self._path):
+        with translate_os_errors(self._path):
             if self._trouble is not None:
                 raise self._trouble
 
     def clear(self) -> None:
-        with explained_files(self._path):
+        with translate_os_errors(self._path):
             self._file.truncate(0)
 
     def lines(self) -> list[bytes]:
-        with explained_files(self._path):
+        with translate_os_errors(self._path):
             return read_regular(self._path).split(b"\n")[:-1]  # what has no end was cut short by a crash
 
     def close(self) -> None:

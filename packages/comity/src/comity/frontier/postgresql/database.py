@@ -172,7 +172,7 @@ def _unread() -> InvalidSetting:
 
 
 @contextmanager
-def explained(where: Address) -> Iterator[None]:
+def translate_errors(where: Address) -> Iterator[None]:
     """Turn what PostgreSQL says into a StorageError that says what to do."""
     psycopg = need("psycopg", "postgresql", USE)
     errors = psycopg.errors
@@ -215,7 +215,7 @@ def connect(where: Address, *, stopped: float = 0.0, **options: Any) -> Any:
     """A connection to the database whose tables are the crawl's, in autocommit. `stopped`: seconds that a transaction
     may stand still before the server ends it; 0: for ever."""
     psycopg = need("psycopg", "postgresql", USE)
-    with explained(where):
+    with translate_errors(where):
         db = psycopg.connect(where.conninfo, autocommit=True, client_encoding="utf8", **_REACH, **options)
         try:
             with cutting_off(_REACH["connect_timeout"], db):

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from comity.frontier.postgresql.database import Address, connect, cut_off, explained
+from comity.frontier.postgresql.database import Address, connect, cut_off, translate_errors
 from comity.frontier.values import Unreachable
 
 _NULL: Final = r"\N"  # as COPY takes it
@@ -19,8 +19,8 @@ class PostgresDialect:
         self._shard = shard
         self.seen = (self.table("seen"),)
 
-    def explained(self) -> AbstractContextManager[None]:
-        return explained(self._where)
+    def translate_errors(self) -> AbstractContextManager[None]:
+        return translate_errors(self._where)
 
     def table(self, name: str) -> str:
         return f"{name}_{self._shard}"
@@ -29,7 +29,7 @@ class PostgresDialect:
         return self._db.execute(query.replace("?", "%s"), values)
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self.explained():
+        with self.translate_errors():
             rows: list[Any] = self.execute(query, values).fetchall()
             return rows
 

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from typing import Any
 
 from comity.frontier.messages import AT_ONCE, TAKEN, Parcel
-from comity.frontier.postgresql.database import Address, connect, cut_off, explained
+from comity.frontier.postgresql.database import Address, connect, cut_off, translate_errors
 from comity.frontier.postgresql.dialect import LastCommit, PostgresDialect
 from comity.frontier.postgresql.seen import Fingerprints
 from comity.frontier.rules import DurableFrontier
@@ -38,7 +38,7 @@ class PostgresStore(ChangedTables):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        with explained(self._where), self._fenced():
+        with translate_errors(self._where), self._fenced():
             yield
         self._seen.committed()
 
@@ -105,7 +105,7 @@ class PostgresFrontier(DurableFrontier):
 
     def __init__(self, where: Address, shard: int, token: int, *, patience: float = 30.0) -> None:
         with ExitStack() as stack:
-            stack.enter_context(explained(where))
+            stack.enter_context(translate_errors(where))
             self._db = stack.enter_context(closing(connect(where, stopped=patience)))
             self._last_commit = stack.enter_context(closing(LastCommit(where, shard)))
             super().__init__(PostgresStore(self._db, where, shard, token), Tables(self._last_commit), stack)

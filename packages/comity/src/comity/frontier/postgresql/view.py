@@ -2,7 +2,7 @@
 
 from comity.frontier.committed import FrontierView
 from comity.frontier.durable import no_crawl
-from comity.frontier.postgresql.database import Address, connect, explained, is_made
+from comity.frontier.postgresql.database import Address, connect, is_made, translate_errors
 from comity.frontier.postgresql.dialect import PostgresDialect
 from comity.frontier.tables import Tables, one_instant
 
@@ -11,7 +11,7 @@ class PostgresView(FrontierView):
     """One shard; an InputError where there is no such crawl."""
 
     def __init__(self, where: Address, shard: int) -> None:
-        with explained(where):
+        with translate_errors(where):
             db = connect(where)
             try:
                 if not is_made(db, where):

@@ -200,7 +200,7 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
         raise of_another_version(path, version, FORMAT)
 
 
-class explained:  # noqa: N801 - used as a function is
+class translate_errors:  # noqa: N801 - used as a function is
     """Turn what SQLite says in the block into a StorageError that says what to do."""
 
     __slots__ = ("_path",)
@@ -240,7 +240,7 @@ def has_begun(path: Path) -> bool:
     """Whether there is a crawl in a frontier: not where it ended before it was written down what to start from."""
     if not path.exists():
         return False
-    with explained(path), closing(open_for_reading(path)) as db:
+    with translate_errors(path), closing(open_for_reading(path)) as db:
         return begun(db)
 
 

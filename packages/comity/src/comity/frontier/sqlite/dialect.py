@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from comity.frontier.sqlite.database import explained
+from comity.frontier.sqlite.database import translate_errors
 from comity.frontier.store import quick
 
 _MAX_ROWS: Final = 64  # of one statement: SQLite takes 999 values everywhere
@@ -25,8 +25,8 @@ class SqliteDialect:
         self._db = db
         self._path = path
 
-    def explained(self) -> AbstractContextManager[None]:
-        return explained(self._path)
+    def translate_errors(self) -> AbstractContextManager[None]:
+        return translate_errors(self._path)
 
     def table(self, name: str) -> str:
         return name
@@ -35,7 +35,7 @@ class SqliteDialect:
         return self._db.execute(query, values)
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self.explained():
+        with self.translate_errors():
             return self._db.execute(query, values).fetchall()
 
     def many(self, columns: str, query: str, values: Sequence[Any]) -> Iterable[Any]:

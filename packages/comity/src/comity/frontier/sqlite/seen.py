@@ -20,7 +20,7 @@ from pathlib import Path
 
 from comity.errors import StorageError
 from comity.files import made_anew, open_regular, sync_folder
-from comity.frontier.durable import explained_files
+from comity.frontier.durable import translate_os_errors
 from comity.frontier.sqlite import _words
 from comity.frontier.sqlite.database import transaction
 
@@ -149,7 +149,7 @@ class Seen:
         self._merges: list[Merge] = []  # the smallest, begun last, goes on first
         self._owed = 0  # fingerprints that should have been merged by now
         self._next_id = 1
-        with explained_files(folder):
+        with translate_os_errors(folder):
             if not folder.is_dir():
                 folder.mkdir()
                 sync_folder(folder.parent)
@@ -172,7 +172,7 @@ class Seen:
             fresh.update(array("Q", data))
         self._newest, self._fresh = set(), array("Q", sorted(fresh))
         try:
-            with explained_files(self._folder):
+            with translate_os_errors(self._folder):
                 for id_, size in self._db.execute("SELECT id, size FROM sorted_run"):
                     self._runs.append(SortedRun(self._path(id_), id_, size))
                     self._next_id = max(self._next_id, id_ + 1)
@@ -199,7 +199,7 @@ class Seen:
                     first.setdefault(fingerprint, index)
         ascending = sorted(first)
         for run in self._runs:
-            with explained_files(run.path):
+            with translate_os_errors(run.path):
                 known = set(run.contained(ascending))
             if known:
                 ascending = [fingerprint for fingerprint in ascending if fingerprint not in known]
@@ -222,7 +222,7 @@ class Seen:
 
         Called between transactions. A crash at any point leaves the set as it is on disk; after an error, `reload`.
         """
-        with explained_files(self._folder):
+        with translate_os_errors(self._folder):
             if len(self._fresh) + len(self._newest) >= MAX_FRESH:
                 self._spill()
             while self._begin_merge() or self._merges:

@@ -10,7 +10,7 @@ from typing import Final
 
 from comity.frontier.messages import AT_ONCE, TAKEN, Parcel, numbers
 from comity.frontier.rules import DurableFrontier
-from comity.frontier.sqlite.database import explained, lock, open_for_reading, open_for_writing, transaction
+from comity.frontier.sqlite.database import lock, open_for_reading, open_for_writing, transaction, translate_errors
 from comity.frontier.sqlite.dialect import SqliteDialect
 from comity.frontier.sqlite.seen import Seen
 from comity.frontier.tables import ChangedTables, Tables
@@ -35,13 +35,13 @@ class SqliteStore(ChangedTables):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        with explained(self._path):
+        with translate_errors(self._path):
             self.seen.tidy()
             with transaction(self._db):
                 yield
 
     def reload(self) -> None:
-        with explained(self._path):
+        with translate_errors(self._path):
             self.seen.reload()
 
     def while_writing(self) -> AbstractContextManager[None]:
@@ -64,7 +64,7 @@ class Frontier(DurableFrontier):
 
     def __init__(self, path: Path) -> None:
         with ExitStack() as stack:
-            stack.enter_context(explained(path))  # of closing too: the journal is replayed on resume
+            stack.enter_context(translate_errors(path))  # of closing too: the journal is replayed on resume
             stack.enter_context(closing(lock(path)))
             db = stack.enter_context(closing(open_for_writing(path)))
             reader = stack.enter_context(closing(open_for_reading(path)))
@@ -83,7 +83,7 @@ class FolderMailboxes:
     async def parcels(self, receiver: int, after: Mapping[int, int]) -> list[tuple[int, Parcel]]:
         found = []
         for sender, last in after.items():
-            with explained(path := self._path_of(sender)):
+            with translate_errors(path := self._path_of(sender)):
                 if sender not in self._open:
                     self._open[sender] = open_for_reading(path)
                 rows = self._open[sender].execute(_PARCELS, (last, receiver, AT_ONCE)).fetchall()
@@ -99,12 +99,12 @@ def pending(paths: Mapping[int, Path]) -> dict[int, int]:
     """How many messages each shard has sent that have not been taken; `paths`: by shard, its database."""
     taken: dict[int, dict[int, int]] = {}  # by receiver
     for receiver, path in paths.items():
-        with explained(path), closing(open_for_reading(path)) as db:
+        with translate_errors(path), closing(open_for_reading(path)) as db:
             row = db.execute("SELECT value FROM fact WHERE key = ?", (TAKEN,)).fetchone()
         taken[receiver] = numbers(json.loads(row[0]) if row else None)
     found = {}
     for sender, path in paths.items():
-        with explained(path), closing(open_for_reading(path)) as db:
+        with translate_errors(path), closing(open_for_reading(path)) as db:
             rows = db.execute("SELECT id, shard, json_array_length(messages) FROM parcel").fetchall()
         found[sender] = sum(count for number, shard, count in rows if number > taken.get(shard, {}).get(sender, 0))
     return found

@@ -7,7 +7,7 @@ from typing import Self
 
 from comity.frontier.committed import FrontierView
 from comity.frontier.durable import no_crawl
-from comity.frontier.sqlite.database import begun, explained, open_for_reading
+from comity.frontier.sqlite.database import begun, open_for_reading, translate_errors
 from comity.frontier.sqlite.dialect import SqliteDialect
 from comity.frontier.tables import Tables, one_instant
 
@@ -19,7 +19,7 @@ class View(FrontierView):
         """`db`: where it is open already."""
         if not path.exists():
             raise no_crawl(path.parent)
-        with explained(path):
+        with translate_errors(path):
             db = db or open_for_reading(path)
             dialect = SqliteDialect(db, path)
             super().__init__(Tables(dialect), one_instant(db, dialect, "BEGIN"))
@@ -29,7 +29,7 @@ class View(FrontierView):
         """The same; None where no crawl has begun in it."""
         if not path.exists():
             return None
-        with explained(path), ExitStack() as stack:
+        with translate_errors(path), ExitStack() as stack:
             db = stack.enter_context(closing(open_for_reading(path)))
             if not begun(db):
                 return None

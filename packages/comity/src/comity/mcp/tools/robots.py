@@ -53,7 +53,7 @@ class _FromSite(Form):
     why: Quote | None = None
     rule: Quote | None = None
     group: list[Quote100] | None = None
-    beaten: list[_Rule] | None = None
+    overridden: list[_Rule] | None = None
     findings: list[_Finding] | None = None
     differences: list[_Difference] | None = None
 

@@ -34,7 +34,7 @@ const theme = EditorView.theme({
   ".cm-cursor": { borderLeftColor: "var(--text)" },
   "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-2px" },
   ".deciding": { background: "var(--mark)" },
-  ".beaten": { background: "color-mix(in srgb, var(--mark) 35%, transparent)" },
+  ".overridden": { background: "color-mix(in srgb, var(--mark) 35%, transparent)" },
   ".cm-tooltip": { background: "var(--panel)", color: "var(--text)", border: "1px solid var(--line)" },
 });
 
@@ -77,10 +77,10 @@ export class RobotsEditor extends HTMLElement {
   }
 
   /** Marks the deciding line and those that lost to it, and shows the first. */
-  mark(deciding, beaten = []) {
+  mark(deciding, overridden = []) {
     const lines = this.view.state.doc.lines;
     const at = (line, name) => Decoration.line({ class: name }).range(this.view.state.doc.line(line).from);
-    const found = [[deciding, "deciding"], ...beaten.map((line) => [line, "beaten"])]
+    const found = [[deciding, "deciding"], ...overridden.map((line) => [line, "overridden"])]
       .filter(([line]) => line && line <= lines).sort((a, b) => a[0] - b[0]).map(([line, name]) => at(line, name));
     this.view.dispatch({ effects: marked.of(Decoration.set(found, true)) });
   }

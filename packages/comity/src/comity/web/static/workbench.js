@@ -93,7 +93,7 @@ async function explain() {
 }
 
 function reason(agent, url, found) {
-  const lost = found.beaten.map((rule) => element("li", {}, jump(rule.line), " ", element("code", {}, rule.text), ` lost: ${rule.why}`));
+  const lost = found.overridden.map((rule) => element("li", {}, jump(rule.line), " ", element("code", {}, rule.text), ` lost: ${rule.why}`));
   const others = found.dialects.map((each) => element("li", {}, `${each.dialect} reads it otherwise: ${each.allowed ? "allowed" : "disallowed"}`, each.line ? " by " : "", each.line ? jump(each.line) : ""));
   const uses = found.usage.map((each) => element("li", {}, each.why));
   const delay = shown.answer.delays[chosen.agent];
@@ -103,7 +103,7 @@ function reason(agent, url, found) {
     element("p", { class: "soft" }, found.group ? `Group of ${found.group.agents.join(", ")} (line ${found.group.line})` : "No group applies", delay === null ? "" : `; Crawl-delay ${delay} s`),
     ...[lost, others, uses].filter((each) => each.length).map((each) => element("ul", {}, ...each)),
   );
-  editor.mark(found.rule?.line, found.beaten.map((rule) => rule.line));
+  editor.mark(found.rule?.line, found.overridden.map((rule) => rule.line));
 }
 
 function jump(line, words = `line ${line}`) {
