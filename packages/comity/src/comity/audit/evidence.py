@@ -277,7 +277,6 @@ def _wrong_standing(record: JsonObject, copies: list[_Copy], policy: Policy) -> 
 
 
 def _served_body(record: JsonObject) -> bytes | None:
-    """The body in a record, None where there is none or it is not base64."""
     try:
         return base64.b64decode(record["body_base64"], validate=True)
     except (KeyError, TypeError, ValueError):

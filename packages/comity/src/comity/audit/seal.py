@@ -147,7 +147,6 @@ def check(folder: Path, proof: Proof, *, sealed_by: str | None = None, authority
 
 
 def _stamp(answer: bytes, data: bytes, authority: Path | None, proof: Proof) -> Iterator[str]:
-    """What is wrong with a time stamp."""
     client = need("rfc3161_client", *_TO_INSTALL)
     try:
         stamp = client.decode_timestamp_response(answer)

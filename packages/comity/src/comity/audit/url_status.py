@@ -144,7 +144,6 @@ def _as_asked(status: UrlStatus, url: Url) -> UrlStatus:
 
 
 def _records(parts: Sequence[OutputPart], wanted: set[Url]) -> dict[str, list[dict[str, Any]]]:
-    """The records about the URLs, by URL, without bodies; the newest last."""
     found: dict[str, list[dict[str, Any]]] = {}
     for stored in stored_in(parts, naming=wanted):
         if stored.channel is not None and (url := stored.record.get("url")) in wanted:

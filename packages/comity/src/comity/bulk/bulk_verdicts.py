@@ -126,7 +126,6 @@ class BulkVerdicts:
         return list(found.values())
 
     def _by_value(self, column: Any, when: Any, *, wide: bool, threads: int | None) -> Any:
-        """A dictionary column is judged value by value."""
         import numpy as np
         import pyarrow as pa
 
@@ -139,7 +138,6 @@ class BulkVerdicts:
         return columns.assembled(column, self.agents, [table.take(rows) for table in tables], wide=wide)
 
     def _tables(self, column: Any, when: Any, threads: int | None) -> list[Any]:
-        """A table for each agent."""
         import numpy as np
 
         rows, parts = len(column), threads or _cores()

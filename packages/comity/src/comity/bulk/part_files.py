@@ -167,7 +167,6 @@ def _noted(note: Path) -> Any:
 
 
 def _tables(parts: list[Path], *, whole: bool) -> Iterator[Any]:
-    """Parts row group by row group, or each as a whole."""
     import pyarrow.parquet as pq
 
     for part in parts:

@@ -82,7 +82,6 @@ def pieces(given: list[Path], size: int) -> Iterator[Piece]:
 
 
 def _rows(path: Path) -> list[int]:
-    """How many rows each row group of a Parquet file has."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -255,7 +254,6 @@ def _row(origin: str, status: int | None, body: bytes, fetched_at: datetime | No
 
 
 def _cached(path: Path) -> list[dict[str, Any]]:
-    """What a crawl's or a client's cache holds."""
     from datetime import UTC
 
     with closing(open_finished(path)) as database:

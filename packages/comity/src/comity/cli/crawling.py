@@ -251,7 +251,6 @@ def _parts_folder(folder: Path | None, seeds: list[str]) -> Path:
 
 
 def _folder(folder: Path | None, seeds: list[str], again: str | None, begun: StoredConfig) -> Path:
-    """Return the crawl's folder. `again` is the option that continues a crawl, `begun` what the folder holds."""
     if folder is None:
         if again:
             raise InvalidSetting(f"{again} needs the folder of the crawl: -o DIR")

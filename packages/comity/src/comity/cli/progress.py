@@ -106,7 +106,6 @@ def line(now: Snapshot) -> Text:
 
 
 def _hosts(hosts: Sequence[HostStatus], width: int) -> Iterator[Text]:
-    """Yield a line for each host, in fixed columns."""
     columns = COLUMNS if width >= MIN_COLUMNS_FOR_ALL else COLUMNS[:2]
     room = min(width - sum(2 + size for _, size in columns), MAX_HOST_COLUMNS)
     head = [f"{name:<{size}}" if name == "state" else f"{name:>{size}}" for name, size in columns]
@@ -122,7 +121,6 @@ def _hosts(hosts: Sequence[HostStatus], width: int) -> Iterator[Text]:
 
 
 def _totals(now: Snapshot) -> Text:
-    """Count hosts by state."""
     counts = sorted(now.states.items(), key=lambda item: -item[1])
     words = ", ".join(f"{count:,} {_WORDS[state]}" for state, count in counts)
     return Text(f"{count_noun(sum(now.states.values()), 'host')}: {words}", "dim")

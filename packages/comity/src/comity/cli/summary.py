@@ -99,7 +99,6 @@ def print_summary(
 
 
 def _ended(crawler: AnyCrawl) -> str:
-    """Say why the run ended, in a phrase."""
     if crawler.stopped:
         return "stopped"
     if crawler.end.limit_reached:
@@ -122,7 +121,6 @@ def _broken(crawler: AnyCrawl, stats: Stats) -> Iterator[str]:
 
 
 def _more(crawler: AnyCrawl, again: str | None) -> str:
-    """Return the command that continues with the queue, if a limit ended the run."""
     lifted = _lifted(crawler)
     return f"continue: {again}{lifted}" if again and lifted else ""
 
@@ -155,7 +153,6 @@ def resume_command(crawler: AnyCrawl, variables: list[str], words: list[str]) ->
 
 
 def _store_of(crawler: AnyCrawl) -> Address | None:
-    """Return the store of a crawl; None for a folder."""
     return crawler.store if isinstance(crawler, ShardedCrawl) else None
 
 
@@ -193,7 +190,6 @@ def is_blocked(crawler: AnyCrawl) -> bool:
 
 
 def _where(crawler: AnyCrawl, channel: str) -> str:
-    """Name the file that holds a channel's records."""
     if crawler.format not in FORMATS:
         return crawler.format
     parts = "shard-*/" if isinstance(crawler, ShardedCrawl) else ""

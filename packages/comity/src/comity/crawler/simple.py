@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final, Never, Self
+from typing import Any, Final, Never, Self, TypedDict, Unpack
 
 from comity.client import AsyncClient
 from comity.client.background import Background
@@ -164,51 +164,40 @@ class PageCrawler:
         return found
 
 
-async def crawl_page(
-    url: str,
-    *,
-    timeout: float = TIMEOUT,
-    delay: float | None = None,
-    policy: Policy | None = None,
-    client: AsyncClient | None = None,
-) -> CrawledPage | None:
+class ClientOptions(TypedDict, total=False):
+    """Arguments of `PageCrawler` that are about its client."""
+
+    timeout: float
+    delay: float | None
+    policy: Policy | None
+    client: AsyncClient | None
+
+
+class PageOptions(ClientOptions, total=False):
+    """Arguments of `PageCrawler`."""
+
+    max_pages: int | None
+    concurrency: int
+
+
+async def crawl_page(url: str, **options: Unpack[ClientOptions]) -> CrawledPage | None:
     """As `PageCrawler.crawl_page`, by a client of its own unless one is given; arguments as for `PageCrawler`."""
-    async with PageCrawler(policy, concurrency=1, timeout=timeout, delay=delay, client=client) as crawler:
+    async with PageCrawler(concurrency=1, **options) as crawler:
         return await crawler.crawl_page(url)
 
 
-async def crawl_pages(
-    urls: str | Iterable[str],
-    *,
-    max_pages: int = 50,
-    concurrency: int = 5,
-    timeout: float = TIMEOUT,
-    delay: float | None = None,
-    policy: Policy | None = None,
-    client: AsyncClient | None = None,
-) -> list[CrawledPage]:
+async def crawl_pages(urls: str | Iterable[str], **options: Unpack[PageOptions]) -> list[CrawledPage]:
     """As `PageCrawler.crawl_pages`; arguments as for `PageCrawler`."""
-    async with PageCrawler(
-        policy, max_pages=max_pages, concurrency=concurrency, timeout=timeout, delay=delay, client=client
-    ) as crawler:
+    async with PageCrawler(**options) as crawler:
         return await crawler.crawl_pages(urls)
 
 
 async def crawl_index_page(
-    url: str,
-    pattern: str | re.Pattern[str] | None = None,
-    *,
-    max_pages: int | None = None,
-    concurrency: int = 5,
-    timeout: float = TIMEOUT,
-    delay: float | None = None,
-    policy: Policy | None = None,
-    client: AsyncClient | None = None,
+    url: str, pattern: str | re.Pattern[str] | None = None, **options: Unpack[PageOptions]
 ) -> list[str]:
-    """As `PageCrawler.crawl_index_page`; arguments as for `PageCrawler`."""
-    async with PageCrawler(
-        policy, max_pages=max_pages, concurrency=concurrency, timeout=timeout, delay=delay, client=client
-    ) as crawler:
+    """As `PageCrawler.crawl_index_page`, without a limit if none is given; arguments as for `PageCrawler`."""
+    unlimited: PageOptions = {"max_pages": None}
+    async with PageCrawler(**(unlimited | options)) as crawler:
         return await crawler.crawl_index_page(url, pattern)
 
 

@@ -146,8 +146,8 @@ def sitemap_entries(url: str, body: bytes) -> tuple[list[sitemaps.SitemapUrl | s
 # robots.txt
 
 
-def explain(body: bytes, dialect: Dialect, url: str, agent: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Why an agent may fetch a URL or not; here and below first what the site wrote, then what is ours."""
+def explain(body: bytes, dialect: Dialect, url: str, agent: str) -> dict[str, Any]:
+    """Why an agent may fetch a URL or not; here and below as members of an answer."""
     match = parse(body, dialect).explain(url, agent)
     from_site = {
         "why": match.why,
@@ -155,17 +155,18 @@ def explain(body: bytes, dialect: Dialect, url: str, agent: str) -> tuple[dict[s
         "group": list(match.group.agents[:20]) if match.group else None,
         "overridden": [{"line": rule.line, "rule": rule.text, "why": why} for rule, why in match.overridden[:20]],
     }
-    return from_site, {"allowed": match.allowed, "line": match.rule.line if match.rule else None}
+    line = match.rule.line if match.rule else None
+    return {"from_site": from_site, "allowed": match.allowed, "line": line}
 
 
-def lint(body: bytes, dialect: Dialect) -> tuple[dict[str, Any], dict[str, Any]]:
+def lint(body: bytes, dialect: Dialect) -> dict[str, Any]:
     """Return the findings in a robots.txt, and their number."""
     findings = parse(body, dialect).lint()
     shown = [{**asdict(each), "severity": each.severity} for each in findings[:MAX_ENTRIES]]
-    return {"findings": shown}, {"findings": len(findings)}
+    return {"from_site": {"findings": shown}, "findings": len(findings)}
 
 
-def compare(body: bytes, dialect: Dialect, url: str, agent: str, other: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def compare(body: bytes, dialect: Dialect, url: str, agent: str, other: str) -> dict[str, Any]:
     """Paths that one agent may fetch and the other may not: what changes where the one is told what the other is."""
     file = parse(body, dialect)
     found = between_agents(file, agent, other)
@@ -178,7 +179,8 @@ def compare(body: bytes, dialect: Dialect, url: str, agent: str, other: str) -> 
         }
         for each in found.changes[:MAX_ENTRIES]
     ]
-    return {"differences": shown}, {
+    return {
+        "from_site": {"differences": shown},
         "other_agent": other,
         "allowed": file.allowed(url, agent),
         "other_allowed": file.allowed(url, other),

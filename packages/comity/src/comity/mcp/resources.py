@@ -140,7 +140,6 @@ async def _page(service: Service, key: str, start: int) -> Part | None:
 
 
 def _robots(service: Service, key: str, start: int) -> Part | None:
-    """Return a robots.txt as text, or as bytes if it holds anything invisible."""
     file = service.store.robots.get(key)
     if file is None:
         return None

@@ -89,7 +89,7 @@ class RobotsAsked(Form):
     resource: Annotated[str | None, Field(description="The file as it was.")]
 
 
-def tool(
+def define(
     title: str, *, name: str | None = None, reads: bool = True, idempotent: bool = True
 ) -> Callable[[Callable[..., Awaitable[Answer]]], Tool]:
     """Make a function a tool: its name, its docstring and its signature are what clients see.
@@ -102,7 +102,7 @@ def tool(
     changes = None if reads else {"destructive_hint": False, "idempotent_hint": idempotent}
     annotations = ToolAnnotations(title=title, read_only_hint=reads, open_world_hint=True, **(changes or {}))
 
-    def define(function: Callable[..., Awaitable[Answer]]) -> Tool:
+    def decorate(function: Callable[..., Awaitable[Answer]]) -> Tool:
         @wraps(function)
         async def call(**arguments: Any) -> CallToolResult:
             model = await function(**{_KEYWORDS.get(key, key): value for key, value in arguments.items()})
@@ -117,7 +117,7 @@ def tool(
         made.parameters["additionalProperties"] = False
         return made
 
-    return define
+    return decorate
 
 
 def result_of(values: Mapping[str, Any], *, is_error: bool = False) -> CallToolResult:

@@ -266,36 +266,21 @@ def _keep_to_owner(path: Path) -> None:
 
 
 def _result(record: dict[str, Any], body: bytes, policy: Policy) -> RobotsResult:
-    fetched_at, redirects = float(record["fetched_at"]), tuple(record["redirects"])
-    if record["status"] is None:
-        result = RobotsResult.unreachable(
-            record["origin"],
-            record["url"],
-            record["error"] or "",
-            policy=policy,
-            fetched_at=fetched_at,
-            redirects=redirects,
-            blocked=record.get("blocked") is True,
-        )
+    origin, url, status, error = record["origin"], record["url"], record["status"], record["error"]
+    known: Any = {"policy": policy, "fetched_at": float(record["fetched_at"]), "redirects": tuple(record["redirects"])}
+    if status is None:
+        blocked = record.get("blocked") is True
+        result = RobotsResult.unreachable(origin, url, error or "", blocked=blocked, **known)
     else:
-        result = RobotsResult.from_response(
-            record["origin"],
-            record["url"],
-            _status(record["status"]),
-            body,
-            headers={str(name): str(value) for name, value in record["headers"].items()},
-            error=record["error"],
-            policy=policy,
-            fetched_at=fetched_at,
-            redirects=redirects,
-            truncated=record.get("left_out") is True,
-        )
+        known["headers"] = {str(name): str(value) for name, value in record["headers"].items()}
+        cut = record.get("left_out") is True
+        result = RobotsResult.from_response(origin, url, _status(status), body, error=error, truncated=cut, **known)
     if record["unreachable_since"] is None:
         return result
     recorded = record["expires_at"]  # None: for the life of a client, which another one need not keep to
     return replace(
         result,
-        error=record["error"],
+        error=error,
         unreachable_since=float(record["unreachable_since"]),
         expires_at=result.expires_at if recorded is None else float(recorded),
     )

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypedDict, Unpack
 
 from comity.errors import (
     AddressBlocked,
@@ -50,6 +50,24 @@ class ClientClosed(ComityError, RuntimeError):
 
     def __init__(self, message: str = "the client is closed; to open it again, use the client as a context manager"):
         super().__init__(message)
+
+
+class RequestOptions(TypedDict, total=False):
+    """How one request is sent.
+
+    Attributes:
+        tries: how often it is sent at most; 1 where nothing is said.
+        max_body: bytes of this body, instead of what the settings say.
+        any_type: whether `content_types` does not hold for it.
+        budget: counts the octets of the body as they arrive, and may have the rest wait.
+        credentials: whether those that the settings have for the URL's origin are sent (`auth`); they are by default.
+    """
+
+    tries: int
+    max_body: int | None
+    any_type: bool
+    budget: BodyBudget | None
+    credentials: bool
 
 
 class Session:
@@ -185,20 +203,9 @@ class Session:
         *,
         method: str = "GET",
         headers: Mapping[str, str] | None = None,
-        tries: int = 1,
-        max_body: int | None = None,
-        any_type: bool = False,
-        budget: BodyBudget | None = None,
-        credentials: bool = True,
+        **options: Unpack[RequestOptions],
     ) -> Response:
         """Send one request for a URL when its turn has come, and where that may help, the same again.
-
-        Args:
-            tries: how often it is sent at most.
-            max_body: bytes of this body, instead of what the settings say.
-            any_type: whether `content_types` does not hold for it.
-            budget: counts the octets of the body as they arrive, and may have the rest wait.
-            credentials: whether those that the settings have for the URL's origin are sent (`auth`).
 
         Raises:
             RobotsDisallowed, AddressBlocked, Postponed, FetchError and its kinds
@@ -217,17 +224,7 @@ class Session:
                     return cached
                 headers = conditions(cached)
         to_come: Body | None = None if method == "HEAD" else "read"
-        reader = await self._exchange(
-            url,
-            method,
-            headers,
-            to_come,
-            tries=tries,
-            max_body=max_body,
-            any_type=any_type,
-            budget=budget,
-            credentials=credentials,
-        )
+        reader = await self._exchange(url, method, headers, to_come, **options)
         return reader.response if cache is None else cache.keep(reader.response, cached)
 
     @asynccontextmanager

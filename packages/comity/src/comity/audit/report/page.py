@@ -85,7 +85,6 @@ def html(figures: Figures) -> str:
 
 
 def _shown(figures: Figures) -> dict[str, Any]:
-    """What the page shows, by the names that it has there."""
     named = [name for name in figures.hosts if name]
     hosts = sorted(figures.hosts.items(), key=lambda item: (-item[1].requests, -item[1].refused, item[0]))
     stats = figures.stats

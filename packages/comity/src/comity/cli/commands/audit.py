@@ -146,12 +146,10 @@ def audit(
 
 
 def _listed(words: str | None) -> tuple[str, ...]:
-    """Split a comma-separated list."""
     return tuple(name.strip() for name in (words or "").split(",") if name.strip())
 
 
 def _check_name(output: Path, *, keep_parts: bool) -> None:
-    """Check that the output's name has a format that can be written."""
     if keep_parts and output.suffix in part_files.FORMATS and output.suffix != ".parquet":
         raise InvalidSetting(f"-o: {output}: --parts are Parquet files", hint="name a folder, or leave out --parts")
     if not keep_parts and output.suffix not in part_files.FORMATS:
@@ -162,7 +160,6 @@ def _check_name(output: Path, *, keep_parts: bool) -> None:
 
 
 def _counted(judged: Iterable[runners.JudgedPart]) -> summary.Counts:
-    """Sum the counts of the parts as they are written."""
     counts: summary.Counts = Counter()
     started = time.monotonic()
     for _, size, own in judged:
@@ -184,7 +181,6 @@ def _surveyed(table: Any, agents: tuple[str, ...], report: Path | None, *, as_js
 
 
 def _changes(table: Any, agents: Sequence[str], *, as_json: bool) -> Exit:
-    """Print what each agent gained or lost between captures."""
     count = 0
     for origin, seen, change in history.changes(table, agents):
         count += 1

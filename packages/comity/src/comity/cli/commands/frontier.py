@@ -140,7 +140,6 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
 
 
 def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) -> Exit:
-    """Give an order about a host to a crawl in a folder or a store."""
     crawl = open_crawl(place)
     given = crawl.give(host, kind, None if interval is None else _INTERVAL.checked(_INTERVAL.read(interval)))
     words = ORDERS[kind].words.format(host=given.host, seconds=given.seconds)
@@ -158,7 +157,6 @@ def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) 
 
 
 def _unconfirmed(crawl: CrawlReader) -> Exit:
-    """Print that an order was recorded."""
     error_line(
         f"the crawl in {crawl.name} runs and has not confirmed the order, which holds once it reads it: is it "
         "suspended, or busy beginning?"

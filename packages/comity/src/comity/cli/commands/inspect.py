@@ -66,7 +66,6 @@ def inspect(url: tuple[str, ...], ourselves: bool, store: str | None, as_json: b
 
 
 def _show(found: Sequence[dict[str, Any]], in_words: Callable[[dict[str, Any]], list[str]], *, as_json: bool) -> None:
-    """Print each site, separated by blank lines."""
     if as_json:
         print_json(found)
         return
@@ -78,7 +77,6 @@ def _show(found: Sequence[dict[str, Any]], in_words: Callable[[dict[str, Any]], 
 
 
 def _practices(configuration: "Configuration", *, as_json: bool) -> Exit:
-    """Print the best practices for crawlers, and whether the settings follow each."""
     from dataclasses import asdict
 
     found = practices(configuration.policy, configuration.client)
@@ -161,7 +159,6 @@ def _facts(result: "RobotsResult | None", policy: "Policy", url: str) -> dict[st
 
 
 def _robots_in_words(site: dict[str, Any]) -> list[str]:
-    """Describe a site's robots.txt in lines."""
     robots = site["robots"]
     status = f" (HTTP {robots['status']})" if robots["status"] is not None else ""
     lines = [

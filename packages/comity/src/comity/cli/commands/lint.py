@@ -160,7 +160,6 @@ def _as_text(found: Found) -> None:
 
 
 def _as_annotations(found: Found) -> None:
-    """Print findings as GitHub workflow commands."""
     for source, findings in found:
         for finding, others in collapsed(findings):
             level = "notice" if finding.severity == "info" else finding.severity

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, Literal
 
 from comity.crawler.finding.limits import Spent
-from comity.crawler.observe.stats import COMMIT_BOUNDS, DEPTHS, OTHERS, RefusingRule, Stats, StatsCollector
+from comity.crawler.observe.stats import COMMIT_BOUNDS, DEPTHS, OTHERS, WAITS, RefusingRule, Stats, StatsCollector
 from comity.frontier.values import State
 
 Phase = Literal["new", "running", "held", "stopping", "ended"]
@@ -32,13 +32,7 @@ class HostState(StrEnum):
     DRAINED = "drained"  # nothing is left
 
 
-TROUBLE = (
-    HostState.RETRY_AFTER,
-    HostState.BACK_OFF,
-    HostState.CIRCUIT_OPEN,
-    HostState.VISITING_HOURS,
-    HostState.STOPPED,
-)
+TROUBLE = tuple(HostState(why) for why in WAITS if why != HostState.INTERVAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +228,6 @@ def _sum(values: Sequence[Any]) -> Any:
 
 
 def _first(rules: Mapping[RefusingRule, int], most: int) -> tuple[tuple[RefusingRule, int], ...]:
-    """The rules that refused most."""
     return tuple(heapq.nsmallest(most, rules.items(), key=lambda item: (-item[1], item[0][0], item[0][2])))
 
 

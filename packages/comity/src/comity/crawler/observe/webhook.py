@@ -157,10 +157,8 @@ class Webhook:
 
 def _key(secret: str) -> bytes:
     if not secret:
-        raise InvalidSetting(
-            "webhook: messages are signed, and there is no secret",
-            hint=f"put one into the environment as {SECRET_VARIABLE}",
-        )
+        hint = f"put one into the environment as {SECRET_VARIABLE}"
+        raise InvalidSetting("webhook: messages are signed, and there is no secret", hint=hint)
     if not secret.startswith("whsec_"):
         return secret.encode()
     try:

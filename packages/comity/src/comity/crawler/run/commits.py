@@ -120,7 +120,6 @@ class Committer:
             raise errors[0]
 
     def _is_much(self) -> bool:
-        """Whether so much waits for the next commit that it should not wait for its time."""
         pending, memory = self._results.unsaved.octets, self._memory
         is_much = self._results.size >= MAX_COMMIT_URLS or pending >= memory.limit // 8
         is_short = memory.is_short and pending > 0

@@ -13,28 +13,12 @@ from typing import TYPE_CHECKING
 
 from comity.crawler.finding.limits import Quota
 from comity.crawler.observe.stats import StatsCollector
+from comity.crawler.run import outcomes
 from comity.crawler.run.admission import URLFilter
 from comity.crawler.run.discovery import Discovery, is_sitemap
 from comity.crawler.run.failures import raise_what_is_ours
 from comity.crawler.run.hosts import Host
 from comity.crawler.run.memory import BodyOctets, Memory
-from comity.crawler.run.outcomes import (
-    Deferred,
-    Failed,
-    Gone,
-    GuessedSitemapMissing,
-    Outcome,
-    PageRead,
-    PaymentRequiredOutcome,
-    Redirected,
-    Refused,
-    Requeued,
-    Retried,
-    RobotsKnown,
-    SitemapRead,
-    Unchanged,
-    Unwanted,
-)
 from comity.crawler.run.page_reader import Reader, is_page
 from comity.crawler.run.recrawl import RefreshRun
 from comity.crawler.run.results import ResultBuffer
@@ -125,7 +109,7 @@ class Fetcher:
             return False
         return not (self._unreachable and self._unreachable.holds(host.name, origin))
 
-    async def take(self, host: Host, entry: Entry, *, known: bool) -> Outcome:
+    async def take(self, host: Host, entry: Entry, *, known: bool) -> outcomes.Outcome:
         """Carry out the turn of a URL; gives what came of it. `known`: whether what must be known before it may be
         fetched is known."""
         room = self._memory.claim()
@@ -143,18 +127,20 @@ class Fetcher:
         self._tell(host, outcome)
         return outcome
 
-    async def learn(self, host: Host, entry: Entry) -> Outcome:
+    async def learn(self, host: Host, entry: Entry) -> outcomes.Outcome:
         """Learn what must be known before a URL may be fetched: whose pace its host shares, then its robots.txt."""
         origin = urls.origin(entry.url)
         if self._unreachable and self._unreachable.holds(host.name, origin):
-            return Deferred(entry=entry, why=self._unreachable.why(host.name) or "")
+            return outcomes.Deferred(entry=entry, why=self._unreachable.why(host.name) or "")
         if self._client.driver.gate.pace_of(host.name) is None:
             await self._client.driver.find_pace(host.name)
-            return Requeued(entry=entry)
+            return outcomes.Requeued(entry=entry)
         decision = await self._client.check(entry.url)
-        return RobotsKnown(entry=entry, decision=decision) if decision.may_fetch else self._refused(entry, decision)
+        if not decision.may_fetch:
+            return self._refused(entry, decision)
+        return outcomes.RobotsKnown(entry=entry, decision=decision)
 
-    async def fetch(self, host: Host, entry: Entry, room: BodyOctets) -> Outcome:
+    async def fetch(self, host: Host, entry: Entry, room: BodyOctets) -> outcomes.Outcome:
         """Fetch one URL. Errors are for `given_up`. `room` counts the body's octets."""
         await self._ask_slow_rules(entry.url)
         before = self._refresh.before(entry) if self._refresh is not None else None
@@ -170,63 +156,65 @@ class Fetcher:
         if entry.kind is EntryKind.PAGE and self._lists(entry, response):
             entry = replace(entry, kind=EntryKind.SITEMAP, depth=max(entry.depth, 1))
         if entry.kind is EntryKind.SITEMAP:
-            return SitemapRead(entry=entry, answer=response)
+            return outcomes.SitemapRead(entry=entry, answer=response)
         if not self._quota.has_room(host.name):  # it stays in the frontier for a later run with a higher limit
-            return Requeued(entry=entry, answer=response)
+            return outcomes.Requeued(entry=entry, answer=response)
         rendered = None if self._renderer is None else await self._renderer.render(entry, response)
         return await self._reader.read(entry, response, before, rendered)
 
-    def given_up(self, entry: Entry, error: Exception) -> Outcome:
+    def given_up(self, entry: Entry, error: Exception) -> outcomes.Outcome:
         """What an error means for a URL. One that is ours and no page's ends the crawl: it is raised again."""
         match error:
             case RobotsDisallowed():
                 return self._refused(entry, error.decision)
             case AddressBlocked() | TooLarge() | PluginError():
-                return Failed(entry=entry, why=error.detail, by_policy=isinstance(error, AddressBlocked))
+                return outcomes.Failed(entry=entry, why=error.detail, by_policy=isinstance(error, AddressBlocked))
             case UnwantedType():  # the answer is what it is: asking again would not change it
-                return Unwanted(entry=entry, error=error)
+                return outcomes.Unwanted(entry=entry, error=error)
             case FetchError():
                 return self._failed_for_now(entry, error.detail)
             case Postponed():  # visiting hours, an open circuit: the host comes up again in time
-                return Requeued(entry=entry, error=error)
+                return outcomes.Requeued(entry=entry, error=error)
             case _:
                 raise_what_is_ours(error)
-                return Failed(entry=entry, why=f"cannot be processed: {type(error).__name__}: {error}", ours=True)
+                why = f"cannot be processed: {type(error).__name__}: {error}"
+                return outcomes.Failed(entry=entry, why=why, ours=True)
 
-    def _no_page(self, entry: Entry, response: Response, before: Visit | None) -> Outcome:
+    def _no_page(self, entry: Entry, response: Response, before: Visit | None) -> outcomes.Outcome:
         """What an answer is that brings no page."""
         known = before is not None and before.digest is not None
         if response.location is not None:
             target = urls.join(entry.url, response.location)
-            return Redirected(entry=entry, answer=response, before=before, target=target)
+            return outcomes.Redirected(entry=entry, answer=response, before=before, target=target)
         if response.status == 304 and before is not None and self._conditions(before):
-            return Unchanged(entry=entry, answer=response, before=before, by="validator")
+            return outcomes.Unchanged(entry=entry, answer=response, before=before, by="validator")
         if response.status in GONE and known:
-            return Gone(entry=entry, answer=response, before=before, by="status")
+            return outcomes.Gone(entry=entry, answer=response, before=before, by="status")
         if entry.kind is EntryKind.SITEMAP and self._filter.is_guess(entry.url):
-            return GuessedSitemapMissing(entry=entry, answer=response)
+            return outcomes.GuessedSitemapMissing(entry=entry, answer=response)
         if is_temporary(response.status):
             return self._failed_for_now(entry, f"HTTP status {response.status}", response, before)
         why = f"HTTP status {response.status}"
         if isinstance(bad_status(response.url, response.status, response.all_headers), PaymentRequired):
             asks = "payment" if response.status == PAYMENT_REQUIRED else "a licence"
-            return PaymentRequiredOutcome(entry=entry, answer=response, before=before, why=f"requires {asks}: {why}")
-        return Failed(entry=entry, answer=response, before=before, why=why)
+            why = f"requires {asks}: {why}"
+            return outcomes.PaymentRequiredOutcome(entry=entry, answer=response, before=before, why=why)
+        return outcomes.Failed(entry=entry, answer=response, before=before, why=why)
 
     def _failed_for_now(
         self, entry: Entry, why: str, response: Response | None = None, before: Visit | None = None
-    ) -> Outcome:
+    ) -> outcomes.Outcome:
         """A failure that may pass: it is tried a few times."""
         if entry.attempts >= self._settings.retries:
-            return Failed(entry=entry, answer=response, before=before, why=why, passing=True)
-        return Retried(entry=replace(entry, attempts=entry.attempts + 1), answer=response)
+            return outcomes.Failed(entry=entry, answer=response, before=before, why=why, passing=True)
+        return outcomes.Retried(entry=replace(entry, attempts=entry.attempts + 1), answer=response)
 
-    def _refused(self, entry: Entry, decision: Decision) -> Outcome:
+    def _refused(self, entry: Entry, decision: Decision) -> outcomes.Outcome:
         """A URL may not be fetched: for good, or until its robots.txt can be reached, which is tried a few times."""
         if not decision.may_pass or entry.attempts >= self._settings.retries:
-            return Refused(entry=entry, decision=decision)
+            return outcomes.Refused(entry=entry, decision=decision)
         until = self._client.driver.gate.robots.get_or_create(urls.origin(entry.url)).fresh_until
-        return Deferred(entry=entry, why=decision.why, until=until)
+        return outcomes.Deferred(entry=entry, why=decision.why, until=until)
 
     def _may_list(self, entry: Entry) -> bool:
         """Whether a URL may be there for what it names, by its own name or by a robots.txt; its answer tells."""
@@ -259,35 +247,35 @@ class Fetcher:
     def _conditions(self, before: Visit | None) -> Mapping[str, str]:
         return self._refresh.conditions(before) if self._refresh is not None else {}
 
-    async def _spare(self, entry: Entry, before: Visit) -> Outcome:
+    async def _spare(self, entry: Entry, before: Visit) -> outcomes.Outcome:
         """Take a page for unchanged without asking for it, if it might be asked for at all."""
         decision = await self._client.check(entry.url)
         if not decision.may_fetch:
-            return Refused(entry=entry, decision=decision)
-        return Unchanged(entry=entry, before=before, by="lastmod")
+            return outcomes.Refused(entry=entry, decision=decision)
+        return outcomes.Unchanged(entry=entry, before=before, by="lastmod")
 
-    def _tell(self, host: Host, outcome: Outcome) -> None:
+    def _tell(self, host: Host, outcome: outcomes.Outcome) -> None:
         """What an outcome means for its host."""
         if outcome.answer is not None:
             host.delay, host.failing = outcome.answer.decision.delay, False
         match outcome:
-            case PageRead():
+            case outcomes.PageRead():
                 pass
-            case RobotsKnown() | Refused():
+            case outcomes.RobotsKnown() | outcomes.Refused():
                 host.delay, origin = outcome.decision.delay, urls.origin(outcome.entry.url)
                 if origin not in host.origins:
                     host.origins = (*host.origins, origin)
-            case Deferred():
+            case outcomes.Deferred():
                 self._unreachable.postpone(host.name, urls.origin(outcome.entry.url), outcome.why, outcome.until)
                 if outcome.until is not None:
                     host.delay = None  # robots.txt comes first again
-            case Retried():
+            case outcomes.Retried():
                 host.failing, host.held_by = True, "back_off"
                 seconds = min(2.0 ** (outcome.entry.attempts - 1), MAX_BACKOFF_SECONDS)
                 host.not_before = self._collector.clock.monotonic() + seconds
-            case Unwanted():
+            case outcomes.Unwanted():
                 host.failing = False
-            case Requeued(error=Postponed() as error):
+            case outcomes.Requeued(error=Postponed() as error):
                 self._hold(host, error)
 
     def _hold(self, host: Host, error: Postponed) -> None:

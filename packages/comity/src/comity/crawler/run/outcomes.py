@@ -259,24 +259,20 @@ class Change(Outcome):
         return _change(self, self.change, self.by)
 
 
-@dataclass(slots=True, kw_only=True)
 class New(Change):
     change = "new"
 
 
-@dataclass(slots=True, kw_only=True)
 class Changed(Change):
     change = "changed"
 
 
-@dataclass(slots=True, kw_only=True)
 class Gone(Change):
     """An error is in its place, which is the answer to keep."""
 
     change = "gone"
 
 
-@dataclass(slots=True, kw_only=True)
 class Moved(Gone):
     """A redirect is in its place, which is kept with that."""
 
@@ -353,12 +349,10 @@ class SitemapRead(Outcome):
         batch.stated += self.stated
 
 
-@dataclass(slots=True, kw_only=True)
 class SitemapCut(SitemapRead):
     """A sitemap or a feed that could not be read to its end."""
 
 
-@dataclass(slots=True, kw_only=True)
 class GuessedSitemapMissing(Outcome):
     """There is no sitemap in a place that nobody had named."""
 
@@ -450,7 +444,6 @@ class Failed(Outcome):
             batch.by_policy.append((State.FAILED, entry.id))
 
 
-@dataclass(slots=True, kw_only=True)
 class PaymentRequiredOutcome(Failed):
     """Its site asks for payment or a licence; nothing is ever paid."""
 

@@ -204,15 +204,12 @@ class Reader:
         """Read a page, whose last visit in a refresh was `before`. Where its scripts ran, the page `rendered` counts
         instead; the response goes to the output as it is. A PluginError says that the expander failed."""
         size, loop = len(response.body), asyncio.get_running_loop()
-        if size < HUGE_PAGE_BYTES:  # answers of many hosts may come at the same moment
+        is_huge = size >= HUGE_PAGE_BYTES
+        if not is_huge:  # answers of many hosts may come at the same moment
             await self._slices.take(size + SMALL_PAGE_BYTES)
         shown = response if rendered is None else rendered.shown(response)
         read_it = read_response if rendered is None else rendered.read
-        read = (
-            read_it(response)
-            if size < HUGE_PAGE_BYTES
-            else await loop.run_in_executor(self._executor, read_it, response)
-        )
+        read = await loop.run_in_executor(self._executor, read_it, response) if is_huge else read_it(response)
         meta = read_meta(response, read, agent=self._agent)
         expanded = self._plugins.expand(shown)
         named = plugins.following(read, expanded, response.url)

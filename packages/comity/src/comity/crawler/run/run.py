@@ -44,10 +44,8 @@ from comity.net.response import Response
 from comity.net.turns import Hooks, Relay
 from comity.policy import OriginPolicy, RobotsResult
 
-PLACE_FACT: Final = (
-    "place"  # the fact that says which shard of a crawl this is, and how many URLs that was given so far
-)
-STATED_SEEDS_FACT: Final = "seeds stated"  # the fact that says how many of the seeds the ledger has
+PLACE_FACT: Final = "place"  # says which shard of a crawl this is, and how many URLs that was given so far
+STATED_SEEDS_FACT: Final = "seeds stated"  # says how many of the seeds the ledger has
 MAX_BATCH_PAGES: Final = 64  # pages visited before that are taken up before others have their turn
 MAX_IDLE_SECONDS: Final = 30.0  # seconds between two looks of a shard that has nothing to do; whatever comes wakes it
 
@@ -100,9 +98,8 @@ class Run:
             resources.journal, self.client, clock, self.facts.get, keeps_clock=config.storage.keeps_clock
         )
         collector.began(frontier, self.client.driver.pause)
-        resources.ledger.begin(
-            config.policy, self.seeds[self.facts.get(STATED_SEEDS_FACT, 0) :], resources.sink.name, run
-        )
+        unstated = self.seeds[self.facts.get(STATED_SEEDS_FACT, 0) :]
+        resources.ledger.begin(config.policy, unstated, resources.sink.name, run)
         self.facts.put(STATED_SEEDS_FACT, len(self.seeds))
         memory = Memory(settings.body_memory, config.requests, control.wake)
         self.quota = Quota(settings.budget, settings.host_budget, self.facts.get, lambda: control.granted)
@@ -372,7 +369,6 @@ class Run:
         return min(times, default=now + (COMMIT_SECONDS if self._config.shard is None else MAX_IDLE_SECONDS))
 
     def _is_over(self) -> bool:
-        """Whether nothing is under way and nothing more is to be started."""
         if self.scheduler.tasks or self.control.is_over or self._config.shard is not None:
             return not self.scheduler.tasks and self.control.is_over
         return self._enough() or (self._is_fed and self.scheduler.is_idle(self._config.clock.monotonic()))

@@ -5,17 +5,17 @@ from typing import Annotated
 from pydantic import Field
 
 from comity import Decision
+from comity.mcp import tool
 from comity.mcp.answers import iso_utc
 from comity.mcp.service import Service
-from comity.mcp.tool import FROM_SITE, Answer, Form, Quote, RobotsAsked, ToolContext, UrlGiven, service_of, tool
 
 
-class _FromSite(Form):
-    rule: Quote | None
-    why: Quote
+class _FromSite(tool.Form):
+    rule: tool.Quote | None
+    why: tool.Quote
 
 
-class _Answer(Answer):
+class _Answer(tool.Answer):
     url: str
     agent: Annotated[str, Field(description="Who asks.")]
     may_fetch: bool
@@ -23,14 +23,14 @@ class _Answer(Answer):
     recommendation: str
     line: Annotated[int | None, Field(description="The line of robots.txt that decides.")]
     delay_seconds: Annotated[float, Field(description="Between two requests to this host.")]
-    robots: Annotated[RobotsAsked | None, Field(description="The robots.txt that was asked.")]
-    from_site: Annotated[_FromSite, FROM_SITE]
+    robots: Annotated[tool.RobotsAsked | None, Field(description="The robots.txt that was asked.")]
+    from_site: Annotated[_FromSite, tool.FROM_SITE]
 
 
-@tool("May this URL be fetched?")
-async def check(context: ToolContext, url: UrlGiven) -> _Answer:
+@tool.define("May this URL be fetched?")
+async def check(context: tool.ToolContext, url: tool.UrlGiven) -> _Answer:
     """Says whether robots.txt and policy let this server fetch a URL, and which line decides. Fetches no page."""
-    service = service_of(context)
+    service = tool.service_of(context)
     decision = await service.client.check(url)
     rule = decision.rule
     return _Answer(
@@ -46,13 +46,13 @@ async def check(context: ToolContext, url: UrlGiven) -> _Answer:
     )
 
 
-def robots_asked(service: Service, decision: Decision) -> RobotsAsked | None:
+def robots_asked(service: Service, decision: Decision) -> tool.RobotsAsked | None:
     """The robots.txt that a decision comes from, kept as a resource."""
     source = decision.source
     if source is None:
         return None
     kept = service.remember_robots(decision.url)
-    return RobotsAsked(
+    return tool.RobotsAsked(
         status=source.status,
         sha256=source.sha256,
         fetched_at=iso_utc(source.fetched_at),

@@ -6,32 +6,20 @@ from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult,
 from pydantic import BaseModel, Field
 
 from comity import CrawlSettings
+from comity.mcp import tool
 from comity.mcp.answers import ToolFailure, fitting, iso_utc
 from comity.mcp.crawls import MAX_CRAWL_PAGES, CrawlTask, State
 from comity.mcp.service import Service
-from comity.mcp.tool import (
-    FROM_SITE,
-    Answer,
-    Form,
-    Include,
-    Pattern,
-    Scope,
-    ToolContext,
-    UrlGiven,
-    service_of,
-    text_of,
-    tool,
-)
 
-Handle = Annotated[str, text_of("The handle that crawl_start gave.", 100)]
+Handle = Annotated[str, tool.text_of("The handle that crawl_start gave.", 100)]
 
 
-class _FromSite(Form):
+class _FromSite(tool.Form):
     why: str | None
     pages: Annotated[list[dict[str, Any]], Field(description="url, title, resource of each page kept.")]
 
 
-class _Answer(Answer):
+class _Answer(tool.Answer):
     handle: Annotated[str, Field(description="Names the crawl.")]
     state: State
     ended: Annotated[str | None, Field(description="Why it ended.")]
@@ -45,7 +33,7 @@ class _Answer(Answer):
     ledger: Annotated[str | None, Field(description="Resource: every request and refusal.")]
     from_: Annotated[int, Field(alias="from")]
     next: Annotated[int | None, Field(description="The `from` of the next pages.")]
-    from_site: Annotated[_FromSite, FROM_SITE]
+    from_site: Annotated[_FromSite, tool.FROM_SITE]
 
 
 class Consent(BaseModel):
@@ -55,14 +43,14 @@ class Consent(BaseModel):
 
 
 async def ask_consent(
-    context: ToolContext, urls: list[str], max_pages: int, max_seconds: int
+    context: tool.ToolContext, urls: list[str], max_pages: int, max_seconds: int
 ) -> Consent | Elicit[Consent]:
     """Ask a person whether a crawl may go beyond the limits, where it would.
 
     Raises:
         ToolFailure: the client cannot ask its user.
     """
-    question = service_of(context).crawls.beyond_limits(urls, max_pages, max_seconds)
+    question = tool.service_of(context).crawls.beyond_limits(urls, max_pages, max_seconds)
     if question is None:
         return Consent(agree=True)
     capabilities = context.client_capabilities
@@ -75,24 +63,24 @@ async def ask_consent(
     return Elicit(question, Consent)
 
 
-@tool("Start a crawl", reads=False, idempotent=False)
+@tool.define("Start a crawl", reads=False, idempotent=False)
 async def crawl_start(
-    context: ToolContext,
+    context: tool.ToolContext,
     consent: Annotated[ElicitationResult[Consent], Resolve(ask_consent)],
-    urls: Annotated[list[UrlGiven], Field(description="Where to start.", min_length=1, max_length=10)],
+    urls: Annotated[list[tool.UrlGiven], Field(description="Where to start.", min_length=1, max_length=10)],
     max_pages: Annotated[int, Field(description="Pages to keep at most.", ge=1, le=MAX_CRAWL_PAGES)] = 20,
     max_seconds: Annotated[int, Field(description="Seconds after which no request is started.", ge=1, le=86_400)] = 300,
     max_depth: Annotated[int, Field(description="Links followed from the start at most.", ge=0, le=100)] | None = None,
-    scope: Scope = "host",
-    include: Include | None = None,
-    exclude: Annotated[list[Pattern], Field(description="No URLs that match one of these.", max_length=50)]
+    scope: tool.Scope = "host",
+    include: tool.Include | None = None,
+    exclude: Annotated[list[tool.Pattern], Field(description="No URLs that match one of these.", max_length=50)]
     | None = None,
 ) -> _Answer:
     """Crawls sites politely into a folder of this server, within limits that hold exactly. Gives a handle for
     crawl_status and crawl_cancel. Beyond the operator's limits a person is asked."""
     if not (isinstance(consent, AcceptedElicitation) and consent.data.agree):
         raise ToolFailure("declined", "The user did not agree.", "Stay within the limits.")
-    service = service_of(context)
+    service = tool.service_of(context)
     settings = CrawlSettings(
         max_pages=max_pages,
         max_seconds=max_seconds,
@@ -106,29 +94,28 @@ async def crawl_start(
     return _status(service, await service.crawls.start(urls, settings))
 
 
-@tool("How does a crawl stand?")
+@tool.define("How does a crawl stand?")
 async def crawl_status(
-    context: ToolContext,
+    context: tool.ToolContext,
     handle: Handle,
     from_: Annotated[int, Field(alias="from", description="The first page to list.", ge=0, le=MAX_CRAWL_PAGES)] = 0,
     limit: Annotated[int, Field(description="Pages in one answer.", ge=0, le=500)] = 50,
 ) -> _Answer:
     """Counts of a crawl, why it ended, and the pages it kept, each with the resource that holds it."""
-    service = service_of(context)
+    service = tool.service_of(context)
     return _status(service, service.crawls.find(handle), from_, limit)
 
 
-@tool("Cancel a crawl", reads=False)
-async def crawl_cancel(context: ToolContext, handle: Handle) -> _Answer:
+@tool.define("Cancel a crawl", reads=False)
+async def crawl_cancel(context: tool.ToolContext, handle: Handle) -> _Answer:
     """Ends a crawl; requests in progress are finished and kept."""
-    service = service_of(context)
+    service = tool.service_of(context)
     crawl = service.crawls.find(handle)
     await service.crawls.cancel(crawl)
     return _status(service, crawl)
 
 
 def _status(service: Service, crawl: CrawlTask, start: int = 0, limit: int = 50) -> _Answer:
-    """Return a crawl's state, with some of its pages."""
     crawl.refresh_counts()
     shown = fitting(crawl.pages[start : start + limit])
     end = start + len(shown)

@@ -5,32 +5,31 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from comity.digests import sha256_of
-from comity.mcp import reading
+from comity.mcp import reading, tool
 from comity.mcp.answers import invalid
-from comity.mcp.tool import FROM_SITE, Answer, Cursor, Form, Preferences, ToolContext, UrlGiven, service_of, tool
 from comity.retrieve import retrieve
 from comity_pages.pieces import PieceKind
 from comity_pages.urls import Url
 
 
-class _Part(Form):
+class _Part(tool.Form):
     from_: Annotated[int, Field(alias="from")]
     to: int
     of: Annotated[int, Field(description="Characters of the whole.")]
     cursor: Annotated[str | None, Field(description="For the next part; null: this is the end.")]
 
 
-class _Quality(Form):
+class _Quality(tool.Form):
     score: float
     reasons: list[str]
 
 
-class _HiddenText(Form):
+class _HiddenText(tool.Form):
     kind: str
     begins: str
 
 
-class _FromSite(Form):
+class _FromSite(tool.Form):
     url: Annotated[str, Field(description="What answered.")]
     title: str
     markdown: str
@@ -44,22 +43,22 @@ class _FromSite(Form):
     pieces: list[dict[str, Any]] | None = None
 
 
-class _Answer(Answer):
+class _Answer(tool.Answer):
     resource: Annotated[str, Field(description="The whole page, as long as it is kept.")]
     part: _Part
-    from_site: Annotated[_FromSite, FROM_SITE]
+    from_site: Annotated[_FromSite, tool.FROM_SITE]
     kind: Annotated[str | None, Field(description="Of the page; with its first part only, as quality and usage.")] = (
         None
     )
     quality: _Quality | None = None
-    usage: Preferences | None = None
+    usage: tool.Preferences | None = None
 
 
-@tool("Fetch a page as Markdown")
+@tool.define("Fetch a page as Markdown")
 async def fetch(
-    context: ToolContext,
-    url: UrlGiven | None = None,
-    cursor: Cursor | None = None,
+    context: tool.ToolContext,
+    url: tool.UrlGiven | None = None,
+    cursor: tool.Cursor | None = None,
     max_tokens: Annotated[int, Field(description="The answer is never longer.", ge=500, le=100_000)] = 8_000,
     content: Annotated[
         Literal["main", "all"], Field(description="main: the page's content; all: whatever a person would see.")
@@ -82,7 +81,7 @@ async def fetch(
 ) -> _Answer:
     """Fetches one page politely and gives its content as Markdown, within max_tokens for the whole answer; the rest by
     cursor. A refusal of robots.txt is an error that names the rule: do not work around it."""
-    service = service_of(context)
+    service = tool.service_of(context)
     read, pages = service.readers.read, service.store.pages
     start = 0
     if cursor is not None:

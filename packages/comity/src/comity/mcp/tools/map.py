@@ -8,21 +8,10 @@ from pydantic import Field
 
 from comity import ComityError, CrawlSettings, Response
 from comity.digests import sha256_of
+from comity.mcp import tool
 from comity.mcp.answers import fitting, invalid, truncate
 from comity.mcp.reading import sitemap_entries
 from comity.mcp.service import Service
-from comity.mcp.tool import (
-    FROM_SITE,
-    Answer,
-    Cursor,
-    Form,
-    Include,
-    Scope,
-    ToolContext,
-    UrlGiven,
-    service_of,
-    tool,
-)
 from comity.policy.robots_result import RobotsResult
 from comity_pages import urls
 from comity_pages.signals import sitemaps
@@ -34,14 +23,14 @@ MAX_URLS: Final = 20_000  # of one map
 _WELL_KNOWN: Final = "/sitemap.xml"
 
 
-class _Listed(Form):
+class _Listed(tool.Form):
     url: str
     found_in: str
     lastmod: str | None
     allowed: Annotated[bool | None, Field(description="null: not asked.")]
 
 
-class _Source(Form):
+class _Source(tool.Form):
     source: str
     status: int | None
     problem: str | None
@@ -49,30 +38,30 @@ class _Source(Form):
     entries: int | None = None
 
 
-class _FromSite(Form):
+class _FromSite(tool.Form):
     urls: list[_Listed]
     sources: list[_Source] | None = None
 
 
-class _Answer(Answer):
+class _Answer(tool.Answer):
     total: int
     from_: Annotated[int, Field(alias="from")]
     cursor: Annotated[str | None, Field(description="For more; null: this is the end.")]
-    from_site: Annotated[_FromSite, FROM_SITE]
+    from_site: Annotated[_FromSite, tool.FROM_SITE]
     whole: Annotated[bool | None, Field(description="False where limits left something out.")] = None
 
 
-@tool("List a site's URLs", name="map")
+@tool.define("List a site's URLs", name="map")
 async def map_site(
-    context: ToolContext,
-    url: UrlGiven | None = None,
-    cursor: Cursor | None = None,
+    context: tool.ToolContext,
+    url: tool.UrlGiven | None = None,
+    cursor: tool.Cursor | None = None,
     limit: Annotated[int, Field(description="URLs in one answer.", ge=1, le=1000)] = 100,
-    scope: Scope = "host",
-    include: Include | None = None,
+    scope: tool.Scope = "host",
+    include: tool.Include | None = None,
 ) -> _Answer:
     """Lists the URLs of a site from its sitemaps and the links of one page, in scope, without fetching them."""
-    service = service_of(context)
+    service = tool.service_of(context)
     maps = service.store.maps
     mapped, start = None, 0
     if cursor is not None:

@@ -4,22 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from comity.mcp import reading
+from comity.mcp import reading, tool
 from comity.mcp.answers import invalid
-from comity.mcp.tool import (
-    FROM_SITE,
-    Agent,
-    Answer,
-    Form,
-    Quote,
-    Quote100,
-    Quote200,
-    RobotsAsked,
-    ToolContext,
-    UrlGiven,
-    service_of,
-    tool,
-)
 from comity.mcp.tools.check import robots_asked
 from comity_pages.urls import Url
 
@@ -27,43 +13,43 @@ Question = Literal["explain", "lint", "compare"]
 _QUESTION = "explain: the line that decides; lint: faults of the file; compare: paths only one may fetch."
 
 
-class _Rule(Form):
+class _Rule(tool.Form):
     line: int
-    rule: Quote200
-    why: Quote200 | None = None
+    rule: tool.Quote200
+    why: tool.Quote200 | None = None
 
 
-class _Finding(Form):
+class _Finding(tool.Form):
     severity: str
     line: int
     code: str
-    message: Quote200
-    suggestion: Quote200
+    message: tool.Quote200
+    suggestion: tool.Quote200
     changes: bool
 
 
-class _Difference(Form):
-    pattern: Quote200
-    path: Quote200
+class _Difference(tool.Form):
+    pattern: tool.Quote200
+    path: tool.Quote200
     allowed_for: str
     rules: list[_Rule | None]
 
 
-class _FromSite(Form):
-    why: Quote | None = None
-    rule: Quote | None = None
-    group: list[Quote100] | None = None
+class _FromSite(tool.Form):
+    why: tool.Quote | None = None
+    rule: tool.Quote | None = None
+    group: list[tool.Quote100] | None = None
     overridden: list[_Rule] | None = None
     findings: list[_Finding] | None = None
     differences: list[_Difference] | None = None
 
 
-class _Answer(Answer):
+class _Answer(tool.Answer):
     url: str
     question: Question
     agent: str
-    robots: Annotated[RobotsAsked | None, Field(description="The robots.txt that was asked.")]
-    from_site: Annotated[_FromSite, FROM_SITE]
+    robots: Annotated[tool.RobotsAsked | None, Field(description="The robots.txt that was asked.")]
+    from_site: Annotated[_FromSite, tool.FROM_SITE]
     allowed: Annotated[bool | None, Field(description="Of explain and compare: may the agent fetch the URL?")] = None
     line: Annotated[int | None, Field(description="Of explain: the line that decides.")] = None
     findings: Annotated[int | None, Field(description="How many there are.")] = None
@@ -76,20 +62,20 @@ class _Answer(Answer):
     ] = None
 
 
-@tool("Explain, lint or compare")
+@tool.define("Explain, lint or compare")
 async def robots(
-    context: ToolContext,
-    url: UrlGiven,
+    context: tool.ToolContext,
+    url: tool.UrlGiven,
     question: Annotated[Question, Field(description=_QUESTION)] = "explain",
-    agent: Agent | None = None,
-    other_agent: Agent | None = None,
+    agent: tool.Agent | None = None,
+    other_agent: tool.Agent | None = None,
 ) -> _Answer:
     """About a site's robots.txt: explain why an agent may fetch a URL or not; lint the file; compare which paths two
     agents may fetch."""
     asked = Url(url)
     if question == "compare" and not other_agent:
         raise invalid("A comparison needs two agents.", "Name the second as other_agent.")
-    service = service_of(context)
+    service = tool.service_of(context)
     decision = await service.client.check(asked)
     result = service.client.inspect().get(asked.origin)
     file = result.robots if result is not None else None
@@ -99,9 +85,9 @@ async def robots(
         return _Answer.model_validate({**head, "from_site": {"why": decision.why}})
     read = service.readers.read
     if question == "lint":
-        from_site, ours = await read(reading.lint, file.body, file.dialect)
+        answer = await read(reading.lint, file.body, file.dialect)
     elif question == "explain":
-        from_site, ours = await read(reading.explain, file.body, file.dialect, asked, agent)
+        answer = await read(reading.explain, file.body, file.dialect, asked, agent)
     else:
-        from_site, ours = await read(reading.compare, file.body, file.dialect, asked, agent, other_agent)
-    return _Answer.model_validate({**head, "from_site": from_site, **ours})
+        answer = await read(reading.compare, file.body, file.dialect, asked, agent, other_agent)
+    return _Answer.model_validate({**head, **answer})

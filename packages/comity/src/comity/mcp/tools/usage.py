@@ -5,21 +5,9 @@ from typing import Annotated, Literal
 
 from comity import ComityError, Response
 from comity.crawler.run.page_reader import as_page, is_page
+from comity.mcp import tool
 from comity.mcp.answers import MAX_ENTRIES
 from comity.mcp.service import Service
-from comity.mcp.tool import (
-    FROM_SITE,
-    Answer,
-    Form,
-    Preferences,
-    Quote,
-    Quote100,
-    Quote200,
-    ToolContext,
-    UrlGiven,
-    service_of,
-    tool,
-)
 from comity_pages.signals.links import read_page
 from comity_pages.signals.tdmrep import PATH as TDMREP
 from comity_pages.signals.tdmrep import parse as parse_tdmrep
@@ -30,47 +18,47 @@ from comity_robots.usage.statements import USE
 Source = Literal["robots.txt", "page and its headers", "tdmrep.json"]
 
 
-class _Read(Form):
+class _Read(tool.Form):
     source: Source
     status: int | None
-    problem: Quote200 | None = None
+    problem: tool.Quote200 | None = None
 
 
-class _Statement(Form):
-    purpose: Quote100
+class _Statement(tool.Form):
+    purpose: tool.Quote100
     value: str
-    source: Quote200
-    text: Quote200
+    source: tool.Quote200
+    text: tool.Quote200
     vocabulary: str
     applies: bool
-    note: Quote200
+    note: tool.Quote200
 
 
-class _Licence(Form):
-    url: Quote
-    source: Quote200
+class _Licence(tool.Form):
+    url: tool.Quote
+    source: tool.Quote200
     applies: bool
 
 
-class _FromSite(Form):
-    why: dict[str, Quote]
+class _FromSite(tool.Form):
+    why: dict[str, tool.Quote]
     statements: list[_Statement]
     licences: list[_Licence]
 
 
-class _Answer(Answer):
+class _Answer(tool.Answer):
     url: str
     agent: str
-    usage: Preferences
+    usage: tool.Preferences
     read: list[_Read]
-    from_site: Annotated[_FromSite, FROM_SITE]
+    from_site: Annotated[_FromSite, tool.FROM_SITE]
 
 
-@tool("What may be done with a page?")
-async def usage(context: ToolContext, url: UrlGiven) -> _Answer:
+@tool.define("What may be done with a page?")
+async def usage(context: tool.ToolContext, url: tool.UrlGiven) -> _Answer:
     """What a site states about the use of a page's content (search, ai-input, train-ai), each statement with its
     source: robots.txt, headers, metas, licences, tdmrep.json. A statement is not permission to fetch."""
-    service, asked = service_of(context), Url(url)
+    service, asked = tool.service_of(context), Url(url)
     decision = await service.client.check(asked)
     stated = decision.usage
     read = [_Read(source="robots.txt", status=decision.source.status if decision.source else None)]
