@@ -32,10 +32,12 @@ def to_microseconds(seconds: float) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a span in words that stay short however long it is: `0.25 s`, `90 minutes`, `3.17e+300 years`."""
+    """Return a span in words: `0.25 s`, `90 minutes`, `12 days`, `over a thousand years`."""
+    if seconds >= 1e3 * 31_556_952:
+        return "over a thousand years"
     for unit, size in (("years", 31_556_952), ("days", 86_400), ("hours", 3600), ("minutes", 60)):
         if (count := seconds / size) >= 2:
-            return f"{count:,.0f} {unit}" if 10 <= count < 1e5 else f"{count:.3g} {unit}"
+            return f"{count:.0f} {unit}" if count >= 10 else f"{count:.3g} {unit}"
     return f"{seconds:.3g} s"
 
 

@@ -232,7 +232,7 @@ def test_a_hopeless_delay_of_one_port_leaves_the_other_ports_of_its_host_as_they
         assert client.get(site.url("/a")).status == 404
         decision = client.check(hopeless.url("/a"))
         assert decision.recommendation == "not_recommended"
-        with pytest.raises(comity.Postponed, match=r"another 3.17e\+300 years"):
+        with pytest.raises(comity.Postponed, match=r"another over a thousand years"):
             client.get(hopeless.url("/a"))
         assert client.get(site.url("/b")).status == 404
     assert hopeless.paths() == ["/robots.txt"]

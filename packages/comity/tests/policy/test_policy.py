@@ -432,7 +432,7 @@ def test_a_refusal_of_ours_is_no_recommendation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"), [("86401", "24 hours"), ("1e308", "3.17e+300 years"), ("1e7", "116 days")]
+    ("seconds", "words"), [("86401", "24 hours"), ("1e308", "over a thousand years"), ("1e7", "116 days")]
 )
 def test_a_delay_that_makes_fetching_hopeless_is_no_recommendation(seconds: str, words: str) -> None:
     decision = decide(Policy(), URL, answered(200, f"User-agent: *\nCrawl-delay: {seconds}".encode()))

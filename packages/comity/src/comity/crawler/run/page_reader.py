@@ -88,7 +88,7 @@ def may_be_no_page(response: Response, read: Page) -> bool:
         return False
     from comity_pages.content.kinds import may_be_challenge  # late: of most pages it is not asked
 
-    beginning = response.body[:SMALL].decode("utf-8", "replace")
+    beginning = response.body[:SMALL_PAGE_BYTES].decode("utf-8", "replace")
     return gone(" ".join(_text_of(beginning).split())) is not None or may_be_challenge(read.title or "", response.body)
 
 
