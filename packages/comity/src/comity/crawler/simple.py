@@ -173,7 +173,7 @@ class ClientOptions(TypedDict, total=False):
     client: AsyncClient | None
 
 
-class PageOptions(ClientOptions, total=False):
+class PageOptions(ClientOptions, TypedDict, total=False):
     """Arguments of `PageCrawler`."""
 
     max_pages: int | None
