@@ -1,3 +1,4 @@
+from libc.math cimport NAN
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp
 
@@ -51,6 +52,7 @@ cdef class ProgramTable:
 cdef class Builder:
     cdef list _names
     cdef list _matchers
+    cdef dict _delays
     cdef Reading _reading
     cdef Py_ssize_t _agents
     cdef CalledAs _called

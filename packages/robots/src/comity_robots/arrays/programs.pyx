@@ -18,6 +18,7 @@ cdef Py_ssize_t _MANY = 48  # rules tried for a path, above which a matcher may 
 cdef Py_ssize_t _PACKING = 150  # rules that are tried in the time in which a matcher packs one
 cdef Py_ssize_t _BLOCK = 1 << 21
 cdef unsigned int _NEVER = 0xFFFFFFFF
+cdef Py_ssize_t _MAX_DELAYS_KEPT = 4096  # as written and as read: sites write the same few
 cdef Py_ssize_t _LONGEST = 0xFFFFFF - 8  # octets of texts: eight more are the size of a rule, which has 24 bits
 
 
@@ -27,6 +28,7 @@ cdef class Builder:
     def __init__(self, list names, dialect):
         self._names = names
         self._matchers = []
+        self._delays = {}
         self._reading = reading_of(dialect)
         self._agents = len(names)
         self._called = <CalledAs>calloc(self._agents, sizeof(Called))
@@ -102,24 +104,27 @@ cdef class ProgramTable:
         """
         cdef const unsigned char[::1] octets
         cdef Py_ssize_t i, agent
-        self.count, self.agents, self._buffers = len(entries), agents, buffers
-        self.captures = <CaptureAt>calloc(self.count + 1, sizeof(Capture))
+        cdef CaptureAt whole
+        self.count, self.agents, self._buffers = len(entries), agents, [memoryview(each) for each in buffers]
+        self.captures = <CaptureAt>calloc(self.count + len(buffers) + 1, sizeof(Capture))
         self.entries = <Numbers>calloc(self.count * agents + 1, 8)
         if self.captures == NULL or self.entries == NULL:
             raise MemoryError
         if not len(held) == len(starts) == len(sizes) == self.count:
             raise ValueError("tables of one set of captures differ in length")
+        whole = self.captures + self.count  # what the buffers hold
+        for i, octets in enumerate(self._buffers):
+            if len(octets):
+                whole[i] = Capture(<const char*>&octets[0], len(octets))
         for i in range(self.count):
             for agent in range(agents):
                 self.entries[i * agents + agent] = entries[i]
             if sizes[i] == 0:
                 self.captures[i].body = b""
             elif sizes[i] > 0:
-                octets = buffers[held[i]]
-                if starts[i] < 0 or starts[i] + sizes[i] > len(octets):
+                if not (0 <= held[i] < len(buffers) and 0 <= starts[i] <= whole[held[i]].size - sizes[i]):
                     raise ValueError(f"the text of capture {i} does not lie where it is said to lie")
-                self.captures[i].body = <const char*>&octets[starts[i]]
-                self.captures[i].size = sizes[i]
+                self.captures[i] = Capture(whole[held[i]].body + starts[i], sizes[i])
 
     def __dealloc__(self):
         free(self.captures)
@@ -212,7 +217,7 @@ cdef int _make(Builder self, WorkAt work, Py_ssize_t number) except -1 nogil:
             most = self._room + self._agents * line
             count = choose_into(capture.body, records, total, &own.names, _RECORDS, _DELAY, most, most + total, &groups)
             if count:
-                _read_delay(capture.body, records, most, count, work.delays + number * self._agents + agent)
+                _read_delay(self, capture.body, most, count, work.delays + number * self._agents + agent)
         other = 0
         while other < agent and not (
             self._called[other].groups == own.groups
@@ -328,15 +333,21 @@ cdef int _pack(Builder self, ProgramAt program) except -1 with gil:
     return 0
 
 
-cdef int _read_delay(const char* body, const u64* records, const unsigned int* numbers, Py_ssize_t count,
+cdef int _read_delay(Builder self, const char* body, const unsigned int* numbers, Py_ssize_t count,
                      double* delay) except -1 with gil:
-    """Set the Crawl-delay that records, given by their numbers, ask for; it stays where none can be read."""
-    cdef Py_ssize_t i, start
+    """Set the Crawl-delay that records, given by their numbers, ask for; NaN where none can be read."""
+    cdef u64 entry
+    cdef Py_ssize_t i
     values = []
     for i in range(count):
-        start = start_of(records[numbers[i]])
-        values.append(body[start : start + size_of(records[numbers[i]])].decode("utf-8", "replace"))
-    asked = crawl_delay(values)
-    if asked is not None:
-        delay[0] = asked
+        entry = self._records.records[numbers[i]]
+        values.append(body[start_of(entry) : start_of(entry) + size_of(entry)])
+    written = b"\n".join(values)  # no value holds one
+    read = self._delays.get(written)
+    if read is None:
+        if len(self._delays) >= _MAX_DELAYS_KEPT:
+            self._delays.clear()
+        asked = crawl_delay(written.decode("utf-8", "replace").split("\n"))
+        read = self._delays[written] = NAN if asked is None else asked
+    delay[0] = read
     return 0
