@@ -163,7 +163,7 @@ def remove_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Rob
         for line in robots.lines[group.line - 1 : group.last_line]:
             if line.kind == "user-agent" and line.value.lower() == agent.lower():
                 lines[line.number - 1] = None
-        rules = zip(group.rules, robots.entries(robots.rules_in(run)), strict=True)
+        rules = zip(group.rules, robots.entries(run.numbers, directives.RULES), strict=True)
         kept = [_copied(entry) for rule, entry in rules if rule not in dropped]
         added += _new_group(robots, [*_lines(robots), *added], agent, [*records, *(kept or [NO_RULE])])
     left = [line for line in lines if line is not None]
@@ -199,8 +199,7 @@ def _wishes(robots: Robots) -> list[tuple[Line, tuple[str, ...]]]:
         entry.number: run.agents
         for ends, wanted in _WISHES
         for run in robots.runs(ends)
-        for entry in robots.entries(run.numbers)
-        if entry.is_any(wanted)
+        for entry in robots.entries(run.numbers, wanted)
     }
     return [(lines[number], agents) for number, agents in sorted(found.items())]
 

@@ -18,12 +18,12 @@ from comity_robots import directives
 from comity_robots.agents import KEYS, NOBODY, ascii_lower, token
 from comity_robots.dialects import DIALECTS, Dialect
 from comity_robots.engine import Matcher, matcher, path_of
-from comity_robots.engine.reference import FORMS, Entry, allows, is_exempt, position_of, ranked
+from comity_robots.engine.reference import FORMS, Entry, Run, allows, claims, is_exempt, position_of, ranked
 from comity_robots.explain import Match
 from comity_robots.octets import LineNumbers
 from comity_robots.rates import RequestRate, VisitTime
 from comity_robots.robots import Robots, parse
-from comity_robots.values import Rule, Run
+from comity_robots.values import Rule
 from comity_robots.witnesses import NONE_FRESH, Exhausted, Patterns, Steps, fresh_octet, path_where, shown_paths
 
 MIN_RULES_SHARED = 64  # rules of a group that several agents share, above which they are not copied for each
@@ -297,9 +297,9 @@ class _Meaning:
         self.names = [each for value in values if (each := value[: len(name(ascii_lower(value)))])]
         self.by_name = robots.dialect.agent_match in KEYS
         self.by_length = robots.dialect.precedence == "longest" and robots.dialect.tie == "allow"
-        self._rules = [list(robots.entries(robots.rules_in(run))) for run in runs]
+        self._rules = [list(robots.entries(run.numbers, directives.RULES)) for run in runs]
         runs, self._runs = robots.choice(directives.RECORDS)
-        self._paces = [_stated(robots, run, directives.PACE) for run in runs]
+        self._paces = [list(robots.entries(run.numbers, directives.PACE)) for run in runs]
         runs, self._preferences = robots.choice(directives.PREFERENCES)
         self._uses = [_uses_of(robots, run) for run in runs]
         self._shared: set[int] = set()
@@ -389,7 +389,7 @@ class _Part:
         return {
             (pattern, entry.directive == directives.ALLOW): entry.value
             for entry in self._entries
-            for pattern in ranked([entry], self._dialect)
+            for pattern, _ in claims(entry, self._dialect)
         }
 
     @cached_property
@@ -415,11 +415,6 @@ def _pace_of(lines: tuple[str, ...]) -> Pace:
     return alone.crawl_delay("x"), alone.request_rate("x"), alone.visit_time("x")
 
 
-def _stated(robots: Robots, run: Run, wanted: int) -> list[Entry]:
-    """The records of some kinds in a run."""
-    return [entry for entry in robots.entries(run.numbers) if entry.is_any(wanted)]
-
-
 def _uses_of(robots: Robots, run: Run) -> tuple[list[str], set[object]]:
     """The preferences that a group states, as written, and what they mean."""
     from comity_robots import paths
@@ -427,7 +422,7 @@ def _uses_of(robots: Robots, run: Run) -> tuple[list[str], set[object]]:
 
     lines: list[str] = []
     meanings: set[object] = set()
-    for entry in _stated(robots, run, directives.STATED):
+    for entry in robots.entries(run.numbers, directives.STATED):
         vocabulary = STATING[entry.directive]
         name = vocabulary.label
         path, text = paths.split(entry.value)

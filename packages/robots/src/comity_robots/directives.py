@@ -73,4 +73,4 @@ PREFERENCES: Final = _of("rules", "preferences")
 RECORDS: Final = _of("rules", "preferences", "pace", "file")
 PACE: Final = _of("pace")
 STATED: Final = _of("preferences")
-USAGE: Final = frozenset((*(each.number for each in DIRECTIVES if each.scope == "preferences"), LICENSE))
+USAGE: Final = STATED | 1 << LICENSE

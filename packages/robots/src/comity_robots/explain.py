@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from comity_robots.dialects import Dialect
 from comity_robots.engine import covers, reference
-from comity_robots.engine.reference import Entry, comparable, ranked
+from comity_robots.engine.reference import claims, comparable
 from comity_robots.octets import LineNumbers
 from comity_robots.reasons import why
 from comity_robots.shown import ReprMixin, short
@@ -61,21 +61,21 @@ def explain(robots: "Parsed", url: str, agent: str) -> Match:
     dialect = robots.dialect
     path = robots.path_of(url, agent)
     starts, numbers = robots.applying(agent)
-    found: dict[Entry, int] = {}  # rule -> its strongest rank
+    found = []  # of each rule that matches, its strongest rank
     for entry in robots.entries(numbers):
-        for pattern, rank in ranked([entry], dialect).items():
-            if covers(pattern, path, dialect.wildcards) and rank > found.get(entry, 0):
-                found[entry] = rank
-    order = sorted(found.items(), key=lambda item: item[1], reverse=True)[: MAX_RULES_SHOWN + 1]
+        ranks = [rank for pattern, rank in claims(entry, dialect) if covers(pattern, path, dialect.wildcards)]
+        if ranks:
+            found.append((max(ranks), entry))
+    found = sorted(found, reverse=True)[: MAX_RULES_SHOWN + 1]
     lines = LineNumbers(robots.body)
-    rules = [robots.rule_of(entry, lines) for entry, _ in order]
+    rules = [robots.rule_of(entry, lines) for _, entry in found]
     rule = rules[0] if rules else None
     home = max(
-        (start for start in starts if order and start <= order[0][0].number), default=starts[0] if starts else None
+        (start for start in starts if found and start <= found[0][1].number), default=starts[0] if starts else None
     )
-    group = next((robots.group_of(run) for run in robots.runs() if run.numbers[0] == home), None)
+    group = None if home is None else robots.group_of(next(robots.runs(begin=home)))
     always = reference.is_exempt(path, dialect.robots_txt_allowed)
-    allowed = always or not order or reference.allows(order[0][1])
+    allowed = always or not found or reference.allows(found[0][0])
     shown = path.decode("utf-8", "replace")
     return Match(
         url=url,

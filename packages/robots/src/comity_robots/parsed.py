@@ -12,10 +12,11 @@ from comity_robots import directives
 from comity_robots.agents import Chooser
 from comity_robots.dialects import Dialect
 from comity_robots.engine import Matcher, Matchers, applying, matcher_of, path_of, reference, scan
-from comity_robots.engine.reference import FORMS, Entry, unanswerable
+from comity_robots.engine.reference import FORMS, Entry, Run, unanswerable
+from comity_robots.fields import made
 from comity_robots.octets import LineNumbers, byte_order_mark, line_start
 from comity_robots.reasons import why
-from comity_robots.values import Group, Record, Rule, Run
+from comity_robots.values import Group, Record, Rule
 
 if TYPE_CHECKING:
     from comity_robots.lines import Line
@@ -115,13 +116,12 @@ class Parsed(Matchers):
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The values of all Sitemap records, in order; they belong to no group (RFC 9309, 2.2.4)."""
-        named = (entry.value for entry in self.entries() if entry.directive == directives.SITEMAP)
-        return tuple(value for value in named if value)
+        return tuple(entry.value for entry in self.entries(wanted=1 << directives.SITEMAP) if entry.octets)
 
     @property
     def states_usage(self) -> bool:
         """Whether any line says how content may be used; `usage` says what."""
-        return any(packed & 0xFF in directives.USAGE for packed in self._index)
+        return any(directives.USAGE >> (packed & 0xFF) & 1 for packed in self._index)
 
     # What the file says
 
@@ -150,12 +150,14 @@ class Parsed(Matchers):
 
     def records(self, kind: str | None = None) -> tuple[Record, ...]:
         """All recognised records but User-agent, Allow and Disallow, or only one kind of them, with their lines."""
-        return tuple(record for _, record in self._read_records() if kind is None or record.kind == kind)
+        wanted = ~0 if kind is None else 1 << directives.LABELS.get(kind.encode(), 0)
+        return tuple(record for _, record in self._read_records(wanted))
 
     def records_for(self, agent: str, kind: str) -> tuple[Record, ...]:
         """The records of a kind, such as `request-rate`, that stand under `User-agent` lines meant for an agent."""
-        ours = set(self.applying(agent, directives.RECORDS, 1 << directives.LABELS.get(kind.encode(), 0))[1])
-        return tuple(record for number, record in self._read_records() if number in ours)
+        wanted = 1 << directives.LABELS.get(kind.encode(), 0)
+        ours = set(self.applying(agent, directives.RECORDS, wanted)[1])
+        return tuple(record for number, record in self._read_records(wanted) if number in ours)
 
     def __str__(self) -> str:
         return self.body.decode("utf-8", "surrogateescape")
@@ -188,24 +190,24 @@ class Parsed(Matchers):
             end = max(body.rfind(b"\n", 0, self.max_bytes), body.rfind(b"\r", 0, self.max_bytes)) + 1
         return byte_order_mark(body, self.dialect.typos), end
 
-    def entries(self, numbers: Iterable[int] | None = None) -> Iterator[Entry]:
-        """The records with these numbers, or all, in order."""
-        return reference.entries(self.body, self._index, range(len(self._index)) if numbers is None else numbers)
+    def entries(self, numbers: Iterable[int] | None = None, wanted: int = ~0) -> Iterator[Entry]:
+        """The records with these numbers, or all, in order; only those of the directives that are `wanted`, as bits."""
+        numbers = range(len(self._index)) if numbers is None else numbers
+        return reference.entries(self.body, self._index, numbers, wanted)
 
-    def runs(self, ends: int = directives.RULES) -> list[Run]:
-        """Each run of `User-agent` lines, with the records up to the next one.
+    def runs(self, ends: int = directives.RULES, begin: int = 0) -> Iterator[Run]:
+        """Each run of `User-agent` lines, with the records up to the next one; from the record `begin` on.
 
         Args:
             ends: directives that end a run, as bits: RULES, PREFERENCES or RECORDS of `directives`.
         """
-        spans = reference.spans(self._index, ends)
-        return [Run(reference.agents_of(self.body, self._index, span), span) for span in spans]
+        return reference.runs(self.body, self._index, ends, begin)
 
     @property
     def preamble(self) -> Run:
         """The records above the first `User-agent` line, which apply to no agent."""
-        kinds = [packed & 0xFF for packed in self._index]
-        return Run((), range(kinds.index(directives.USER_AGENT) if directives.USER_AGENT in kinds else len(kinds)))
+        first = next(self.runs(), None)
+        return Run((), range(len(self._index) if first is None else first.numbers.start))
 
     def applying(
         self, agent: str, ends: int = directives.RULES, wanted: int = directives.RULES
@@ -219,14 +221,13 @@ class Parsed(Matchers):
         if reference.is_merged(self.dialect):
             return applying(self.body, self._index, agent, self.dialect, ends, wanted)
         runs, chooser = self.choice(ends)
-        chosen = [runs[number].numbers for number in chooser.choose(agent)]
-        return reference.records_in(self._index, chosen, wanted)
+        return reference.records_in(self._index, [runs[number] for number in chooser.choose(agent)], wanted)
 
     def choice(self, ends: int) -> tuple[list[Run], Chooser]:
         """The runs, and what chooses among them for an agent; both are kept. `ends` is that of `runs`."""
         found = self._choices.get(ends)
         if found is None:
-            runs, dialect = self.runs(ends), self.dialect
+            runs, dialect = list(self.runs(ends)), self.dialect
             chooser = Chooser([run.agents for run in runs], dialect.agent_match, dialect.group_choice)
             found = self._choices[ends] = runs, chooser
         return found
@@ -251,19 +252,15 @@ class Parsed(Matchers):
         line = self.body[line_start(self.body, entry.start) : entry.start + len(entry.octets)]
         text = line.decode("utf-8", "replace").strip().removeprefix("\ufeff")
         counted = LineNumbers(self.body) if lines is None else lines
-        return Rule(counted.of(entry.start), entry.directive == directives.ALLOW, entry.value, text)
+        return made(Rule, counted.of(entry.start), entry.directive == directives.ALLOW, entry.value, text)
 
     def group_of(self, run: Run, lines: LineNumbers | None = None) -> Group:
         """A run of `User-agent` lines as a group."""
         counted = LineNumbers(self.body) if lines is None else lines
-        first, last = (counted.of(entry.start) for entry in self.entries((run.numbers[0], run.numbers[-1])))
-        return Group(
-            run.agents, first, last, tuple(self.rule_of(entry, counted) for entry in self.entries(self.rules_in(run)))
-        )
-
-    def rules_in(self, run: Run) -> list[int]:
-        """The numbers of the rules of a run."""
-        return [number for number in run.numbers if directives.RULES >> (self._index[number] & 0xFF) & 1]
+        first, last = (entry.start for entry in self.entries((run.numbers[0], run.numbers[-1])))
+        line = counted.of(first)
+        rules = tuple(self.rule_of(entry, counted) for entry in self.entries(run.numbers, directives.RULES))
+        return Group(run.agents, line, counted.of(last), rules)
 
     # How it is worked out
 
@@ -291,10 +288,9 @@ class Parsed(Matchers):
 
         return read(self.body, self.extent[1], self.entries())
 
-    def _read_records(self) -> Iterator[tuple[int, Record]]:
-        lines = LineNumbers(self.body)
+    def _read_records(self, wanted: int) -> Iterator[tuple[int, Record]]:
+        lines, wanted = LineNumbers(self.body), wanted & ~(directives.RULES | 1 << directives.USER_AGENT)
         for run in (self.preamble, *self.runs(directives.RECORDS)):
-            for entry in self.entries(run.numbers):
-                if not entry.is_any(directives.RULES | 1 << directives.USER_AGENT):
-                    kind = directives.NAMES[entry.directive]
-                    yield entry.number, Record(lines.of(entry.start), kind, entry.value, run.agents)
+            for entry in self.entries(run.numbers, wanted):
+                kind = directives.NAMES[entry.directive]
+                yield entry.number, Record(lines.of(entry.start), kind, entry.value, run.agents)

@@ -107,15 +107,13 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
     """
     lines, above = LineNumbers(robots.body), robots.preamble
     starts = frozenset(robots.applying(agent, directives.PREFERENCES, 0)[0])
-    found: dict[int, list[UsageLine]] = {kind: [] for kind in directives.USAGE}
+    found: dict[int, list[UsageLine]] = {kind: [] for kind in (*STATING, directives.LICENSE)}
     groupless: list[Statement] = []
     others: list[Statement] = []
     for run in (above, *robots.runs(directives.PREFERENCES)):
         agents = shown(", ".join(run.agents), MAX_GROUP_CHARACTERS)
         ours = bool(run.agents) and run.numbers[0] in starts
-        for _, kind, octets, start in robots.entries(run.numbers):
-            if kind not in directives.USAGE:
-                continue
+        for _, kind, octets, start in robots.entries(run.numbers, directives.USAGE):
             line, value = lines.of(start), octets.decode("utf-8", "replace")
             if kind == directives.LICENSE or ours:
                 found[kind].append((line, value, agents if ours else None))

@@ -1,7 +1,6 @@
 """What a robots.txt says, as plain values."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +35,6 @@ class Record:
     kind: str
     value: str
     agents: tuple[str, ...]
-
-
-class Run(NamedTuple):
-    """`User-agent` lines that stand together, with the records that are meant for them.
-
-    Attributes:
-        agents: their values, as written.
-        numbers: of the records among those of the file; the `User-agent` lines are the first of them.
-    """
-
-    agents: tuple[str, ...]
-    numbers: range
 
 
 @dataclass(frozen=True, slots=True)

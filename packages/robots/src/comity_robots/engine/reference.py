@@ -4,7 +4,7 @@ It documents the rules; the fast form is tested against it; and it runs where no
 the two share are tables of octets and the words of errors, which stand here.
 
 1. A file is read into records (`scan`), one packed number each: its entry in the index.
-2. Its groups are runs of `User-agent` lines with what is meant for them (`spans`); `applying` finds an agent's.
+2. Its groups are runs of `User-agent` lines with what is meant for them (`runs`); `applying` finds an agent's.
 3. A rule's pattern and a URL's path are brought into one form (`comparable`, `path_of`).
 4. A rule has a rank (`ranked`); of the rules whose pattern matches the path (`matches`) the highest rank decides.
 """
@@ -12,7 +12,6 @@ the two share are tables of octets and the words of errors, which stand here.
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from comity_robots.agents import AgentMatch, Chooser, GroupChoice
@@ -99,21 +98,34 @@ class Entry(NamedTuple):
     def value(self) -> str:
         return self.octets.decode("utf-8", "replace")
 
-    def is_any(self, wanted: int) -> bool:
-        """Whether it is one of the directives that are given as bits, such as RULES."""
-        return bool(wanted >> self.directive & 1)
+
+class Run(NamedTuple):
+    """`User-agent` lines that stand together, with the records that are meant for them.
+
+    Attributes:
+        agents: their values, as written.
+        numbers: of the records among those of the file; the first is a `User-agent` line.
+    """
+
+    agents: tuple[str, ...]
+    numbers: range
 
 
-def entries(body: bytes, index: "array[int]", numbers: Iterable[int]) -> Iterator[Entry]:
-    """The records with these numbers.
+def entries(body: bytes, index: "array[int]", numbers: Iterable[int], wanted: int = ~0) -> Iterator[Entry]:
+    """The records with these numbers, of the directives that are wanted, as bits such as RULES.
 
     The index packs each into one number: where its value starts (32 bits), how many octets it has (24 bits; of a longer
     one the first 16 MiB count), its directive's number (8 bits).
     """
     for number in numbers:
         packed = index[number]
-        start = packed >> 32
-        yield Entry(number, packed & 0xFF, body[start : start + (packed >> 8 & _MAX_VALUE_BYTES)], start)
+        if wanted >> (packed & 0xFF) & 1:
+            yield Entry(number, packed & 0xFF, _octets_of(body, packed), packed >> 32)
+
+
+def _octets_of(body: bytes, packed: int) -> bytes:
+    start = packed >> 32
+    return body[start : start + (packed >> 8 & _MAX_VALUE_BYTES)]
 
 
 def scan(body: bytes, start: int, stop: int, dialect: Dialect) -> "array[int]":
@@ -158,28 +170,25 @@ def is_merged(dialect: Dialect) -> bool:
     return dialect.agent_match in ("product_token", "letters") and dialect.group_choice == "merge_matching"
 
 
-def spans(index: "array[int]", ends: int) -> list[range]:
-    """Where groups begin and end in the index: each begins with a `User-agent` line.
+def runs(body: bytes, index: "array[int]", ends: int, begin: int = 0) -> Iterator[Run]:
+    """The runs of `User-agent` lines from a record on, each with the records up to the next one.
 
     Args:
-        ends: directives that end a run of `User-agent` lines, as bits: RULES, PREFERENCES or RECORDS.
+        ends: directives that end a run, as bits: RULES, PREFERENCES or RECORDS.
     """
-    starts = []
-    ended = True
-    for number, entry in enumerate(index):
-        if entry & 0xFF == USER_AGENT:
+    agents: list[str] = []
+    start, ended = begin, True
+    for number, packed in enumerate(index[begin:], begin):
+        if packed & 0xFF == USER_AGENT:
             if ended:
-                starts.append(number)
-            ended = False
-        elif ends >> (entry & 0xFF) & 1:
+                if agents:
+                    yield Run(tuple(agents), range(start, number))
+                start, agents, ended = number, [], False
+            agents.append(_octets_of(body, packed).decode("utf-8", "replace"))
+        elif ends >> (packed & 0xFF) & 1:
             ended = True
-    return [range(start, end) for start, end in pairwise([*starts, len(index)])]
-
-
-def agents_of(body: bytes, index: "array[int]", span: range) -> tuple[str, ...]:
-    """The `User-agent` values of a group, as written."""
-    named = [number for number in span if index[number] & 0xFF == USER_AGENT]
-    return tuple(entry.value for entry in entries(body, index, named))
+    if agents:
+        yield Run(tuple(agents), range(start, len(index)))
 
 
 def applying(
@@ -191,18 +200,18 @@ def applying(
     2.2.1).
 
     Args:
-        ends: as for `spans`.
+        ends: as for `runs`.
         wanted: directives that are asked for, as bits.
     """
-    groups = spans(index, ends)
-    chooser = Chooser([agents_of(body, index, span) for span in groups], dialect.agent_match, dialect.group_choice)
+    groups = list(runs(body, index, ends))
+    chooser = Chooser([run.agents for run in groups], dialect.agent_match, dialect.group_choice)
     return records_in(index, [groups[number] for number in chooser.choose(agent)], wanted)
 
 
-def records_in(index: "array[int]", groups: list[range], wanted: int) -> "tuple[tuple[int, ...], array[int]]":
+def records_in(index: "array[int]", groups: list[Run], wanted: int) -> "tuple[tuple[int, ...], array[int]]":
     """Where groups begin in the index, and the numbers of records in them; the rest as for `applying`."""
-    numbers = (number for span in groups for number in span if wanted >> (index[number] & 0xFF) & 1)
-    return tuple(span.start for span in groups), array("I", numbers)
+    numbers = (number for run in groups for number in run.numbers if wanted >> (index[number] & 0xFF) & 1)
+    return tuple(run.numbers.start for run in groups), array("I", numbers)
 
 
 # Paths and patterns in the form in which they are compared (RFC 9309, 2.2.2 and 2.2.3)
@@ -344,16 +353,21 @@ def matches(pattern: bytes, path: bytes) -> bool:
 def ranked(rules: Iterable[Entry], dialect: Dialect) -> dict[bytes, int]:
     """Comparable pattern -> rank of the strongest rule that has it."""
     ranks: dict[bytes, int] = {}
-    for number, directive, octets, _ in rules:
-        allow = directive == ALLOW
-        pattern = comparable(octets, dialect)
-        patterns = [pattern]
-        slash = pattern.rfind(b"/")
-        if allow and dialect.index_html and slash >= 0 and pattern.startswith(b"/index.htm", slash):
-            patterns.append(pattern[: slash + 1] + b"$")
-        for each in patterns:
-            ranks[each] = max(_rank(number, each, allow, dialect), ranks.get(each, 0))
+    for rule in rules:
+        for pattern, rank in claims(rule, dialect):
+            ranks[pattern] = max(rank, ranks.get(pattern, 0))
     return ranks
+
+
+def claims(rule: Entry, dialect: Dialect) -> list[tuple[bytes, int]]:
+    """The comparable patterns of a rule, each with its rank; a second one is the folder of an index.html."""
+    allow = rule.directive == ALLOW
+    patterns = [comparable(rule.octets, dialect)]
+    if allow and dialect.index_html:
+        folder, slash, name = patterns[0].rpartition(b"/")
+        if slash and name.startswith(b"index.htm"):
+            patterns.append(folder + b"/$")
+    return [(pattern, _rank(rule.number, pattern, allow, dialect)) for pattern in patterns]
 
 
 def position_of(rank: int) -> int:

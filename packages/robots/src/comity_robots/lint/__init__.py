@@ -4,7 +4,6 @@ A finding never changes a verdict, and following it does only where it says so (
 proportion to the file.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from comity_robots.lines import Line
 from comity_robots.lint.findings import CODES as _CODES
 from comity_robots.lint.findings import Finding, Severity
 from comity_robots.lint.fixes import fixed
-from comity_robots.lint.lines import about_lines
+from comity_robots.lint.lines import OCTET, about_lines
 from comity_robots.lint.removable import Rules
 from comity_robots.lint.rules import about_rules
 from comity_robots.parsed import Parsed
@@ -26,8 +25,6 @@ CODES: Final = dict(sorted(_CODES.items()))
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 _SHOWN: Final[dict[Severity, int]] = {"error": 5, "warning": 3, "info": 1}
 """Findings of one code that are shown one by one."""
-_OCTET: Final = re.compile("[\udc80-\udcff]")
-"""An octet that is no text, as lines have it."""
 
 
 def lint(robots: Parsed) -> tuple[Finding, ...]:
@@ -46,7 +43,7 @@ def lint(robots: Parsed) -> tuple[Finding, ...]:
 
 def _writable(finding: Finding, lines: Sequence[Line]) -> Finding:
     """A finding as it is, but where its line has octets that are no text: written as text, they would be others."""
-    if "\N{REPLACEMENT CHARACTER}" in (finding.replacement or "") and _OCTET.search(lines[finding.line - 1].raw):
+    if "\N{REPLACEMENT CHARACTER}" in (finding.replacement or "") and OCTET.search(lines[finding.line - 1].raw):
         return replace(finding, suggestion="save the file as UTF-8 first", replacement=None)
     return finding
 

@@ -3,7 +3,7 @@
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from comity_robots.directives import DIRECTIVES, LABELS, NAMES, PREFIXES
@@ -56,6 +56,7 @@ _SECONDS = re.compile(
 )
 _WRITTEN_OUT: Final = {"sec": "s", "second": "s", "minute": "m", "hour": "h", "day": "d"}
 _UNITS: Final = SECONDS | {word: SECONDS[unit] for word, unit in _WRITTEN_OUT.items()}
+OCTET: Final = re.compile("[\udc80-\udcff]")  # one that is no text, as lines have it
 _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters without a shape
 CODES.update(
     {
@@ -188,7 +189,7 @@ def _about_octets(line: Line) -> Iterator[Finding]:
     if "\0" in line.raw:
         hint = "remove it; is the file UTF-16?"
         yield Finding(number, "nul-octet", "the line holds a NUL byte", hint, changes=True)
-    if any("\udc80" <= char <= "\udcff" for char in line.raw):
+    if not line.raw.isascii() and OCTET.search(line.raw):
         hint = "save the file as UTF-8, or percent-encode"
         yield Finding(number, "not-utf-8", "the line is not UTF-8", hint, changes=True)
 
@@ -237,9 +238,11 @@ def _about_second(line: Line) -> Finding | None:
         label, start = second[1].capitalize(), second.end()
     written.append((label, value[start:].strip()))
     if len(written) == 1:
+        if line.kind in ("user-agent", "crawl-delay"):
+            return None
         parts = [part for part in re.split(r"[\s,;]+", value) if part]
-        first = ("http://", "https://") if line.kind == "sitemap" else ("/",)
-        if line.kind in ("user-agent", "crawl-delay") or len(parts) < 2 or not all(map(_begins(first), parts)):
+        first = ("http://", "https://") if line.kind == "sitemap" else "/"
+        if len(parts) < 2 or not all(part.lower().startswith(first) for part in parts):
             return None
         written = [(label, part) for part in parts]
     texts = list(dict.fromkeys(f"{label}: {value}" for label, value in written if value))
@@ -248,10 +251,6 @@ def _about_second(line: Line) -> Finding | None:
     hint = f"write them one per line: {'; '.join(texts)}"
     code, message = "two-on-a-line", f"{len(written)} records on one line are read as one"
     return Finding(line.number, code, message, hint, "\n".join(texts), changes=True)
-
-
-def _begins(starts: tuple[str, ...]) -> Callable[[str], bool]:
-    return lambda part: part.lower().startswith(starts)
 
 
 def _about_unknown(line: Line) -> Iterator[Finding]:

@@ -9,14 +9,14 @@ every `*` and for what follows: a pattern that matches it matches whatever the o
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from comity_robots.agents import ascii_lower, letters, token
 from comity_robots.dialects import DIALECTS
+from comity_robots.directives import RULES
 from comity_robots.engine import Matcher, covers, matcher, matches, scan
-from comity_robots.engine.reference import Entry, allows, ranked
+from comity_robots.engine.reference import Entry, allows, claims
 from comity_robots.octets import byte_order_mark
 from comity_robots.parsed import Parsed
 from comity_robots.values import Group, Rule
@@ -29,8 +29,7 @@ Removal = tuple[str, int]
 """Code of the finding, and the rule because of which another may go."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """A pattern in the form in which it is compared, with its rank; a rule makes one of them, or two (index.html)."""
 
     pattern: bytes
@@ -56,12 +55,11 @@ class Rules:
         self._compared, self._steps = Steps(MAX_PAIRS_COMPARED), Steps()
         for run, group in zip(robots.runs(), self.groups, strict=True):
             self.members.append([])
-            for entry, rule in zip(robots.entries(robots.rules_in(run)), group.rules, strict=True):
+            for entry, rule in zip(robots.entries(run.numbers, RULES), group.rules, strict=True):
                 place = len(self.rules)
-                found = ranked([entry], self.dialect)
                 self.rules.append(rule)
                 self.entries.append(entry)
-                self.claims.append([Claim(pattern, rank, place) for pattern, rank in found.items()])
+                self.claims.append([Claim(*claim, place) for claim in claims(entry, self.dialect)])
                 self.members[-1].append(place)
         self._own = [self._patterns_of([number]) for number in range(len(self.groups))]
         self._shared: dict[int, Patterns[Claim]] = {}
@@ -107,9 +105,9 @@ class Rules:
     def _opposite(self) -> dict[bool, Patterns[None]]:
         """The rules that allow, and those that do not; each by what it begins with."""
         found: dict[bool, dict[bytes, None]] = {True: {}, False: {}}
-        for rule, entry, claims in zip(self.rules, self.entries, self.claims, strict=True):
-            also = ranked([entry], DIALECTS["google"])  # it allows the folder of an index.html too
-            for pattern in (*(claim.pattern for claim in claims), *also):
+        for rule, entry, own in zip(self.rules, self.entries, self.claims, strict=True):
+            also = claims(entry, DIALECTS["google"])  # it allows the folder of an index.html too
+            for pattern in (*(claim.pattern for claim in own), *(pattern for pattern, _ in also)):
                 found[rule.allow or not pattern][pattern] = None
         return {allow: Patterns(patterns.items(), self.dialect.wildcards) for allow, patterns in found.items()}
 
@@ -199,15 +197,10 @@ class Rules:
                 because |= deciders
                 continue
             never = False
-            fallback = self._fallback(number, claim)
-            if fallback is None:
-                low = 0
-                because.add(place)
-            else:
-                low = fallback.rank
-                because.add(fallback.place)
-            stays_allowed = claim.allows if fallback is None else fallback.allows == claim.allows
-            if not stays_allowed or self._opposed(number, claim, low, claim.rank):
+            fallback = self._fallback(number, claim, paths)
+            because.add(place if fallback is None else fallback.place)
+            low = 0 if fallback is None else fallback.rank
+            if allows(low) is not claim.allows or self._opposed(number, claim, low, claim.rank):
                 return None
         if len(because) != 1:  # two rules do it together; one may be named
             return None
@@ -218,9 +211,8 @@ class Rules:
             return "allow-without-disallow", place
         return "redundant-rule", cover
 
-    def _fallback(self, number: int, claim: Claim) -> Claim | None:
-        """The strongest other rule of the group that matches whatever a rule matches."""
-        paths = typical_paths(claim.pattern, self._fresh, self._wildcards)
+    def _fallback(self, number: int, claim: Claim, paths: list[bytes]) -> Claim | None:
+        """The strongest other rule of the group that matches whatever a rule matches; `paths` are typical of that."""
         found: Claim | None = None
         for other in self._own[number].near(claim.pattern, self._wildcards, self._compared, longer=False):
             if other.place != claim.place and all(covers(other.pattern, path, self._wildcards) for path in paths):

@@ -280,6 +280,7 @@ def _about_opened(robots: Parsed, names: _Names) -> Iterator[Finding]:
         return
     closed = closed[:MAX_RULES_COMPARED]
     paths = [_path_of(rule.pattern) for rule in closed]
+    shut = robots.allowed_many(paths, NOBODY)
     told: dict[int, list[str]] = {}
     lines: dict[int, Rule] = {}
     left = MAX_QUESTIONS
@@ -291,7 +292,6 @@ def _about_opened(robots: Parsed, names: _Names) -> Iterator[Finding]:
         if left < 0:
             return
         open_to = robots.allowed_many(paths, name)
-        shut = robots.allowed_many(paths, NOBODY)
         opened = next((rule for rule, one, other in zip(closed, open_to, shut, strict=True) if one and not other), None)
         if opened is not None:
             line = groups[0].line
@@ -317,7 +317,7 @@ def _about_preferences(robots: Parsed, named: _Names) -> Iterator[Finding]:
     stating: set[str] = set()
     everybodys: list[tuple[int, str]] = []
     for run in robots.runs(directives.PREFERENCES):
-        said = [entry for entry in robots.entries(run.numbers) if entry.is_any(directives.STATED)]
+        said = list(robots.entries(run.numbers, directives.STATED))
         if not said:
             continue
         lines = [(numbers.of(entry.start), entry) for entry in said]
@@ -418,8 +418,10 @@ def _about_resources(rules: Rules) -> Iterator[Finding]:
             for rule in (group.rules if agents else ())
             if not rule.allow and _is_resource(rule.pattern) and not (drupal and rule.pattern == "/scripts/")
         ]
+        if not found:
+            continue
         left -= len(found) * rules.wild(number)
-        if not found or left < 0:
+        if left < 0:
             continue
         strongest = rules.strongest(number)
         for rule in found:
