@@ -35,17 +35,5 @@ def covers(pattern: bytes, path: bytes, wildcards: bool) -> bool:
     return matches(pattern, path) if wildcards else path.startswith(pattern)
 
 
-__all__ = [
-    "COMPILED",
-    "Matcher",
-    "Matchers",
-    "applying",
-    "covers",
-    "matcher",
-    "matcher_of",
-    "matches",
-    "normalised",
-    "path_of",
-    "reference",
-    "scan",
-]
+__all__ = ["COMPILED", "Matcher", "Matchers", "applying", "covers", "matcher", "matcher_of", "matches"]
+__all__ += ["normalised", "path_of", "reference", "scan"]

@@ -24,8 +24,6 @@ cdef enum:
     _FEW = 12  # wildcard patterns that are simply tried one after the other
     _SEEN = 1 << 13  # bits of the filter before the hash table
     _LONG = 1_000_000  # wildcard patterns times octets: an answer may take milliseconds
-    _DEEP = 40  # octets in common, beyond which patterns are compared as a whole
-    _FEW_LEFT = 6  # patterns, below which they are
     _COUNTERS = 1 << 12  # of runs of three octets; some share one
     _MOST_KEPT = 128  # agents, and sets of groups, whose matchers a file keeps
 
@@ -49,7 +47,18 @@ cdef class Matcher:
         return 160 + self._size
 
     def __dealloc__(self):
-        _emptied(self)
+        free(self._text)
+        free(self._starts)
+        free(self._parents)
+        free(self._bests)
+        free(self._wild_text)
+        free(self._wild_starts)
+        free(self._wild_ranks)
+        free(self._tried)
+        free(self._keys)
+        free(self._places)
+        free(self._listed)
+        free(self._seen)
 
 
 cdef inline u64 _best(Matcher self, bytes path):
@@ -358,7 +367,7 @@ cdef int pack(Matcher made, Patterns found, Py_ssize_t count, bint wildcards) ex
     cdef Py_ssize_t literals = 0, others = 0, octets = 0, last = -1
     cdef Patterns wild = room_for(count)
     try:
-        _sort(found, wild, count, 0)
+        _sort(found, wild, count)
         for i in range(count):
             text = found[i].text
             size = found[i].size
@@ -381,61 +390,36 @@ cdef int pack(Matcher made, Patterns found, Py_ssize_t count, bint wildcards) ex
     return 0
 
 
-cdef void _sort(Patterns found, Patterns spare, Py_ssize_t count, unsigned int depth) noexcept nogil:
-    """Sort patterns that have their first `depth` octets in common; of equal ones the strongest comes first.
-
-    Eight octets at a time are compared as one number, which settles nearly all of them.
-    """
-    cdef Py_ssize_t i, begin
-    cdef unsigned int at
-    cdef u64 key
-    cdef bint alike = True
-    if count < 2:
-        return
-    if depth > _DEEP or (depth and count < _FEW_LEFT):
-        qsort(found, count, sizeof(Pattern), _by_octets)
-        return
-    for i in range(count):
-        key = 0
-        if found[i].size >= depth + 8:
-            for at in range(depth, depth + 8):
-                key = key << 8 | found[i].text[at]
-        else:
-            for at in range(depth, depth + 8):
-                key = key << 8 | (found[i].text[at] if at < found[i].size else 0)
-        found[i].key = key
-        alike = alike and key == found[0].key and found[i].size > depth + 8
-    if alike:
-        _sort(found, spare, count, depth + 8)
-        return
-    _sort_by_key(found, spare, count)
-    begin = 0
-    for i in range(1, count + 1):
-        if i == count or found[i].key != found[begin].key:
-            while begin < i and found[begin].size <= depth + 8:
-                begin += 1  # the shorter ones are in order
-            _sort(found + begin, spare, i - begin, depth + 8)
-            begin = i
-
-
 cdef inline bint _precedes(Patterns one, Patterns other) noexcept nogil:
-    """By the octets under comparison; what ends among them comes before what goes on."""
+    """By their octets; of equal patterns the strongest first. The eight in which they differ first settle most."""
+    cdef int order
     if one.key != other.key:
         return one.key < other.key
-    if one.size != other.size:
-        return one.size < other.size
-    return one.rank > other.rank
+    order = memcmp(one.text, other.text, min(one.size, other.size))
+    if order:
+        return order < 0
+    return one.size < other.size if one.size != other.size else one.rank > other.rank
 
 
-cdef void _sort_by_key(Patterns found, Patterns spare, Py_ssize_t count) noexcept nogil:
+cdef void _sort(Patterns found, Patterns spare, Py_ssize_t count) noexcept nogil:
     """Merge sort: qsort's calls would cost more than all the rest."""
     cdef Py_ssize_t begin, middle, end, i, j, at
     cdef Pattern one
     cdef Py_ssize_t width = 8
     cdef Patterns source = found, target = spare
+    cdef Py_ssize_t shared = found[0].size if count else 0  # octets that all of them begin with
+    for i in range(1, count):
+        at = 0
+        while at < shared and at < found[i].size and found[i].text[at] == found[0].text[at]:
+            at += 1
+        shared = at
+    for i in range(count):
+        found[i].key = 0
+        for at in range(shared, shared + 8):
+            found[i].key = found[i].key << 8 | (found[i].text[at] if at < found[i].size else 0)
     begin = 0
     while begin < count:  # short runs by insertion
-        end = begin + width if begin + width < count else count
+        end = min(begin + width, count)
         for i in range(begin + 1, end):
             one = found[i]
             j = i
@@ -447,8 +431,8 @@ cdef void _sort_by_key(Patterns found, Patterns spare, Py_ssize_t count) noexcep
     while width < count:
         begin = 0
         while begin < count:
-            middle = begin + width if begin + width < count else count
-            end = begin + 2 * width if begin + 2 * width < count else count
+            middle = min(begin + width, count)
+            end = min(begin + 2 * width, count)
             i = begin
             j = middle
             for at in range(begin, end):
@@ -463,18 +447,6 @@ cdef void _sort_by_key(Patterns found, Patterns spare, Py_ssize_t count) noexcep
         width *= 2
     if source != found:
         memcpy(found, source, count * sizeof(Pattern))
-
-
-cdef int _by_octets(const void* one, const void* other) noexcept nogil:
-    """By all their octets."""
-    cdef Patterns left = <Patterns>one
-    cdef Patterns right = <Patterns>other
-    cdef int order = memcmp(left.text, right.text, left.size if left.size < right.size else right.size)
-    if order:
-        return order
-    if left.size != right.size:
-        return -1 if left.size < right.size else 1
-    return -1 if left.rank > right.rank else 1
 
 
 cdef int _by_rank(const void* one, const void* other) noexcept nogil:
@@ -624,30 +596,6 @@ cdef unsigned int _slot(Matcher made, unsigned int key) noexcept nogil:
     return slot
 
 
-cdef void _emptied(Matcher matcher) noexcept nogil:
-    """Give back what a matcher holds, so that it can be packed anew."""
-    free(matcher._text)
-    free(matcher._starts)
-    free(matcher._parents)
-    free(matcher._bests)
-    free(matcher._wild_text)
-    free(matcher._wild_starts)
-    free(matcher._wild_ranks)
-    free(matcher._tried)
-    free(matcher._keys)
-    free(matcher._places)
-    free(matcher._listed)
-    free(matcher._seen)
-    matcher._text = matcher._wild_text = NULL
-    matcher._starts = matcher._wild_starts = matcher._tried = NULL
-    matcher._keys = matcher._places = matcher._listed = NULL
-    matcher._parents = NULL
-    matcher._bests = matcher._wild_ranks = NULL
-    matcher._seen = NULL
-    matcher._count = matcher._wild_count = matcher._tried_count = matcher._size = 0
-    matcher._mask = 0
-
-
 cdef unsigned int spread(unsigned int key) noexcept nogil:
     """Mix the bits of a key, so that near keys land far apart."""
     cdef unsigned int mixer = 0x9E3779B1
@@ -708,9 +656,7 @@ cdef u64 _best_filed(Matcher self, const char* path, Py_ssize_t length, u64 best
         slot = spread(key)
         if not self._seen[(slot >> 16 & (_SEEN - 1)) >> 3] >> (slot >> 16 & 7) & 1:
             continue
-        slot = slot & self._mask
-        while self._keys[slot] and self._keys[slot] != key:
-            slot = (slot + 1) & self._mask
+        slot = _slot(self, key)
         if not self._keys[slot]:
             continue
         place = self._places[slot]

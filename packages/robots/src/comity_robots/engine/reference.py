@@ -404,7 +404,7 @@ def is_exempt(path: bytes, robots_txt_allowed: bool) -> bool:
 
 
 class Matcher:
-    """The rules of an agent; see `matcher`."""
+    """The rules of an agent: comparable patterns, each with the rank of the strongest rule that has it."""
 
     def __init__(self, ranks: dict[bytes, int], dialect: Dialect) -> None:
         self._dialect = dialect
@@ -436,13 +436,7 @@ class Matcher:
         return self.allows(path)
 
 
-def matcher(ranks: dict[bytes, int], dialect: Dialect) -> Matcher:
-    """A matcher of patterns that have their ranks.
-
-    Args:
-        ranks: comparable pattern -> rank of the strongest rule that has it.
-    """
-    return Matcher(ranks, dialect)
+matcher = Matcher
 
 
 def matcher_of(body: bytes, index: "array[int]", numbers: "array[int]", dialect: Dialect) -> Matcher:
