@@ -84,7 +84,8 @@ class Parsed(Matchers):
 
     def deciding_line(self, url: str, agent: str) -> int:
         """The number of the line that decides about a URL; 0 where none does. `explain` says more."""
-        rank = self._best(self.path_of(url, agent), agent)
+        path = self.path_of(url, agent)
+        rank = (self._matchers.get(agent) or self._matcher_for(agent)).best(path)
         return self.rule_at(reference.position_of(rank)).line if rank else 0
 
     def crawl_delay(self, agent: str) -> float | None:
@@ -263,10 +264,6 @@ class Parsed(Matchers):
         return Group(run.agents, line, counted.of(last), rules)
 
     # How it is worked out
-
-    def _best(self, path: bytes, agent: str) -> int:
-        """The rank of the rule that decides about a path; 0 where none does."""
-        return (self._matchers.get(agent) or self._matcher_for(agent)).best(path)
 
     def _matcher_for(self, agent: str) -> Matcher:
         """The matcher of an agent, made at the first question. Made whole before it is published: no lock needed."""
