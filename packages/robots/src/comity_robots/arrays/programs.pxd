@@ -21,11 +21,11 @@ cdef struct Capture:
     long long size
 ctypedef Capture* CaptureAt
 
-cdef struct Called:
+cdef struct Agent:
     Names names
     Py_ssize_t rules
     Py_ssize_t groups
-ctypedef Called* CalledAs
+ctypedef Agent* AgentAt
 
 cdef struct Work:
     CaptureAt captures
@@ -55,7 +55,7 @@ cdef class Builder:
     cdef dict _delays
     cdef Reading _reading
     cdef Py_ssize_t _agents
-    cdef CalledAs _called
+    cdef AgentAt _by_agent
     cdef Records _records
     cdef unsigned int* _room
     cdef Py_ssize_t _room_size

@@ -31,11 +31,11 @@ cdef class Builder:
         self._delays = {}
         self._reading = reading_of(dialect)
         self._agents = len(names)
-        self._called = <CalledAs>calloc(self._agents, sizeof(Called))
-        if self._called == NULL:
+        self._by_agent = <AgentAt>calloc(self._agents, sizeof(Agent))
+        if self._by_agent == NULL:
             raise MemoryError
-        for i, called in enumerate(names):
-            self._called[i].names = names_of(called, self._reading.letters)
+        for i, match_names in enumerate(names):
+            self._by_agent[i].names = names_of(match_names, self._reading.letters)
 
     def __dealloc__(self):
         cdef Py_ssize_t i
@@ -43,7 +43,7 @@ cdef class Builder:
             free(self._blocks[i])
         free(self._blocks)
         free(self._made)
-        free(self._called)
+        free(self._by_agent)
         free(self._records.records)
         free(self._room)
         free(self._found)
@@ -162,7 +162,7 @@ cdef inline void _ask_ahead(CaptureAt capture) noexcept nogil:
 
 
 cdef int _limits(Builder self, CaptureAt capture, Py_ssize_t* start, Py_ssize_t* stop) except -1 with gil:
-    """Where reading begins and ends in a file that has a byte order mark, or is too long: as `Parsed` says."""
+    """Where reading begins and ends in a file that has a byte order mark, or is too long: as `Robots` says."""
     robots = Robots(capture.body[: capture.size], self._reading.dialect)
     start[0], stop[0] = robots.extent
     return 0
@@ -176,7 +176,7 @@ cdef int _make(Builder self, WorkAt work, Py_ssize_t number) except -1 nogil:
     """Read a file and lay out the rules of each agent; agents with the same groups share them."""
     cdef u64* records
     cdef Py_ssize_t total, agent, other, i, line, count, groups
-    cdef CalledAs own
+    cdef AgentAt own
     cdef unsigned int *found
     cdef unsigned int *most
     cdef CaptureAt capture = work.captures + number
@@ -209,7 +209,7 @@ cdef int _make(Builder self, WorkAt work, Py_ssize_t number) except -1 nogil:
             self._room_size = 0
             return _no_room()
     for agent in range(self._agents):
-        own = self._called + agent
+        own = self._by_agent + agent
         found = self._room + agent * line
         own.rules = choose_into(capture.body, records, total, &own.names, _RULES, _RULES, found, found + total,
                                 &own.groups)
@@ -220,8 +220,8 @@ cdef int _make(Builder self, WorkAt work, Py_ssize_t number) except -1 nogil:
                 _read_delay(self, capture.body, most, count, work.delays + number * self._agents + agent)
         other = 0
         while other < agent and not (
-            self._called[other].groups == own.groups
-            and self._called[other].rules == own.rules
+            self._by_agent[other].groups == own.groups
+            and self._by_agent[other].rules == own.rules
             and memcmp(self._room + other * line + total, found + total, 4 * own.groups) == 0
         ):
             other += 1
@@ -232,7 +232,7 @@ cdef int _make(Builder self, WorkAt work, Py_ssize_t number) except -1 nogil:
     return 0
 
 
-cdef int _lay_out(Builder self, WorkAt work, Py_ssize_t number, CalledAs own, unsigned int* records,
+cdef int _lay_out(Builder self, WorkAt work, Py_ssize_t number, AgentAt own, unsigned int* records,
                   Numbers entry) except -1 nogil:
     """The program of an agent: its entry is set to the address."""
     cdef ProgramAt program

@@ -4,7 +4,7 @@ from libc.string cimport memchr, memcmp, memcpy
 
 from comity_robots.engine.paths cimport LOOKS_AT, matches_octets, normalise, path_of
 from comity_robots.engine.records cimport (
-    ALLOW_FIRST, DISALLOW_FIRST, LONGEST, Entry, Names, Reading, called_by, choose_into, directive_of, names_of,
+    ALLOW_FIRST, DISALLOW_FIRST, LONGEST, Entry, Names, Reading, match_names_of, choose_into, directive_of, names_of,
     reading_of, size_of, start_of, switch,
 )
 

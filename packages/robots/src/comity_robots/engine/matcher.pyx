@@ -185,8 +185,8 @@ cdef bint _first_answer(Matchers self, bytes path, agent) except -1:
     cdef const Entry* entries = <Entry*>self._index.data.as_voidptr
     cdef Py_ssize_t total = len(self._index), groups = 0, i, most = -1
     cdef Entry entry
-    cdef tuple called = called_by(reading, agent)
-    cdef Names names = names_of(called, reading.letters)
+    cdef tuple match_names = match_names_of(reading, agent)
+    cdef Names names = names_of(match_names, reading.letters)
     cdef unsigned int* found
     if reading.switches & _EXEMPT and is_robots_txt(path, len(path)):
         return True

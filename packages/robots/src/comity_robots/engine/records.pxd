@@ -51,14 +51,14 @@ cdef class Reading:
     cdef int form
     cdef int order
     cdef bint allow_wins
-    cdef dict _called
+    cdef dict _match_names
 
 cdef unsigned int switch(name) except 0
 cdef Reading reading_of(dialect)
-cdef tuple called_by(Reading reading, agent)
+cdef tuple match_names_of(Reading reading, agent)
 cdef int scan_into(unsigned char* text, Py_ssize_t start, Py_ssize_t stop, Reading reading,
                    Records* into) noexcept nogil
-cdef Names names_of(tuple called, bint letters)
+cdef Names names_of(tuple match_names, bint letters)
 cdef Py_ssize_t choose_into(const char* text, const Entry* entries, Py_ssize_t total, const Names* names,
                             unsigned int ends, unsigned int wanted, unsigned int* found, unsigned int* starts,
                             Py_ssize_t* groups) noexcept nogil

@@ -55,7 +55,7 @@ cdef array _ENTRIES = array("Q")
 cdef array _NUMBERS = array("I")
 _ORDERS = {"longest": LONGEST, "first": 1, "allow_first": ALLOW_FIRST, "disallow_first": DISALLOW_FIRST}
 _READINGS = {}  # by the identity of a dialect, which its value keeps alive
-_MOST = 1024
+_MAX_KEPT = 1024
 
 
 _SWITCHES = [name for name, value in reference.Dialect.__annotations__.items() if value is bool]
@@ -83,26 +83,26 @@ cdef class Reading:
         self.form = reference.FORMS[dialect.path_form]
         self.order = _ORDERS[dialect.precedence]
         self.allow_wins = dialect.tie == "allow"
-        self._called = {}
+        self._match_names = {}
 
 
 cdef Reading reading_of(dialect):
     """The one Reading of a dialect."""
     found = _READINGS.get(id(dialect))
     if found is None:
-        if len(_READINGS) >= _MOST:
+        if len(_READINGS) >= _MAX_KEPT:
             _READINGS.clear()
         found = _READINGS[id(dialect)] = Reading(dialect)
     return found
 
 
-cdef tuple called_by(Reading reading, agent):
+cdef tuple match_names_of(Reading reading, agent):
     """What an agent is called in files of a dialect that merges groups: the octets of `Names`."""
-    found = reading._called.get(agent)
+    found = reading._match_names.get(agent)
     if found is None:
-        if len(reading._called) >= _MOST:
-            reading._called.clear()
-        found = reading._called[agent] = match_name_octets(agent, reading.dialect.agent_match)
+        if len(reading._match_names) >= _MAX_KEPT:
+            reading._match_names.clear()
+        found = reading._match_names[agent] = match_name_octets(agent, reading.dialect.agent_match)
     return found
 
 
@@ -267,8 +267,8 @@ def applying(bytes body, array index, agent, dialect, unsigned int ends, unsigne
         return reference.applying(body, index, agent, dialect, ends, wanted)
     cdef Py_ssize_t total = len(index), groups = 0, count
     cdef unsigned int* found = <unsigned int*>malloc(8 * total + 8)
-    cdef tuple called = called_by(reading, agent)
-    cdef Names names = names_of(called, reading.letters)
+    cdef tuple match_names = match_names_of(reading, agent)
+    cdef Names names = names_of(match_names, reading.letters)
     cdef array numbers
     if found == NULL:
         raise MemoryError
@@ -283,10 +283,10 @@ def applying(bytes body, array index, agent, dialect, unsigned int ends, unsigne
         free(found)
 
 
-cdef Names names_of(tuple called, bint letters):
-    """What an agent is called in a file; `called`, whose octets these are, must outlive it."""
+cdef Names names_of(tuple match_names, bint letters):
+    """What an agent is called in a file; `match_names`, whose octets these are, must outlive it."""
     cdef bytes one, other
-    one, other = called
+    one, other = match_names
     return Names(one, len(one), other, len(other), letters)
 
 
@@ -321,7 +321,7 @@ cdef Py_ssize_t choose_into(const char* text, const Entry* entries, Py_ssize_t t
                     starts[groups[0]] = group
                     groups[0] += 1
                 everybodys = True
-            elif not ours and _is_called(start, size, names):
+            elif not ours and _is_named(start, size, names):
                 if not named:  # what was found under `*` does not count
                     groups[0] = 0
                     count = 0
@@ -341,7 +341,7 @@ cdef inline bint _is_star(const char* value, Py_ssize_t size, bint letters) noex
     return size > 0 and value[0] == 42 and (size == 1 or (letters and is_blank(value[1])))
 
 
-cdef inline bint _is_called(const char* value, Py_ssize_t size, const Names* names) noexcept nogil:
+cdef inline bint _is_named(const char* value, Py_ssize_t size, const Names* names) noexcept nogil:
     """Whether a `User-agent` value is one of an agent's two names, which are in lower case."""
     cdef char first = _lower(value[0]) if size else 0
     if not ((names.one_size and first == names.one[0]) or (names.other_size and first == names.other[0])):

@@ -23,7 +23,7 @@ MAX_MATCHERS_KEPT: Final = 128  # agents, and sets of groups, whose matchers a f
 MAX_URL_CHARACTERS_SHOWN: Final = 100  # in an error
 _SPACE: Final = b" \t\x0b\x0c\r\n"
 _MAX_VALUE_BYTES: Final = 0xFFFFFF
-_MOST: Final = 0xFFFFFFFF
+_MAX_POSITION: Final = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -372,7 +372,7 @@ def claims(rule: Entry, dialect: Dialect) -> list[tuple[bytes, int]]:
 
 def position_of(rank: int) -> int:
     """The number of the record that a rank was given to."""
-    return _MOST - (rank >> 1 & _MOST)
+    return _MAX_POSITION - (rank >> 1 & _MAX_POSITION)
 
 
 def allows(rank: int) -> bool:
@@ -381,7 +381,7 @@ def allows(rank: int) -> bool:
 
 
 def _rank(number: int, pattern: bytes, allow: bool, dialect: Dialect) -> int:
-    base = (_MOST - number) << 1 | (allow or not pattern)  # an empty pattern forbids nothing
+    base = (_MAX_POSITION - number) << 1 | (allow or not pattern)  # an empty pattern forbids nothing
     match dialect.precedence:
         case "longest":
             return len(pattern) << 34 | (allow and dialect.tie == "allow") << 33 | base
