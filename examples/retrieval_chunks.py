@@ -21,7 +21,7 @@ def chunks(page: Retrieved) -> Iterator[dict[str, object]]:
         "page_sha256": page.evidence.source_sha256,
         "fetched_at": page.evidence.fetched_at,
         "licences": [licence.url for licence in page.usage.licences if licence.applies],
-        "usage": {purpose: page.usage.allows(purpose) for purpose in ("search", "ai-input", "train-ai")},
+        "usage": {purpose: page.usage.preference(purpose) for purpose in ("search", "ai-input", "train-ai")},
         "why": page.usage.explain("ai-input"),
     }
     for chunk in page.chunks(400):
@@ -38,7 +38,7 @@ async def main(urls: list[str]) -> None:
                 continue
             if page.kind != "page":
                 print(f"left out: {url} is a {page.kind.replace('_', ' ')}", file=sys.stderr)
-            elif page.usage.allows("ai-input") == "disallowed":
+            elif page.usage.preference("ai-input") == "disallowed":
                 print(f"left out: {url}: {page.usage.explain('ai-input')}", file=sys.stderr)
             else:
                 for chunk in chunks(page):

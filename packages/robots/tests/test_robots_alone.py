@@ -21,7 +21,7 @@ import comity_robots
 robots = comity_robots.parse("User-agent: *\\nDisallow: /a*b$\\nContent-Usage: train-ai=n\\nLicense: https://h/l\\n")
 assert not robots.allowed("https://example.com/axb", "MyBot")
 assert "line 2" in robots.explain("https://example.com/axb", "MyBot").why
-assert robots.usage("https://example.com/", "MyBot").allows("train-ai") == "disallowed"
+assert robots.usage("https://example.com/", "MyBot").preference("train-ai") == "disallowed"
 robots.lint()
 assert comity_robots.diff(comity_robots.parse(""), robots)
 assert not comity_robots.build([comity_robots.GroupText(agents=("*",), rules=((False, "/"),))]).allowed("/", "MyBot")

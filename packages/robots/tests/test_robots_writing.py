@@ -125,7 +125,7 @@ def test_an_agent_that_is_given_a_group_keeps_its_delay_and_its_preferences() ->
         assert changed.crawl_delay(agent) in (3, 7)
         assert changed.request_rate(agent) is not None
         assert changed.visit_time(agent) is not None
-        assert changed.usage("/y", agent).allows("train-ai") == "disallowed"
+        assert changed.usage("/y", agent).preference("train-ai") == "disallowed"
         assert [each.text for each in changed.usage("/x", agent).statements if each.path] == ["ai-train=no"]
 
 

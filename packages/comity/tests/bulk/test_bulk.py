@@ -65,7 +65,7 @@ def expected(
         decision.may_fetch,
         decision.rule.line if decision.rule else None,
         delay,
-        *(decision.usage.answer(purpose) for purpose in PURPOSES),
+        *(decision.usage.preference(purpose) for purpose in PURPOSES),
     )
 
 

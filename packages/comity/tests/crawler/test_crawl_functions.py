@@ -386,12 +386,12 @@ def test_a_page_says_what_robots_txt_headers_and_metas_state_together_and_where_
     assert (first.found_on, second.found_on) == (None, site.url("/"))
     for page, stated in ((first, "allowed"), (second, "disallowed")):
         assert page.usage is not None
-        assert page.usage.allows("train-ai") == stated
-        assert page.decision.usage.allows("train-ai") == "allowed", "it is made before the page is asked for"
+        assert page.usage.preference("train-ai") == stated
+        assert page.decision.usage.preference("train-ai") == "allowed", "it is made before the page is asked for"
     alone = asyncio.run(crawl_page(site.url("/no"), policy=policy))
     assert alone is not None
     assert alone.usage is not None
-    assert alone.usage.allows("train-ai") == "disallowed"
+    assert alone.usage.preference("train-ai") == "disallowed"
 
 
 # covers: Y8

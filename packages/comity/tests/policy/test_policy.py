@@ -285,10 +285,10 @@ def test_a_decision_says_what_the_site_states_about_each_purpose_of_ours() -> No
     policy = Policy(purposes=("train-ai", "search"))
     decision = decide(policy, ORIGIN + "/open/data", answered(200, USAGE))
     assert decision.usage_of_purposes == {"search": "allowed", "train-ai": "allowed"}
-    assert decide(policy, ORIGIN + "/page", answered(200, USAGE)).usage.allows("train-ai") == "disallowed"
+    assert decide(policy, ORIGIN + "/page", answered(200, USAGE)).usage.preference("train-ai") == "disallowed"
     forbidden = decide(policy, URL, answered(200, USAGE))
     assert not forbidden.usage.applicable
-    assert forbidden.usage.allows("train-ai") == "unknown"
+    assert forbidden.usage.preference("train-ai") == "unknown"
     assert decide(policy, ORIGIN + "/page", answered(200, USAGE)).may_fetch, "a preference never blocks a fetch"
 
 

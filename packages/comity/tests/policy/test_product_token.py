@@ -129,7 +129,7 @@ def test_the_client_obeys_the_group_for_its_name(site: Site, given: dict[str, st
             client.get(site.url("/no"))
         assert client.crawl_delay(site.url("/")) == 0.01
         assert client.check(site.url("/yes")).delay == 0.01
-        assert client.check(site.url("/yes")).usage.allows("train-ai") == "disallowed"
+        assert client.check(site.url("/yes")).usage.preference("train-ai") == "disallowed"
         client.get(site.url("/yes"))
     assert site.paths() == ["/robots.txt", "/yes"]
     assert {seen.headers["User-Agent"] for seen in site.seen} == {agent}

@@ -562,7 +562,7 @@ def test_what_a_page_states_about_its_use_is_a_warning_and_no_block(site: Site) 
     result = got(site.url("/room"), QUICK.with_changes(purposes=("search", "ai-input")))
     codes = [warning.code for warning in result.warnings]
     assert codes == ["usage_ai_input", "licence", "noindex", "nosnippet", "noai", "canonical"]
-    assert {purpose: result.usage.allows(purpose) for purpose in ("search", "ai-input", "train-ai")} == {
+    assert {purpose: result.usage.preference(purpose) for purpose in ("search", "ai-input", "train-ai")} == {
         "search": "allowed",
         "ai-input": "disallowed",
         "train-ai": "disallowed",

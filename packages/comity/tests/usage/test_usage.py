@@ -26,7 +26,7 @@ URL = "https://example.com/a/page.html"
 
 
 def answers(found: Usage) -> tuple[str, str, str]:
-    search, ai_input, train = (found.allows(purpose) for purpose in usage.PURPOSES)
+    search, ai_input, train = (found.preference(purpose) for purpose in usage.PURPOSES)
     return search, ai_input, train
 
 
@@ -40,10 +40,10 @@ def records(*rows: Sequence[Any]) -> list[usage.UsageLine]:
 @pytest.mark.parametrize("case", AIPREF["values"], ids=lambda case: case["why"])
 def test_a_content_usage_value_means_what_the_draft_says(case: dict[str, str]) -> None:
     found = usage.from_headers([("Content-Usage", case["value"])])
-    assert {key: found.allows(key) for key in ("train-ai", "search")} == {
+    assert {key: found.preference(key) for key in ("train-ai", "search")} == {
         key: case[key] for key in ("train-ai", "search")
     }
-    assert found.allows("ai-input") == "unknown"
+    assert found.preference("ai-input") == "unknown"
 
 
 @pytest.mark.parametrize("case", AIPREF["robots"], ids=lambda case: case["why"])
@@ -51,7 +51,7 @@ def test_content_usage_rules_cover_the_urls_the_draft_says(case: dict[str, Any])
     for path, crawlable, answer, lines in case["urls"]:
         for url in (path, f"https://example.com{path}#top"):
             found = usage.from_robots(url, content_usage=records(*case["content_usage"]), crawlable=crawlable)
-            assert (found.allows("train-ai"), [each.line for each in found.statements]) == (answer, lines), url
+            assert (found.preference("train-ai"), [each.line for each in found.statements]) == (answer, lines), url
             assert found.applicable == crawlable
 
 
@@ -119,7 +119,7 @@ def test_content_usage_ends_a_group_for_uses_and_not_for_allow_and_disallow() ->
     # so, and every crawler that does not know the draft reads one group: nobody is to get more than that allows.
     robots = comity_robots.parse(RUN_TOGETHER)
     assert [robots.allowed("/x", agent) for agent in ("one", "two")] == [False, False]
-    assert [robots.usage("/y", agent).allows("train-ai") for agent in ("one", "two")] == ["disallowed", "allowed"]
+    assert [robots.usage("/y", agent).preference("train-ai") for agent in ("one", "two")] == ["disallowed", "allowed"]
     assert [finding.code for finding in robots.lint() if finding.line == 1][:2] == [
         "groups-run-together",
         "usage-ends-group",
@@ -168,7 +168,7 @@ def test_the_most_that_may_be_done_is_read_alike_in_robots_txt_and_in_a_header(v
         usage.from_headers([("Content-Signal", value)]),
     ):
         assert found.use == use == found.to_dict()["use"]
-        assert found.answer("use") == (use or "unknown")
+        assert found.preference("use") == (use or "unknown")
     stated = usage.from_robots(URL, content_signal=records((7, value)))
     if use is not None:
         assert stated.explain("use").startswith(f"use is {use}: robots.txt line 7 says ")
@@ -216,15 +216,15 @@ TDMREP = b"""[
 )
 def test_the_file_at_the_origin_covers_what_its_patterns_say(path: str, answer: str, policies: list[str]) -> None:
     found = usage.from_tdmrep(tdmrep.parse(TDMREP), "https://provider.example" + path)
-    assert found.allows("train-ai") == answer
+    assert found.preference("train-ai") == answer
     assert [licence.url for licence in found.licences] == policies
-    assert (found.allows("search"), found.allows("ai-input")) == ("unknown", "unknown")
+    assert (found.preference("search"), found.preference("ai-input")) == ("unknown", "unknown")
 
 
 def test_the_first_rule_of_the_file_that_covers_a_url_counts() -> None:
     body = b'[{"location": "/a/open", "tdm-reservation": 0}, {"location": "/", "tdm-reservation": 1}]'
     found = tdmrep.parse(body)
-    assert usage.from_tdmrep(found, "/a/open/1").allows("train-ai") == "allowed"
+    assert usage.from_tdmrep(found, "/a/open/1").preference("train-ai") == "allowed"
     assert [each.source for each in usage.from_tdmrep(found, "/a/").statements] == ["tdmrep.json rule 2"]
 
 
@@ -232,7 +232,7 @@ def test_the_first_rule_of_the_file_that_covers_a_url_counts() -> None:
 def test_a_reservation_other_than_0_and_1_is_unset(value: str) -> None:
     found = tdmrep.parse(b'[{"location": "/", "tdm-reservation": %s}]' % value.encode())
     assert found.problems
-    assert usage.from_tdmrep(found, URL).allows("train-ai") == "unknown"
+    assert usage.from_tdmrep(found, URL).preference("train-ai") == "unknown"
 
 
 def test_header_beats_file_and_meta_beats_header() -> None:
@@ -241,9 +241,9 @@ def test_header_beats_file_and_meta_beats_header() -> None:
     )
     header = usage.from_headers([("TDM-Reservation", "0")])
     meta = usage.from_metas([("TDM-Reservation", "1"), ("tdm-policy", "https://e/q")])
-    assert usage.merge(site, header).allows("train-ai") == "allowed"
+    assert usage.merge(site, header).preference("train-ai") == "allowed"
     together = usage.merge(site, header, meta)
-    assert together.allows("train-ai") == "disallowed"
+    assert together.preference("train-ai") == "disallowed"
     assert [each.applies for each in together.statements] == [False, False, True]
     assert together.statements[0].note == "superseded by the meta"
     assert [(each.url, each.applies) for each in together.licences] == [("https://e/p", False), ("https://e/q", True)]
@@ -274,7 +274,7 @@ def test_absence_and_errors_closer_to_the_content_reset_nothing() -> None:
         tdmrep.parse(b'[{"location": "/", "tdm-reservation": 1, "tdm-policy": "https://e/p"}]'), URL
     )
     header = usage.from_headers([("TDM-Reservation", "maybe")])
-    assert usage.merge(site, header).allows("train-ai") == "disallowed"
+    assert usage.merge(site, header).preference("train-ai") == "disallowed"
     only_flag = usage.merge(site, usage.from_headers([("TDM-Reservation", "1")]))
     assert [(each.url, each.applies) for each in only_flag.licences] == [("https://e/p", True)]
 
@@ -283,7 +283,7 @@ def test_tdmrep_does_not_lift_what_another_vocabulary_forbids() -> None:
     found = usage.merge(
         usage.from_robots(URL, content_usage=records((3, "train-ai=n"))), usage.from_headers([("TDM-Reservation", "0")])
     )
-    assert found.allows("train-ai") == "disallowed"
+    assert found.preference("train-ai") == "disallowed"
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_a_file_that_cannot_be_used_says_so_and_states_nothing(body: bytes) -> N
 
 def test_what_can_be_used_of_a_damaged_file_is_used() -> None:
     found = tdmrep.parse(b'\xef\xbb\xbf["x", {"location": "/", "tdm-reservation": "1", "tdm-policy": 7}]')
-    assert usage.from_tdmrep(found, URL).allows("train-ai") == "disallowed"
+    assert usage.from_tdmrep(found, URL).preference("train-ai") == "disallowed"
     assert usage.from_tdmrep(tdmrep.parse(b'{"location": "/", "tdm-reservation": 1}'), URL).statements
 
 
@@ -430,7 +430,7 @@ def test_contents_of_equal_length_combine_and_their_order_carries_no_meaning() -
     )
     for body in (first + second + shorter, shorter + second + first):
         found = usage.from_rsl(rsl_licence.parse(b"<rsl>%s</rsl>" % body), "/abc")
-        assert (found.allows("search"), len(found.statements)) == ("disallowed", 2)
+        assert (found.preference("search"), len(found.statements)) == ("disallowed", 2)
 
 
 @pytest.mark.parametrize(
@@ -464,8 +464,8 @@ def test_noai_forbids_training_and_noimageai_forbids_it_on_images() -> None:
     found = usage.merge(
         usage.from_headers([("X-Robots-Tag", "noimageai"), ("x-robots-tag", "otherbot: noai")], agent="MyBot/1.0")
     )
-    assert (found.allows("train-ai"), found.allows("train-ai", images=True)) == ("unknown", "disallowed")
-    assert usage.from_metas([("robots", "noai")]).allows("train-ai") == "disallowed"
+    assert (found.preference("train-ai"), found.preference("train-ai", images=True)) == ("unknown", "disallowed")
+    assert usage.from_metas([("robots", "noai")]).preference("train-ai") == "disallowed"
     assert usage.from_metas([("mybot", "noai")], agent="MyBot/1.0").statements[0].source == "meta mybot"
 
 
@@ -499,7 +499,7 @@ def test_one_forbidden_part_makes_the_whole_not_applicable() -> None:
 
 def test_an_unknown_purpose_is_refused_with_the_allowed_ones() -> None:
     with pytest.raises(InvalidSetting, match="search, ai-input, train-ai"):
-        Usage().allows("sell-ai")
+        Usage().preference("sell-ai")
 
 
 def test_the_answer_names_who_gives_it() -> None:
@@ -518,7 +518,7 @@ def test_a_statement_for_others_is_named_where_there_is_none_for_the_agent() -> 
     assert robots.usage("/", "GPTBot").explain("train-ai") == (
         "train-ai: unknown: robots.txt line 2 says 'ai-train=no', which does not count: it is meant for * alone"
     )
-    assert robots.usage("/", "other").allows("train-ai") == "disallowed"
+    assert robots.usage("/", "other").preference("train-ai") == "disallowed"
     own = comity_robots.parse(f"{star}Content-Signal: search=yes\n").usage("/", "GPTBot")
     assert own.explain("train-ai") == "train-ai: the site says nothing about it"
 
@@ -624,8 +624,8 @@ def test_a_further_signal_never_lifts_a_disallow(some: list[str], more: list[str
     before = usage.from_headers([("Content-Signal", value) for value in some])
     after = usage.from_headers([("Content-Signal", value) for value in [*some, *more]])
     for purpose in usage.PURPOSES:
-        if before.allows(purpose) == "disallowed":
-            assert after.allows(purpose) == "disallowed"
+        if before.preference(purpose) == "disallowed":
+            assert after.preference(purpose) == "disallowed"
 
 
 def test_endless_values_are_not_read_and_said_so() -> None:
@@ -699,7 +699,7 @@ def asked(url: str, agent: str) -> Usage:
 def test_the_drafts_robots_txt_read_whole(agent: str, path: str, answer: str, sources: list[str]) -> None:
     # covers: F21 (text after # is a comment, lines that say nothing are skipped)
     found = asked(path, agent)
-    assert found.allows("train-ai") == answer
+    assert found.preference("train-ai") == answer
     assert [each.source for each in found.statements if each.value != "unknown"] == sources
     assert [each.url for each in found.licences] == ["https://example.com/rsl.xml"]
 
@@ -712,8 +712,8 @@ def test_a_statement_outside_of_any_group_is_shown_and_addresses_nobody() -> Non
 
 
 def test_a_preference_ends_the_run_of_user_agent_lines_above_it() -> None:
-    assert asked("/", "One").allows("search") == "allowed"
-    assert asked("/", "Two").allows("search") == "unknown"
+    assert asked("/", "One").preference("search") == "allowed"
+    assert asked("/", "Two").preference("search") == "unknown"
 
 
 def test_the_statement_names_its_group() -> None:
@@ -738,7 +738,7 @@ def test_a_robots_txt_full_of_preferences_is_answered_in_bounded_time() -> None:
     )
     asked_often = usage.for_agent(comity_robots.parse(body), "MyBot")
     found = asked_often.for_url("/" + "a" * 2_000, crawlable=True)
-    assert found.allows("train-ai") == "disallowed"
+    assert found.preference("train-ai") == "disallowed"
     assert len({each.line for each in found.statements}) == 256
 
 
@@ -767,7 +767,7 @@ def test_the_user_agents_of_a_long_group_are_cut() -> None:
 def test_statements_about_unknown_keys_are_few_and_the_others_are_counted() -> None:
     usages = [(n, f"a{n}=1, b{n}=1", "*") for n in range(1, 101)] + [(101, "train-ai=n", "*")]
     found = usage.from_robots(URL, content_usage=usages)
-    assert found.allows("train-ai") == "disallowed"
+    assert found.preference("train-ai") == "disallowed"
     assert len(found.statements) == 34
     assert found.statements[-1].note.startswith("168 more statements were left out")
     assert found.statements[-1].purpose == ""
@@ -775,11 +775,11 @@ def test_statements_about_unknown_keys_are_few_and_the_others_are_counted() -> N
 
 def test_what_is_left_out_changes_no_answer() -> None:
     late = usage.from_robots(URL, content_usage=records(*[(n, "train-ai=y") for n in range(400)], (400, "train-ai=n")))
-    assert late.allows("train-ai") == "disallowed"
+    assert late.preference("train-ai") == "disallowed"
     assert len([each for each in late.statements if each.purpose]) == 257
     covering = [(n, f"/{'*' * (n % 90)}a{'*' * (90 - n % 90)} train-ai=y") for n in range(400)]
     equally_long = usage.from_robots("/a", content_usage=records(*covering, (400, f"/a{'*' * 90} train-ai=n")))
-    assert equally_long.allows("train-ai") == "disallowed"
+    assert equally_long.preference("train-ai") == "disallowed"
 
 
 def test_half_a_megabyte_of_preferences_is_read_once_and_not_for_each_url() -> None:
@@ -837,7 +837,7 @@ def test_parts_that_are_not_to_be_quoted_say_nothing_of_the_whole_page() -> None
     page = read_page(body, URL, "text/html")
     assert page.withheld == 2
     found = usage.from_page(page)
-    assert found.allows("ai-input") == found.allows("ai-input", images=True) == "unknown"
+    assert found.preference("ai-input") == found.preference("ai-input", images=True) == "unknown"
     (statement,) = found.statements
     assert (statement.source, statement.value, statement.scope) == ("attribute data-nosnippet", "disallowed", "parts")
 

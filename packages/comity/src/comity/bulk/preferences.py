@@ -73,4 +73,4 @@ class StatedPreferences:
 
 def _of_url(stated: Any, url: str) -> list[int]:
     answer = stated.for_url(url, crawlable=True)
-    return [PREFERENCES.index(answer.answer(purpose)) for purpose in USAGE]
+    return [PREFERENCES.index(answer.preference(purpose)) for purpose in USAGE]

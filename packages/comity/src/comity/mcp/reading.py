@@ -56,7 +56,7 @@ def page_of(retrieved: Retrieved) -> PageText:
         ours={
             "kind": retrieved.kind,
             "quality": {"score": retrieved.quality.score, "reasons": reasons},
-            "usage": {purpose: retrieved.usage.answer(purpose) for purpose in (*PURPOSES, USE)},
+            "usage": {purpose: retrieved.usage.preference(purpose) for purpose in (*PURPOSES, USE)},
         },
         from_site={name: value for name, value in from_site.items() if value},
         removed=dict(removed),

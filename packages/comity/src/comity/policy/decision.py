@@ -17,7 +17,7 @@ from comity.policy.policy import Mode, Purpose
 from comity_robots.as_json import Sha256, document_of, jsonable
 from comity_robots.fields import WrongType, typed
 from comity_robots.shown import ReprMixin, short
-from comity_robots.usage.statements import PURPOSES, USE, Preference, Usage
+from comity_robots.usage.statements import PURPOSES, USE, StatedValue, Usage
 
 MAX_DELAY_SECONDS: Final = math.nextafter(math.inf, 0.0)  # seconds: a site may ask for any delay that is a number
 SHA256 = re.compile("[0-9a-f]{64}")
@@ -120,7 +120,7 @@ class Decision(ReprMixin):
         delay: seconds between requests to this host that policy and site ask for.
         source: the robots.txt that was asked; None where none was (mode `ignore`).
         purposes: what the policy wants the content for.
-        usage: what robots.txt states about the content's use; `usage.allows("train-ai")` answers for one purpose.
+        usage: what robots.txt states about the content's use; `usage.preference("train-ai")` answers for one purpose.
     """
 
     _asked = "may_fetch"
@@ -177,9 +177,9 @@ class Decision(ReprMixin):
         return self.usage.explain(purpose, unsaid=f"{unsaid}; no page was read")
 
     @property
-    def usage_of_purposes(self) -> dict[Purpose, Preference]:
+    def usage_of_purposes(self) -> dict[Purpose, StatedValue]:
         """The site's stated preference for each purpose of the policy."""
-        return {purpose: self.usage.allows(purpose) for purpose in self.purposes}
+        return {purpose: self.usage.preference(purpose) for purpose in self.purposes}
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values that `json.dumps` takes; the form is described by `json_schema`."""

@@ -56,7 +56,7 @@ def _of_robots(decision: Decision) -> Iterator[PageWarning]:
 
 def _of_usage(usage: Usage, policy: Policy) -> Iterator[PageWarning]:
     for purpose in policy.purposes:
-        if usage.allows(purpose) == "disallowed":
+        if usage.preference(purpose) == "disallowed":
             yield PageWarning(f"usage_{purpose.replace('-', '_')}", usage.explain(purpose))
     if too_little := less_than_intended(usage, policy.use):
         yield PageWarning("usage_use", f"{too_little}.")

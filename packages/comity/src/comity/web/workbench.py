@@ -268,9 +268,9 @@ def _usage(robots: Robots, url: str, agent: str) -> list[dict[str, Any]]:
         return []
     usage = robots.usage(url, agent)
     return [
-        {"purpose": purpose, "answer": usage.allows(purpose), "why": usage.explain(purpose)}
+        {"purpose": purpose, "answer": usage.preference(purpose), "why": usage.explain(purpose)}
         for purpose in get_args(Purpose)
-        if purpose != "ai-train" and usage.allows(purpose) != "unknown"
+        if purpose != "ai-train" and usage.preference(purpose) != "unknown"
     ]
 
 

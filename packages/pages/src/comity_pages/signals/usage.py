@@ -1,6 +1,6 @@
 """What a site says about how its content may be used: AIPREF, Content Signals, TDMRep, RSL, noai. Pure.
 
-Each reader gives a Usage for one URL; `merge` unites them, and `allows` answers for one purpose. It never decides
+Each reader gives a Usage for one URL; `merge` unites them, and `preference` answers for one purpose. It never decides
 whether a URL may be fetched, and never fetches a licence or a policy.
 """
 

@@ -130,7 +130,7 @@ class Usage:
     """
 
     ANSWERS: ClassVar = {
-        **{purpose: (Preference, methodcaller("allows", purpose)) for purpose in PURPOSES},
+        **{purpose: (Preference, methodcaller("preference", purpose)) for purpose in PURPOSES},
         USE: (Use | None, attrgetter("use")),
     }
 
@@ -138,13 +138,16 @@ class Usage:
     licences: tuple[Licence, ...] = ()
     applicable: bool = True
 
-    def allows(self, purpose: str, *, images: bool = False) -> Preference:
-        """`allowed`, `disallowed` or `unknown`; with `images` also what is said of the page's images alone.
+    def preference(self, purpose: str, *, images: bool = False) -> StatedValue:
+        """`allowed`, `disallowed` or `unknown`; for `use` the most that may be done, or `unknown`.
+
+        Args:
+            images: also by what is said of the page's images alone.
 
         Raises:
-            InvalidSetting: the purpose is none of search, ai-input, train-ai (or ai-train).
+            InvalidSetting: the purpose is none of search, ai-input, train-ai (or ai-train), use.
         """
-        return combine(self.statements, purpose, images=images)
+        return (self.use or "unknown") if purpose == USE else combine(self.statements, purpose, images=images)
 
     @property
     def use(self) -> Use | None:
@@ -156,11 +159,11 @@ class Usage:
         """One sentence: the answer, and who gives it; where it is unknown, what cannot be read and why.
 
         Args:
-            purpose: as for `allows`, or `use`.
+            purpose: as for `preference`.
             unsaid: the words where nothing is stated; whoever read less than a page with its robots.txt has others.
         """
         name = purpose if purpose == USE else purpose_named(purpose)
-        answer = self.answer(name, images=images)
+        answer = self.preference(name, images=images)
         if answer == "unknown":
             return f"{name}: {self._why_unknown(name, unsaid)}"
         deciding = [each for each in _about(self.statements, name, images) if each.value == answer]
@@ -168,10 +171,6 @@ class Usage:
             f"{each.source} says {each.text!r}{f' ({each.note})' if each.note else ''}" for each in deciding[:3]
         )
         return f"{name} is {answer}: {said}{'; and more' if len(deciding) > 3 else ''}"
-
-    def answer(self, purpose: str, *, images: bool = False) -> str:
-        """What `allows` says, and of `use` what may be done at most; `unknown` where nothing is said."""
-        return (self.use or "unknown") if purpose == USE else self.allows(purpose, images=images)
 
     def _why_unknown(self, purpose: str, unsaid: str) -> str:
         """What stands in the way: a URL that may not be fetched, or statements that cannot be read."""
@@ -188,7 +187,7 @@ class Usage:
         a crawl's records and `comity check --json` have it."""
         return {
             purpose: {
-                "preference": self.answer(purpose),
+                "preference": self.preference(purpose),
                 "statements": [
                     {"value": each.value, "source": each.source, "text": each.text}
                     for each in _about(self.statements, purpose, False)

@@ -63,7 +63,7 @@ class Uses:
         if stated is not None and (why := less_than_intended(stated, self._use)):
             return why
         for purpose, good in self._terms.items():
-            if stated is not None and stated.allows(purpose) not in good:
+            if stated is not None and stated.preference(purpose) not in good:
                 kept = "allowed" if len(good) == 1 else "not disallowed"
                 return f"only what is {kept} for {purpose} is kept: {stated.explain(purpose)}"
         return None

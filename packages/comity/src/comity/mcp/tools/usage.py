@@ -106,7 +106,7 @@ def _answer(url: str, agent: str, stated: Usage, read: list[_Read]) -> _Answer:
         {
             "url": url,
             "agent": agent,
-            "usage": {purpose: stated.answer(purpose) for purpose in purposes},
+            "usage": {purpose: stated.preference(purpose) for purpose in purposes},
             "read": read,
             "from_site": {
                 "why": {purpose: stated.explain(purpose) for purpose in purposes},
