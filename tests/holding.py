@@ -1,10 +1,14 @@
 """What a pathological text does to whoever reads it: it holds the interpreter for longer than anybody waits."""
 
-import re
+import ctypes
+import os
 
 
 def hold(*_: object) -> None:
-    re.fullmatch("(?:a|a)*b", "a" * 64)
+    if os.name == "nt":
+        ctypes.PyDLL("kernel32").Sleep(600_000)
+    else:
+        ctypes.PyDLL(None).sleep(600)  # with the interpreter's lock
 
 
 def hold_text(text: str) -> None:
