@@ -560,8 +560,6 @@ MAX_PARAMETERS = 8
 LARGE_CONSTRUCTORS = {
     "comity.crawler.cluster.sharded.ShardedCrawl": 19,
     "comity.crawler.crawler.Crawler": 17,
-    "comity.crawler.run.commits.Committer": 10,
-    "comity.crawler.run.fetcher.Fetcher": 10,
 }
 """Those that have more still. The list only shrinks: what is mended comes off."""
 

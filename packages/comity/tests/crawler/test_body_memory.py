@@ -182,6 +182,6 @@ def test_sites_that_hold_back_the_ends_of_large_bodies_hold_up_no_page_of_modera
                 site.__exit__()
     assert (crawler.stats.pages, crawler.stats.failed) == (31 + 8, 0)
     assert crawler.running is not None
-    books = crawler.running.commits._memory
+    books = crawler.running.results.memory
     assert books.held == books.kept == 0
     assert books.most_held < len(sites) * len(body) // 2, "of all but one body there is only a first part"

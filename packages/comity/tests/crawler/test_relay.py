@@ -57,10 +57,10 @@ class Shard:
         self.relayed: list[Any] = []
         place = ShardAssignment(number, SHARDS, run=Run("crawl", run))
 
-        book: Any = SimpleNamespace(message=lambda shard, message: self.sent.append((shard, message)))
+        book: Any = SimpleNamespace(facts=self.facts, message=lambda shard, message: self.sent.append((shard, message)))
         ledger: Any = SimpleNamespace(relayed=lambda *about: self.relayed.append(about))
         scheduler: Any = self.scheduler
-        self.relay = RobotsRelay(place, self.session, scheduler, book, self.facts, ledger, self.control, earlier or {})
+        self.relay = RobotsRelay(place, self.session, scheduler, book, ledger, self.control, earlier or {})
 
     async def told(self) -> dict[str, Any]:
         """What it has sent to others, once there is something."""

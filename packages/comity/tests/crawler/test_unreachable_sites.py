@@ -28,7 +28,7 @@ class Told:
 
 def unreachable(clock: FakeClock, recalled: dict[str, Any] | None = None) -> tuple[UnreachableHosts, Told]:
     told = Told()
-    return UnreachableHosts(told, clock, 300.0, told.facts, recalled or {}), told  # type: ignore[arg-type]
+    return UnreachableHosts(told, clock, 300.0, recalled or {}), told  # type: ignore[arg-type]
 
 
 def postpone(silent: UnreachableHosts, number: int, until: float) -> None:

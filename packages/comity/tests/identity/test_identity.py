@@ -33,7 +33,7 @@ from comity.identity.verifier import MAX_REQUESTS_PER_SITE, VerifyingMiddleware
 from comity.signatures import Signer, folder
 from comity.signatures.folder import signer
 from comity.signatures.keys import decoded
-from comity.signatures.verifying import WELL_KNOWN
+from comity.signatures.verifying import SITEMAP_PATHS
 
 NOW = 1_700_000_000.0
 SAID = Identity(
@@ -67,7 +67,7 @@ class Bot:
     def publish(self, now: float) -> None:
         self.site.clear()
         for path, text in documents(load(self.folder), now).items():
-            kind = DIRECTORY_TYPE if path == WELL_KNOWN else "application/json" if path.endswith(".json") else None
+            kind = DIRECTORY_TYPE if path == SITEMAP_PATHS else "application/json" if path.endswith(".json") else None
             headers = {"Cache-Control": "max-age=600"}
             self.site.set(path.removesuffix("index.html"), text, content_type=kind, headers=headers)
 
@@ -96,7 +96,7 @@ def test_an_identity_is_files_of_which_the_key_is_ours_alone(tmp_path: Path) -> 
     private = json.loads(key.read_text())["d"]
     public = [path for path in (tmp_path / "id" / "public").rglob("*") if path.is_file()]
     names = {str(path.relative_to(tmp_path / "id" / "public")) for path in public}
-    assert names == {WELL_KNOWN[1:], "bot/agent-card.json", "bot/client-ranges.json", "bot/index.html"}
+    assert names == {SITEMAP_PATHS[1:], "bot/agent-card.json", "bot/client-ranges.json", "bot/index.html"}
     assert not [path for path in public if private in path.read_text()]
     page = (tmp_path / "id" / "public" / "bot" / "index.html").read_text()
     for words in (
@@ -141,8 +141,8 @@ def test_the_page_shows_what_the_bot_says_and_never_as_markup(tmp_path: Path) ->
 def test_a_site_verifies_who_sent_a_request_with_keys_from_the_directory(bot: Bot) -> None:
     verdict = bot.verdict(bot.signed())
     assert verdict.verified, verdict
-    assert verdict.agent == f"{bot.identity.origin}{WELL_KNOWN}"
-    assert bot.site.paths() == [WELL_KNOWN]
+    assert verdict.agent == f"{bot.identity.origin}{SITEMAP_PATHS}"
+    assert bot.site.paths() == [SITEMAP_PATHS]
 
 
 def test_a_directory_is_fetched_once_while_it_is_fresh(bot: Bot) -> None:
@@ -177,10 +177,10 @@ def test_a_key_that_another_url_lists_proves_nothing_about_this_one(bot: Bot) ->
 
 @pytest.mark.parametrize("status", [301, 404, 500])
 def test_an_answer_that_is_no_directory_verifies_nothing(bot: Bot, status: int) -> None:
-    bot.site.set(WELL_KNOWN, "{}", status=status, headers={"Location": "/other"}, content_type=DIRECTORY_TYPE)
+    bot.site.set(SITEMAP_PATHS, "{}", status=status, headers={"Location": "/other"}, content_type=DIRECTORY_TYPE)
     bot.site.set("/other", json.dumps({"keys": []}), content_type=DIRECTORY_TYPE)
     assert bot.verdict(bot.signed()).outcome == "unverified"
-    assert bot.site.paths() == [WELL_KNOWN]
+    assert bot.site.paths() == [SITEMAP_PATHS]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_an_answer_that_is_no_directory_verifies_nothing(bot: Bot, status: int) 
     [("{}", DIRECTORY_TYPE), ("[1]", DIRECTORY_TYPE), ("no", DIRECTORY_TYPE), ('{"keys": []}', "text/html")],
 )
 def test_a_directory_that_cannot_be_read_verifies_nothing(bot: Bot, body: str, kind: str) -> None:
-    bot.site.set(WELL_KNOWN, body, content_type=kind)
+    bot.site.set(SITEMAP_PATHS, body, content_type=kind)
     assert bot.verdict(bot.signed()).outcome == "unverified"
 
 
@@ -196,10 +196,10 @@ def test_an_outage_of_the_directory_takes_no_key_away_and_its_absence_does(bot: 
     now = NOW
     lookup = KeyLookup(bot.policy, bot.settings, clock=lambda: now)
     assert bot.verdict(bot.signed(now), lookup).verified
-    bot.site.set(WELL_KNOWN, "", status=503)
+    bot.site.set(SITEMAP_PATHS, "", status=503)
     now = NOW + 1000
     assert bot.verdict(bot.signed(now), lookup).verified
-    bot.site.set(WELL_KNOWN, '{"keys": []}', content_type=DIRECTORY_TYPE)
+    bot.site.set(SITEMAP_PATHS, '{"keys": []}', content_type=DIRECTORY_TYPE)
     now = NOW + 2000
     assert bot.verdict(bot.signed(now), lookup).outcome == "unverified"
 
@@ -219,7 +219,7 @@ def test_a_new_key_is_listed_before_it_signs_and_the_old_one_after(bot: Bot) -> 
     assert signer(bot.folder, NOW + DAY).keyid == new
     for now in (NOW, NOW + DAY):
         assert bot.verdict(bot.signed(now), now=now).verified
-    listed = json.loads(documents(load(bot.folder), NOW + 9 * DAY)[WELL_KNOWN])["keys"]
+    listed = json.loads(documents(load(bot.folder), NOW + 9 * DAY)[SITEMAP_PATHS])["keys"]
     assert [key["kid"] for key in listed] == [new]
 
 
@@ -237,7 +237,7 @@ def test_the_check_finds_all_in_order_and_then_says_what_to_mend(bot: Bot) -> No
     assert checked(agent="other/1.0")["User-Agent"] is False
     bot.site.set("/bot/", "<p>under construction</p>")
     assert checked()["page"] is False
-    bot.site.set(WELL_KNOWN, '{"keys": []}', content_type=DIRECTORY_TYPE)
+    bot.site.set(SITEMAP_PATHS, '{"keys": []}', content_type=DIRECTORY_TYPE)
     assert checked()["key directory"] is False
 
 
@@ -309,7 +309,7 @@ def test_no_flood_takes_away_what_is_known(bot: Bot, monkeypatch: pytest.MonkeyP
     assert "could not be fetched: 1 requests for keys were sent within a minute" in said.why
     bot.publish(now)
     assert bot.verdict(bot.signed(now), lookup).verified
-    assert bot.site.paths() == [WELL_KNOWN], "what is known is asked again, whatever strangers had us ask"
+    assert bot.site.paths() == [SITEMAP_PATHS], "what is known is asked again, whatever strangers had us ask"
     monkeypatch.setattr(verifier, "MAX_REQUESTS_PER_SITE", 1)
     now += 601
     bot.verdict(claims(f'"{bot.identity.origin}/2";type=jwks_uri', now=now), lookup)
@@ -353,9 +353,9 @@ def test_what_a_url_lists_under_one_name_is_not_taken_for_another_name_s(bot: Bo
     keys = json.dumps({"keys": [key.public().jwk() for key in bot.identity.keys]})
     lookup = bot.lookup()
     bot.site.set("/jwks", keys, content_type="application/json")
-    bot.site.set(WELL_KNOWN, keys, content_type="text/html")
+    bot.site.set(SITEMAP_PATHS, keys, content_type="text/html")
     said = []
-    for path, kind in (("/jwks", "jwks_uri"), ("/jwks", "cimd"), (WELL_KNOWN, "jwks_uri")):
+    for path, kind in (("/jwks", "jwks_uri"), ("/jwks", "cimd"), (SITEMAP_PATHS, "jwks_uri")):
         who = signer(bot.folder, NOW)
         named(who, f'"{bot.identity.origin}{path}";type={kind}')
         said.append(bot.verdict(who.headers("GET", "https://shop.test/a", NOW), lookup).outcome)
@@ -365,7 +365,7 @@ def test_what_a_url_lists_under_one_name_is_not_taken_for_another_name_s(bot: Bo
 
 @pytest.mark.parametrize("body", ["[" * 60_000, '{"keys": [' + "1" * 60_000 + "]}", '{"keys": [{"x": ' + "[" * 50_000])
 def test_a_directory_that_is_nested_without_end_is_none(bot: Bot, body: str) -> None:
-    bot.site.set(WELL_KNOWN, body, content_type=DIRECTORY_TYPE)
+    bot.site.set(SITEMAP_PATHS, body, content_type=DIRECTORY_TYPE)
     assert bot.verdict(bot.signed()).outcome == "unverified"
 
 

@@ -12,7 +12,7 @@ from comity.identity.verifier import directory_of
 from comity.net import ClientSettings, Response
 from comity.policy import Policy
 from comity.signatures.folder import Identity, load, signer
-from comity.signatures.verifying import WELL_KNOWN
+from comity.signatures.verifying import SITEMAP_PATHS
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _named(identity: Identity, agent: str) -> Finding:
 
 
 def _directory(identity: Identity, get: Get, keyid: str, _: str | None) -> Iterator[Finding]:
-    what, url = "key directory", f"{identity.origin}{WELL_KNOWN}"
+    what, url = "key directory", f"{identity.origin}{SITEMAP_PATHS}"
     try:
         response = get(url)
         if response.url != url:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from comity.errors import InvalidSetting, InvalidURL
 from comity.files import write_anew
 from comity.signatures.folder import IDENTITY_FILE, Identity, load, make_key, save
-from comity.signatures.verifying import WELL_KNOWN
+from comity.signatures.verifying import SITEMAP_PATHS
 from comity_pages import urls
 from comity_pages.urls import Url
 from comity_robots.agents import product_token
@@ -86,7 +86,7 @@ def documents(identity: Identity, now: float) -> Mapping[str, str]:
     path = Url(identity.page).path_and_query
     folder = path.rpartition("/")[0]
     return {
-        WELL_KNOWN: _json(directory(identity, now)),
+        SITEMAP_PATHS: _json(directory(identity, now)),
         f"{folder}/{CARD}": _json(card(identity)),
         f"{folder}/{RANGES}": _json(ranges(identity, now)),
         f"{path}index.html" if path.endswith("/") else path: page(identity),
@@ -110,7 +110,7 @@ def card(identity: Identity) -> dict[str, Any]:
         "client_name": identity.name,
         "client_uri": identity.page,
         "contacts": [_contact(identity)],
-        "jwks_uri": f"{identity.origin}{WELL_KNOWN}",
+        "jwks_uri": f"{identity.origin}{SITEMAP_PATHS}",
         "web_bot_auth": {
             "expected-user-agent": user_agent(identity),
             "rfc9309-product-token": identity.name,
@@ -146,7 +146,7 @@ def page(identity: Identity) -> str:
         "origin": identity.origin,
         "agent": user_agent(identity),
         "contact_url": _contact(identity),
-        "directory": f"{identity.origin}{WELL_KNOWN}",
+        "directory": f"{identity.origin}{SITEMAP_PATHS}",
         "ranges_url": RANGES,
         "card_url": CARD,
     }

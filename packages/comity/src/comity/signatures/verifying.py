@@ -23,7 +23,7 @@ MAX_FIELD_CHARACTERS: Final = 16_384
 MAX_URL_CHARACTERS: Final = 2_048
 """Of a URL in `Signature-Agent`: it is kept, whoever sent it."""
 Kind = Literal["directory", "jwks_uri", "cimd"]
-WELL_KNOWN: Final = "/.well-known/http-message-signatures-directory"
+SITEMAP_PATHS: Final = "/.well-known/http-message-signatures-directory"
 
 
 class Refused(ValueError):
@@ -190,8 +190,8 @@ def _agent(label: str, covered: Covered, fields: Mapping[str, str]) -> tuple[str
     if kind == "directory":
         if url.path_and_query != "/":
             raise Refused("Signature-Agent names a page where an origin is expected")
-        return f"{url.origin}{WELL_KNOWN}", "directory"
-    if url.path_and_query == WELL_KNOWN:  # or what is no directory there would have a directory's name
+        return f"{url.origin}{SITEMAP_PATHS}", "directory"
+    if url.path_and_query == SITEMAP_PATHS:  # or what is no directory there would have a directory's name
         raise Refused("Signature-Agent names a key directory: only its origin is to be named")
     if kind == "jwks_uri":
         return str(url), "jwks_uri"

@@ -17,7 +17,6 @@ from comity.crawler.run.outcomes import NoURL
 from comity.crawler.run.results import ResultBuffer
 from comity.crawler.run.run_config import RunConfig
 from comity.errors import InvalidURL
-from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import Entry, EntryKind, Found, Message, State, Visit
 from comity.policy import OriginPolicy, RobotsResult
 from comity_pages import urls
@@ -64,7 +63,6 @@ class URLFilter:
         config: RunConfig,
         seeds: Iterable[str],
         results: ResultBuffer,
-        facts: StateOverlay,
         origin_policy: Callable[[str], OriginPolicy | None],
         grown: Mapping[str, Any],
     ) -> None:
@@ -76,15 +74,15 @@ class URLFilter:
         self.unmet = self._recent.unmet
         self._left_out: set[str] = set()  # so that each is counted once
         self._left_out_before: set[str] = set()
-        self._scope: Scope = settings.scope_around(seeds, stored_scope(facts.get, lambda start: grown))
+        self._scope: Scope = settings.scope_around(seeds, stored_scope(results.facts.get, lambda start: grown))
         self._grown = list(grown)  # names of facts that the first save makes superfluous
         self._saves = 0  # of the scope
         self._given: list[str] = []
         today = datetime.fromtimestamp(config.clock.wall(), UTC).date()
-        self._traps = Traps(settings.max_url_length, settings.max_path_segments, today=today, facts=facts)
+        self._traps = Traps(settings.max_url_length, settings.max_path_segments, today=today, facts=results.facts)
         self._canonicalizers: dict[str, Canonicalizer] = {}  # by origin, where robots.txt has a word in it
         self._sitemaps: dict[str, tuple[str, ...]] = {}  # by origin, as robots.txt names them
-        self.sitemap_names = SitemapNames(facts)
+        self.sitemap_names = SitemapNames(results.facts)
 
     def leave_out(self, found: Iterable[str], why: Literal["outside", "nofollow"]) -> None:
         """Count links that are not followed: their page is too deep, or asks not to. Another may still lead there.

@@ -6,14 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from comity.crawler.observe.stats import StatsCollector
 from comity.crawler.run.control import Control
-from comity.crawler.run.memory import Memory
 from comity.crawler.run.results import ResultBuffer
 from comity.crawler.run.run_config import RunConfig, RunResources
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.run.waits import Waits
-from comity.frontier.state_overlay import StateOverlay
 
 COMMIT_SECONDS: Final = 0.5  # seconds, for each shard of a process, which so commits as often as one crawl does
 MAX_COMMIT_SECONDS: Final = 2.0  # seconds, however many they are; one that has nothing to do commits at once
@@ -29,22 +26,16 @@ class Committer:
         config: RunConfig,
         resources: RunResources,
         results: ResultBuffer,
-        collector: StatsCollector,
-        facts: StateOverlay,
         waits: Waits,
         scheduler: Scheduler,
-        memory: Memory,
         control: Control,
         state: Callable[[], dict[str, Any]],
     ) -> None:
         self._listeners = config.listeners
         self._resources = resources
         self._results = results
-        self._collector = collector
-        self._facts = facts
         self._waits = waits
         self._scheduler = scheduler
-        self._memory = memory
         self._control = control
         self._state = state
         self._shard_context = config.shard_context
@@ -67,7 +58,8 @@ class Committer:
     @property
     def is_held_up(self) -> bool:
         """Whether so much waits to be written that no request may be started."""
-        return self._memory.kept >= self._memory.limit or self._resources.sink.pending >= self._memory.limit
+        memory = self._results.memory
+        return memory.kept >= memory.limit or self._resources.sink.pending >= memory.limit
 
     def due(self) -> float | None:
         """When the next is to begin, if nothing else asks for one; None where there is nothing to commit."""
@@ -91,16 +83,16 @@ class Committer:
         """Make everything so far durable, hand out new pages and give hosts with new URLs their turn. `final`: nothing
         more is to be written in this run."""
         for name, value in self._state().items():
-            self._facts.put(name, value)
-        stats, tally = replace(self._results.stats), self._collector.tally.copy()
+            self._results.facts.put(name, value)
+        stats, tally = replace(self._results.stats), self._results.collector.tally.copy()
         unsaved, collected = self._results.take(), self._resources.ledger.collect()
-        work = partial(unsaved.write, self._resources, collected, self._facts.take(), stats, tally, final=final)
+        work = partial(unsaved.write, self._resources, collected, self._results.facts.take(), stats, tally, final=final)
         written = asyncio.get_running_loop().run_in_executor(self._resources.writer, work)
         done, records, self.records, seconds = await asyncio.shield(written)
         self._results.committed(done.new, done.refusals)
-        self._collector.committed(seconds)
+        self._results.collector.committed(seconds)
         self.pages = stats.pages
-        self._facts.committed()
+        self._results.facts.committed()
         self._waits.committed()
         for name in unsaved.hosts:
             self._scheduler.found(name, () if name in unsaved.batch.resumed else done.queued.get(name, ()))
@@ -120,7 +112,7 @@ class Committer:
             raise errors[0]
 
     def _is_much(self) -> bool:
-        pending, memory = self._results.unsaved.octets, self._memory
+        pending, memory = self._results.unsaved.octets, self._results.memory
         is_much = self._results.size >= MAX_COMMIT_URLS or pending >= memory.limit // 8
         is_short = memory.is_short and pending > 0
         rests = self._shard_context is not None and not self._scheduler.tasks and self._results.waiting

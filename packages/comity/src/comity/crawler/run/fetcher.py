@@ -11,14 +11,12 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from comity.crawler.finding.limits import Quota
-from comity.crawler.observe.stats import StatsCollector
 from comity.crawler.run import outcomes
 from comity.crawler.run.admission import URLFilter
 from comity.crawler.run.discovery import Discovery, is_sitemap
 from comity.crawler.run.failures import raise_what_is_ours
 from comity.crawler.run.hosts import Host
-from comity.crawler.run.memory import BodyOctets, Memory
+from comity.crawler.run.memory import BodyOctets
 from comity.crawler.run.page_reader import Reader, is_page
 from comity.crawler.run.recrawl import RefreshRun
 from comity.crawler.run.results import ResultBuffer
@@ -60,25 +58,19 @@ class Fetcher:
         client: Session,
         reader: Reader,
         url_filter: URLFilter,
-        quota: Quota,
         refresh: RefreshRun | None,
         unreachable: UnreachableHosts,
         discovery: Discovery,
         results: ResultBuffer,
-        memory: Memory,
-        collector: StatsCollector,
     ) -> None:
         self._client = client
         self._reader = reader
         self._filter = url_filter
-        self._quota = quota
         self._settings = reader.settings
         self._refresh = refresh
         self._unreachable = unreachable
         self._discovery = discovery
         self._results = results
-        self._memory = memory
-        self._collector = collector
         self._slow_rules_lock = asyncio.Lock()
         self._renderer: Renderer | None = None
         if reader.settings.renders:
@@ -112,7 +104,7 @@ class Fetcher:
     async def take(self, host: Host, entry: Entry, *, known: bool) -> outcomes.Outcome:
         """Carry out the turn of a URL; gives what came of it. `known`: whether what must be known before it may be
         fetched is known."""
-        room = self._memory.claim()
+        room = self._results.memory.claim()
         try:
             try:
                 work = self.fetch(host, entry, room) if known else self.learn(host, entry)
@@ -157,7 +149,7 @@ class Fetcher:
             entry = replace(entry, kind=EntryKind.SITEMAP, depth=max(entry.depth, 1))
         if entry.kind is EntryKind.SITEMAP:
             return outcomes.SitemapRead(entry=entry, answer=response)
-        if not self._quota.has_room(host.name):  # it stays in the frontier for a later run with a higher limit
+        if not self._results.quota.has_room(host.name):  # it stays in the frontier for a later run with a higher limit
             return outcomes.Requeued(entry=entry, answer=response)
         rendered = None if self._renderer is None else await self._renderer.render(entry, response)
         return await self._reader.read(entry, response, before, rendered)
@@ -272,19 +264,19 @@ class Fetcher:
             case outcomes.Retried():
                 host.failing, host.held_by = True, "back_off"
                 seconds = min(2.0 ** (outcome.entry.attempts - 1), MAX_BACKOFF_SECONDS)
-                host.not_before = self._collector.clock.monotonic() + seconds
+                host.not_before = self._client.clock.monotonic() + seconds
             case outcomes.Unwanted():
                 host.failing = False
             case outcomes.Requeued(error=Postponed() as error):
                 self._hold(host, error)
 
     def _hold(self, host: Host, error: Postponed) -> None:
-        now = self._collector.clock.monotonic()
+        now = self._client.clock.monotonic()
         if math.isinf(error.seconds):
             host.held_by, host.not_before = "stopped", math.inf
             return
         kinds = ((CircuitOpen, "circuit_open"), (OutOfHours, "visiting_hours"))
         host.held_by = next((why for kind, why in kinds if isinstance(error, kind)), "interval")
         if host.not_before <= now:  # of several requests under way the first tells
-            self._collector.postponed(host.name, host.held_by, error.seconds)
+            self._results.collector.postponed(host.name, host.held_by, error.seconds)
         host.not_before = now + error.seconds

@@ -13,7 +13,6 @@ from comity.crawler.run.relay import RobotsRelay
 from comity.crawler.run.results import ResultBuffer
 from comity.crawler.storage.placement import ShardAssignment
 from comity.frontier.messages import TAKEN_CHAIN, MailboxReader, Parcel, chained, numbers
-from comity.frontier.state_overlay import StateOverlay
 from comity.net.async_driver import AsyncDriver
 from comity_pages import urls
 
@@ -29,21 +28,19 @@ class Mailbox:
         place: ShardAssignment,
         driver: AsyncDriver,
         taken: Mapping[int, int],
-        facts: StateOverlay,
         results: ResultBuffer,
         url_filter: URLFilter,
         relay: RobotsRelay,
         control: Control,
     ) -> None:
         self._place = place
-        self._facts = facts
         self._results = results
         self._filter = url_filter
         self.relay = relay
         self._control = control
         self._driver = driver
         self._taken: dict[int, int] = dict(taken)  # committed or not
-        self._chain: dict[int, str] = numbers(facts.get(TAKEN_CHAIN))
+        self._chain: dict[int, str] = numbers(results.facts.get(TAKEN_CHAIN))
         self._delivered: dict[int, int] = {}  # what others are known to have taken
         self._lookups: dict[str, asyncio.Task[None]] = {}  # by host
         self._sealed = False
@@ -86,7 +83,7 @@ class Mailbox:
         self._taken[sender] = parcel.number
         self._chain[sender] = chained(self._chain.get(sender), parcel.text)
         self._results.taken(sender, parcel.number)
-        self._facts.put(TAKEN_CHAIN, dict(self._chain))
+        self._results.facts.put(TAKEN_CHAIN, dict(self._chain))
         self._control.wake()
         return True
 

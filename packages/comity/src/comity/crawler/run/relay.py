@@ -19,7 +19,6 @@ from comity.crawler.run.results import ResultBuffer
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.placement import ShardAssignment
 from comity.errors import AddressBlocked, ComityError, FetchError, Postponed
-from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import Message
 from comity.gate.steps import postponed
 from comity.net import Session
@@ -42,7 +41,6 @@ class RobotsRelay:
         session: Session,
         scheduler: Scheduler,
         results: ResultBuffer,
-        facts: StateOverlay,
         ledger: Ledger,
         control: Control,
         earlier: Mapping[str, Any],
@@ -51,7 +49,6 @@ class RobotsRelay:
         self._session = session
         self._scheduler = scheduler
         self._results = results
-        self._facts = facts
         self._ledger = ledger
         self._control = control
         self._run = None if place.run is None else place.run.number
@@ -65,7 +62,7 @@ class RobotsRelay:
             if run == self._run:
                 self._begin(Relay(name.removeprefix(QUESTION_FACT), url, conditions), shard)
             else:  # who asked has ended since
-                self._facts.put(name, None)
+                self._results.facts.put(name, None)
 
     async def ask(self, wanted: Relay) -> Response | Exception | None:
         """Carry out a Relay; Postponed where the host may not be asked now, or the crawl ends."""
@@ -97,7 +94,7 @@ class RobotsRelay:
         if content.pop("run", None) != self._run:
             return  # nobody waits for it any more, and what a host answered then may be old
         if "ask" in content:
-            self._facts.put(QUESTION_FACT + origin, [self._run, content["for"], message.url, content["ask"]])
+            self._results.facts.put(QUESTION_FACT + origin, [self._run, content["for"], message.url, content["ask"]])
             self._begin(Relay(origin, message.url, content["ask"]), content["for"])
         elif (answer := self._wanted.get((origin, message.url))) is not None and not answer.done():
             answer.set_result(content)
@@ -125,7 +122,7 @@ class RobotsRelay:
                 raise_what_is_ours(error)
                 content = _to_json(error)
         self._send(shard, asked, content)
-        self._facts.put(QUESTION_FACT + asked.origin, None)
+        self._results.facts.put(QUESTION_FACT + asked.origin, None)
 
     def _send(self, shard: int, about: Relay, content: dict[str, Any]) -> None:
         pace = self._place.settled.get(urls.host(about.url))

@@ -119,6 +119,7 @@ class ResultBuffer:
         blocked: URLs that gave no page in this run because of our rule on addresses.
         refresh: number of the refresh that this is; 0 for a first crawl.
         unsaved: what waits for the next commit.
+        collector, memory, quota, facts: where it is counted, and what of it is to be remembered.
     """
 
     def __init__(
@@ -140,16 +141,16 @@ class ResultBuffer:
         self.refresh = 0 if refresh is None else refresh.number
         self.unsaved = PendingCommit(refresh=self.refresh)
         self._on_their_way = PendingCommit()  # with the commit under way
-        self._collector = collector
+        self.collector = collector
         self._ledger = resources.ledger
         self.copied = resources.ledger.copy  # an answer's body is a copy that was kept from earlier
-        self._memory = memory
-        self._quota = quota
+        self.memory = memory
+        self.quota = quota
         self._duplicates = None if duplicates == "off" else Duplicates(facts, near=duplicates == "near")
         self._hands_out = config.listeners.page is not None
         self._telemetry = resources.telemetry
         self._policy = config.policy
-        self._facts = facts
+        self.facts = facts
 
     @property
     def waiting(self) -> bool:
@@ -181,7 +182,7 @@ class ResultBuffer:
         its turn again, in a later run with a higher limit.
         """
         kind, taken, unsaved, page = TABLE[type(outcome)], outcome.taken, self.unsaved, None
-        if taken is not None and not self._quota.has_room(host):
+        if taken is not None and not self.quota.has_room(host):
             return Requeued(entry=outcome.entry, answer=outcome.answer)
         if outcome.before is not None:
             self._look_back(outcome)  # first: what the page was is forgotten before it is known as it is
@@ -193,10 +194,10 @@ class ResultBuffer:
         counters = kind.counters
         # What can fail on a page has been done: from here on it is entered, all of it.
         if taken is not None:
-            self._quota.kept(host, taken)
+            self.quota.kept(host, taken)
         if isinstance(outcome, PageKept):
             self.stats.body_bytes += len(outcome.answer.body)
-            self._collector.tally.page(outcome.entry.depth, outcome.shown.content_type)
+            self.collector.tally.page(outcome.entry.depth, outcome.shown.content_type)
             assert record is not None
             counters = *counters, *[counter for counter, name in COUNTED_PAGES if record[name] not in (None, False)]
         if page is not None:
@@ -208,7 +209,7 @@ class ResultBuffer:
             if kind.ledger is not None:
                 kind.ledger(self._ledger, record)
             if kind.report is not None:
-                kind.report(self._collector, record)
+                kind.report(self.collector, record)
             if kind.channel == "refusals":
                 self.refusal = self.refusal or record["why"]
         self.blocked += outcome.blocked
@@ -261,12 +262,12 @@ class ResultBuffer:
 
     def robots(self, result: RobotsResult) -> None:
         """A site was asked for its robots.txt."""
-        self._collector.robots(result)
+        self.collector.robots(result)
         without_rules = result.is_unreadable and decide(self._policy, f"{result.origin}/", result).may_fetch
         for counter, counts in (("without_rules", without_rules), ("robots_cut", result.is_cut)):
             fact = COUNTED_ORIGINS[counter] + result.origin
-            if counts and self._facts.get(fact) is None:  # once, though it is asked for again and again
-                self._facts.put(fact, 1)
+            if counts and self.facts.get(fact) is None:  # once, though it is asked for again and again
+                self.facts.put(fact, 1)
                 setattr(self.stats, counter, getattr(self.stats, counter) + 1)
         self._write("robots", records.robots(result), result)
         self._ledger.robots(result)
@@ -274,7 +275,7 @@ class ResultBuffer:
     def request(self, request: RequestRecord) -> None:
         """A request is over, whatever came of it."""
         self._ledger.request(request)
-        self._collector.request(request)
+        self.collector.request(request)
         if self._telemetry is not None:
             self._telemetry.request(request)
 
@@ -285,7 +286,7 @@ class ResultBuffer:
 
     def committed(self, new: int, refusals: list[dict[str, Any]]) -> None:
         """What was taken is durable: so many URLs were new, and these are the records of those that were refused."""
-        self._memory.written(self._on_their_way.octets)
+        self.memory.written(self._on_their_way.octets)
         self._on_their_way = PendingCommit()
         self.stats.found += new
         for record in refusals:
@@ -293,7 +294,7 @@ class ResultBuffer:
                 self.stats.trapped += 1
             else:
                 self.stats.refused += 1
-                self._collector.refused(record)
+                self.collector.refused(record)
                 self.blocked += record["decision"]["verdict"] == "unknown_unreachable"  # else it would have to wait
                 self.refusal = self.refusal or record["why"]
 
@@ -322,4 +323,4 @@ class ResultBuffer:
         self.unsaved.records.append((channel, record, answer))
         octets = RECORD_BYTES + (len(answer.body) if answer is not None else 0)
         self.unsaved.octets += octets
-        self._memory.keep(octets)
+        self.memory.keep(octets)

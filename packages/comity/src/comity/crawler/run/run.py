@@ -105,30 +105,17 @@ class Run:
         self.quota = Quota(settings.budget, settings.host_budget, self.facts.get, lambda: control.granted)
         self.results = ResultBuffer(config, resources, collector, memory, self.quota, self.facts, self.refresh)
         grown = frontier.load_states(GROWN)
-        self.filter = URLFilter(config, around, self.results, self.facts, self._origin_policy_at_once, grown)
+        self.filter = URLFilter(config, around, self.results, self._origin_policy_at_once, grown)
         known = frontier.load_states(UNREACHABLE)
-        self._unreachable = UnreachableHosts(self.results, clock, config.policy.failure_life, self.facts, known)
+        self._unreachable = UnreachableHosts(self.results, clock, config.policy.failure_life, known)
         reader = Reader(config, resources.reader, resources.sink.read_ahead)
         discovery = Discovery(settings, self.filter, self.results, self.refresh, self._robots_of, control)
         self.fetcher = Fetcher(
-            self.client,
-            reader,
-            self.filter,
-            self.quota,
-            self.refresh,
-            self._unreachable,
-            discovery,
-            self.results,
-            memory,
-            collector,
+            self.client, reader, self.filter, self.refresh, self._unreachable, discovery, self.results
         )
-        self.scheduler = Scheduler(
-            config, control, frontier, self.client, self.fetcher, self.quota, self.results, self.refresh
-        )
+        self.scheduler = Scheduler(config, control, frontier, self.client, self.fetcher, self.results, self.refresh)
         saved = self._state_to_save
-        self.commits = Committer(
-            config, resources, self.results, collector, self.facts, self.waits, self.scheduler, memory, control, saved
-        )
+        self.commits = Committer(config, resources, self.results, self.waits, self.scheduler, control, saved)
         self.mailbox = None if config.shard is None else self._mailbox(config.shard)
         self._feeding: asyncio.Task[None] | None = None
         self._following: list[asyncio.Task[None]] = []  # beside the fetches
@@ -264,9 +251,9 @@ class Run:
 
     def _mailbox(self, place: ShardAssignment) -> Mailbox:
         client, ledger, questions = self.client, self.resources.ledger, self.frontier.load_states(QUESTION_FACT)
-        relay = RobotsRelay(place, client, self.scheduler, self.results, self.facts, ledger, self.control, questions)
+        relay = RobotsRelay(place, client, self.scheduler, self.results, ledger, self.control, questions)
         taken = self.frontier.taken
-        return Mailbox(place, client.driver, taken, self.facts, self.results, self.filter, relay, self.control)
+        return Mailbox(place, client.driver, taken, self.results, self.filter, relay, self.control)
 
     def _hooks(self) -> Hooks:
         """What the client tells; it sends nothing before all of this is made."""

@@ -13,7 +13,6 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
-from comity.crawler.finding.limits import Quota
 from comity.crawler.run.control import Control
 from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.hosts import FAR_SECONDS, Host, Hosts
@@ -64,7 +63,6 @@ class Scheduler:
         frontier: DurableFrontier,
         client: Session,
         fetcher: Fetcher,
-        quota: Quota,
         results: ResultBuffer,
         refresh: RefreshRun | None,
     ) -> None:
@@ -82,8 +80,7 @@ class Scheduler:
         self._frontier = frontier
         self._client = client
         self._fetcher = fetcher
-        self._quota = quota
-        self._results = results
+        self._results, self._quota = results, results.quota
         self._refresh = refresh
         self.siblings: list[Scheduler] = [] if config.shard_context is None else config.shard_context.siblings
         self.siblings.append(self)

@@ -8,7 +8,6 @@ from typing import Any
 
 from comity.crawler.observe.stats import UNREACHABLE
 from comity.crawler.run.results import ResultBuffer
-from comity.frontier.state_overlay import StateOverlay
 from comity.net import Clock
 
 
@@ -16,11 +15,8 @@ class UnreachableHosts:
     """The sites that are left alone, host by host: for `longest` seconds at most, whatever was done to the wall clock.
     `saved`: what the crawl remembers of them, by name."""
 
-    def __init__(
-        self, results: ResultBuffer, clock: Clock, longest: float, facts: StateOverlay, saved: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, results: ResultBuffer, clock: Clock, longest: float, saved: Mapping[str, Any]) -> None:
         self._results = results
-        self._facts = facts
         self._clock = clock
         self._longest = longest
         self._counts: dict[str, int] = {}  # URLs by host
@@ -78,7 +74,9 @@ class UnreachableHosts:
         """Have a later run know of a host, if it waits."""
         to_wall, times = self._clock.wall() - self._clock.monotonic(), self._until.get(host)
         until = None if times is None else {origin: at + to_wall for origin, at in times.items()}
-        self._facts.put(UNREACHABLE + host, None if until is None else [self._counts[host], until, self._why[host]])
+        self._results.facts.put(
+            UNREACHABLE + host, None if until is None else [self._counts[host], until, self._why[host]]
+        )
 
 
 def _last(times: dict[str, float]) -> float:
