@@ -25,7 +25,7 @@ from typing import Any
 from comity.audit.prove import prove
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.storage import orders
-from comity.crawler.storage.shards import parts_of
+from comity.crawler.storage.folder import FolderCrawl
 from comity.frontier.durable import make_folder
 from comity.policy import Policy
 
@@ -170,7 +170,7 @@ def main() -> int:
         orders.give(folder, name_of(0), "go")
         asyncio.run(ShardedCrawl([], folder, workers=2, policy=POLICY).run())
         found: Counter[str] = Counter()
-        for part in parts_of(folder):
+        for part in FolderCrawl(folder).parts:
             with (part / "pages.jsonl").open("rb") as file:
                 found.update(json.loads(line)["url"] for line in file)
         proof = prove(folder)

@@ -30,8 +30,8 @@ from comity.crawler.cluster.member import Member, worker_of
 from comity.crawler.output.ledger import START, canonical
 from comity.crawler.storage import tables
 from comity.crawler.storage.leases import NEXT_TOKEN
+from comity.crawler.storage.manifest import CrawlManifest, StoreMark
 from comity.crawler.storage.placement import shard_of
-from comity.crawler.storage.shards import CrawlManifest, StoreMark
 from comity.crawler.storage.store import CrawlStore, PartRow
 from comity.crawler.storage.stored_config import settings_to_dict
 from comity.frontier.postgresql import database

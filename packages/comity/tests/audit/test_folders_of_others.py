@@ -19,7 +19,7 @@ from sites import Site
 
 from comity import Crawler, Policy
 from comity.audit.prove import prove
-from comity.crawler.storage.crawl_at import open_crawl
+from comity.crawler.storage.open_crawl import open_crawl
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.sqlite.database import open_finished
 

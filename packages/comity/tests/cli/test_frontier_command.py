@@ -14,8 +14,8 @@ from sites import Site
 from comity import Crawler, Policy
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.storage import orders
-from comity.crawler.storage.crawl_at import open_crawl
-from comity.crawler.storage.delays import Delay
+from comity.crawler.storage.crawl import Delay
+from comity.crawler.storage.open_crawl import open_crawl
 from comity.frontier.sqlite.database import has_begun
 from comity.frontier.sqlite.store import Frontier
 from comity.frontier.values import Batch, EntryKind, Found, State

@@ -27,7 +27,7 @@ from comity.crawler import Crawler, CrawlSettings, HostState
 from comity.crawler.observe import stats
 from comity.crawler.observe.metrics import collector
 from comity.crawler.run import results
-from comity.crawler.storage.shards import parts_of
+from comity.crawler.storage.folder import FolderCrawl
 from comity.errors import InvalidSetting
 from comity.policy.decision import RECOMMENDATION
 
@@ -240,7 +240,7 @@ def test_a_crawl_is_scraped_over_http_while_it_runs(workers: int, tmp_path: Path
     assert values["comity_running"] == 1
     assert values["comity_requests_under_way"] == 1
     assert values["comity_hosts{state=fetching}"] == 1
-    written = sum(len(lines(part, "pages")) for part in parts_of(folder) if (part / "pages.jsonl").exists())
+    written = sum(len(lines(part, "pages")) for part in FolderCrawl(folder).parts if (part / "pages.jsonl").exists())
     assert 1 <= values["comity_pages_total"] < written
     if sys.platform == "linux":
         assert values["process_resident_memory_bytes"] > 1e6

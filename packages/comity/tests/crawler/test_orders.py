@@ -22,8 +22,9 @@ from sites import HANGS, Site
 from comity import Crawler, Policy
 from comity.audit.paces import Paces
 from comity.audit.prove import prove
-from comity.crawler.storage import crawl_at, orders
-from comity.crawler.storage.status import read_status
+from comity.crawler.storage import crawl as stored_crawl
+from comity.crawler.storage import orders
+from comity.crawler.storage.folder import read_status
 from comity.errors import InvalidSetting, InvalidURL
 
 LOCAL = ("127.0.0.0/8",)
@@ -354,7 +355,7 @@ def test_an_order_is_confirmed_by_the_crawl_that_carries_it_out(site: Site, tmp_
     try:
         crawl.send_signal(signal.SIGSTOP)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(crawl_at, "MAX_CONFIRM_SECONDS", 0.2)
+            patch.setattr(stored_crawl, "MAX_CONFIRM_SECONDS", 0.2)
             unheard = comity("frontier", "slow", str(folder), site.address, "3s")
         assert unheard.returncode == 3
         assert "has not confirmed the order" in complaint(unheard)

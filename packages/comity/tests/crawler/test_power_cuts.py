@@ -11,7 +11,7 @@ from power_loss import Disk, PowerCut
 from comity import Policy
 from comity.crawler.output.ledger import Ledger
 from comity.crawler.storage import orders
-from comity.crawler.storage.shards import CrawlManifest, StoreMark, manifest_of, stored_in
+from comity.crawler.storage.manifest import CrawlManifest, StoreMark, manifest_of, stored_in
 from comity.frontier.values import Run
 from comity.net import Clock
 

@@ -25,8 +25,8 @@ from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.run.control import Control
 from comity.crawler.run.relay import ORDER_GRACE_SECONDS, QUESTION_FACT, RobotsRelay
 from comity.crawler.storage import orders
+from comity.crawler.storage.manifest import part
 from comity.crawler.storage.placement import ShardAssignment, shard_of
-from comity.crawler.storage.shards import part
 from comity.errors import AddressBlocked, FetchError
 from comity.frontier.sqlite.view import View
 from comity.frontier.state_overlay import StateOverlay

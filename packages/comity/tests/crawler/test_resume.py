@@ -22,7 +22,7 @@ from comity.audit.prove import prove
 from comity.crawler.run.commits import Committer
 from comity.crawler.run.waits import Waits
 from comity.crawler.storage import orders
-from comity.crawler.storage.wait_journal import WaitJournalFile
+from comity.crawler.storage.folder import WaitJournalFile
 from comity.net import ClientSettings, Session
 
 LOCAL = ("127.0.0.0/8",)

@@ -12,7 +12,7 @@ from sites import Site
 
 from comity.crawler import Crawler, Stats
 from comity.crawler.run.checkpoint import RUN_FACT
-from comity.crawler.storage.crawl_storage import FolderStorage
+from comity.crawler.storage.folder import FolderStorage
 from comity.crawler.storage.orders import Orders
 from comity.crawler.storage.stored_config import StoredConfig
 from comity.errors import StorageError
@@ -30,7 +30,7 @@ class InMemory(FolderStorage):
         super().__init__(folder, Orders(folder))
         self.store = store
 
-    def begun(self) -> StoredConfig:
+    def config(self) -> StoredConfig:
         with self.store.view() as view:
             return StoredConfig.from_frontier(view) if view.load_state(RUN_FACT) else StoredConfig()
 
@@ -70,5 +70,5 @@ def test_a_crawl_over_a_store_without_sql_is_continued_and_refreshed(site: Site,
     assert crawl().pages == 4, "the limit is what it was"
     assert crawl(settings={"max_pages": None}).pages == 15
     assert Counter(kept(tmp_path)) == Counter(site.url(f"/{number}") for number in range(15))
-    assert storage.begun().policy == POLICY
+    assert storage.config().policy == POLICY
     assert crawl(refresh=True).unchanged == 15

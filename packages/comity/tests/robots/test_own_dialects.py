@@ -12,7 +12,7 @@ from sites import Site
 
 from comity import Client, Crawler, InvalidSetting, Policy, load_settings, parse
 from comity.audit.prove import prove
-from comity.crawler.storage.crawl_at import open_crawl
+from comity.crawler.storage.open_crawl import open_crawl
 from comity_robots import DIALECTS, Dialect
 
 LOOPBACK = ("127.0.0.0/8",)
@@ -46,7 +46,7 @@ def test_a_crawl_reads_by_it_goes_on_with_it_and_is_proved_by_it(way: Any, site:
     assert "/shop/secret" in site.paths()
     assert "/none" not in site.paths()
     assert prove(tmp_path).holds
-    assert open_crawl(tmp_path).begun().policy == policy
+    assert open_crawl(tmp_path).config().policy == policy
 
 
 @pytest.mark.parametrize("setting", [each.name for each in fields(Dialect) if each.name != "name"])

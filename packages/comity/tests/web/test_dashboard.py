@@ -127,7 +127,7 @@ def test_an_order_is_given_after_a_confirmation_and_kept(board: Any, crawled: Pa
     board.fill("#seconds", "7")
     board.get_by_role("button", name="Give the order").click()
     board.wait_for_selector("#said >> text=from the next run on")
-    from comity.crawler.storage.crawl_at import open_crawl
+    from comity.crawler.storage.open_crawl import open_crawl
 
     order = open_crawl(crawled).last_order("127.0.0.1")
     assert order is not None

@@ -11,8 +11,8 @@ from comity.audit.stored import last_name, page_of, pages_in, stored_in
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.output.reader import body_of, read_lines
 from comity.crawler.output.sink import Channel
-from comity.crawler.storage.crawl_at import open_output
-from comity.crawler.storage.written_crawl import OutputPart
+from comity.crawler.storage.crawl_output import OutputPart
+from comity.crawler.storage.open_crawl import open_output
 from comity_pages.urls import Url
 
 MAX_PAGES_PER_LINK: Final = 20  # named for each broken link

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from comity.crawler.output.reader import JsonLine, JsonObject, read_lines, shape, wrong_field
 from comity.crawler.output.runner import LEDGER as FILE
-from comity.crawler.storage.written_crawl import OutputPart
+from comity.crawler.storage.crawl_output import OutputPart
 from comity.digests import sha256_of
 
 MAX_FINDINGS = 100  # findings that are kept; more are counted

@@ -8,7 +8,7 @@ from difflib import unified_diff
 
 from comity.audit.stored import pages_in, stored_in
 from comity.crawler.output.markdown import as_markdown
-from comity.crawler.storage.written_crawl import CrawlOutput
+from comity.crawler.storage.crawl_output import CrawlOutput
 from comity.digests import sha256_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from comity import times
 from comity.audit.stored import stored_in
-from comity.crawler.storage.written_crawl import CrawlOutput, OutputPart, number_in
+from comity.crawler.storage.crawl_output import CrawlOutput, OutputPart, number_in
 from comity.errors import InputError
 
 _FATES = {

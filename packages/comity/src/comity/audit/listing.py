@@ -14,8 +14,9 @@ from urllib.parse import quote
 from comity import times
 from comity.audit.url_status import status_in, waiting
 from comity.crawler.output.reader import load
-from comity.crawler.storage.crawl_at import CrawlReader, open_crawl
-from comity.crawler.storage.written_crawl import CrawlOutput, OutputPart
+from comity.crawler.storage.crawl import StoredCrawl
+from comity.crawler.storage.crawl_output import CrawlOutput, OutputPart
+from comity.crawler.storage.open_crawl import open_crawl
 from comity.errors import InputError
 from comity.files import open_regular
 from comity.frontier.committed import FrontierView
@@ -107,7 +108,7 @@ def listing(
     if state not in ("", *STATES):
         raise InputError(f"{state[:40]!r} is no state of a URL", hint=f"choose one of {', '.join(STATES)}")
     crawl = open_crawl(folders, store)
-    written = crawl.written()
+    written = crawl.output()
     listing = Listing()
     steps = list(_steps(written, crawl, [each for each in STATES if state in ("", each)], listing))
     name, _, place = after.rpartition("@")
@@ -131,7 +132,7 @@ def listing(
     return listing
 
 
-def _steps(written: CrawlOutput, crawl: CrawlReader, states: Sequence[URLState], listing: Listing) -> Iterator[_Step]:
+def _steps(written: CrawlOutput, crawl: StoredCrawl, states: Sequence[URLState], listing: Listing) -> Iterator[_Step]:
     listing.missing += written.absent
     for state in states:
         for shard in range(crawl.shards):
@@ -146,7 +147,7 @@ def _steps(written: CrawlOutput, crawl: CrawlReader, states: Sequence[URLState],
 
 
 def _from_table(
-    crawl: CrawlReader, step: _Step, needle: str, position: int, most: int, looks: int, listing: Listing
+    crawl: StoredCrawl, step: _Step, needle: str, position: int, most: int, looks: int, listing: Listing
 ) -> int | None:
     """Add what a table has; gives the row after which to go on, None where there are no more."""
     view = crawl.view(step.shard)
@@ -171,7 +172,7 @@ def _of_row(view: FrontierView, state: URLState, url: str, row: Any) -> ListedUR
 
 
 def _from_file(
-    crawl: CrawlReader, step: _Step, needle: str, position: int, most: int, looks: int, listing: Listing
+    crawl: StoredCrawl, step: _Step, needle: str, position: int, most: int, looks: int, listing: Listing
 ) -> int | None:
     """Add what a file has; gives the offset at which to go on, None where there are no more lines."""
     assert step.part is not None

@@ -14,12 +14,12 @@ from comity.audit.outputs import LedgerRequests
 from comity.audit.paces import TOLERANCE_SECONDS, OrdersGiven, OrdersInForce, Paces
 from comity.crawler.output.reader import JsonLine, JsonObject
 from comity.crawler.output.runner import LEDGER as FILE
-from comity.crawler.storage.crawl_at import open_output
+from comity.crawler.storage.crawl_output import CrawlOutput, OutputPart, StateUnavailable, number_in, stale_shards
+from comity.crawler.storage.manifest import combined
+from comity.crawler.storage.manifest import part as name_of_part
+from comity.crawler.storage.open_crawl import open_output
 from comity.crawler.storage.orders import FILE as ORDERS
 from comity.crawler.storage.placement import ShardAssignment, shard_of
-from comity.crawler.storage.shards import combined
-from comity.crawler.storage.shards import part as name_of_part
-from comity.crawler.storage.written_crawl import CrawlOutput, OutputPart, StateUnavailable, number_in, stale_shards
 from comity.domains import registrable
 from comity.errors import ComityError, StorageError
 from comity.policy import Policy

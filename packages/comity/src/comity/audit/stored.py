@@ -7,7 +7,7 @@ from comity.crawler.output.columns import damaged_field
 from comity.crawler.output.formats import FORMATS
 from comity.crawler.output.reader import StoredRecord, body_of
 from comity.crawler.output.runner import DEFAULT, read_back
-from comity.crawler.storage.written_crawl import OutputPart
+from comity.crawler.storage.crawl_output import OutputPart
 from comity.errors import InvalidSetting
 from comity_pages.signals.links import Page, read_page
 from comity_pages.urls import Url

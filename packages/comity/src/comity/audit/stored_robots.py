@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from comity.audit.chain import misshapen
 from comity.audit.evidence import Bodies, result_of
 from comity.crawler.output.reader import JsonLine, read_lines
-from comity.crawler.storage.written_crawl import OutputPart
+from comity.crawler.storage.crawl_output import OutputPart
 from comity.policy import Policy, RobotsResult
 
 

@@ -21,8 +21,8 @@ from comity.crawler.finding.sitemap_names import naming
 from comity.crawler.finding.traps import Traps
 from comity.crawler.observe.stats import UNREACHABLE, sitemap_in_words
 from comity.crawler.output.reader import CHECKED, body_of
-from comity.crawler.storage.crawl_at import open_crawl
-from comity.crawler.storage.written_crawl import OutputPart
+from comity.crawler.storage.crawl_output import OutputPart
+from comity.crawler.storage.open_crawl import open_crawl
 from comity.frontier.committed import FrontierView
 from comity.frontier.durable import no_crawl
 from comity.frontier.state_overlay import StateOverlay
@@ -99,7 +99,7 @@ def explain_urls(folders: Path | Sequence[Path], asked: Sequence[str], *, store:
     """
     named = [Url(url) for url in asked]
     crawl = open_crawl(folders, store)
-    output = crawl.written()
+    output = crawl.output()
     by_shard: dict[int, list[Url]] = {}
     for url in dict.fromkeys(named):
         by_shard.setdefault(crawl.shard_of(url.host), []).append(url)
@@ -110,7 +110,7 @@ def explain_urls(folders: Path | Sequence[Path], asked: Sequence[str], *, store:
             parts, view = output.shards[number], crawl.view(number)
             if view is None:
                 raise no_crawl(parts[0].path)
-            begun = crawl.begun(stack.enter_context(view))
+            begun = crawl.config(stack.enter_context(view))
             known = _Known(view, parts, output.parts, begun.policy or Policy(), CrawlSettings(**begun.settings))
             clean = {url: Url(Canonicalizer().clean(url)) if known.settings.clean_urls else url for url in wanted}
             found = _records(parts, {*wanted, *clean.values()})

@@ -35,8 +35,9 @@ from comity.crawler.output.plugins import SchemaExpander, look_in
 from comity.crawler.run import checkpoint
 from comity.crawler.run.checkpoint import RightsNotGiven, rights_in
 from comity.crawler.run.recrawl import not_begun
-from comity.crawler.storage.crawl_at import open_crawl
-from comity.crawler.storage.shards import is_sharded, shards_for, stored_in
+from comity.crawler.storage.folder import FolderCrawl
+from comity.crawler.storage.manifest import is_sharded, shards_for, stored_in
+from comity.crawler.storage.open_crawl import open_crawl
 from comity.crawler.storage.stored_config import OF_THE_RUN, StoredConfig, settings_to_dict
 from comity.errors import ComityError, InvalidSetting, StorageError
 from comity.frontier.durable import writing_to
@@ -197,7 +198,7 @@ def _crawler(
         client_settings = replace(client_settings, resolve=site.resolve)
     if join and (settled := _options_settled_by_the_crawl(configuration, typed.lease)):
         raise InvalidSetting(f"--join takes part in a crawl as it was begun: leave out {', '.join(settled)}")
-    begun = StoredConfig.from_folder(folder) if store is None and folder is not None else StoredConfig()
+    begun = FolderCrawl(folder).config() if store is None and folder is not None else StoredConfig()
     if not seeds and not again and not join and typed.source is None and not begun.is_there:
         raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
     goes_on = limits = ""
@@ -205,7 +206,7 @@ def _crawler(
     how: dict[str, Any] = {"settings": settings}
     if again:
         if store is not None:
-            begun = open_crawl(store).begun()
+            begun = open_crawl(store).config()
         _check_rights(begun, store or folder, configuration, typed.plugins(expander))
         policy, goes_on = _resumed_policy(begun.policy, configuration)
         how["settings"], limits = _settings_for_run(begun, configuration, expander)
@@ -245,7 +246,7 @@ def _print_notes(*lines: str) -> None:
 
 def _parts_folder(folder: Path | None, seeds: list[str]) -> Path:
     """Return the folder where this machine keeps its parts of a crawl in PostgreSQL."""
-    if folder is not None and stored_in(folder) is None and StoredConfig.from_folder(folder).is_there:
+    if folder is not None and stored_in(folder) is None and FolderCrawl(folder).config().is_there:
         raise StorageError(f"{folder} already contains a crawl of its own", hint="choose another folder with -o")
     return folder or _folder(None, seeds, None, StoredConfig())
 

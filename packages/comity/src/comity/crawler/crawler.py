@@ -22,7 +22,8 @@ from comity.crawler.run.hosts import status_of
 from comity.crawler.run.recrawl import not_begun
 from comity.crawler.run.run import End, Run
 from comity.crawler.run.run_config import Listeners, RunConfig, RunResources, ShardContext
-from comity.crawler.storage.crawl_storage import CrawlStorage, FolderStorage
+from comity.crawler.storage.crawl import RunStorage
+from comity.crawler.storage.folder import FolderStorage
 from comity.crawler.storage.orders import Orders
 from comity.crawler.storage.stored_config import StoredConfig
 from comity.errors import check_type
@@ -92,7 +93,7 @@ class Crawler:
         on_page: Callable[[CrawledPage], None] | None = None,
         on_record: Callable[[str, dict[str, Any]], None] | None = None,
         on_begin: Callable[[], None] | None = None,
-        storage: CrawlStorage | None = None,
+        storage: RunStorage | None = None,
         shard_context: ShardContext | None = None,
         **others: Never,
     ) -> None:
@@ -100,7 +101,7 @@ class Crawler:
         check_type("client_settings", client_settings, ClientSettings)
         self.folder = Path(folder)
         storage = storage or FolderStorage(self.folder, Orders(self.folder))
-        self._begun_with = begun or storage.begun()
+        self._begun_with = begun or storage.config()
         plugins = None if shard_context is not None else {"source": source, "expander": expander, "sink": sink}
         self.policy, self.settings = resolved(self._begun_with, self.folder, policy, settings, plugins, refresh=refresh)
         self.end = End()

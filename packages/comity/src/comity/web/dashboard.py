@@ -18,7 +18,7 @@ from comity.audit.prove import prove
 from comity.audit.report.figures import RATIOS, Figures, Gathering, gather
 from comity.audit.url_status import explain_url
 from comity.crawler.observe.stats import RequestCounters
-from comity.crawler.storage.crawl_at import STORES, end, open_crawl
+from comity.crawler.storage.open_crawl import STORES, end, open_crawl
 from comity.crawler.storage.orders import ORDERS, host_named
 from comity.errors import ComityError
 from comity.frontier.values import HostCounts, State

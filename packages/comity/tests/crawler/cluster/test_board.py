@@ -10,7 +10,7 @@ from comity import CrawlSettings
 from comity.crawler.finding.limits import Spent
 from comity.crawler.observe.snapshot import ShardStatus
 from comity.crawler.storage.board import BoardInMemory, BoardState, Heartbeat, ShardRow, adjusted_quota
-from comity.crawler.storage.written_crawl import FINISHED
+from comity.crawler.storage.crawl_output import FINISHED
 
 
 def board(shards: int, members: int, most: int | None = None) -> BoardInMemory:

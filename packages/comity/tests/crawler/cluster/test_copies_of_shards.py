@@ -21,7 +21,7 @@ from stores import drop
 
 from comity import CrawlSettings
 from comity.crawler.cluster.in_folder import FolderCoordination
-from comity.crawler.storage.shards import manifest_of, part
+from comity.crawler.storage.manifest import manifest_of, part
 from comity.frontier.postgresql import database
 
 SHARDS = 4

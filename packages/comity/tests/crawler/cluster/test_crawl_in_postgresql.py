@@ -32,10 +32,10 @@ from comity.crawler.output.reader import read_lines
 from comity.crawler.storage import leases, tables
 from comity.crawler.storage.board import BoardState, Heartbeat, ShardRow
 from comity.crawler.storage.leases import Leases
+from comity.crawler.storage.manifest import CrawlManifest, placed_by, stored_in
 from comity.crawler.storage.orders import Order
 from comity.crawler.storage.output_folder import leave_folder, take_folder, truncate_to_commit
 from comity.crawler.storage.placement import shard_of
-from comity.crawler.storage.shards import CrawlManifest, placed_by, stored_in
 from comity.crawler.storage.store import CrawlStore, StoreClock
 from comity.crawler.storage.stored_config import settings_to_dict
 from comity.errors import Postponed, StorageError

@@ -23,8 +23,8 @@ from test_crawl_in_postgresql import Crawl
 
 from comity.audit.prove import prove
 from comity.cli.exits import Exit, code_of
-from comity.crawler.storage import crawl_at
-from comity.crawler.storage.store import CrawlStore, StoredCrawl
+from comity.crawler.storage import crawl as stored_crawl
+from comity.crawler.storage.store import CrawlRow, CrawlStore
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
 from comity.frontier.values import Unreachable
@@ -166,7 +166,7 @@ def test_an_order_in_a_store_is_confirmed_by_the_process_that_carries_it_out(
             time.sleep(0.05)
         os.kill(worker, signal.SIGSTOP)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(crawl_at, "MAX_CONFIRM_SECONDS", 0.5)
+            patch.setattr(stored_crawl, "MAX_CONFIRM_SECONDS", 0.5)
             unheard = comity("frontier", "slow", *at, "3s")
         assert unheard.returncode == 3, unheard
         assert "has not confirmed the order" in unheard.stderr
@@ -245,7 +245,7 @@ def test_who_joins_while_the_database_is_silent_waits_for_it(url: str, postgres:
 def test_who_joins_takes_part_once_the_database_answers(url: str, tmp_path: Path) -> None:
     answers, asked = CrawlStore.crawl, []
 
-    def silent_at_first(store: CrawlStore) -> StoredCrawl:
+    def silent_at_first(store: CrawlStore) -> CrawlRow:
         asked.append(True)
         if len(asked) < 3:
             raise Unreachable("it cannot be reached: no answer")

@@ -32,7 +32,7 @@ from comity.bulk import part_files, runners, sources
 from comity.crawler.cluster.on_ray import RayWorker, ray_starter
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.output.reader import read_lines
-from comity.crawler.storage.shards import is_running
+from comity.crawler.storage.folder import is_running
 from comity.crawler.storage.store import CrawlStore
 from comity.errors import ComityError, EngineFailed
 from comity.frontier.postgresql import database

@@ -15,9 +15,10 @@ from comity.audit.prove import prove
 from comity.audit.url_status import explain_url
 from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.storage import orders
-from comity.crawler.storage.crawl_at import open_crawl
+from comity.crawler.storage.folder import FolderCrawl
+from comity.crawler.storage.manifest import part
+from comity.crawler.storage.open_crawl import open_crawl
 from comity.crawler.storage.placement import ShardAssignment, shard_of
-from comity.crawler.storage.shards import part, parts_of
 from comity.net import ClientSettings
 
 ADDRESSES = "127.0.0.1", "127.0.0.2"
@@ -64,7 +65,7 @@ def crawl(sites: dict[str, Site], folder: Path, **more: Any) -> ShardedCrawl:
 
 def pages(folder: Path) -> Counter[str]:
     found: Counter[str] = Counter()
-    for each in parts_of(folder):
+    for each in FolderCrawl(folder).parts:
         lines = (each / "pages.jsonl").read_text(encoding="utf-8").splitlines()
         found.update(json.loads(line)["url"] for line in lines)
     return found

@@ -32,8 +32,8 @@ from comity.crawler.cluster.worker_process import WorkerProcess
 from comity.crawler.observe.snapshot import ShardStatus
 from comity.crawler.storage import leases, tables
 from comity.crawler.storage.leases import Leases, number_of
+from comity.crawler.storage.manifest import LOST_PREFIX, CrawlManifest
 from comity.crawler.storage.output_folder import take_folder, truncate_to_commit
-from comity.crawler.storage.shards import LOST_PREFIX, CrawlManifest
 from comity.crawler.storage.store import CrawlStore, StoreClock
 from comity.crawler.storage.stored_config import settings_to_dict
 from comity.errors import StorageError

@@ -30,12 +30,12 @@ from comity.crawler.observe.snapshot import HostState, HostStatus, ShardStatus, 
 from comity.crawler.observe.stats import RefusingRule, Stats
 from comity.crawler.run.commits import Committer
 from comity.crawler.storage import orders
-from comity.crawler.storage.crawl_storage import FolderStorage
+from comity.crawler.storage.crawl import describe_shard
+from comity.crawler.storage.folder import FolderCrawl, FolderStorage, is_running
+from comity.crawler.storage.manifest import CrawlManifest, manifest_of
 from comity.crawler.storage.orders import EVERYTHING, Orders, give
 from comity.crawler.storage.output_folder import is_same
 from comity.crawler.storage.placement import ShardAssignment, shard_of
-from comity.crawler.storage.shards import CrawlManifest, is_running, manifest_of, parts_of
-from comity.crawler.storage.status import describe_shard
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.messages import AT_ONCE, Parcel, parcels_of
 from comity.frontier.sqlite.store import FolderMailboxes, Frontier, pending
@@ -68,7 +68,7 @@ def output(folder: Path) -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {}
     for channel in CHANNELS:
         found[channel] = Counter()
-        for part in parts_of(folder):
+        for part in FolderCrawl(folder).parts:
             lines = (part / f"{channel}.jsonl").read_text(encoding="utf-8").splitlines()
             found[channel].update(json.loads(line)["url"] for line in lines)
     return found
@@ -113,7 +113,7 @@ def test_a_shard_s_folder_from_before_is_found_out(sites: list[Site], tmp_path: 
     comity("crawl", "--resume", "-o", str(folder), *GIVEN, "--max-pages", "none", "--workers", "2")
     proof = prove(folder)
     assert (proof.findings, proof.runs) == ([], 2)
-    for name in [part.name for part in parts_of(folder)]:
+    for name in [part.name for part in FolderCrawl(folder).parts]:
         (folder / name).rename(tmp_path / "kept")
         shutil.copytree(early / name, folder / name)
         said = [each.what for each in prove(folder).findings]
@@ -147,10 +147,11 @@ def test_each_seed_stands_once_in_the_ledgers_of_all_shards_and_runs(sites: list
     run(5, seeds)
     run(9, [])
     run(None, [more := sites[0].url("/seed/3")])
-    lines = [line for part in parts_of(folder) for line in (part / "ledger.jsonl").read_text("utf-8").splitlines()]
+    ledgers = [(part / "ledger.jsonl").read_text("utf-8") for part in FolderCrawl(folder).parts]
+    lines = [line for ledger in ledgers for line in ledger.splitlines()]
     stated = [seed for line in lines if (record := json.loads(line))["kind"] == "run" for seed in record["seeds"]]
     assert sorted(stated) == sorted([*seeds, more])
-    for number, part in enumerate(parts_of(folder)):  # and a shard takes over no more than its own
+    for number, part in enumerate(FolderCrawl(folder).parts):  # and a shard takes over no more than its own
         with Frontier(part / "frontier.sqlite") as frontier:
             assert sorted(frontier.load_state("seeds")) == sorted(ShardAssignment(number, 4).own([*seeds, more]))
             assert len(frontier.load_state("scope")["given"]) == HOSTS
@@ -207,7 +208,7 @@ def test_a_crawl_of_several_processes_finds_what_one_finds(sites: list[Site], tm
     assert told["ended"] == "the queue is empty"
     assert told["left"] == 0
     asked_once(sites)
-    assert [part.name for part in parts_of(folder)] == [f"shard-{number:03}" for number in range(5)]
+    assert [part.name for part in FolderCrawl(folder).parts] == [f"shard-{number:03}" for number in range(5)]
 
     assert [*folder.rglob("*-wal"), *folder.rglob("*-shm")] == []
 

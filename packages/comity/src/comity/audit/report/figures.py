@@ -18,9 +18,9 @@ from comity.audit.broken import BrokenLink, failed_in, failures
 from comity.crawler.observe.stats import RefusingRule, Stats, count_in, count_rule, sitemap_in_words, summed
 from comity.crawler.output.columns import damaged_field
 from comity.crawler.output.reader import JsonLine, read_lines
-from comity.crawler.storage.crawl_at import open_output
-from comity.crawler.storage.shards import combined
-from comity.crawler.storage.written_crawl import OutputPart
+from comity.crawler.storage.crawl_output import OutputPart
+from comity.crawler.storage.manifest import combined
+from comity.crawler.storage.open_crawl import open_output
 from comity.errors import ComityError, InputError, StorageError
 from comity.files import open_regular
 from comity_pages import urls

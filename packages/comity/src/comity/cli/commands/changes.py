@@ -6,7 +6,7 @@ from pathlib import Path
 from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, JSON, STORE, command
 from comity.cli.terminal import print_out, report_missing
-from comity.crawler.storage.crawl_at import open_output
+from comity.crawler.storage.open_crawl import open_output
 from comity_robots.as_json import jsonable
 
 

@@ -11,7 +11,8 @@ import click
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, Group, argument, combine, command, option
 from comity.cli.terminal import error_line, print_json, print_out
-from comity.crawler.storage.crawl_at import CrawlReader, end, open_crawl
+from comity.crawler.storage.crawl import StoredCrawl
+from comity.crawler.storage.open_crawl import end, open_crawl
 from comity.crawler.storage.orders import ORDERS, OrderForm, OrderKind, host_named, url_of
 from comity.errors import InvalidSetting
 from comity.frontier.values import Entry, HostCounts, State
@@ -156,7 +157,7 @@ def _order(place: str, host: str, kind: OrderKind, interval: str | None = None) 
     return Exit.DONE
 
 
-def _unconfirmed(crawl: CrawlReader) -> Exit:
+def _unconfirmed(crawl: StoredCrawl) -> Exit:
     error_line(
         f"the crawl in {crawl.name} runs and has not confirmed the order, which holds once it reads it: is it "
         "suspended, or busy beginning?"

@@ -90,11 +90,11 @@ def _practices(configuration: "Configuration", *, as_json: bool) -> Exit:
 def _learned(folders: Sequence[Path], store: str | None, *, as_json: bool) -> Exit:
     """Print the robots.txt that a crawl last read from each site."""
     from comity.audit.stored_robots import robots_files
-    from comity.crawler.storage.crawl_at import open_crawl
+    from comity.crawler.storage.open_crawl import open_crawl
     from comity.policy import Policy
 
     opened = open_crawl(folders, store)
-    crawl, policy = opened.written(), opened.begun().policy or Policy()
+    crawl, policy = opened.output(), opened.config().policy or Policy()
     last = robots_files(crawl.parts, policy)
     found = [{"origin": each.origin, "robots": _facts(each, policy, f"{each.origin}/")} for each in last]
     _show(found, _robots_in_words, as_json=as_json)

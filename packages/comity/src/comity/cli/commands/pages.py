@@ -13,7 +13,7 @@ from comity.cli.exits import Exit
 from comity.cli.options import FOLDERS, PATH, STORE, command, option
 from comity.cli.terminal import error_line, report_missing
 from comity.crawler.output.files import name_of
-from comity.crawler.storage.crawl_at import open_output
+from comity.crawler.storage.open_crawl import open_output
 from comity.files import check_within, write_anew
 from comity_robots.as_json import jsonable
 

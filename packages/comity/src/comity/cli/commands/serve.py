@@ -10,7 +10,7 @@ from comity.cli.exits import Exit
 from comity.cli.input_files import token_in
 from comity.cli.options import ASKING, TOKEN_FILE, argument, command, loaded, option
 from comity.cli.terminal import error_line
-from comity.crawler.storage.crawl_at import open_crawl
+from comity.crawler.storage.open_crawl import open_crawl
 
 _PORT = click.IntRange(0, 65535)
 

@@ -24,12 +24,7 @@ from comity.crawler.finding.limits import Spent
 from comity.crawler.observe.snapshot import ShardState, ShardStatus
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.board import BoardInMemory, Heartbeat, HeartbeatReply, urls_left
-from comity.crawler.storage.crawl_at import open_output
-from comity.crawler.storage.crawl_storage import FolderStorage
-from comity.crawler.storage.orders import Orders
-from comity.crawler.storage.shards import MANIFEST, CrawlManifest, database_of, part, run_in
-from comity.crawler.storage.status import remove_status, write_status
-from comity.crawler.storage.written_crawl import (
+from comity.crawler.storage.crawl_output import (
     ENDED,
     FINISHED,
     OutputPart,
@@ -38,12 +33,13 @@ from comity.crawler.storage.written_crawl import (
     number_in,
     stale_shards,
 )
+from comity.crawler.storage.folder import FolderCrawl, FolderStorage, remove_status, write_status
+from comity.crawler.storage.manifest import MANIFEST, CrawlManifest, database_of, part
+from comity.crawler.storage.orders import Orders
 from comity.errors import StorageError
 from comity.frontier.durable import Anchor, translate_os_errors
-from comity.frontier.sqlite.database import has_begun
-from comity.frontier.sqlite.store import FolderMailboxes, pending
-from comity.frontier.sqlite.view import View
-from comity.frontier.values import Run, State
+from comity.frontier.sqlite.store import FolderMailboxes
+from comity.frontier.values import Run
 
 
 @asynccontextmanager
@@ -65,23 +61,25 @@ class FolderCoordination:
     def __init__(
         self, folder: Path, manifest: CrawlManifest, settings: CrawlSettings, workers: int, *, refresh: bool
     ) -> None:
-        if (run_in(folder) or Run("", 0)) != Run(manifest.crawl, manifest.run):
+        found = FolderCrawl(folder)
+        before = Run("", 0) if found.manifest is None else Run(found.manifest.crawl, found.manifest.run)
+        if before != Run(manifest.crawl, manifest.run):
             raise StorageError(f"{folder} was crawled by another command meanwhile", hint="run it again")
         states: list[Mapping[str, Any]] = []  # of each shard, as it committed last
         if manifest.run:
-            written = open_output(folder)
+            written = found.output()
             for what in stale_shards(written):
                 raise StorageError(f"{folder}: {what}", hint="put back what was written last, then run it again")
             manifest.records = list(written.records)
             states = [_state(parts[-1]) for parts in written.shards]
         manifest.crawl, manifest.run = manifest.crawl or secrets.token_hex(8), manifest.run + 1
-        databases = {number: database_of(folder, number) for number in range(manifest.shards)}
         if refresh:
             if {manifest.ended, *(state.get(ENDED) for state in states)} != {FINISHED}:
                 raise not_finished(folder)
             manifest.refresh += 1
             manifest.seconds = 0.0
-        spent = {number: _spent(states[number] if states else {}, manifest.refresh) for number in databases}
+        states = states or [{}] * manifest.shards
+        spent = {number: _spent(state, manifest.refresh) for number, state in enumerate(states)}
         manifest.seconds = max(manifest.seconds, *(each.seconds for each in spent.values()))
         manifest.ended = None
         manifest.write(folder)
@@ -93,7 +91,6 @@ class FolderCoordination:
         self.ended = False
         self._folder = folder
         self._manifest = manifest
-        self._databases = databases
         self._workers: dict[int, WorkerProcess] = {}
         self._board = BoardInMemory(settings, workers, settings.max_pages, spent, manifest.seconds)
         self._orders = Orders(folder)
@@ -105,18 +102,13 @@ class FolderCoordination:
         manifest = self._manifest
         manifest.seconds = self._board.status().seconds
         self.now |= {number: end.now for number, end in ends.items()}
-        begun = {number: path for number, path in self._databases.items() if has_begun(path)}
-        waiting = 0
-        for path in begun.values():
-            with View(path) as view:
-                counts = view.counts()
-                waiting += counts[State.UNASKED] + counts[State.QUEUED]
-        left = urls_left(waiting, self.now.values(), pending(begun))
+        waiting, pending = FolderCrawl(self._folder).left()
+        left = urls_left(waiting, self.now.values(), pending)
         manifest.ended = "stopped" if stopped else FINISHED
         records = [self.now[number].records for number in range(manifest.shards)]
         manifest.records = [max(each) for each in zip_longest(manifest.records, records, fillvalue=0)]
         manifest.write(self._folder)
-        remove_status(self._folder, begun.values())
+        remove_status(self._folder)
         return left, sum(each.end.unasked for each in ends.values())
 
     def job(self, worker: WorkerProcess, job: Job) -> Job:

@@ -27,14 +27,14 @@ from comity.crawler.run import recrawl
 from comity.crawler.run.relay import ORDER_GRACE_SECONDS
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.board import Board, BoardState, Heartbeat, HeartbeatReply, urls_left
+from comity.crawler.storage.crawl_output import FINISHED
 from comity.crawler.storage.leased_storage import LeasedStorage
 from comity.crawler.storage.leases import MAX_RETRY_SECONDS, LeaseKeeper, Leases, number_of
+from comity.crawler.storage.manifest import CrawlManifest, part
 from comity.crawler.storage.orders import Order
 from comity.crawler.storage.output_folder import check_free, is_same, mark_of, truncate_to_commit
-from comity.crawler.storage.shards import CrawlManifest, part
 from comity.crawler.storage.store import MAX_BULK_SECONDS, CrawlStore, StoreClock
 from comity.crawler.storage.tables import check_server, make
-from comity.crawler.storage.written_crawl import FINISHED
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.postgresql.database import address
 from comity.frontier.postgresql.dialect import PostgresDialect
@@ -330,7 +330,7 @@ class ShardsInStore:
     def __init__(self, job: Job, worker: Watched) -> None:
         assert job.store is not None
         self._job = job
-        self._address = where = address(job.store)
+        where = address(job.store)
         self.where = str(where)
         self._store = CrawlStore(where)
         self._thread = ThreadPoolExecutor(1, "comity-store")
@@ -373,15 +373,15 @@ class ShardsInStore:
         return answer
 
     def _storage(self, number: int, token: int, clock: StoreClock) -> LeasedStorage:
-        manifest, leases = self._job.manifest, self._leases
-        return LeasedStorage(self._address, manifest, number, token, leases, clock, self._journal_writer, self._orders)
+        job, lease = self._job, (number, token)
+        folder = job.folder / part_of(number, token)
+        return LeasedStorage(folder, job.manifest, lease, self._leases, clock, self._journal_writer, self._orders)
 
     def begin(self, number: int, token: int, siblings: list[Scheduler], sent: Callable[[], None]) -> Shard:
         if self._keeper.ident is None:
             self._keeper.start()
         job, storage = self._job, self._storages[number, token]
-        place, own = job.manifest.place(number), job.folder / part_of(number, token)
-        return Shard(job, place, token, storage, own=own, clock=storage.clock, siblings=siblings, on_sent=sent)
+        return Shard(job, job.manifest.place(number), token, storage, siblings=siblings, on_sent=sent)
 
     def forget(self, number: int) -> None:
         self._leases.forget(number)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
 
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.storage.shards import CrawlManifest
+from comity.crawler.storage.manifest import CrawlManifest
 from comity.net import ClientSettings
 from comity.policy import Policy
 

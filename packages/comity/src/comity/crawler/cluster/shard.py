@@ -5,7 +5,6 @@ Whether all are at rest, and how many pages it may keep, is for the board to say
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from comity.crawler.cluster.jobs import Job
@@ -17,10 +16,8 @@ from comity.crawler.run.run import End, Run
 from comity.crawler.run.run_config import ShardContext
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.board import settings_of_shard
-from comity.crawler.storage.crawl_storage import CrawlStorage
+from comity.crawler.storage.crawl import RunStorage
 from comity.crawler.storage.placement import ShardAssignment
-from comity.crawler.storage.shards import part
-from comity.net import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,6 @@ class Shard:
     end once nothing is under way. Its worker has it by a token; `is_ours` says whether it is surely ours now.
 
     Args:
-        own: the folder of this shard; None for the one that has its name.
         siblings: the schedulers of this process's shards, which share the requests there may be at once.
         on_sent: told when something for other shards was committed.
     """
@@ -46,22 +42,19 @@ class Shard:
         job: Job,
         place: ShardAssignment,
         token: int,
-        storage: CrawlStorage,
+        storage: RunStorage,
         *,
-        own: Path | None = None,
-        clock: Clock | None = None,
         siblings: list[Scheduler] | None = None,
         on_sent: Callable[[], None] = lambda: None,
     ) -> None:
-        manifest, own = job.manifest, own or job.folder / part(place.number)
-        begun = storage.begun()
+        manifest, begun = job.manifest, storage.config()
         self.place = place
         self.token = token
         self.is_ours = storage.is_ours
-        self._clock = clock or Clock()
+        self._clock = storage.clock
         self.crawler = Crawler(
             manifest.seeds,
-            own,
+            storage.folder,
             policy=job.policy,
             settings=settings_of_shard(job.settings, manifest.shards),
             client_settings=job.client_settings,

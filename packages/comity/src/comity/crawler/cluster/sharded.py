@@ -27,8 +27,8 @@ from comity.crawler.output.plugins import Plugins
 from comity.crawler.output.runner import DEFAULT, named
 from comity.crawler.run.checkpoint import resolved
 from comity.crawler.run.run import End
+from comity.crawler.storage.manifest import LOCK, CrawlManifest, checked, manifest_of, placed_by, shards_for
 from comity.crawler.storage.placement import PlacedBy
-from comity.crawler.storage.shards import LOCK, CrawlManifest, checked, manifest_of, placed_by, shards_for
 from comity.crawler.storage.stored_config import StoredConfig, settings_to_dict
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.durable import make_folder

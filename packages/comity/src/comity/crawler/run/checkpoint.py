@@ -17,7 +17,7 @@ from comity.crawler.finding.scope import stored_scope
 from comity.crawler.finding.sitemap_names import leads_into, naming
 from comity.crawler.observe.stats import UNREACHABLE
 from comity.crawler.output.plugins import is_code
-from comity.crawler.storage.shards import run_in
+from comity.crawler.storage.manifest import run_in
 from comity.crawler.storage.stored_config import (
     DEFAULTS,
     OF_THE_RUN,

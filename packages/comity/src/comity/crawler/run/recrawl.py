@@ -12,7 +12,7 @@ from typing import Any, Final
 from comity import times
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.sitemap_names import LEFT
-from comity.crawler.storage.written_crawl import ENDED, FINISHED, not_finished
+from comity.crawler.storage.crawl_output import ENDED, FINISHED, not_finished
 from comity.errors import StorageError
 from comity.frontier.committed import Visits
 from comity.frontier.rules import DurableFrontier

@@ -32,9 +32,9 @@ from comity.crawler.run.scheduler import SLOW_FETCH_SECONDS, Scheduler
 from comity.crawler.run.unreachable import UnreachableHosts
 from comity.crawler.run.waits import Waits
 from comity.crawler.storage import orders
+from comity.crawler.storage.crawl_output import ENDED, FINISHED
 from comity.crawler.storage.orders import Order
 from comity.crawler.storage.placement import ShardAssignment
-from comity.crawler.storage.written_crawl import ENDED, FINISHED
 from comity.errors import StorageError
 from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import SEEDS, State

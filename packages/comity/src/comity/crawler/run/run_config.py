@@ -12,9 +12,8 @@ from comity.crawler.output.ledger import Ledger
 from comity.crawler.output.plugins import Plugins
 from comity.crawler.output.records import CrawledPage
 from comity.crawler.output.runner import SinkRunner
-from comity.crawler.storage.crawl_storage import CrawlStorage
+from comity.crawler.storage.crawl import RunStorage, WaitJournal
 from comity.crawler.storage.placement import ShardAssignment
-from comity.crawler.storage.wait_journal import WaitJournal
 from comity.frontier.rules import DurableFrontier
 from comity.net import ClientSettings, Clock, Session
 from comity.policy import Policy
@@ -54,7 +53,7 @@ class RunConfig:
     plugins: Plugins
     begins_refresh: bool
     listeners: Listeners
-    storage: CrawlStorage
+    storage: RunStorage
     pace_with: Session | None = None
     shard_context: ShardContext | None = None
 

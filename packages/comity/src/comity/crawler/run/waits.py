@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from comity.crawler.storage.wait_journal import WaitJournal
+from comity.crawler.storage.crawl import WaitJournal
 
 if TYPE_CHECKING:
     from comity.net import Clock, Session

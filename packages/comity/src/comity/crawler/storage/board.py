@@ -15,7 +15,7 @@ from typing import Any, Final
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.limits import Spent
 from comity.crawler.observe.snapshot import ShardState, ShardStatus
-from comity.crawler.storage.written_crawl import FINISHED
+from comity.crawler.storage.crawl_output import FINISHED
 
 MAX_PAGES_GRANTED: Final = 500  # pages granted at once
 MIN_BODY_BYTES: Final = 4 * 1024 * 1024  # bytes of bodies that a shard may hold

@@ -4,14 +4,14 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
+from comity.crawler.storage.crawl import WaitJournal
 from comity.crawler.storage.leases import Leases
+from comity.crawler.storage.manifest import CrawlManifest
 from comity.crawler.storage.orders import Order
-from comity.crawler.storage.shards import CrawlManifest
 from comity.crawler.storage.store import CrawlStore, StoreClock
 from comity.crawler.storage.stored_config import StoredConfig
-from comity.crawler.storage.wait_journal import WaitJournal
-from comity.frontier.postgresql.database import Address
 from comity.frontier.postgresql.store import PostgresFrontier
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import Unreachable
@@ -95,29 +95,28 @@ class WaitJournalRows:
 
 
 class LeasedStorage:
-    """A shard that keeps all in the store, but for its output, for as long as its lease. Orders and clock are the
-    store's. `journal_writer`: a connection for delays that no commit has remembered yet, and the thread that uses
-    it."""
+    """A shard that keeps all in the store, but for its output, for as long as its lease: see RunStorage. Orders and
+    clock are the store's. `lease`: its number and token; `journal_writer`: a connection for delays that no commit has
+    remembered yet, and the thread that uses it."""
 
     keeps_clock = False  # who has the shard next counts the intervals by its own clock, which differs from ours
 
     def __init__(
         self,
-        where: Address,
+        folder: Path,
         manifest: CrawlManifest,
-        shard: int,
-        token: int,
+        lease: tuple[int, int],
         leases: Leases,
         clock: StoreClock,
         journal_writer: tuple[CrawlStore, ThreadPoolExecutor],
         orders: Sequence[Order],
     ) -> None:
-        self.orders = StoredOrders(orders, journal_writer, (shard, token))
+        self.folder = folder
+        self.orders = StoredOrders(orders, journal_writer, lease)
         self.clock = clock
-        self._begun = StoredConfig.from_manifest(manifest)
+        self._config = StoredConfig.from_manifest(manifest)
         self._opened: PostgresFrontier | None = None
-        self._where = where
-        self._lease = shard, token
+        self._lease = lease
         self._leases = leases
         self._journal_writer = journal_writer
 
@@ -126,11 +125,11 @@ class LeasedStorage:
         if self._opened is not None:
             self._opened.abandon()
 
-    def begun(self) -> StoredConfig:
-        return self._begun
+    def config(self) -> StoredConfig:
+        return self._config
 
     def frontier(self) -> DurableFrontier:
-        self._opened = PostgresFrontier(self._where, *self._lease, patience=self._leases.seconds)
+        self._opened = PostgresFrontier(self._journal_writer[0].where, *self._lease, patience=self._leases.seconds)
         return self._opened
 
     def journal(self) -> WaitJournal:

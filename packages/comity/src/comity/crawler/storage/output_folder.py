@@ -9,7 +9,7 @@ from typing import Final
 
 from comity.crawler.output.lines import AppendedFile
 from comity.crawler.output.runner import LEDGER, make
-from comity.crawler.storage.shards import LOCK, LOST_PREFIX, StoreMark, is_part, manifest_of, stored_in
+from comity.crawler.storage.manifest import LOCK, LOST_PREFIX, StoreMark, is_part, manifest_of, stored_in
 from comity.crawler.storage.store import CrawlStore, PartRow
 from comity.errors import StorageError, sqlite_code
 from comity.frontier.durable import make_folder, translate_os_errors

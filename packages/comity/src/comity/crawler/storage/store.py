@@ -4,23 +4,30 @@ pages granted, parts of the output, orders. Nobody else is needed in between, an
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.finding.limits import Spent
 from comity.crawler.observe.snapshot import ShardStatus
 from comity.crawler.observe.stats import Stats
 from comity.crawler.storage.board import BoardState, ShardRow, adjusted_quota, seconds_of, unassigned
+from comity.crawler.storage.crawl import ShardSummary, StoredCrawl, describe_shard
+from comity.crawler.storage.crawl_output import FACTS, CrawlOutput, OutputPart, not_finished
 from comity.crawler.storage.leases import NEXT_TOKEN, StaleCounters, now, see_run
-from comity.crawler.storage.orders import Order
+from comity.crawler.storage.manifest import LOST_PREFIX, STORE, CrawlManifest, StoreMark, part, stored_in
+from comity.crawler.storage.orders import Order, OrderKind, checked_order
+from comity.crawler.storage.placement import ShardAssignment
+from comity.crawler.storage.stored_config import StoredConfig
 from comity.crawler.storage.tables import CONFIRMED
-from comity.crawler.storage.written_crawl import not_finished
-from comity.errors import StorageError
+from comity.errors import InputError, StorageError
+from comity.frontier.committed import FrontierView
 from comity.frontier.durable import no_crawl
 from comity.frontier.messages import TAKEN, Parcel
-from comity.frontier.postgresql.database import Address, connect, cutting_off, is_made, translate_errors
+from comity.frontier.postgresql.database import Address, address, connect, cutting_off, translate_errors, is_made
 from comity.frontier.postgresql.dialect import PostgresDialect
+from comity.frontier.postgresql.view import PostgresView
 from comity.frontier.rules import start_refresh
 from comity.frontier.tables import ChangedTables
 from comity.frontier.values import Run
@@ -36,7 +43,7 @@ MAX_BULK_SECONDS: Final = 86_400.0  # the same while it does something to all th
 
 
 @dataclass(frozen=True, slots=True)
-class StoredCrawl:
+class CrawlRow:
     """What holds for the whole crawl: its last run, the pages that are granted to no shard (None without a limit), and
     the rest."""
 
@@ -129,7 +136,7 @@ class CrawlStore:
 
     # The whole crawl
 
-    def crawl(self) -> StoredCrawl:
+    def crawl(self) -> CrawlRow:
         """What holds for it now; an InputError where there is none."""
         with self.open() as db:
             if not is_made(db, self.where):
@@ -137,7 +144,7 @@ class CrawlStore:
             id_, run, manifest, *others = db.execute(
                 "SELECT id, run, manifest, lease, ended, pool FROM crawl"
             ).fetchone()
-        return StoredCrawl(Run(id_, run), json.loads(manifest), *others)
+        return CrawlRow(Run(id_, run), json.loads(manifest), *others)
 
     def time(self) -> float:
         """The database's, Unix."""
@@ -441,3 +448,108 @@ class StoreClock(Clock):
     def walls(self) -> tuple[float, ...]:
         """The database's clock, and this machine's: a wait is over once it is by both."""
         return self.wall(), time.time()
+
+
+class StoreCrawl(StoredCrawl):
+    """A crawl in PostgreSQL, whoever works on it. `held`: folders that hold parts of its output, and what marks them;
+    without, those of this machine are found. An InputError: there is none, or a folder holds parts of another."""
+
+    def __init__(self, url: str, held: Mapping[Path, StoreMark] | None = None) -> None:
+        self._url, self._store, self._held = url, CrawlStore(address(url)), held or {}
+        where = self._store.where
+        with closing(self._store):
+            crawl = self._store.crawl()
+        if any(mark.crawl != crawl.run.crawl for mark in self._held.values()):
+            folder = next(folder for folder, mark in self._held.items() if mark.crawl != crawl.run.crawl)
+            raise InputError(
+                f"{folder} holds parts of another crawl than the one that is now in {where}",
+                hint="name folders of one crawl, and by --store URL its store",
+            )
+        self._manifest = CrawlManifest.read(crawl.manifest, where)
+        super().__init__(str(where), self._manifest.shards, self._manifest.by)
+
+    def view(self, number: int) -> FrontierView | None:
+        return PostgresView(self._store.where, number)
+
+    def config(self, view: FrontierView | None = None) -> StoredConfig:
+        return StoredConfig.from_manifest(self._manifest)
+
+    def output(self) -> CrawlOutput:
+        with closing(self._store):
+            crawl, rows = self._store.crawl(), self._store.parts()
+            states = {row.now.state for row in self._store.status().rows}
+            facts = {name: self._store.state(name) for name in FACTS}
+            parcels, given = self._store.parcels(), self._store.orders.since()
+        folders = list(self._held)
+        if not folders:
+            here = dict.fromkeys(Path(row.folder) for row in rows)
+            folders = [each for each in here if (mark := stored_in(each)) is not None and mark.crawl == crawl.run.crawl]
+        shards: list[list[OutputPart]] = [[] for _ in range(self.shards)]
+        rows = [row for row in rows if row.ledger is not None]  # of the others nothing was committed
+        last = {row.shard: row.token for row in rows}
+        for row in rows:
+            newest = row.token == last[row.shard]  # rows come by shard and token
+            path = next((folder / row.name for folder in folders if (folder / row.name).is_dir()), None)
+            shards[row.shard].append(
+                OutputPart(
+                    path or Path(row.folder) / row.name,
+                    row.name,
+                    ShardAssignment(row.shard, self.shards, self._by),
+                    None if path else f"it is not here; {row.holder.partition(':')[0]} has it in {row.folder}",
+                    followed=not newest,
+                    kept={
+                        **({name: its.get(row.shard) for name, its in facts.items()} if newest else {}),
+                        "ledger": row.ledger,
+                        "sink": row.sink,
+                        "parcels": [parcel for sender, parcel in parcels if sender == row.shard],
+                    },
+                    run=row.run,
+                )
+            )
+        return CrawlOutput(
+            self.name,
+            shards,
+            STORE,
+            self.is_running,
+            self._url,
+            crawl.run,
+            self._manifest.policy,
+            over=crawl.ended is not None and states == {"ended"},
+            orders=[order for _, order in given],
+            lost=[path for folder in folders for path in folder.glob(f"{LOST_PREFIX}*") if path.is_dir()],
+        )
+
+    def status(self) -> list[ShardSummary]:
+        found = []
+        with closing(self._store):
+            pending, rows = self._store.pending(), self._store.status().rows
+            with self._store.open() as db:
+                waiting = dict(db.execute("SELECT shard, sum(unasked + queued)::bigint FROM host GROUP BY shard"))
+        for row in rows:
+            words = "nobody has it" if row.holder is None and row.now.state != "ended" else describe_shard(row.now)
+            whose = "" if row.holder is None else f", on {row.holder.partition(':')[0]}"
+            left = waiting.get(row.number, 0), pending.get(row.number, 0)
+            found.append(ShardSummary(part(row.number), row.now.stats.pages, *left, f"{words}{whose}"))
+        return found
+
+    def is_running(self) -> bool:
+        with closing(self._store):
+            return self._store.is_running()
+
+    def give(self, host: str, kind: OrderKind, seconds: float | None) -> Order:
+        order = checked_order(host, kind, seconds)
+        with closing(self._store):
+            order = replace(order, at=round(self._store.time(), 3))  # by the clock of all who take part
+            self._store.orders.give(order)
+        return order
+
+    def orders(self) -> tuple[list[Order], float]:
+        with closing(self._store):
+            return [order for _, order in self._store.orders.since()], self._store.time() - time.time()
+
+    def is_confirmed(self, order: Order) -> bool:
+        return self._store.orders.is_confirmed(order)
+
+    def confirms(self, order: Order) -> bool:
+        with closing(self._store):
+            return super().confirms(order)

@@ -4,14 +4,12 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.crawl_settings import CrawlSettings
-from comity.crawler.storage.shards import CrawlManifest, manifest_of
+from comity.crawler.storage.manifest import CrawlManifest
 from comity.errors import StorageError
 from comity.frontier.committed import FrontierView
-from comity.frontier.sqlite.view import View
 from comity.policy import Policy
 
 POLICY: Final = "policy"
@@ -63,17 +61,6 @@ class StoredConfig:
     refresh: int = 0
     plugins: Mapping[str, str] = field(default_factory=dict)
     manifest: CrawlManifest | None = None
-
-    @classmethod
-    def from_folder(cls, folder: Path) -> "StoredConfig":
-        """That of a folder, which is opened once."""
-        if (manifest := manifest_of(folder)) is not None:
-            return cls.from_manifest(manifest)
-        view = View.begun(folder / "frontier.sqlite")
-        if view is None:
-            return cls()
-        with view:
-            return cls.from_frontier(view)
 
     @classmethod
     def from_manifest(cls, manifest: CrawlManifest) -> "StoredConfig":

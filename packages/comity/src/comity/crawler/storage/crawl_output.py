@@ -1,7 +1,7 @@
 """What a crawl wrote: the folders in which its output lies, and how far each is committed, for those who read it.
 
 A crawl is one folder; or a folder of shards; or, where its queue lies in PostgreSQL, a folder on each machine, with a
-part for each time that a process had a shard. Who reads a crawl sees shards of parts, whichever it is (crawl_at.py).
+part for each time that a process had a shard. Who reads a crawl sees shards of parts, whichever it is (open_crawl.py).
 Nothing is written, and nothing is said of whether it is as it should be.
 """
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.output.runner import LEDGER
+from comity.crawler.storage.manifest import part as part_name
 from comity.crawler.storage.orders import Order
 from comity.crawler.storage.placement import ShardAssignment
-from comity.crawler.storage.shards import part as part_name
 from comity.errors import InputError, StorageError, sqlite_code
 from comity.frontier.durable import no_crawl
 from comity.frontier.messages import SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN, Mail, Parcel, missing_parcels

@@ -184,24 +184,13 @@ def _see_that_it_is_whole(folder: Path, marked: Path) -> None:
         )
 
 
-def parts_of(folder: Path) -> list[Path]:
-    """The folders that hold a crawl's parts: those of its shards, or the folder itself where it has none. Errors as of
-    `manifest_of`."""
-    return manifest_and_parts(folder)[1]
-
-
 def manifest_and_parts(folder: Path) -> tuple[CrawlManifest | None, list[Path]]:
-    """Both, read once."""
+    """The manifest, and the folders that hold a crawl's parts: those of its shards, or the folder itself where it has
+    none. Errors as of `manifest_of`."""
     if is_part(folder):
         _see_that_it_is_whole(folder, folder.parent)
     manifest = manifest_of(folder)
     return manifest, [folder] if manifest is None else [folder / name for name in manifest.parts]
-
-
-def is_running(folder: Path, parts: list[Path] | None = None) -> bool:
-    """Whether a process crawls into a folder now, or into one of its shards'. Nothing is written."""
-    parts = parts_of(folder) if parts is None else parts
-    return any(map(database.is_running, parts)) or (parts != [folder] and database.is_running(folder, LOCK))
 
 
 def combined(hashes: Iterable[str]) -> str:
