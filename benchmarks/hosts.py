@@ -86,7 +86,7 @@ def crawl(folder: Path, port: int, requests: int, at_least: int) -> dict[str, fl
         figures["cpu"] = time.process_time()
 
     seed = f"http://{address(0)}:{port}/"
-    crawler = Crawler([seed], folder, policy=policy, settings=settings, on_begin=begins)
+    crawler = Crawler([seed], folder, policy=policy, settings=settings)
 
     async def watch() -> None:
         while not (before and answered() >= before[0] + requests and met() >= at_least):
@@ -96,7 +96,7 @@ def crawl(folder: Path, port: int, requests: int, at_least: int) -> dict[str, fl
 
     async def run() -> None:
         watching = asyncio.create_task(watch())
-        await crawler.run()
+        await crawler.run(on_begin=begins)
         await watching
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -112,7 +112,8 @@ def holds(value: Any, deep: int = DEEP) -> bool:
 def way(store: str | None) -> dict[Hop, None]:
     """The functions that the link passes."""
     import comity
-    from comity.crawler.cluster.sharded import ShardedCrawl
+    from comity.crawler import Crawler
+    from comity.crawler.cluster.workers import Workers
     from comity.crawler.storage.placement import shard_of
     from comity.net import ClientSettings
 
@@ -132,15 +133,13 @@ def way(store: str | None) -> dict[Hop, None]:
         "policy": policy,
         "settings": {"scope": "any", "sitemaps": False},
         "client_settings": ClientSettings(resolve=dict.fromkeys((HERE, THERE), "127.0.0.1")),
-        "shards": 2,
-        "workers": 2,
-        "start": start,
+        "workers": Workers(2, 2, store, start=start),
     }
     with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server, tempfile.TemporaryDirectory() as folder:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()
         seeds, place = [f"http://{HERE}:{server.server_address[1]}/"], Path(folder) / "crawl"
-        crawl = ShardedCrawl(seeds, place, store, **how)
+        crawl = Crawler(seeds, place, **how)
         threading.setprofile(profile)
         sys.setprofile(profile)
         try:

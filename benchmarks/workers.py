@@ -64,7 +64,7 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
 
     from comity.cli.process import tune
     from comity.crawler import Crawler, CrawlSettings
-    from comity.crawler.cluster.sharded import ShardedCrawl
+    from comity.crawler.cluster.workers import Workers
     from comity.net import ClientSettings
     from comity.policy import Policy
 
@@ -80,20 +80,9 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
         traps=not about["real"],
         max_depth=0 if about["real"] else None,
     )
-    crawler: Crawler | ShardedCrawl
-    if shards == 1 and not about["store"]:
-        crawler = Crawler(about["urls"], output, policy=policy, settings=settings, client_settings=client)
-    else:
-        crawler = ShardedCrawl(
-            about["urls"],
-            output,
-            f"{about['store']}_{time.time_ns()}" if about["store"] else None,
-            workers=workers,
-            shards=shards,
-            policy=policy,
-            settings=settings,
-            client_settings=client,
-        )
+    store = f"{about['store']}_{time.time_ns()}" if about["store"] else None
+    many = Workers(workers, None if shards == 1 else shards, store)
+    crawler = Crawler(about["urls"], output, policy=policy, settings=settings, client_settings=client, workers=many)
     begun = [0.0, 0.0]  # when all processes had begun and the first page was kept, and processor time by then
     pages = [0]
 
@@ -101,7 +90,7 @@ def one(workers: int, shards: int, output: Path, about: dict[str, Any]) -> None:
         task = asyncio.ensure_future(crawler.run())
         while not begun[0] and not task.done():
             await asyncio.sleep(0.02)
-            if crawler.stats.pages and all(each.begun for each in getattr(crawler, "processes", ())):
+            if crawler.stats.pages and all(each.begun for each in crawler.processes):
                 begun[:] = time.perf_counter(), used_by(os.getpid()) + sum(map(used_by, children()))
                 pages[0] = crawler.stats.pages
         await task

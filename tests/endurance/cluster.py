@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from comity.audit.prove import prove
-from comity.crawler.cluster.sharded import ShardedCrawl
+from comity.crawler import Crawler
+from comity.crawler.cluster.workers import Workers
 from comity.crawler.storage import orders
 from comity.crawler.storage.folder import FolderCrawl
 from comity.frontier.durable import make_folder
@@ -98,7 +99,7 @@ def serve(pipe: Connection) -> None:
 class Blows:
     """What befalls the workers of one crawl."""
 
-    def __init__(self, crawl: ShardedCrawl, rng: random.Random) -> None:
+    def __init__(self, crawl: Crawler, rng: random.Random) -> None:
         self.crawl = crawl
         self.rng = rng
         self.kills = self.stops = 0
@@ -131,15 +132,14 @@ class Blows:
             self.recovery.append(time.monotonic() - died)
 
 
-async def crawled(folder: Path, port: int, rng: random.Random) -> tuple[ShardedCrawl, Blows, float]:
+async def crawled(folder: Path, port: int, rng: random.Random) -> tuple[Crawler, Blows, float]:
     """Crawl all hosts among blows; gives when the last of them was ordered to be left alone."""
-    crawl = ShardedCrawl(
+    crawl = Crawler(
         [f"http://{name_of(number)}:{port}/p/0" for number in range(0, HOSTS, 3)],
         folder,
-        workers=WORKERS,
         policy=POLICY,
         settings={"scope": "any", "sitemaps": False, "concurrency": 64, "traps": False},
-        stalled=STALLED,
+        workers=Workers(WORKERS, stalled=STALLED),
     )
     blows = Blows(crawl, rng)
     running = asyncio.ensure_future(crawl.run())
@@ -168,7 +168,7 @@ def main() -> int:
         _, blows, ordered = asyncio.run(crawled(folder, port, rng))
         took = time.monotonic() - begun
         orders.give(folder, name_of(0), "go")
-        asyncio.run(ShardedCrawl([], folder, workers=2, policy=POLICY).run())
+        asyncio.run(Crawler([], folder, policy=POLICY, workers=2).run())
         found: Counter[str] = Counter()
         for part in FolderCrawl(folder).parts:
             with (part / "pages.jsonl").open("rb") as file:

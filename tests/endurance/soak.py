@@ -111,7 +111,9 @@ def crawl(folder: Path, port: int, hosts: int, seconds: float, rate: float) -> N
     client = ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1"), timeout=20.0)
     settings = CrawlSettings(concurrency=64, scope="host", sitemaps=False)
     seeds = [f"http://{name}:{port}/1" for name in names]
-    crawler = Crawler(seeds, folder, policy=policy, settings=settings, client_settings=client, sink="jsonl.gz")
+    crawler = Crawler(
+        seeds, folder, policy=policy, settings=settings, client_settings=client, plugins={"sink": "jsonl.gz"}
+    )
 
     async def run() -> None:
         asyncio.get_running_loop().call_later(seconds, crawler.stop)

@@ -27,6 +27,7 @@ from comity import AsyncClient, ClientSettings, Crawler, Policy
 from comity.audit.prove import Proof, StillRunning, prove
 from comity.audit.report.figures import gather
 from comity.audit.report.page import html
+from comity.crawler.storage.folder import FolderStorage
 from comity.errors import Timeout
 from comity.frontier.sqlite.database import lock
 from comity.net.request_record import RequestRecord
@@ -72,12 +73,11 @@ def crawl(
     policy = policy or Policy(min_interval=0.02, backoff=0.05, allow_addresses=LOOPBACK)
     crawler = Crawler(
         seeds,
-        folder,
+        FolderStorage(folder, clock=clock),
         policy=policy,
         settings=settings,
         client_settings=client,
-        clock=clock,
-        sink=sink,
+        plugins={"sink": sink},
     )
     asyncio.run(crawler.run())
     return crawler
@@ -1018,7 +1018,7 @@ def test_the_output_of_a_plug_in_is_said_not_to_be_compared(site: Site, tmp_path
             [site.url("/")],
             tmp_path,
             policy=Policy(min_interval=0, backoff=0.05, allow_addresses=LOOPBACK),
-            sink=Nowhere(),
+            plugins={"sink": Nowhere()},
         ).run()
     )
     assert found(tmp_path) == []
@@ -1059,7 +1059,7 @@ def test_what_a_source_names_that_is_no_url_is_proved_too(site: Site, tmp_path: 
 
     site.link("/a")
     policy = Policy(min_interval=0.01, allow_addresses=LOOPBACK)
-    asyncio.run(Crawler([], tmp_path, policy=policy, source=Source()).run())
+    asyncio.run(Crawler([], tmp_path, policy=policy, plugins={"source": Source()}).run())
     assert found(tmp_path) == []
     assert [record["url"] for record in read(tmp_path) if record["kind"] == "unsent"] == ["no url at all"]
 

@@ -14,6 +14,7 @@ from sites import Site
 from comity import ClientSettings, Crawler, CrawlSettings, Policy
 from comity.audit.report import plots, write
 from comity.audit.report.figures import BINS, WIDTHS, Figures, Gathering, Timeline
+from comity.crawler.storage.folder import FolderStorage
 from comity.frontier.sqlite.database import lock
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, backoff=0.05, allow_addresses=("127.0.0.0/8",))
@@ -22,7 +23,12 @@ QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, backoff=0.05, allow_addre
 def crawl(folder: Path, *seeds: str, clock: FakeClock | None = None, refresh: bool = False) -> Crawler:
     settings, client = CrawlSettings(sitemaps=False, retries=1), ClientSettings(jitter=False)
     crawler = Crawler(
-        seeds, folder, policy=QUICK, settings=settings, client_settings=client, clock=clock, refresh=refresh
+        seeds,
+        FolderStorage(folder, clock=clock),
+        policy=QUICK,
+        settings=settings,
+        client_settings=client,
+        refresh=refresh,
     )
     asyncio.run(crawler.run())
     return crawler

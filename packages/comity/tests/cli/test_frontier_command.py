@@ -12,7 +12,7 @@ from commands import ALLOW, comity, complaint, process
 from sites import Site
 
 from comity import Crawler, Policy
-from comity.crawler.cluster.sharded import ShardedCrawl
+from comity.crawler.cluster.workers import Workers
 from comity.crawler.storage import orders
 from comity.crawler.storage.crawl import Delay
 from comity.crawler.storage.open_crawl import open_crawl
@@ -106,13 +106,13 @@ def test_it_says_of_each_host_of_all_shards_until_when_it_is_left_alone_and_why(
         silent.set("/robots.txt", status=500)
         orders.give(tmp_path, stopped.address, "stop")
         orders.give(tmp_path, slowed.address, "slow", 3000)
-        crawl = ShardedCrawl(
+        crawl = Crawler(
             [site.url("/") for site in sites],
             tmp_path,
-            shards=3,
             policy=Policy(min_interval=0, backoff=0.1, max_backoff=0.1, allow_addresses=("127.0.0.0/8",)),
             settings={"sitemaps": False},
-            client_settings=ClientSettings(max_retries=0),  # else the robots.txt is waited for
+            client_settings=ClientSettings(max_retries=0),
+            workers=Workers(2, shards=3),
         )
         hosts = [site.address for site in sites]
 

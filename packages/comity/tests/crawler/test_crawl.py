@@ -24,6 +24,7 @@ from comity.cli.summary import print_summary
 from comity.crawler import Expanded
 from comity.crawler.output.records import CrawledPage
 from comity.crawler.run.outcomes import PageKept
+from comity.crawler.storage.folder import FolderStorage
 from comity.errors import SystemFailed, is_of_the_system
 from comity.net import Response
 
@@ -33,7 +34,7 @@ QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))
 def crawl(
     folder: Path, *seeds: str, policy: Policy = QUICK, clock: FakeClock | None = None, **settings: Any
 ) -> Crawler:
-    crawler = Crawler(seeds, folder, policy=policy, settings=settings, clock=clock)
+    crawler = Crawler(seeds, FolderStorage(folder, clock=clock), policy=policy, settings=settings)
     asyncio.run(crawler.run())
     return crawler
 
@@ -254,7 +255,7 @@ def test_what_is_of_an_unwanted_type_is_asked_for_once_and_left_out(
         site.set(path, b"GIF89a", content_type="image/gif")
     site.set("/none", b"?", headers={"Content-Type": ""})
     wanted = ClientSettings(content_types=("text/html",))
-    crawler = Crawler([site.url("/")], tmp_path, policy=QUICK, client_settings=wanted, clock=clock)
+    crawler = Crawler([site.url("/")], FolderStorage(tmp_path, clock=clock), policy=QUICK, client_settings=wanted)
     stats = asyncio.run(crawler.run())
     assert Counter(site.paths()) == dict.fromkeys(
         ("/robots.txt", "/map.xml", "/", "/1.gif", "/2.gif", "/none", "/b"), 1
@@ -338,7 +339,7 @@ def test_a_pause_of_a_host_without_an_interval_is_counted_whatever_ends_it(
     site.set("/a", "later", status=429, headers={"Retry-After": "600"})
     site.link("/b")
     limit = {"max_seconds": 45} if ended_by == "a limit" else {}
-    crawler = Crawler(site.url("/"), tmp_path, policy=QUICK, settings=limit, clock=clock)
+    crawler = Crawler(site.url("/"), FolderStorage(tmp_path, clock=clock), policy=QUICK, settings=limit)
 
     async def run() -> None:
         running = asyncio.ensure_future(crawler.run())
@@ -478,10 +479,8 @@ def test_a_page_that_cannot_be_entered_is_a_failure_and_counts_once(
 
     monkeypatch.setattr(PageKept, where, entering)
     pages: list[str] = []
-    crawler = Crawler(
-        [site.url("/")], tmp_path, policy=QUICK, settings={"max_pages": 3}, on_page=lambda page: pages.append(page.url)
-    )
-    stats = asyncio.run(crawler.run())
+    crawler = Crawler([site.url("/")], tmp_path, policy=QUICK, settings={"max_pages": 3})
+    stats = asyncio.run(crawler.run(on_page=lambda page: pages.append(page.url)))
     assert (stats.pages, stats.failed) == (2, 1)
     assert paths(tmp_path, "pages", site) == {"/", "/fine"}
     assert sorted(pages) == [site.url("/"), site.url("/fine")]
@@ -530,9 +529,9 @@ def test_what_the_system_refuses_ends_the_run_in_words_and_fails_no_page(
 
         monkeypatch.setattr(PageKept, "record", record)
     with pytest.raises(SystemFailed, match="cannot go on") as caught:
-        asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, expander=expander).run())
+        asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, plugins={"expander": expander}).run())
     assert "--resume" in caught.value.hint
-    asyncio.run(Crawler([], tmp_path, policy=QUICK, expander=expander).run())
+    asyncio.run(Crawler([], tmp_path, policy=QUICK, plugins={"expander": expander}).run())
     assert paths(tmp_path, "pages", site) == {"/", "/odd"}
     assert records(tmp_path, "failures") == []
     assert prove(tmp_path).findings == []
@@ -551,9 +550,9 @@ def test_pages_are_handed_out_though_the_program_fails_on_one_of_them(site: Site
             raise ValueError("the program failed")
 
     with pytest.raises(ValueError, match="the program failed"):
-        asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, on_page=take).run())
+        asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK).run(on_page=take))
     assert sorted(handed) == sorted(record["url"] for record in records(tmp_path, "pages"))
-    asyncio.run(Crawler([], tmp_path, policy=QUICK, on_page=lambda page: handed.append(page.url)).run())
+    asyncio.run(Crawler([], tmp_path, policy=QUICK).run(on_page=lambda page: handed.append(page.url)))
     assert sorted(handed) == sorted([site.url("/"), *(site.url(f"/{number}") for number in range(20))])
 
 

@@ -22,7 +22,7 @@ from comity.audit.report.figures import gather
 from comity.audit.report.page import html
 from comity.audit.url_status import explain_url
 from comity.cli.summary import print_summary
-from comity.crawler.cluster.sharded import ShardedCrawl
+from comity.crawler.cluster.workers import Workers
 from comity.crawler.finding import sitemap_names
 from comity.crawler.run import admission, discovery
 from comity_pages import urls
@@ -404,7 +404,7 @@ def test_an_index_and_a_redirect_lead_to_sitemaps_for_the_host_that_named_them(
         for path in ("/", "/1", "/2", "/here", "/own"):
             site.link(path)
         if shards > 1:
-            asyncio.run(ShardedCrawl([site.url("/")], tmp_path, shards=shards, workers=1, policy=QUICK).run())
+            asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, workers=Workers(1, shards=shards)).run())
         else:
             crawl(tmp_path, site.url("/"))
         assert {path for path in site.paths() if ".xml" not in path} == {"/robots.txt", "/", "/1", "/here", "/own"}
@@ -430,8 +430,8 @@ def test_a_sitemap_that_was_read_before_another_host_names_it_is_read_for_that_h
         for path in ("/", "/2", "/3"):
             second.link(path)
         if shards > 1:
-            crawler = ShardedCrawl(
-                [site.url("/")], tmp_path, shards=shards, workers=1, policy=QUICK, settings={"scope": "any"}
+            crawler = Crawler(
+                [site.url("/")], tmp_path, policy=QUICK, settings={"scope": "any"}, workers=Workers(1, shards=shards)
             )
             asyncio.run(crawler.run())
         else:

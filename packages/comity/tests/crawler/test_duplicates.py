@@ -251,7 +251,7 @@ def test_a_slow_disk_lets_no_duplicate_slip_through(
         site.set(f"/{number}", page)
     policy = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
     settings = CrawlSettings(concurrency=1, sitemaps=False)
-    asyncio.run(Crawler([site.url("/")], tmp_path, policy=policy, settings=settings, sink=Slow()).run())
+    asyncio.run(Crawler([site.url("/")], tmp_path, policy=policy, settings=settings, plugins={"sink": Slow()}).run())
     found = [json.loads(line) for line in (tmp_path / "pages.jsonl").read_text("utf-8").splitlines()]
     assert len(found) == 31
     assert sum(page["duplicate"] == "content" for page in found) == 29

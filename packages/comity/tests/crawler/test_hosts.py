@@ -2,7 +2,7 @@
 
 import asyncio
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from comity.crawler.run import hosts as room
 from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.hosts import FAR_SECONDS, Hosts
 from comity.crawler.run.scheduler import Scheduler
+from comity.crawler.storage.folder import FolderStorage
 from comity.frontier.sqlite.view import View
 from comity.frontier.values import Entry
 from comity.net import ClientSettings
@@ -154,18 +155,15 @@ def crawl_of(
     clock: FakeClock,
     *,
     interval: float = 1.0,
-    on_page: Callable[[object], None] | None = None,
     **settings: Any,
 ) -> Crawler:
     """A crawl from the first page of many hosts, all of them one site."""
     return Crawler(
         [f"http://{name}:{site.port}/" for name in names],
-        folder,
+        FolderStorage(folder, clock=clock),
         policy=Policy(min_interval=interval, allow_addresses=("127.0.0.0/8",)),
         client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
         settings=CrawlSettings(sitemaps=False, **settings),
-        clock=clock,
-        on_page=on_page,
     )
 
 
@@ -186,8 +184,8 @@ def test_a_crawl_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_page
             assert crawl.running is not None
             most = max(most, len(crawl.running.scheduler.hosts))
 
-        crawl = crawl_of(site, names, tmp_path, clock, on_page=page)
-        stats = asyncio.run(crawl.run())
+        crawl = crawl_of(site, names, tmp_path, clock)
+        stats = asyncio.run(crawl.run(on_page=page))
         assert stats.pages == 6 * len(names)
         assert most <= ROOM + 1
         asked = [(seen.headers["Host"], seen.path) for seen in site.seen if seen.path != "/robots.txt"]
@@ -214,8 +212,8 @@ def test_what_is_counted_and_remembered_by_host_is_bounded_and_limits_for_each_h
             assert run is not None
             held.append(max(len(run.resources.ledger._answered), len(run.filter._sitemaps)))
 
-        crawl = crawl_of(site, names, tmp_path, clock, on_page=page, max_pages_per_host=3)
-        stats = asyncio.run(crawl.run())
+        crawl = crawl_of(site, names, tmp_path, clock, max_pages_per_host=3)
+        stats = asyncio.run(crawl.run(on_page=page))
         assert stats.pages == 3 * len(names)
         assert max(held) <= ROOM
         assert prove(tmp_path).holds
@@ -235,8 +233,8 @@ def test_while_a_crawl_runs_only_longer_waits_than_the_policys_interval_are_writ
         assert crawl.running is not None
         waits.append(crawl.running.frontier.load_state("waits"))
 
-    crawl = crawl_of(site, names, tmp_path, clock, on_page=page, interval=5.0)
-    assert asyncio.run(crawl.run()).pages == 15
+    crawl = crawl_of(site, names, tmp_path, clock, interval=5.0)
+    assert asyncio.run(crawl.run(on_page=page)).pages == 15
     assert all(each == {} for each in waits)
     with View(tmp_path / "frontier.sqlite") as view:
         assert set(view.load_state("waits")) <= set(names)
@@ -270,11 +268,10 @@ def test_a_refresh_of_more_hosts_than_there_is_room_for_asks_each_for_all_its_pa
             learnt = 0
             crawl = Crawler(
                 [] if refresh else [f"http://{name}:{site.port}/" for name in names],
-                tmp_path,
+                FolderStorage(tmp_path, clock=clock),
                 policy=Policy(min_interval=1.0, allow_addresses=("127.0.0.0/8",)),
                 client_settings=ClientSettings(resolve=dict.fromkeys(names, "127.0.0.1")),
                 settings=CrawlSettings(trust_lastmod=trusts_sitemaps, concurrency=1),
-                clock=clock,
                 refresh=refresh,
             )
             asyncio.run(crawl.run())
@@ -298,11 +295,10 @@ def test_hosts_that_share_a_pace_take_no_more_than_half_of_the_places_though_the
             site.link(path)
         crawl = Crawler(
             f"http://start.test:{site.port}/start",
-            tmp_path,
+            FolderStorage(tmp_path, clock=clock),
             policy=Policy(min_interval=1.0, pace_by="domain", allow_addresses=("127.0.0.0/8",)),
             client_settings=ClientSettings(resolve=dict.fromkeys(["start.test", *blogs, *others], "127.0.0.1")),
             settings=CrawlSettings(sitemaps=False, scope="any"),
-            clock=clock,
         )
         parked: list[int] = []
         takes = Scheduler._takes_pace
@@ -345,7 +341,7 @@ def test_what_was_met_lately_has_the_same_places_however_much_is_met(
         for page in ("/", *pages):
             site.link(page, *pages)
         policy = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
-        crawl = Crawler(site.url("/"), tmp_path, policy=policy, clock=clock)
+        crawl = Crawler(site.url("/"), FolderStorage(tmp_path, clock=clock), policy=policy)
         asyncio.run(crawl.run())
         assert sorted(path for path in site.paths() if path in pages) == sorted(pages), "each once all the same"
     assert crawl.running is not None
@@ -364,7 +360,9 @@ def test_a_link_is_looked_for_in_one_place_of_what_was_met_lately(tmp_path: Path
         __hash__ = str.__hash__
 
     with Site() as site:
-        crawl = Crawler(site.url("/"), tmp_path, policy=Policy(allow_addresses=("127.0.0.0/8",)), clock=clock)
+        crawl = Crawler(
+            site.url("/"), FolderStorage(tmp_path, clock=clock), policy=Policy(allow_addresses=("127.0.0.0/8",))
+        )
         asyncio.run(crawl.run())
         links = [Counted(site.url(f"/{number}")) for number in range(100)]
         assert crawl.running is not None

@@ -142,10 +142,9 @@ def test_a_pdf_that_takes_long_holds_up_no_page_of_another_host(
             [site.url("/a.pdf"), other.url("/")],
             tmp_path,
             policy=Policy(agent="Bot/1", min_interval=0, allow_addresses=("127.0.0.0/8",)),
-            sink="markdown",
-            on_page=lambda page: committed.set() if page.url == other.url("/") else None,
+            plugins={"sink": "markdown"},
         )
-        asyncio.run(crawler.run())
+        asyncio.run(crawler.run(on_page=lambda page: committed.set() if page.url == other.url("/") else None))
     found = {page["url"]: page for page in lines((tmp_path / "pages.jsonl").read_text())}
     assert found[site.url("/a.pdf")]["problem"] == f"{site.url('/a.pdf')}: held nobody up"
     assert found[other.url("/")]["markdown"].startswith("# Lamps\n")

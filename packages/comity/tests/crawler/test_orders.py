@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from comity.audit.paces import Paces
 from comity.audit.prove import prove
 from comity.crawler.storage import crawl as stored_crawl
 from comity.crawler.storage import orders
-from comity.crawler.storage.folder import read_status
+from comity.crawler.storage.folder import FolderStorage, read_status
 from comity.errors import InvalidSetting, InvalidURL
 
 LOCAL = ("127.0.0.0/8",)
@@ -42,11 +41,10 @@ def crawler(
     *seeds: str,
     interval: float = 0.0,
     clock: FakeClock | None = None,
-    on_page: Callable[[object], None] | None = None,
     **more: Any,
 ) -> Crawler:
     policy = Policy(min_interval=interval, allow_addresses=LOCAL)
-    return Crawler(seeds, folder, policy=policy, settings={"sitemaps": False, **more}, clock=clock, on_page=on_page)
+    return Crawler(seeds, FolderStorage(folder, clock=clock), policy=policy, settings={"sitemaps": False, **more})
 
 
 def ledger(folder: Path) -> list[dict[str, Any]]:
@@ -66,8 +64,8 @@ def test_a_host_that_is_slowed_down_keeps_the_interval_from_then_on(
         if len(at) > 3 and at[-1] - at[-4] >= 90:
             crawl.stop()
 
-    crawl = crawler(tmp_path, site.url("/0"), interval=1.0, clock=clock, on_page=page)
-    asyncio.run(crawl.run())
+    crawl = crawler(tmp_path, site.url("/0"), interval=1.0, clock=clock)
+    asyncio.run(crawl.run(on_page=page))
     assert crawl.stopped, "it was never slowed down"
     records = ledger(tmp_path)
     (order,) = (record for record in records if record["kind"] == "order")
@@ -77,8 +75,8 @@ def test_a_host_that_is_slowed_down_keeps_the_interval_from_then_on(
     assert min(kept) >= 30
     assert prove(tmp_path).findings == []
 
-    resumed = crawler(tmp_path, interval=1.0, clock=clock, on_page=lambda _: resumed.stop())
-    asyncio.run(resumed.run())
+    resumed = crawler(tmp_path, interval=1.0, clock=clock)
+    asyncio.run(resumed.run(on_page=lambda _: resumed.stop()))
     first, *later = (each for each in ledger(tmp_path)[len(records) :] if each["kind"] == "request")
     assert first["sent"] >= clock.wall() - clock.now + at[-1] + 30 - 1e-3, "an order holds in later runs too"
     assert all(each["kept"] >= 30 for each in later)
@@ -110,15 +108,16 @@ def test_a_host_that_is_stopped_is_asked_for_nothing_until_it_may_go_on(site: Si
             if crawl.stats.pages == 3:
                 orders.give(tmp_path, "127.0.0.1", "stop")
 
-        crawl = crawler(tmp_path, site.url("/e0"), other.url("/0"), interval=0.01, on_page=page)
-        heed = crawl._collector.ordered
+        crawl = crawler(tmp_path, site.url("/e0"), other.url("/0"), interval=0.01)
+        assert crawl._local is not None
+        heed = crawl._local.collector.ordered
 
         def heeded(host: str, words: str) -> None:
             heed(host, words)
             other._loop.call_soon_threadsafe(ordered.set)
 
-        crawl._collector.ordered = heeded  # type: ignore[method-assign]
-        asyncio.run(crawl.run())
+        crawl._local.collector.ordered = heeded  # type: ignore[method-assign]
+        asyncio.run(crawl.run(on_page=page))
         assert not crawl.stopped
         assert crawl.end.left == 1
         assert crawl.end.deferred == "127.0.0.1 was stopped by the operator"
@@ -137,8 +136,8 @@ def test_a_host_that_is_stopped_is_asked_for_nothing_until_it_may_go_on(site: Si
         assert len(site.seen) == before, "the order holds in the next run"
 
         assert comity("frontier", "go", str(tmp_path), site.url("/e0")).returncode == 0
-        going = crawler(tmp_path, on_page=lambda _: going.stop())
-        asyncio.run(going.run())
+        going = crawler(tmp_path)
+        asyncio.run(going.run(on_page=lambda _: going.stop()))
         assert len(site.seen) > before
         assert prove(tmp_path).findings == []
 
@@ -168,8 +167,8 @@ def test_a_host_whose_robots_txt_leads_to_a_stopped_one_goes_on_together_with_it
                 if "/" in site.paths():
                     crawl.stop()
 
-            crawl = crawler(tmp_path, site.url("/"), busy.url("/e0"), interval=0.01, on_page=page)
-            asyncio.run(crawl.run())
+            crawl = crawler(tmp_path, site.url("/"), busy.url("/e0"), interval=0.01)
+            asyncio.run(crawl.run(on_page=page))
         assert held_back.is_set(), "nothing was held back"
         assert "/" in site.paths()
 
@@ -182,8 +181,8 @@ def test_an_order_that_is_lifted_holds_nobody_back_any_more(site: Site, tmp_path
     for number in range(20_000):
         site.set(f"/{number}", endless)
     began = threading.Event()
-    crawl = crawler(tmp_path, site.url("/0"), on_page=lambda _: began.set())
-    running = threading.Thread(target=lambda: asyncio.run(crawl.run()))
+    crawl = crawler(tmp_path, site.url("/0"))
+    running = threading.Thread(target=lambda: asyncio.run(crawl.run(on_page=lambda _: began.set())))
     running.start()
 
     def waits() -> bool:
@@ -259,14 +258,14 @@ def test_orders_that_make_no_sense_are_refused_and_damage_is_passed_over(tmp_pat
 
 def test_a_crawl_is_ended_by_an_order_and_goes_on_later(site: Site, tmp_path: Path) -> None:
     chain(site, 20)
-    ended = crawler(tmp_path, site.url("/0"), interval=0.1, on_page=lambda _: end())
+    ended = crawler(tmp_path, site.url("/0"), interval=0.1)
     given: list[orders.Order] = []
 
     def end() -> None:
         if not given:
             given.append(orders.give(tmp_path, orders.EVERYTHING, "end"))
 
-    stats = asyncio.run(ended.run())
+    stats = asyncio.run(ended.run(on_page=lambda _: end()))
     assert ended.stopped
     assert 0 < stats.pages < 21
     told = [(each["order"], each["host"]) for each in ledger(tmp_path) if each["kind"] == "order"]

@@ -111,8 +111,8 @@ def written(site: Site, tmp_path: Path) -> Path:
             policy=policy,
             settings=choices,
             client_settings=ClientSettings(content_types=("text/*",)),
-            expander=Shop(),
             refresh=refresh,
+            plugins={"expander": Shop()},
         )
         asyncio.run(crawler.run())
         site.set("/plain.txt", "other")

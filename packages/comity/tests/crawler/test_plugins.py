@@ -38,7 +38,7 @@ QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
 
 
 def crawl(folder: Path, *seeds: str, settings: Any = None, **plugins: Any) -> Crawler:
-    crawler = Crawler(seeds, folder, policy=QUICK, settings=settings, **plugins)
+    crawler = Crawler(seeds, folder, policy=QUICK, settings=settings, plugins=plugins)  # type: ignore[arg-type]
     asyncio.run(crawler.run())
     return crawler
 

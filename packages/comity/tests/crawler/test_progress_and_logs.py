@@ -30,6 +30,7 @@ from comity.crawler import Crawler, CrawlSettings, HostState, HostStatus, Snapsh
 from comity.crawler.observe.snapshot import take
 from comity.crawler.observe.stats import MAX_RULES, OTHERS, RefusingRule, RequestCounters, StatsCollector, shown
 from comity.crawler.run.hosts import Host, status_of
+from comity.crawler.storage.folder import FolderStorage
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
 HOSTILE = "[red]x[/] \x1b[31m\x9b2J\u202egnp.exe\u2066\r\nnext\u2028line\x00\x7f\udc80z\u0336\u0336\u0336"
@@ -142,12 +143,11 @@ def crawler(
     clock: FakeClock | None = None,
     *,
     policy: Policy = QUICK,
-    on_page: Callable[[object], None] | None = None,
     **settings: object,
 ) -> Crawler:
     client = ClientSettings(jitter=False)
     limits = CrawlSettings(**settings)  # type: ignore[arg-type]
-    return Crawler(seeds, folder, policy=policy, settings=limits, client_settings=client, clock=clock, on_page=on_page)
+    return Crawler(seeds, FolderStorage(folder, clock=clock), policy=policy, settings=limits, client_settings=client)
 
 
 class Looking(FakeClock):
@@ -181,8 +181,8 @@ def test_a_snapshot_may_be_asked_for_before_while_and_after(tmp_path: Path, site
     before = crawl.snapshot()
     assert (before.phase, before.seconds, before.hosts, before.pages_per_second) == ("new", 0.0, (), 0.0)
     seen: list[Snapshot] = []
-    crawl = crawler([site.url("/")], tmp_path, on_page=lambda _: seen.append(crawl.snapshot()))
-    asyncio.run(crawl.run())
+    crawl = crawler([site.url("/")], tmp_path)
+    asyncio.run(crawl.run(on_page=lambda _: seen.append(crawl.snapshot())))
     assert [now.phase for now in seen] == ["running"] * 6
     after = crawl.snapshot()
     assert after.phase == "ended"
@@ -352,15 +352,8 @@ def test_the_pace_is_that_of_the_last_ten_seconds(tmp_path: Path, site: Site, cl
     site_of(site, pages=40)
     paces: list[float] = []
     policy = QUICK.with_changes(min_interval=0.5)
-    crawl = crawler(
-        [site.url("/")],
-        tmp_path,
-        clock,
-        policy=policy,
-        on_page=lambda _: paces.append(crawl.snapshot().pages_per_second),
-        sitemaps=False,
-    )
-    asyncio.run(crawl.run())
+    crawl = crawler([site.url("/")], tmp_path, clock, policy=policy, sitemaps=False)
+    asyncio.run(crawl.run(on_page=lambda _: paces.append(crawl.snapshot().pages_per_second)))
     assert paces[-1] == pytest.approx(2.0, rel=0.2)
 
 
@@ -463,8 +456,8 @@ def test_while_it_stops_the_picture_says_so(tmp_path: Path, site: Site) -> None:
         crawl.stop()
         seen.append(progress.line(crawl.snapshot()).plain)
 
-    crawl = crawler([site.url("/")], tmp_path, on_page=stop)
-    asyncio.run(crawl.run())
+    crawl = crawler([site.url("/")], tmp_path)
+    asyncio.run(crawl.run(on_page=stop))
     assert "stopping, " in seen[0]
 
 

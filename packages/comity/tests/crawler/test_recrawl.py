@@ -28,6 +28,7 @@ from comity.audit.report import write as write_report
 from comity.crawler.output.runner import FORMATS
 from comity.crawler.run.discovery import latest_change
 from comity.crawler.run.recrawl import MAX_TRUST_SECONDS, TRUST_MARGIN_SECONDS, RefreshRun, visited
+from comity.crawler.storage.folder import FolderStorage
 from comity.frontier.values import Visit
 from comity_pages.signals import sitemaps
 
@@ -44,7 +45,14 @@ def crawl(
     sink: str | None = None,
     **settings: Any,
 ) -> Crawler:
-    crawler = Crawler(seeds, folder, policy=policy, settings=settings, clock=clock, refresh=refresh, sink=sink)
+    crawler = Crawler(
+        seeds,
+        FolderStorage(folder, clock=clock),
+        policy=policy,
+        settings=settings,
+        refresh=refresh,
+        plugins={"sink": sink},
+    )
     asyncio.run(crawler.run())
     return crawler
 
@@ -390,8 +398,8 @@ def test_only_pages_with_news_are_handed_out(site: Site, tmp_path: Path) -> None
     crawl(tmp_path, site.url("/"))
     site.set("/a", "another")
     handed: list[str] = []
-    crawler = Crawler((), tmp_path, policy=QUICK, refresh=True, on_page=lambda page: handed.append(page.url))
-    asyncio.run(crawler.run())
+    crawler = Crawler((), tmp_path, policy=QUICK, refresh=True)
+    asyncio.run(crawler.run(on_page=lambda page: handed.append(page.url)))
     assert handed == [site.url("/a")]
 
 
@@ -400,8 +408,8 @@ def test_what_has_not_ended_cannot_be_refreshed(site: Site, tmp_path: Path) -> N
     with pytest.raises(StorageError, match=r"no crawl in .* to refresh"):
         crawl(tmp_path / "nothing", refresh=True)
     assert not (tmp_path / "nothing").exists()
-    crawler = Crawler([site.url("/")], tmp_path, policy=QUICK, on_page=lambda page: crawler.stop())
-    asyncio.run(crawler.run())
+    crawler = Crawler([site.url("/")], tmp_path, policy=QUICK)
+    asyncio.run(crawler.run(on_page=lambda page: crawler.stop()))
     with pytest.raises(StorageError, match=r"is not finished.*--resume"):
         crawl(tmp_path, refresh=True)
     crawl(tmp_path)

@@ -21,7 +21,8 @@ from sites import HANGS, Site
 
 from comity import Policy, Postponed
 from comity.audit.prove import prove
-from comity.crawler.cluster.sharded import ShardedCrawl
+from comity.crawler import Crawler
+from comity.crawler.cluster.workers import Workers
 from comity.crawler.run.control import Control
 from comity.crawler.run.relay import ORDER_GRACE_SECONDS, QUESTION_FACT, RobotsRelay
 from comity.crawler.storage import orders
@@ -89,15 +90,14 @@ def asked(*, run: int = 1) -> Message:
     return message({"ask": {}, "for": HOME}, run=run)
 
 
-def crawl_of(folder: Path, *sites: Site, **settings: Any) -> ShardedCrawl:
-    return ShardedCrawl(
+def crawl_of(folder: Path, *sites: Site, **settings: Any) -> Crawler:
+    return Crawler(
         [site.url("/") for site in sites],
         folder,
-        shards=SHARDS,
-        workers=2,
         policy=POLICY,
         settings={"sitemaps": False, **settings},
         client_settings=ClientSettings(timeout=HANGS),
+        workers=Workers(2, shards=SHARDS),
     )
 
 
@@ -146,8 +146,7 @@ def test_a_shard_that_is_killed_while_it_asks_or_is_asked_delays_the_answer_and_
             if len(times) == 1:
                 while not taken(tmp_path):  # its parcel is forgotten from then on
                     await asyncio.sleep(0.05)
-                assert crawl.running is not None
-                os.kill(crawl.running.coordination.now[killed].worker, signal.SIGKILL)
+                os.kill(crawl._crawl.running.coordination.now[killed].worker, signal.SIGKILL)  # type: ignore[union-attr]
             return web.Response(text="User-agent: *\nDisallow: /private/\n")
 
         one.set("/robots.txt", status=301, headers={"Location": other.url("/theirs.txt")})
@@ -416,7 +415,7 @@ def test_an_order_to_stop_a_host_holds_in_all_shards_and_one_to_go_on_lifts_it(t
         assert other.paths() == []
         assert crawl.end.left == 1
         orders.give(tmp_path, THERE, "go")
-        crawl = ShardedCrawl([], tmp_path, workers=2, policy=POLICY)
+        crawl = Crawler([], tmp_path, policy=POLICY, workers=2)
         asyncio.run(crawl.run())
         assert other.paths() == ["/1"]
         assert crawl.stats.pages == 1

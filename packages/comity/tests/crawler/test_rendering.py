@@ -382,8 +382,8 @@ def test_a_browser_that_was_killed_is_started_again(shop: Site, tmp_path: Path, 
                 with suppress(ProcessLookupError):
                     os.kill(one, signal.SIGKILL)
 
-    crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=RENDER, on_page=kill)
-    asyncio.run(crawler.run())
+    crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=RENDER)
+    asyncio.run(crawler.run(on_page=kill))
     assert killed
     pages = rows(tmp_path, "pages")
     assert [page["rendered"] for page in pages] == [True] * 4
@@ -417,14 +417,9 @@ def test_a_driver_that_was_killed_leaves_no_folder_and_no_complaint(
     site.set("/robots.txt", "")
     site.set("/", "<script src=/kill.js></script>")
     site.set("/kill.js", kill)
-    crawler = Crawler(
-        [site.url("/")],
-        tmp_path / "out",
-        policy=POLICY,
-        settings=RENDER,
-        on_page=lambda _: collected.append(gc.collect()),  # asyncio complains of tasks that nothing refers to
-    )
-    asyncio.run(crawler.run())
+    crawler = Crawler([site.url("/")], tmp_path / "out", policy=POLICY, settings=RENDER)
+    # asyncio complains of tasks that nothing refers to
+    asyncio.run(crawler.run(on_page=lambda _: collected.append(gc.collect())))
     [page] = rows(tmp_path / "out", "pages")
     assert killed
     assert collected
@@ -792,14 +787,8 @@ def test_a_page_without_scripts_stays_out_of_the_browser(site: Site, tmp_path: P
     site.set("/", '<link rel=stylesheet href=/s.css><p id="x">plain <a href=/text>x</a>')
     site.set("/text", "<script>", content_type="text/plain")
     started: set[int] = set()
-    crawler = Crawler(
-        [site.url("/")],
-        tmp_path,
-        policy=POLICY,
-        settings=RENDER,
-        on_page=lambda _: started.update(processes(browser)),
-    )
-    asyncio.run(crawler.run())
+    crawler = Crawler([site.url("/")], tmp_path, policy=POLICY, settings=RENDER)
+    asyncio.run(crawler.run(on_page=lambda _: started.update(processes(browser))))
     assert site.paths() == ["/robots.txt", "/", "/text"]
     assert not started
     assert rows(tmp_path, "pages")[0]["rendered"] is None
@@ -815,10 +804,8 @@ def test_programs_get_the_page_as_it_is_after_its_scripts(shop: Site, tmp_path: 
             return Expanded([{"length": len(response.body)}])
 
     pages: list[CrawledPage] = []
-    crawler = Crawler(
-        [shop.url("/")], tmp_path, policy=POLICY, settings=RENDER, expander=Titles(), on_page=pages.append
-    )
-    asyncio.run(crawler.run())
+    crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=RENDER, plugins={"expander": Titles()})
+    asyncio.run(crawler.run(on_page=pages.append))
     assert sorted(page.title or "" for page in pages) == ["Page a", "Page b", "Page c", "Page home"]
     assert sorted(page.body for page in pages) == sorted(seen)
     assert all("Page" in page.text and page.encoding == "utf-8" for page in pages)
@@ -828,7 +815,7 @@ def test_programs_get_the_page_as_it_is_after_its_scripts(shop: Site, tmp_path: 
 @pytest.mark.parametrize("form", ["warc", *REST])
 def test_every_format_keeps_the_page_as_served_and_as_rendered(shop: Site, tmp_path: Path, form: str) -> None:
     settings = replace(RENDER, max_pages=1)
-    crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=settings, sink=form)
+    crawler = Crawler([shop.url("/")], tmp_path, policy=POLICY, settings=settings, plugins={"sink": form})
     asyncio.run(crawler.run())
     shell = b"<title>Loading</title>"
     match form:

@@ -22,7 +22,7 @@ from comity.audit.prove import prove
 from comity.crawler.run.commits import Committer
 from comity.crawler.run.waits import Waits
 from comity.crawler.storage import orders
-from comity.crawler.storage.folder import WaitJournalFile
+from comity.crawler.storage.folder import FolderStorage, WaitJournalFile
 from comity.net import ClientSettings, Session
 
 LOCAL = ("127.0.0.0/8",)
@@ -38,7 +38,11 @@ def crawl(
     **settings: Any,
 ) -> Crawler:
     crawler = Crawler(
-        seeds, folder, policy=policy, settings={"sitemaps": False, **settings}, clock=clock, refresh=refresh
+        seeds,
+        FolderStorage(folder, clock=clock),
+        policy=policy,
+        settings={"sitemaps": False, **settings},
+        refresh=refresh,
     )
     asyncio.run(crawler.run())
     return crawler
@@ -237,7 +241,7 @@ def crashed(folder: Path, url: str, policy: Policy, clock: FakeClock, *, when: C
     """A crawl that is cut off before its first commit after `when`."""
 
     async def crash() -> None:
-        crawler = Crawler([url], folder, policy=policy, settings={"sitemaps": False}, clock=clock)
+        crawler = Crawler([url], FolderStorage(folder, clock=clock), policy=policy, settings={"sitemaps": False})
         running = asyncio.ensure_future(crawler.run())
         while not when():
             await asyncio.sleep(0.001)
@@ -337,8 +341,8 @@ def test_a_wait_outlives_a_crash_though_the_runs_after_it_are_to_leave_less_betw
 async def _begun(folder: Path, clock: FakeClock, *, stops: bool) -> None:
     """A run that has begun, and was stopped or cut off before its first request."""
     begun = asyncio.Event()
-    crawler = Crawler([], folder, policy=QUICK, clock=clock, on_begin=lambda: crawler.stop() if stops else begun.set())
-    running = asyncio.ensure_future(crawler.run())
+    crawler = Crawler([], FolderStorage(folder, clock=clock), policy=QUICK)
+    running = asyncio.ensure_future(crawler.run(on_begin=lambda: crawler.stop() if stops else begun.set()))
     if not stops:
         await begun.wait()
         running.cancel()
@@ -461,7 +465,7 @@ def test_a_program_that_fails_when_the_crawl_begins_ends_it_and_nothing_of_it_st
 
     async def use() -> None:
         with pytest.raises(RuntimeError, match="the program's own"):
-            await Crawler(site.url("/"), tmp_path, policy=QUICK, on_begin=fail).run()
+            await Crawler(site.url("/"), tmp_path, policy=QUICK).run(on_begin=fail)
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(use())

@@ -18,6 +18,7 @@ from sites import HANGS, Site
 from comity import Crawler, CrawlSettings, Policy
 from comity.crawler.run import scheduler
 from comity.crawler.run.control import Control
+from comity.crawler.storage.folder import FolderStorage
 from comity.frontier.store import Committed
 from comity.frontier.values import Entry, EntryKind
 from comity.net import ClientSettings, Session
@@ -35,11 +36,10 @@ def crawler(
 ) -> Crawler:
     return Crawler(
         seeds,
-        folder,
+        FolderStorage(folder, clock=clock),
         policy=policy,
-        clock=clock,
         client_settings=ClientSettings(resolve=names),
-        settings=CrawlSettings(sitemaps=False, **settings),  # type: ignore[arg-type]
+        settings=CrawlSettings(sitemaps=False, **settings),
     )
 
 
@@ -62,12 +62,11 @@ def test_a_shard_that_waits_for_its_first_fetch_comes_before_the_busy_one_beside
         siblings: list[scheduler.Scheduler] = []
         clock, settings = FakeClock(), CrawlSettings(concurrency=4)
         session = Session(LOOPBACK, ClientSettings(), clock=clock)
-        member = SimpleNamespace(siblings=siblings)
-        given: Any = SimpleNamespace(settings=settings, clock=clock, shard_context=member, requests=4)
+        given: Any = SimpleNamespace(settings=settings, clock=clock, siblings=siblings, requests=4)
         both = []
         for _ in range(2):
             control, rest = Control(clock), Mock()
-            both.append(scheduler.Scheduler(given, control, rest, session, rest, rest, rest, None))
+            both.append(scheduler.Scheduler(given, control, rest, session, rest, rest, None))
         busy, other = both
         host, entry = busy.hosts.found("busy.example"), Entry(1, "http://busy.example/", 0, EntryKind.PAGE, 0, 0)
         for _ in range(4):

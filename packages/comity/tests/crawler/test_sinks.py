@@ -52,7 +52,7 @@ def need(form: str) -> None:
 
 
 def crawl(folder: Path, *seeds: str, sink: Sink | str | None = None, **choices: Any) -> Crawler:
-    crawler = Crawler(seeds, folder, policy=QUICK, settings=choices, sink=sink)
+    crawler = Crawler(seeds, folder, policy=QUICK, settings=choices, plugins={"sink": sink})
     asyncio.run(crawler.run())
     return crawler
 

@@ -89,7 +89,7 @@ def archive(site: Site, tmp_path: Path) -> Path:
     site.set("/moved", status=301, headers={"Location": "/page?q=1"})
     site.set("/zip", gzip.compress(b"<title>z</title>"), headers={"Content-Encoding": "gzip"})
     site.set("/odd", odd)
-    asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, sink="warc").run())
+    asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, plugins={"sink": "warc"}).run())
     return tmp_path
 
 
@@ -310,7 +310,9 @@ def test_a_robots_txt_that_is_not_there_whole_is_no_whole_record(
     settings = ClientSettings(max_robots_body=512_000, cache=str(tmp_path / "cache"))
     for run in ("first", "from the cache"):
         folder = tmp_path / run
-        asyncio.run(Crawler([site.url("/")], folder, policy=QUICK, client_settings=settings, sink="warc").run())
+        asyncio.run(
+            Crawler([site.url("/")], folder, policy=QUICK, client_settings=settings, plugins={"sink": "warc"}).run()
+        )
         kept = the(read(folder), "response", site.url("/robots.txt"))
         assert kept.fields.get("WARC-Truncated") == truncated
         assert len(kept.body) == (min(length, 512_000) if status == 200 else 0)
@@ -353,7 +355,9 @@ def test_no_credentials_are_archived(site: Site, tmp_path: Path) -> None:
     settings = ClientSettings(
         auth={site.url("/"): ("me", "secret")}, headers={"X-Api-Key": "secret", "From": "me@test"}
     )
-    asyncio.run(Crawler([site.url("/")], tmp_path, policy=QUICK, client_settings=settings, sink="warc").run())
+    asyncio.run(
+        Crawler([site.url("/")], tmp_path, policy=QUICK, client_settings=settings, plugins={"sink": "warc"}).run()
+    )
     assert site.seen[-1].headers["Authorization"].startswith("Basic ")
     assert site.seen[-1].headers["X-Api-Key"] == "secret"
     request = the(read(tmp_path), "request", site.url("/"))

@@ -46,7 +46,7 @@ def test_a_crawl_runs_over_a_store_without_sql(site: Site, tmp_path: Path) -> No
     for number in range(15):
         site.set(f"/{number}", f'<a href="/{2 * number + 1}">1</a><a href="/{2 * number + 2}">2</a>')
     store = MemoryStore()
-    crawl = Crawler([site.url("/0")], tmp_path, policy=POLICY, storage=InMemory(tmp_path, store))
+    crawl = Crawler([site.url("/0")], InMemory(tmp_path, store), policy=POLICY)
     stats = asyncio.run(crawl.run())
     assert sorted(kept(tmp_path)) == sorted(site.url(f"/{number}") for number in range(15))
     assert not (tmp_path / "frontier.sqlite").exists()
@@ -62,7 +62,7 @@ def test_a_crawl_over_a_store_without_sql_is_continued_and_refreshed(site: Site,
     storage = InMemory(tmp_path, MemoryStore())
 
     def crawl(*seeds: str, **how: Any) -> Stats:
-        return asyncio.run(Crawler(seeds, tmp_path, storage=storage, policy=POLICY, **how).run())
+        return asyncio.run(Crawler(seeds, storage, policy=POLICY, **how).run())
 
     with pytest.raises(StorageError, match="give the URLs to start one from"):
         crawl()

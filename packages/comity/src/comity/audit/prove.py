@@ -133,9 +133,9 @@ class _Runs:
         """A shard asked one of its hosts for a robots.txt of an origin that belongs to another."""
         self._asked_for_others.add(_relayed(record))
 
-    def relayed(self, record: JsonObject, place: ShardAssignment) -> None:
+    def relayed(self, record: JsonObject, assignment: ShardAssignment) -> None:
         """What another shard asked for is evidence in this one."""
-        self._relayed[_relayed(record)] = name_of_part(place.number)
+        self._relayed[_relayed(record)] = name_of_part(assignment.number)
 
     def unmatched(self) -> Iterator[str]:
         """What a shard was told by another whose ledger has no such request."""
@@ -167,7 +167,7 @@ def _prove(parts: Sequence[OutputPart], runs: _Runs) -> dict[str, Proof]:
             proof.add("" if part.absent else FILE, None, part.absent or "it is missing")
             walk = walk and walk.after_a_gap()
             continue
-        walk = walk or _Walk(part.place, runs)
+        walk = walk or _Walk(part.assignment, runs)
         with LedgerRequests() as asked:
             walk.walk(part, proof, asked)
             sink = _check_mark(part, walk, proof)
@@ -181,8 +181,8 @@ def _prove(parts: Sequence[OutputPart], runs: _Runs) -> dict[str, Proof]:
 class _Walk:
     """One pass over the ledgers of a shard, part by part: what a host was asked in one counts in the next."""
 
-    def __init__(self, place: ShardAssignment | None, runs: _Runs) -> None:
-        self._place = place
+    def __init__(self, assignment: ShardAssignment | None, runs: _Runs) -> None:
+        self._assignment = assignment
         self._runs = runs
         self.run = 0  # the number of the one at hand
         self._evidence = evidence.DecisionProof()
@@ -238,10 +238,10 @@ class _Walk:
             if (wrong := self._paces.orders.add(record)) is not None:
                 yield wrong
         elif kind == "relayed":
-            if self._place is None:
+            if self._assignment is None:
                 yield "the crawl has no shards that could have asked"
                 return
-            self._runs.relayed(record, self._place)
+            self._runs.relayed(record, self._assignment)
             yield from self._evidence.asked({**record, "sent": record["at"], "verdict": None})
         elif kind == "unsent":
             asked.add(number, record)
@@ -265,9 +265,9 @@ class _Walk:
         proof.requests += 1
         self._hosts.add(record["host"])
         self._runs.orders.sent(self.run, record)
-        if (place := self._place) is not None:
-            owner = shard_of(record["pace" if place.by == "address" else "host"], place.count, place.by)
-            if owner != place.number:
+        if (assignment := self._assignment) is not None:
+            owner = shard_of(record["pace" if assignment.by == "address" else "host"], assignment.count, assignment.by)
+            if owner != assignment.number:
                 yield f"{record['host'][:200]} belongs to {name_of_part(owner)}, so nobody keeps its pace here"
         yield from _wrong_request(record, policy)
         if record["purpose"] == "robots":
@@ -284,10 +284,10 @@ class _Walk:
     def _is_for_another(self, record: JsonObject) -> bool:
         """Whether a robots.txt was asked for which an origin of another shard redirects to a host of this one."""
         origin = record["origin"]
-        if self._place is None or origin is None or not urls.is_http(origin) or self._evidence.leads_on(origin):
+        if self._assignment is None or origin is None or not urls.is_http(origin) or self._evidence.leads_on(origin):
             return False
-        host = urls.host(f"{origin}/")
-        return host != record["host"] and (self._place.by == "address" or self._place.elsewhere(host) is not None)
+        host, ours = urls.host(f"{origin}/"), self._assignment
+        return host != record["host"] and (ours.by == "address" or ours.elsewhere(host) is not None)
 
     def _begin(self, record: JsonObject, part: OutputPart, proof: Proof) -> Iterator[str]:
         yield from self._runs.wrong(record, self.run)

@@ -4,7 +4,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -27,16 +27,16 @@ from comity.cli.summary import is_blocked, print_summary, resume_command
 from comity.cli.terminal import error_line, nonblocking, print_out
 from comity.configuration import PREFIX, Configuration, every_setting
 from comity.crawler import Crawler, CrawlSettings
-from comity.crawler.cluster.in_store import LEASE_SECONDS
-from comity.crawler.cluster.sharded import AnyCrawl, ShardedCrawl
 from comity.crawler.cluster.worker_process import COMMAND
+from comity.crawler.cluster.workers import LEASE_SECONDS, Workers
+from comity.crawler.crawler import ChosenPlugins
 from comity.crawler.observe.stats import shown
 from comity.crawler.output.plugins import SchemaExpander, look_in
 from comity.crawler.run import checkpoint
 from comity.crawler.run.checkpoint import RightsNotGiven, rights_in
 from comity.crawler.run.recrawl import not_begun
-from comity.crawler.storage.folder import FolderCrawl
-from comity.crawler.storage.manifest import is_sharded, shards_for, stored_in
+from comity.crawler.storage.folder import FolderStorage
+from comity.crawler.storage.manifest import stored_in
 from comity.crawler.storage.open_crawl import open_crawl
 from comity.crawler.storage.stored_config import OF_THE_RUN, StoredConfig, settings_to_dict
 from comity.errors import ComityError, InvalidSetting, StorageError
@@ -108,7 +108,7 @@ class CrawlOptions(SimpleNamespace):
             return plugin
         return SchemaExpander(read(self.schema).decode("utf-8-sig", "replace")).name
 
-    def plugins(self, expander: str | None) -> dict[str, str | None]:
+    def plugins(self, expander: str | None) -> ChosenPlugins:
         """The plug-ins given on the command line, by kind."""
         return {"source": self.source, "expander": expander, "sink": self.format}
 
@@ -127,7 +127,7 @@ def run_crawl(given: dict[str, Any]) -> Exit:
     except OSError as error:
         raise StorageError(f"the current folder cannot be used: {error.strerror}", hint="change to one") from error
     with ExitStack() as stack:
-        crawler, client_settings = _crawler(typed, expander, configuration, seeds, stack)
+        crawler, client_settings, notes = _crawler(typed, expander, configuration, seeds, stack)
         there = crawler.folder.is_dir()
         own = typed.store is None and not (there and any(crawler.folder.iterdir()))
         quiet = typed.quiet
@@ -149,7 +149,7 @@ def run_crawl(given: dict[str, Any]) -> Exit:
             error_line(f"dashboard at {page}")
         if lacks_compiled() and not quiet:
             error_line(INTERPRETED)
-        stats = process.run(crawler, None if typed.as_json or quiet else console)
+        stats = process.run(crawler, None if typed.as_json or quiet else console, partial(_print_notes, *notes))
     # Who ended it does not wait for a terminal that hangs.
     with nonblocking("stdout") if crawler.stopped else nullcontext():
         some_may_fail = typed.ok_if_some_failed
@@ -177,8 +177,8 @@ def _is_within(folder: Path, file: Path | None) -> bool:
 
 def _crawler(
     typed: CrawlOptions, expander: str | None, configuration: Configuration, seeds: list[str], stack: ExitStack
-) -> tuple[AnyCrawl, ClientSettings]:
-    """Return the crawl, new or resumed, and its client settings; what it needs stays open as long as the stack."""
+) -> tuple[Crawler, ClientSettings, Sequence[str]]:
+    """Return the crawl, its client settings, and lines to print once it has begun; what it needs is on the stack."""
     policy, settings, client_settings = configuration.policy, configuration.crawl, configuration.client
     folder, store, again, join, shards = typed.folder, typed.store, typed.mode, typed.join, typed.shards
     if client_settings.connections < settings.concurrency:
@@ -198,35 +198,44 @@ def _crawler(
         client_settings = replace(client_settings, resolve=site.resolve)
     if join and (settled := _options_settled_by_the_crawl(configuration, typed.lease)):
         raise InvalidSetting(f"--join takes part in a crawl as it was begun: leave out {', '.join(settled)}")
-    begun = FolderCrawl(folder).config() if store is None and folder is not None else StoredConfig()
+    storage = None if store is not None or folder is None else FolderStorage(folder)
+    begun = StoredConfig() if storage is None else storage.config()
     if not seeds and not again and not join and typed.source is None and not begun.is_there:
         raise InvalidSetting("no URL given: write for example: comity crawl https://example.com/")
     goes_on = limits = ""
     folder = _parts_folder(folder, seeds) if store is not None else _folder(folder, seeds, again, begun)
-    how: dict[str, Any] = {"settings": settings}
+    given: CrawlSettings | Mapping[str, Any] = settings
     if again:
         if store is not None:
             begun = open_crawl(store).config()
         _check_rights(begun, store or folder, configuration, typed.plugins(expander))
         policy, goes_on = _resumed_policy(begun.policy, configuration)
-        how["settings"], limits = _settings_for_run(begun, configuration, expander)
+        given, limits = _settings_for_run(begun, configuration, expander)
     if typed.engine == "ray" and store is None and shards is None and begun.manifest is None:
-        shards = shards_for(typed.workers)  # one worker is placed as several are
-    how |= {"policy": policy, "client_settings": client_settings, "refresh": typed.refresh}
-    how |= {"sink": typed.format, "expander": expander, "on_begin": partial(_print_notes, goes_on, limits)}
-    if store is None and not is_sharded(folder, begun.manifest, typed.workers, shards):
-        return Crawler(seeds, folder, source=typed.source, begun=begun, **how), client_settings
-    command = (*COMMAND, *("-v",) * typed.verbose, *(() if typed.log is None else ("--log", str(typed.log))))
-    how |= {"shards": shards, "workers": typed.workers, "command": command, "on_notice": error_line}
+        shards = Workers(typed.workers).new_shards  # one worker is placed as several are
+    workers = Workers(
+        typed.workers,
+        shards,
+        store,
+        how="join" if join else "resume" if typed.resume else "begin",
+        lease=LEASE_SECONDS if typed.lease is None else _LEASE.checked(_LEASE.read(typed.lease)),
+        command=(*COMMAND, *("-v",) * typed.verbose, *(() if typed.log is None else ("--log", str(typed.log)))),
+        on_notice=error_line,
+    )
     if typed.engine == "ray":
         on_ray = _on_ray(typed.address, typed.workers, typed.verbose, typed.log, anywhere=store is not None)
-        how["start"] = stack.enter_context(on_ray)
-    if store is not None:
-        lease = LEASE_SECONDS if typed.lease is None else _LEASE.checked(_LEASE.read(typed.lease))
-        how |= {"join": join, "resume": typed.resume, "lease": lease}
-    elif typed.source is not None:
-        raise InvalidSetting("--source supplies URLs to a crawl in one process: leave out --workers, --shards")
-    return ShardedCrawl(seeds, folder, store, **how), client_settings
+        workers = replace(workers, start=stack.enter_context(on_ray))
+    crawler = Crawler(
+        seeds,
+        storage or folder,
+        policy=policy,
+        settings=given,
+        client_settings=client_settings,
+        plugins=typed.plugins(expander),
+        refresh=typed.refresh,
+        workers=workers,
+    )
+    return crawler, client_settings, (goes_on, limits)
 
 
 @contextmanager
@@ -246,7 +255,7 @@ def _print_notes(*lines: str) -> None:
 
 def _parts_folder(folder: Path | None, seeds: list[str]) -> Path:
     """Return the folder where this machine keeps its parts of a crawl in PostgreSQL."""
-    if folder is not None and stored_in(folder) is None and FolderCrawl(folder).config().is_there:
+    if folder is not None and stored_in(folder) is None and FolderStorage(folder).config().is_there:
         raise StorageError(f"{folder} already contains a crawl of its own", hint="choose another folder with -o")
     return folder or _folder(None, seeds, None, StoredConfig())
 
@@ -277,9 +286,7 @@ def _check_writable(file: Path, folder: Path) -> None:
             file.unlink()
 
 
-def _check_rights(
-    begun: StoredConfig, where: object, configuration: Configuration, plugins: Mapping[str, str | None]
-) -> None:
+def _check_rights(begun: StoredConfig, where: object, configuration: Configuration, plugins: ChosenPlugins) -> None:
     """Raise RightsNotGiven if a resumed crawl would have rights that this command does not give."""
     given = configuration.stated | {kind for kind, name in plugins.items() if name is not None}
     rights = rights_in(begun, configuration.policy, configuration.crawl, given)
@@ -292,11 +299,11 @@ def _check_rights(
 
 
 def _words_to_resume(
-    crawler: AnyCrawl, configuration: Configuration, plugins: Mapping[str, str | None]
+    crawler: Crawler, configuration: Configuration, plugins: ChosenPlugins
 ) -> tuple[list[str], list[str]]:
     """Return the variables and options that must be typed again to resume: rights that no folder can give and no
     variable in force gives."""
-    named = {kind: name for kind, name in plugins.items() if name is not None}
+    named = {kind: str(name) for kind, name in plugins.items() if name is not None}
     begun = StoredConfig(True, crawler.policy, settings_to_dict(crawler.settings), 0, named)
     in_force = [name for name, each in configuration.chosen.items() if each.origin.startswith(PREFIX)]
     return _as_options(rights_in(begun, Policy(), CrawlSettings(), in_force))

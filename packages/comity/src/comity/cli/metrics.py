@@ -6,7 +6,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from comity._serving import LOOPBACK, host_of, is_loopback, parse_listen_address, unusable
-from comity.crawler.cluster.sharded import AnyCrawl
+from comity.crawler import Crawler
 from comity.crawler.observe.metrics import collector, library
 from comity.errors import InvalidSetting
 
@@ -25,7 +25,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 @contextmanager
-def serving(crawler: AnyCrawl, where: str) -> Iterator[str]:
+def serving(crawler: Crawler, where: str) -> Iterator[str]:
     """Serve the metrics of a crawl and of this process at `[ADDRESS:]PORT`; yields the URL. Port 0 takes any free one.
     Raises InvalidSetting if the address cannot be used, MissingExtra without `prometheus_client`."""
     address, port = parse_address(where)

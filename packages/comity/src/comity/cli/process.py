@@ -15,8 +15,7 @@ from rich.console import Console
 from comity.cli.logs import logging_to
 from comity.cli.progress import watch
 from comity.cli.terminal import error_line, nonblocking, print_err
-from comity.crawler import Stats
-from comity.crawler.cluster.sharded import AnyCrawl
+from comity.crawler import Crawler, Stats
 from comity.crawler.output.plugins import look_in
 
 SWITCH_SECONDS = 0.0005  # seconds between threads: a commit must not hold up requests whose time has come
@@ -74,16 +73,16 @@ def on_signal(loop: asyncio.AbstractEventLoop, number: signal.Signals, action: C
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(action))
 
 
-def run(crawler: AnyCrawl, console: Console | None) -> Stats:
+def run(crawler: Crawler, console: Console | None, on_begin: Callable[[], None]) -> Stats:
     """Run a crawl, displayed on the console, until it ends or a signal stops it."""
     tune()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(_run(crawler, console))
+        return runner.run(_run(crawler, console, on_begin))
 
 
-async def _run(crawler: AnyCrawl, console: Console | None) -> Stats:
+async def _run(crawler: Crawler, console: Console | None, on_begin: Callable[[], None]) -> Stats:
     loop = asyncio.get_running_loop()
-    task = asyncio.ensure_future(crawler.run())
+    task = asyncio.ensure_future(crawler.run(on_begin=on_begin))
 
     def interrupt() -> None:
         crawler.stop()

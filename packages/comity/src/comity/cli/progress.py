@@ -12,8 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from comity.cli.terminal import count_noun
-from comity.crawler import HostState, HostStatus, Snapshot
-from comity.crawler.cluster.sharded import AnyCrawl
+from comity.crawler import Crawler, HostState, HostStatus, Snapshot
 from comity.crawler.observe.snapshot import SHARD_WORDS, ShardStatus
 from comity.crawler.observe.stats import WAITS, RefusingRule, shown, size
 
@@ -51,7 +50,7 @@ _LOOKS = {
 }
 
 
-async def watch(crawler: AnyCrawl, console: Console) -> None:
+async def watch(crawler: Crawler, console: Console) -> None:
     """Show the progress of a crawl until cancelled."""
     if not console.is_terminal or console.is_dumb_terminal:
         while True:

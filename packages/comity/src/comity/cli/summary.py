@@ -11,14 +11,12 @@ from rich.text import Text
 from comity.audit.broken import failed  # here: the package may be replaced while the crawl runs
 from comity.cli.exits import Exit
 from comity.cli.terminal import error_line, safe
-from comity.crawler import Stats
-from comity.crawler.cluster.sharded import AnyCrawl, ShardedCrawl
+from comity.crawler import Crawler, Stats
 from comity.crawler.crawl_settings import limits
 from comity.crawler.finding.limits import COUNTED
 from comity.crawler.observe.stats import size
 from comity.crawler.output.formats import FORMATS
 from comity.crawler.run import checkpoint
-from comity.frontier.postgresql.database import Address
 from comity.policy import Policy
 
 _MAX_FAILED_SHOWN: Final = 5  # that are named
@@ -29,7 +27,7 @@ _IF_ANY: Final = (
 
 
 def print_summary(
-    crawler: AnyCrawl,
+    crawler: Crawler,
     stats: Stats,
     *,
     as_json: bool,
@@ -98,7 +96,7 @@ def print_summary(
     return Exit.DONE if code is Exit.PARTLY and ok_if_some_failed and stats.reached else code
 
 
-def _ended(crawler: AnyCrawl) -> str:
+def _ended(crawler: Crawler) -> str:
     if crawler.stopped:
         return "stopped"
     if crawler.end.limit_reached:
@@ -110,9 +108,9 @@ def _ended(crawler: AnyCrawl) -> str:
     return "hosts have reached their limits" if _lifted(crawler) else "nothing more can be fetched now"
 
 
-def _broken(crawler: AnyCrawl, stats: Stats) -> Iterator[str]:
+def _broken(crawler: Crawler, stats: Stats) -> Iterator[str]:
     """Yield lines for the first failed URLs, and the command that lists all."""
-    if not stats.failed or _store_of(crawler) is not None:
+    if not stats.failed or crawler.store is not None:
         return
     links = failed(crawler.folder)
     for link in links[:_MAX_FAILED_SHOWN]:
@@ -120,12 +118,12 @@ def _broken(crawler: AnyCrawl, stats: Stats) -> Iterator[str]:
     yield f"  all, with the pages that link to them: comity report {crawler.folder} --broken-links"
 
 
-def _more(crawler: AnyCrawl, again: str | None) -> str:
+def _more(crawler: Crawler, again: str | None) -> str:
     lifted = _lifted(crawler)
     return f"continue: {again}{lifted}" if again and lifted else ""
 
 
-def _lifted(crawler: AnyCrawl) -> str:
+def _lifted(crawler: Crawler) -> str:
     """Return the options that lift the limits that ended the run; empty if none did."""
     if crawler.stopped or crawler.end.deferred:
         return ""
@@ -135,16 +133,16 @@ def _lifted(crawler: AnyCrawl) -> str:
     return "".join(f" --{name.replace('_', '-')} none" for name in given)
 
 
-def _raised(crawler: AnyCrawl) -> str:
+def _raised(crawler: Crawler) -> str:
     """Return the option that lifts the limit at which the run ended; without it the next run would end at once."""
     reached = crawler.end.limit_reached
     return f" --max-{reached} none" if reached in COUNTED else ""
 
 
-def resume_command(crawler: AnyCrawl, variables: list[str], words: list[str]) -> str:
+def resume_command(crawler: Crawler, variables: list[str], words: list[str]) -> str:
     """Return the command that resumes a crawl, with its variables and options. A stopped crawl in a store is joined,
     since others may still work on it."""
-    store, to = _store_of(crawler), f"-o {quote(str(crawler.folder))}"
+    store, to = crawler.store, f"-o {quote(str(crawler.folder))}"
     if store is not None:
         to = f"--store '{store}' {to}"
         if crawler.stopped:
@@ -152,11 +150,7 @@ def resume_command(crawler: AnyCrawl, variables: list[str], words: list[str]) ->
     return " ".join((*variables, f"comity crawl {to} --resume", *map(quote, words)))
 
 
-def _store_of(crawler: AnyCrawl) -> Address | None:
-    return crawler.store if isinstance(crawler, ShardedCrawl) else None
-
-
-def _conclude(crawler: AnyCrawl, stats: Stats, again: str | None) -> Exit:
+def _conclude(crawler: Crawler, stats: Stats, again: str | None) -> Exit:
     """Print what is left to do, or why nothing is; return the exit code."""
     if crawler.stopped:
         error_line(f"stopped early{f'; continue with: {again}' if again else ''}")
@@ -183,14 +177,14 @@ def _conclude(crawler: AnyCrawl, stats: Stats, again: str | None) -> Exit:
     return Exit.PARTLY if stats.failed else Exit.DONE
 
 
-def is_blocked(crawler: AnyCrawl) -> bool:
+def is_blocked(crawler: Crawler) -> bool:
     """Whether our rule on addresses kept every URL of the crawl from being fetched."""
     stats = crawler.stats
     return 0 < crawler.end.blocked == stats.refused + stats.failed and not stats.reached and not crawler.end.left
 
 
-def _where(crawler: AnyCrawl, channel: str) -> str:
+def _where(crawler: Crawler, channel: str) -> str:
     if crawler.format not in FORMATS:
         return crawler.format
-    parts = "shard-*/" if isinstance(crawler, ShardedCrawl) else ""
+    parts = "shard-*/" if crawler.is_sharded else ""
     return parts + FORMATS[crawler.format].where.format(channel)

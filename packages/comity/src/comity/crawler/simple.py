@@ -352,10 +352,8 @@ async def _crawl(
             settings=settings,
             client_settings=client_settings,
             refresh=refresh,
-            on_page=arrived,
-            on_record=progress.record,
         )
-        running = asyncio.ensure_future(crawler.run())
+        running = asyncio.ensure_future(crawler.run(on_page=arrived, on_record=progress.record))
         running.add_done_callback(lambda _: news.set())
         over = False
         try:

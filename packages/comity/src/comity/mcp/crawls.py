@@ -140,9 +140,7 @@ class Crawls:
             policy=self._client.policy,
             settings=settings,
             client_settings=self._settings,
-            sink="jsonl",
-            pace_with=self._client,
-            on_page=partial(self._arrived, pages),
+            plugins={"sink": "jsonl"},
         )
         crawl = CrawlTask(handle, folder, seeds, crawler, time.time(), pages=pages)
         self._crawls[handle] = crawl
@@ -203,7 +201,7 @@ class Crawls:
         crawler = crawl.crawler
         assert crawler is not None
         try:
-            stats = await crawler.run()
+            stats = await crawler.run(on_page=partial(self._arrived, crawl.pages), pace_with=self._client)
         except asyncio.CancelledError:
             crawl.state, crawl.ended = "cancelled", "It was cancelled."
         except (ComityError, ToolFailure) as error:

@@ -29,10 +29,11 @@ from test_shards import GIVEN, QUICK, output, sites, stop_by_terminal, whole, wo
 from comity._ray import joined
 from comity.audit.prove import prove
 from comity.bulk import part_files, runners, sources
+from comity.crawler import Crawler
 from comity.crawler.cluster.on_ray import RayWorker, ray_starter
-from comity.crawler.cluster.sharded import ShardedCrawl
+from comity.crawler.cluster.workers import Workers
 from comity.crawler.output.reader import read_lines
-from comity.crawler.storage.folder import is_running
+from comity.crawler.storage.folder import FolderCrawl
 from comity.crawler.storage.store import CrawlStore
 from comity.errors import ComityError, EngineFailed
 from comity.frontier.postgresql import database
@@ -114,14 +115,12 @@ def test_actors_that_are_killed_or_stand_still_are_replaced_and_nothing_is_lost_
     folder = tmp_path / "many"
 
     async def run() -> tuple[list[int], bool]:
-        crawl = ShardedCrawl(
+        crawl = Crawler(
             [sites[0].url("/0")],
             folder,
-            shards=4,
-            workers=2,
             policy=QUICK.with_changes(min_interval=0.02),
             settings={"scope": "any", "sitemaps": False},
-            start=ray_starter(ray),
+            workers=Workers(2, shards=4, start=ray_starter(ray)),
         )
         struck: list[int] = []
 
@@ -140,7 +139,7 @@ def test_actors_that_are_killed_or_stand_still_are_replaced_and_nothing_is_lost_
         striking = asyncio.ensure_future(strike())
         await crawl.run()
         await striking
-        return struck, is_running(folder)
+        return struck, FolderCrawl(folder).is_running()
 
     struck, running = asyncio.run(run())
     assert len(struck) == 2
@@ -171,9 +170,9 @@ def test_actors_end_with_the_process_that_had_them_placed(ray: Any, sites: list[
         time.sleep(0.01)
     crawl.kill()
     crawl.wait()
-    while is_running(folder) and time.monotonic() < deadline:
+    while FolderCrawl(folder).is_running() and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not is_running(folder)
+    assert not FolderCrawl(folder).is_running()
     refused = comity("crawl", sites[0].url("/0"), "-o", str(folder))
     assert "already contains a crawl" in complaint(refused)
     done = comity("crawl", "-o", str(folder), *GIVEN, "--resume", "--workers", "2", "--engine", "ray", "--quiet")
@@ -219,7 +218,7 @@ def test_a_crawl_whose_cluster_loses_its_head_ends_in_words_and_goes_on_without_
         error
     )
     assert crawl.returncode == 1
-    assert not is_running(folder)
+    assert not FolderCrawl(folder).is_running()
     done = comity("crawl", "-o", str(folder), *GIVEN, "--resume", "--workers", "2", "--quiet")
     assert done.returncode == 2, done.stderr
     assert output(folder) == wanted
@@ -333,17 +332,19 @@ def test_workers_that_wait_for_room_begin_when_the_cluster_grows_and_a_machine_o
     async def run() -> set[str]:
         busy = ray.remote(Busy).options(num_cpus=4).remote()
         await busy.ready.remote()
-        crawl = ShardedCrawl(
+        crawl = Crawler(
             [sites[0].url("/0")],
             folder,
-            url,
-            shards=4,
-            workers=2,
             policy=QUICK.with_changes(min_interval=0.5),
             settings={"scope": "any", "sitemaps": False},
-            lease=3.0,
-            start=ray_starter(ray, prepare=on_another_machine, anywhere=True),
-            on_notice=told.append,
+            workers=Workers(
+                2,
+                shards=4,
+                start=ray_starter(ray, prepare=on_another_machine, anywhere=True),
+                lease=3.0,
+                on_notice=told.append,
+                store=url,
+            ),
         )
         crawling = asyncio.ensure_future(crawl.run())
         store = CrawlStore(database.address(url))
@@ -382,8 +383,11 @@ def test_a_worker_that_cannot_begin_where_it_is_placed_is_told_of(
     def lacking() -> None:
         raise ModuleNotFoundError("No module named 'comity'")
 
-    crawl = ShardedCrawl(
-        [site.url("/")], tmp_path / "out", url, workers=1, policy=QUICK, start=ray_starter(ray, prepare=lacking)
+    crawl = Crawler(
+        [site.url("/")],
+        tmp_path / "out",
+        policy=QUICK,
+        workers=Workers(1, shards=2, start=ray_starter(ray, prepare=lacking), store=url),
     )
     with pytest.raises(EngineFailed, match=r"cannot begin where Ray placed it: .*No module named 'comity'"):
         asyncio.run(crawl.run())

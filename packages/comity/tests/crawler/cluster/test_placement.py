@@ -13,7 +13,8 @@ from sites import HANGS, Site
 from comity import Policy
 from comity.audit.prove import prove
 from comity.audit.url_status import explain_url
-from comity.crawler.cluster.sharded import ShardedCrawl
+from comity.crawler import Crawler
+from comity.crawler.cluster.workers import Workers
 from comity.crawler.storage import orders
 from comity.crawler.storage.folder import FolderCrawl
 from comity.crawler.storage.manifest import part
@@ -49,16 +50,15 @@ def url(sites: dict[str, Site], name: str, path: str) -> str:
     return f"http://{name}:{sites[NAMES[name]].port}{path}"
 
 
-def crawl(sites: dict[str, Site], folder: Path, **more: Any) -> ShardedCrawl:
+def crawl(sites: dict[str, Site], folder: Path, **more: Any) -> Crawler:
     names = more.pop("resolve", NAMES)
-    return ShardedCrawl(
+    return Crawler(
         more.pop("seeds", [url(sites, "h0.test", "/0")]),
         folder,
-        shards=SHARDS,
-        workers=more.pop("workers", 1),
         policy=POLICY,
         settings={"scope": "any", "sitemaps": False},
         client_settings=ClientSettings(resolve=names, timeout=HANGS),
+        workers=Workers(more.pop("workers", 1), shards=SHARDS),
         **more,
     )
 

@@ -25,10 +25,11 @@ from sites import HANGS, Site, linked
 from stores import PostgresStore, drop, exists
 
 from comity import CrawlSettings, Policy
+from comity.crawler.cluster.in_store import InStore
 from comity.crawler.cluster.jobs import Job, name_of_process, on_machine
 from comity.crawler.cluster.member import Member, worker_of
-from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.cluster.worker_process import WorkerProcess
+from comity.crawler.cluster.workers import Workers
 from comity.crawler.observe.snapshot import ShardStatus
 from comity.crawler.storage import leases, tables
 from comity.crawler.storage.leases import Leases, number_of
@@ -396,14 +397,16 @@ class _Shell(WorkerProcess):
 
 
 def test_a_worker_that_has_the_number_of_another_machine_s_has_not_its_shards(crawl: Crawl, tmp_path: Path) -> None:
-    joined = ShardedCrawl((), tmp_path, crawl.url, join=True)
+    joined = InStore(tmp_path, Workers(2, store=crawl.url, how="join"), refresh=False)
+    manifest = joined.config.manifest
+    assert manifest is not None
     ours, theirs = name_of_process(0), on_machine(name_of_process(0), "elsewhere")
     with closing(database.connect(crawl.store.where)) as db:
         for name, shard in ((ours, 0), (theirs, 1)):
             assert Leases(crawl.store.where, name, 600.0).take(db, shard) is not None
 
     async def had() -> list[list[int]]:
-        async with joined._begin(joined._manifest, joined.settings, 1) as coordination:
+        async with joined.begin(manifest, CrawlSettings(), 1, lambda: False) as coordination:
             return [list(coordination.shards_of(_Shell(name))) for name in (ours, theirs)]
 
     assert asyncio.run(had()) == [[0], [1]]

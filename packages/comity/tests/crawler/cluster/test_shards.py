@@ -24,14 +24,15 @@ from comity.audit.prove import prove
 from comity.cli.progress import render
 from comity.crawler.cluster.jobs import Job, name_of_process, on_machine
 from comity.crawler.cluster.shard import Shard
-from comity.crawler.cluster.sharded import ShardedCrawl
 from comity.crawler.cluster.worker_process import WorkerProcess, files_of
+from comity.crawler.cluster.workers import Workers
+from comity.crawler.crawler import ChosenPlugins
 from comity.crawler.observe.snapshot import HostState, HostStatus, ShardStatus, Snapshot, merged
 from comity.crawler.observe.stats import RefusingRule, Stats
 from comity.crawler.run.commits import Committer
 from comity.crawler.storage import orders
 from comity.crawler.storage.crawl import describe_shard
-from comity.crawler.storage.folder import FolderCrawl, FolderStorage, is_running
+from comity.crawler.storage.folder import FolderCrawl, FolderStorage
 from comity.crawler.storage.manifest import CrawlManifest, manifest_of
 from comity.crawler.storage.orders import EVERYTHING, Orders, give
 from comity.crawler.storage.output_folder import is_same
@@ -135,9 +136,9 @@ def shard_of_crawl(
 def test_each_seed_stands_once_in_the_ledgers_of_all_shards_and_runs(sites: list[Site], tmp_path: Path) -> None:
     folder, seeds = tmp_path / "crawl", [site.url(f"/seed/{number}") for site in sites for number in range(3)]
 
-    def run(most: int | None, seeds: list[str]) -> ShardedCrawl:
+    def run(most: int | None, seeds: list[str]) -> Crawler:
         settings = {"max_pages": most, "sitemaps": False}
-        crawl = ShardedCrawl(seeds, folder, shards=4, workers=1, policy=QUICK, settings=settings)
+        crawl = Crawler(seeds, folder, policy=QUICK, settings=settings, workers=Workers(1, shards=4))
         asyncio.run(crawl.run())
         return crawl
 
@@ -267,13 +268,12 @@ def test_workers_that_are_killed_are_started_again_and_nothing_is_lost(sites: li
     folder = tmp_path / "many"
 
     async def run() -> list[int]:
-        crawl = ShardedCrawl(
+        crawl = Crawler(
             [sites[0].url("/0")],
             folder,
-            shards=4,
-            workers=2,
             policy=QUICK.with_changes(min_interval=0.02),
             settings={"scope": "any", "sitemaps": False},
+            workers=Workers(2, shards=4),
         )
         killed = []
 
@@ -308,9 +308,9 @@ def test_a_crawl_whose_first_process_is_killed_goes_on_where_it_was(sites: list[
         time.sleep(0.01)
     crawl.kill()
     crawl.wait()
-    while is_running(folder) and time.monotonic() < deadline:
+    while FolderCrawl(folder).is_running() and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not is_running(folder), "its workers end with it"
+    assert not FolderCrawl(folder).is_running(), "its workers end with it"
     refused = comity("crawl", sites[0].url("/0"), "-o", str(folder))
     assert "already contains a crawl" in complaint(refused)
     done = comity("crawl", "-o", str(folder), *GIVEN, "--resume", "--workers", "2")
@@ -330,13 +330,12 @@ def test_a_robots_txt_of_another_shards_host_is_asked_for_in_the_turn_that_this_
         other.set("/robots.txt", "User-agent: *\nDisallow: /private/\n")
         one.set("/robots.txt", status=301, headers={"Location": other.url("/robots-of-one.txt")})
         other.set("/robots-of-one.txt", "User-agent: *\nDisallow: /private/\nDisallow: /6\n")
-        crawl = ShardedCrawl(
+        crawl = Crawler(
             [one.url("/0"), other.url("/0")],
             tmp_path,
-            shards=3,
-            workers=2,
             policy=QUICK.with_changes(min_interval=0.3),
             settings={"sitemaps": False},
+            workers=Workers(2, shards=3),
         )
         asyncio.run(crawl.run())
         assert sorted(one.paths()) == ["/0", "/1", "/2", "/3", "/4", "/5", "/robots.txt"]
@@ -370,14 +369,14 @@ def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_pat
 def test_an_order_ends_all_shards_and_a_later_run_goes_on(sites: list[Site], tmp_path: Path) -> None:
     folder = tmp_path / "many"
 
-    async def run(*, end: bool) -> ShardedCrawl:
-        crawl = ShardedCrawl(
+    async def run(*, end: bool) -> Crawler:
+        crawl = Crawler(
             [site.url("/0") for site in sites],
             folder,
-            shards=3,
             policy=QUICK.with_changes(min_interval=0.3 if end else 0.0),
             settings={"scope": "any", "sitemaps": False},
             client_settings=ClientSettings(timeout=HANGS),
+            workers=Workers(2, shards=3),
         )
         running = asyncio.ensure_future(crawl.run())
         if end:
@@ -416,13 +415,13 @@ def test_orders_about_hosts_of_any_shard_hold_while_the_crawl_runs(sites: list[S
     sites[0].set(f"/{PAGES - 1}", once_it_goes_on)
 
     async def run() -> list[str]:
-        crawl = ShardedCrawl(
+        crawl = Crawler(
             [site.url("/0") for site in sites],
             folder,
-            shards=5,
             policy=QUICK,
             settings={"scope": "any", "sitemaps": False},
             client_settings=ClientSettings(timeout=HANGS),
+            workers=Workers(2, shards=5),
         )
         folder.mkdir()
         for site in stopped:
@@ -458,10 +457,10 @@ def test_ctrl_c_ends_all_workers_and_what_is_left_waits(sites: list[Site], tmp_p
 
 
 def test_a_worker_that_cannot_be_started_is_given_up_with_an_error(tmp_path: Path) -> None:
-    crawl = ShardedCrawl(["http://127.0.0.1/"], tmp_path, workers=2, policy=QUICK, command=("false",))
+    crawl = Crawler(["http://127.0.0.1/"], tmp_path, policy=QUICK, workers=Workers(2, command=("false",)))
     with pytest.raises(StorageError, match=r"worker [01] died 5 times without keeping a page \(exit code 1\)"):
         asyncio.run(crawl.run())
-    assert not is_running(tmp_path)
+    assert not FolderCrawl(tmp_path).is_running()
 
 
 DIES = """
@@ -487,7 +486,9 @@ pipe.close()
 @pytest.mark.long
 def test_pages_that_a_worker_told_of_and_did_not_commit_do_not_keep_it_alive(tmp_path: Path) -> None:
     command = (sys.executable, "-c", DIES, str(tmp_path / "starts"))
-    crawl = ShardedCrawl(["http://127.0.0.1/"], tmp_path / "out", workers=1, policy=QUICK, command=command)
+    crawl = Crawler(
+        ["http://127.0.0.1/"], tmp_path / "out", policy=QUICK, workers=Workers(1, shards=2, command=command)
+    )
     with pytest.raises(StorageError, match=r"worker 0 died 5 times without keeping a page"):
         asyncio.run(crawl.run())
 
@@ -523,14 +524,13 @@ def test_a_page_that_kills_each_worker_that_fetches_it_ends_the_crawl(
         deadly.link("/deadly")
         for number in range(2000):
             other.link(f"/{number}", f"/{number + 1}")
-        crawl = ShardedCrawl(
+        crawl = Crawler(
             [deadly.url("/"), other.url("/0")],
             tmp_path / "out",
-            shards=2,
-            workers=2,
             policy=QUICK.with_changes(min_interval=0.05),
             settings={"sitemaps": False, "scope": "any"},
-            expander="deadly:Deadly",
+            workers=Workers(2, shards=2),
+            plugins={"expander": "deadly:Deadly"},
         )
 
         async def run() -> None:
@@ -544,9 +544,9 @@ def test_a_page_that_kills_each_worker_that_fetches_it_ends_the_crawl(
 
 def test_a_plug_in_that_is_not_there_leaves_nothing_behind(tmp_path: Path) -> None:
     for kind in ("sink", "expander"):
-        crawl = ShardedCrawl(["http://127.0.0.1/"], tmp_path / "out", policy=QUICK, **{kind: "not_there:X"})  # type: ignore[arg-type]
+        given: ChosenPlugins = {kind: "not_there:X"}  # type: ignore[misc]
         with pytest.raises(InvalidSetting, match="there is no module not_there"):
-            asyncio.run(crawl.run())
+            asyncio.run(Crawler(["http://127.0.0.1/"], tmp_path / "out", workers=2, plugins=given).run())
         assert not (tmp_path / "out").exists()
 
 
@@ -650,14 +650,12 @@ def test_hosts_keep_their_interval_where_the_clock_of_one_worker_is_ahead(sites:
     folder, interval = tmp_path / "many", 0.1
 
     async def run() -> None:
-        crawl = ShardedCrawl(
+        crawl = Crawler(
             [sites[0].url("/0")],
             folder,
-            shards=4,
-            workers=2,
             policy=QUICK.with_changes(min_interval=interval),
             settings={"scope": "any", "sitemaps": False},
-            command=(sys.executable, "-c", AHEAD, str(tmp_path / "starts")),
+            workers=Workers(2, shards=4, command=(sys.executable, "-c", AHEAD, str(tmp_path / "starts"))),
         )
         running = asyncio.ensure_future(crawl.run())
         for number, enough in enumerate((20, 50)):
@@ -690,7 +688,7 @@ def test_a_worker_that_hangs_is_not_started_again_where_the_crawl_is_to_stop(sit
 
     async def run() -> None:
         command = sys.executable, "-c", HANGING, str(starts)
-        crawl = ShardedCrawl([site.url("/")], tmp_path / "crawl", workers=1, command=command, stalled=0.5)
+        crawl = Crawler([site.url("/")], tmp_path / "crawl", workers=Workers(1, shards=2, command=command, stalled=0.5))
         running = asyncio.ensure_future(crawl.run())
         while not (crawl.processes and crawl.processes[0].begun):
             await asyncio.sleep(0.01)
@@ -753,7 +751,7 @@ def message(number: int, **more: Any) -> tuple[int, Message]:
 def test_the_pace_is_told_though_nobody_asks_for_hosts_or_rules_and_the_time_stays_known(
     sites: list[Site], tmp_path: Path
 ) -> None:
-    crawler = ShardedCrawl([site.url("/0") for site in sites], tmp_path / "out", workers=2, policy=QUICK)
+    crawler = Crawler([site.url("/0") for site in sites], tmp_path / "out", policy=QUICK, workers=2)
 
     async def run() -> list[float]:
         crawling = asyncio.ensure_future(crawler.run())
@@ -847,13 +845,13 @@ def test_what_comes_after_a_run_was_sealed_waits_for_the_next_run(
             await commit(self, final=final)
             if final:
                 taken.append(shard.mailbox.take_in(sender, parcel))
-            elif not shard.control.ending and shard.crawler.stats.pages == 1:
+            elif not shard.control.ending and shard.crawl.stats.pages == 1:
                 shard.control.end()
 
         monkeypatch.setattr(Committer, "commit", committing)
         shard = shard_of_crawl(tmp_path, place, CrawlManifest(2, seeds=[site.url("/")]), sitemaps=False)
         asyncio.run(shard.run())
-    assert prove(shard.crawler.folder).findings == [], "the seal is the last record"
+    assert prove(tmp_path / f"shard-{place.number:03}").findings == [], "the seal is the last record"
     assert taken == [False]
 
 
@@ -870,10 +868,10 @@ def test_an_order_to_end_that_is_given_before_a_shard_has_begun_is_in_its_ledger
         shard = shard_of_crawl(tmp_path, place, manifest, orders=mark, sitemaps=False)
         shard.control.end()
         asyncio.run(shard.run())
-    records = map(json.loads, (shard.crawler.folder / "ledger.jsonl").read_text("ascii").splitlines())
+    records = map(json.loads, (tmp_path / f"shard-{place.number:03}" / "ledger.jsonl").read_text("ascii").splitlines())
     told = [record["order"] for record in records if record["kind"] == "order"]
     assert told == (["end"] if begun == "before" else [])
-    assert prove(shard.crawler.folder).findings == []
+    assert prove(tmp_path / f"shard-{place.number:03}").findings == []
 
 
 def test_parcels_are_read_of_those_who_say_that_they_sent_some_and_no_more_at_once_than_is_good(tmp_path: Path) -> None:

@@ -254,7 +254,7 @@ class Gathering:
             read.hash = str(line.record["hash"])
             if kind in ("run", "seal"):
                 read.state = figures.state
-                self._runs[0 if part.place is None else part.place.number] += kind == "run"
+                self._runs[0 if part.assignment is None else part.assignment.number] += kind == "run"
         except (KeyError, TypeError, ValueError, OverflowError, ComityError):
             figures.damaged += 1
             figures.damage = figures.damage or (line.number, line.problem or "a field is missing or wrong")

@@ -44,7 +44,7 @@ from comity.frontier.values import Run
 
 @asynccontextmanager
 async def begin_in_folder(
-    folder: Path, refresh: bool, manifest: CrawlManifest, settings: CrawlSettings, workers: int
+    folder: Path, manifest: CrawlManifest, settings: CrawlSettings, workers: int, *, refresh: bool
 ) -> AsyncIterator["FolderCoordination"]:
     """Begin a crawl in a folder, or go on with it: a block in which so many processes work it. `manifest` and
     `settings` hold from now on."""
@@ -200,15 +200,15 @@ class ShardsInFolder:
 
     def begin(self, number: int, token: int, siblings: list[Scheduler], sent: Callable[[], None]) -> Shard:
         self._anchor.check()
-        job, place = self._job, self._job.manifest.place(number)
+        job = self._job
         storage = FolderStorage(job.folder / part(number), Orders(job.folder, job.orders))
-        return Shard(job, place, token, storage, siblings=siblings, on_sent=sent)
+        return Shard(job, job.manifest.assignment(number), token, storage, siblings=siblings, on_sent=sent)
 
     def forget(self, number: int) -> None:
         """It stays ours until this process ends, as it then does."""
 
     async def release(self, shard: Shard, state: ShardState) -> None:
-        self._send("let go", shard.place.number, shard.token, state, shard.now(0))
+        self._send("let go", shard.assignment.number, shard.token, state, shard.now(0))
 
     def received(self, message: WorkerMessage) -> None:
         match message:

@@ -15,11 +15,12 @@ from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from comity.crawler.cluster.jobs import Job, Watched, WorkerMessage, name_of_process
 from comity.crawler.cluster.shard import Shard, ShardEnd
 from comity.crawler.cluster.worker_process import WorkerProcess
+from comity.crawler.cluster.workers import Workers
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.limits import Spent
 from comity.crawler.observe.snapshot import ShardState, ShardStatus
@@ -34,6 +35,7 @@ from comity.crawler.storage.manifest import CrawlManifest, part
 from comity.crawler.storage.orders import Order
 from comity.crawler.storage.output_folder import check_free, is_same, mark_of, truncate_to_commit
 from comity.crawler.storage.store import MAX_BULK_SECONDS, CrawlStore, StoreClock
+from comity.crawler.storage.stored_config import StoredConfig
 from comity.crawler.storage.tables import check_server, make
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.postgresql.database import address
@@ -43,39 +45,25 @@ from comity.frontier.tables import Tables
 from comity.frontier.values import LeaseLost, Run, Superseded, Unreachable
 
 NOTE_SECONDS: Final = 1.0  # seconds: what only counts on is said no more often
-LEASE_SECONDS: Final = 15.0  # seconds
 MIN_LEASE_SECONDS: Final = 1.0
 MAX_LEASE_SECONDS: Final = 600.0
 
 _NOT_NOW: Final = ("the database system is", "too many", "connection slots")
 """What is in a server's refusal to have us that may pass; psycopg gives no code for it."""
 
-How = Literal["begin", "join", "resume", "refresh"]  # in which way a command takes part in a crawl
-
 
 class InStore:
-    """Where a crawl lies: see sharded.ShardedCrawl.
+    """A crawl in a store, in which the workers of a command take part: see sharded.ShardedCrawl.
 
     Attributes:
-        manifest: what held for it so far; None where it begins.
+        config: with what it was begun; of none where it begins.
         run: the one that was the last so far; None where there is none.
 
     Args:
         folder: of this machine: its parts of the output and of the ledger lie there.
-        lease: seconds after which a process that is not heard of has lost its shards; settled when the crawl begins.
-        on_notice: told that who joins waits for the store; `stopped`: whether they wait no longer.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        url: str,
-        *,
-        how: How,
-        lease: float,
-        on_notice: Callable[[str], None] = lambda text: None,
-        stopped: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def __init__(self, folder: Path, workers: Workers, *, refresh: bool) -> None:
         try:
             str(folder.absolute()).encode()
         except UnicodeEncodeError as error:
@@ -83,26 +71,31 @@ class InStore:
                 "folder: its name or a parent's is not UTF-8, and the store must record it",
                 hint="name another with -o",
             ) from error
-        if not MIN_LEASE_SECONDS <= lease <= MAX_LEASE_SECONDS:
-            raise InvalidSetting(f"lease: {lease!r} is not a number of seconds from {MIN_LEASE_SECONDS:g} to 600")
-        self.folder, self.url, self.store = folder, url, CrawlStore(address(url))
-        self.how, self.lease = how, lease
-        self._on_notice, self._stopped, self._waits = on_notice, stopped, False
-        self.manifest: CrawlManifest | None = None
+        if not MIN_LEASE_SECONDS <= workers.lease <= MAX_LEASE_SECONDS:
+            raise InvalidSetting(
+                f"lease: {workers.lease!r} is not a number of seconds from {MIN_LEASE_SECONDS:g} to 600"
+            )
+        assert workers.store is not None
+        self.folder, self.url, self.store = folder, workers.store, CrawlStore(address(workers.store))
+        self.how = "refresh" if refresh and workers.how != "join" else workers.how
+        self.lease = workers.lease
+        self._on_notice, self._waits = workers.on_notice, False
+        self.config = StoredConfig()
         self.run: Run | None = None
-        if how != "begin":
+        if self.how != "begin":
             with closing(self.store):
                 while True:
                     try:
                         stored = self.store.crawl()
                         break
                     except Unreachable as error:
-                        time.sleep(self._pause_after(error))
-            self.run, self.manifest = stored.run, CrawlManifest.read(stored.manifest, self.store.where)
+                        time.sleep(self._pause_after(error, stopped=False))
+            self.run = stored.run
+            self.config = StoredConfig.from_manifest(CrawlManifest.read(stored.manifest, self.store.where))
 
     @asynccontextmanager
     async def begin(
-        self, manifest: CrawlManifest, settings: CrawlSettings, workers: int
+        self, manifest: CrawlManifest, settings: CrawlSettings, workers: int, stopped: Callable[[], bool]
     ) -> AsyncIterator["StoreCoordination"]:
         with closing(self.store), ThreadPoolExecutor(1, "comity-store") as thread:
             while True:
@@ -111,19 +104,19 @@ class InStore:
                     coordination = await wrap_future(made)
                     break
                 except Unreachable as error:
-                    await asyncio.sleep(self._pause_after(error))
+                    await asyncio.sleep(self._pause_after(error, stopped=stopped()))
             try:
                 yield coordination
             finally:
                 with suppress(StorageError):
                     await wrap_future(thread.submit(coordination.leave))
 
-    def _pause_after(self, error: Unreachable) -> float:
+    def _pause_after(self, error: Unreachable, *, stopped: bool) -> float:
         """Seconds until the store is asked again. Who joins waits for it as a worker does, and where nobody lets them
         in, or they are to stop, the error is raised, as for those who begin."""
         said = str(error)
         turned_away = "FATAL" in said and not any(words in said for words in _NOT_NOW)
-        if self.how != "join" or self._stopped() or turned_away or "resolve host" in said:
+        if self.how != "join" or stopped or turned_away or "resolve host" in said:
             raise error
         if not self._waits:
             self._waits = True
@@ -147,9 +140,9 @@ class StoreCoordination:
     resume_option = "--join"
 
     def __init__(
-        self, place: InStore, manifest: CrawlManifest, settings: CrawlSettings, workers: int, thread: Executor
+        self, taking: InStore, manifest: CrawlManifest, settings: CrawlSettings, workers: int, thread: Executor
     ) -> None:
-        folder, store, how, run, pages = place.folder, place.store, place.how, place.run, settings.max_pages
+        folder, store, how, run, pages = taking.folder, taking.store, taking.how, taking.run, settings.max_pages
         self.name = name_of_process("command")
         command = self.name, str(folder)
         ours = None if how == "begin" else mark_of(store)
@@ -158,7 +151,7 @@ class StoreCoordination:
             check_server(db, store.where, manifest.shards, workers)
             if how == "begin":
                 make(
-                    db, store.where, manifest.shards, asdict(manifest), lease=place.lease, pages=pages, command=command
+                    db, store.where, manifest.shards, asdict(manifest), lease=taking.lease, pages=pages, command=command
                 )
         (ours or mark_of(store)).write(folder)
         if how == "refresh":
@@ -176,7 +169,7 @@ class StoreCoordination:
         self.limit_reached: str | None = None
         self.ended = False
         self._folder = folder
-        self._url = place.url
+        self._url = taking.url
         self._store = store
         self._manifest, self._settings = manifest, settings
         self._thread = thread
@@ -381,13 +374,13 @@ class ShardsInStore:
         if self._keeper.ident is None:
             self._keeper.start()
         job, storage = self._job, self._storages[number, token]
-        return Shard(job, job.manifest.place(number), token, storage, siblings=siblings, on_sent=sent)
+        return Shard(job, job.manifest.assignment(number), token, storage, siblings=siblings, on_sent=sent)
 
     def forget(self, number: int) -> None:
         self._leases.forget(number)
 
     async def release(self, shard: Shard, state: ShardState) -> None:
-        number, now = shard.place.number, shard.now(0)
+        number, now = shard.assignment.number, shard.now(0)
         await self._in_thread(self._board.release, self._job.name, number, shard.token, state, now)
 
     def received(self, message: WorkerMessage) -> None:

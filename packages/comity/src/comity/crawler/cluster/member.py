@@ -293,7 +293,7 @@ class Member:
         match message:
             case ("snapshot", hosts, rules):
                 snapshots = {
-                    number: held.shard.crawler.snapshot(hosts=hosts, rules=rules) for number, held in self._held.items()
+                    number: held.shard.crawl.snapshot(hosts=hosts, rules=rules) for number, held in self._held.items()
                 }
                 self._send("snapshots", snapshots)
             case ("stop",):

@@ -18,7 +18,6 @@ from comity.crawler.observe.stats import PageRate, Stats, summed
 from comity.crawler.run.run import End
 from comity.errors import StorageError
 
-MAX_SILENT_SECONDS: Final = 60.0  # seconds of silence after which a worker is taken to hang, and is killed
 MAX_DEATHS: Final = 5  # of one worker that kept no page in between
 LOOK_SECONDS: Final = 0.5  # seconds
 MAX_VAIN_LOOKS: Final = 20  # at a worker that has no place to run, after which it is said

@@ -1,19 +1,22 @@
-"""One shard of a crawl: a Crawler that keeps to its own hosts.
+"""One shard of a crawl: a crawl of its own that keeps to its own hosts.
 
 Whether all are at rest, and how many pages it may keep, is for the board to say.
 """
 
 from collections.abc import Callable
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from comity.crawler.cluster.jobs import Job
-from comity.crawler.crawler import Crawler
 from comity.crawler.finding.limits import Spent
 from comity.crawler.observe.snapshot import HostState, ShardState, ShardStatus
+from comity.crawler.observe.webhook import Webhook
+from comity.crawler.output.plugins import Plugins
+from comity.crawler.run.local_crawl import LocalCrawl
 from comity.crawler.run.mailbox import Mailbox
 from comity.crawler.run.run import End, Run
-from comity.crawler.run.run_config import ShardContext
+from comity.crawler.run.run_config import Listeners, RunConfig
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.board import settings_of_shard
 from comity.crawler.storage.crawl import RunStorage
@@ -29,7 +32,7 @@ class ShardEnd:
 
 
 class Shard:
-    """One shard of a crawl, in one run: a Crawler that was given a place among all. `control.end` has it come to its
+    """One shard of a crawl, in one run: a crawl that was given its shard among all. `control.end` has it come to its
     end once nothing is under way. Its worker has it by a token; `is_ours` says whether it is surely ours now.
 
     Args:
@@ -40,50 +43,58 @@ class Shard:
     def __init__(
         self,
         job: Job,
-        place: ShardAssignment,
+        assignment: ShardAssignment,
         token: int,
         storage: RunStorage,
         *,
         siblings: list[Scheduler] | None = None,
         on_sent: Callable[[], None] = lambda: None,
     ) -> None:
-        manifest, begun = job.manifest, storage.config()
-        self.place = place
+        manifest, webhook = job.manifest, job.settings.webhook
+        self.assignment = assignment
         self.token = token
         self.is_ours = storage.is_ours
         self._clock = storage.clock
-        self.crawler = Crawler(
-            manifest.seeds,
-            storage.folder,
-            policy=job.policy,
-            settings=settings_of_shard(job.settings, manifest.shards),
-            client_settings=job.client_settings,
-            clock=self._clock,
-            sink=manifest.sink,
-            expander=manifest.expander,
-            refresh=manifest.refresh > begun.refresh,
-            begun=begun,
-            storage=storage,
-            shard_context=ShardContext(place, [] if siblings is None else siblings, on_sent),
+        self._on_sent = on_sent
+        self._webhook = None if webhook is None else Webhook(webhook, job.policy)
+        self.crawl = LocalCrawl(
+            RunConfig(
+                seeds=manifest.seeds,
+                storage=storage,
+                policy=job.policy,
+                settings=settings_of_shard(job.settings, manifest.shards),
+                client_settings=job.client_settings,
+                plugins=Plugins(None, manifest.expander),
+                sink=manifest.sink,
+                begins_refresh=manifest.refresh > storage.config().refresh,
+                assignment=assignment,
+                siblings=[] if siblings is None else siblings,
+            )
         )
-        self.control = self.crawler.control
-        self.run = self.crawler.run
+        self.control = self.crawl.control
+
+    async def run(self) -> None:
+        """Work it to its end. The webhook is told of hosts alone: of the crawl's end the process above tells it."""
+        hook = self._webhook
+        listeners = Listeners(records=[] if hook is None else [hook.record], sent=self._on_sent)
+        with nullcontext() if hook is None else closing(hook):
+            await self.crawl.run(listeners)
 
     @property
     def running(self) -> Run:
         """The run that is under way, or is over. There is one once it `has_begun`."""
-        assert self.crawler.running is not None
-        return self.crawler.running
+        assert self.crawl.running is not None
+        return self.crawl.running
 
     @property
     def has_begun(self) -> bool:
         """Whether its frontier is open, so that it can be told and asked."""
-        return self.crawler.running is not None and self.crawler.running.scheduler.has_begun
+        return self.crawl.running is not None and self.crawl.running.scheduler.has_begun
 
     @property
     def progress(self) -> Any:
         """What differs once it has committed anything more; None before its frontier is open."""
-        if (run := self.crawler.running) is None:
+        if (run := self.crawl.running) is None:
             return None
         return run.frontier.totals, run.frontier.sent, run.frontier.taken
 
@@ -112,7 +123,7 @@ class Shard:
         state, until, host = run.state(now)
         granted, spent = self.control.granted, run.quota.spent
         return ShardStatus(
-            self.place.number,
+            self.assignment.number,
             worker,
             state,
             until,
@@ -123,7 +134,7 @@ class Shard:
             run.frontier.sent,
             run.frontier.taken,
             Spent(*spent.listed(now)),
-            self.crawler.stats,
+            self.crawl.stats,
             run.commits.records,
             run.commits.pages,
         )
@@ -131,8 +142,8 @@ class Shard:
     def result(self, worker: int) -> ShardEnd:
         """What came of it, once `run` has ended."""
         state: ShardState = "stopped" if self.control.stopping else "resting"
-        crawler = self.crawler
+        crawl = self.crawl
         stands = ShardStatus(
-            self.place.number, worker, state, stats=crawler.stats, records=self.running.commits.records
+            self.assignment.number, worker, state, stats=crawl.stats, records=self.running.commits.records
         )
-        return ShardEnd(stands, crawler.end)
+        return ShardEnd(stands, crawl.end)

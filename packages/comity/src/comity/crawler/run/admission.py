@@ -69,7 +69,7 @@ class URLFilter:
         settings = self._settings = config.settings
         self._results = results
         self._origin_policy = origin_policy
-        self._place = config.shard  # what concerns the hosts of another shard goes there
+        self._assignment = config.assignment  # what concerns the hosts of another shard goes there
         self._recent = RecentlySeen(MAX_RECENT_URLS)
         self.unmet = self._recent.unmet
         self._left_out: set[str] = set()  # so that each is counted once
@@ -156,8 +156,8 @@ class URLFilter:
                 self._results.count("outside", 1)
                 return
         host = urls.host(url)
-        if (place := self._place) is not None and (shard := place.elsewhere(host)) is not None:
-            pace, unplaced = place.settled.get(host), not place.is_settled(host)
+        if (assignment := self._assignment) is not None and (shard := assignment.elsewhere(host)) is not None:
+            pace, unplaced = assignment.settled.get(host), not assignment.is_settled(host)
             message = Message(url, depth, kind, hops, found_on, given, pace=pace, unplaced=unplaced)
             self._results.message(shard, replace(message, named_by=tuple(named_by)) if named_by else message)
             return
@@ -223,8 +223,8 @@ class URLFilter:
 
     def moved(self, origin: str, target: str) -> None:
         """A URL given by hand redirected: example.com to www.example.com, for instance."""
-        if self._look_again(self._scope.move(origin, target)) and self._place is not None:
-            for shard in self._place.others:
+        if self._look_again(self._scope.move(origin, target)) and self._assignment is not None:
+            for shard in self._assignment.others:
                 self._results.message(shard, Message(target, found_on=origin, widens=True))
 
     def reaches(self, origin: str) -> bool:

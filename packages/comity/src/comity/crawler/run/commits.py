@@ -38,7 +38,7 @@ class Committer:
         self._scheduler = scheduler
         self._control = control
         self._state = state
-        self._shard_context = config.shard_context
+        self._is_shard = config.assignment is not None
         self._under_way: asyncio.Task[None] | None = None
         self._next = config.clock.monotonic() + COMMIT_SECONDS
         self._sent = resources.frontier.sent
@@ -97,9 +97,9 @@ class Committer:
         for name in unsaved.hosts:
             self._scheduler.found(name, () if name in unsaved.batch.resumed else done.queued.get(name, ()))
         listeners, sent = self._listeners, self._resources.frontier.sent
-        if self._shard_context is not None and sent != self._sent:
+        if sent != self._sent:
             self._sent = sent
-            self._shard_context.on_sent()
+            listeners.sent()
         notices = [partial(listeners.page, page) for page in unsaved.pages] if listeners.page is not None else []
         notices += [partial(notify, *record) for notify in listeners.records for record in records]
         errors = []
@@ -115,5 +115,5 @@ class Committer:
         pending, memory = self._results.unsaved.octets, self._results.memory
         is_much = self._results.size >= MAX_COMMIT_URLS or pending >= memory.limit // 8
         is_short = memory.is_short and pending > 0
-        rests = self._shard_context is not None and not self._scheduler.tasks and self._results.waiting
+        rests = self._is_shard and not self._scheduler.tasks and self._results.waiting
         return is_much or self.is_held_up or is_short or rests

@@ -25,7 +25,7 @@ class Mailbox:
 
     def __init__(
         self,
-        place: ShardAssignment,
+        assignment: ShardAssignment,
         driver: AsyncDriver,
         taken: Mapping[int, int],
         results: ResultBuffer,
@@ -33,7 +33,7 @@ class Mailbox:
         relay: RobotsRelay,
         control: Control,
     ) -> None:
-        self._place = place
+        self._assignment = assignment
         self._results = results
         self._filter = url_filter
         self.relay = relay
@@ -61,7 +61,7 @@ class Mailbox:
 
     async def process(self, senders: Collection[int], post: MailboxReader) -> bool:
         """Take up what some other shards have sent, of each in its order; gives whether there may be more to be had."""
-        came = await post.parcels(self._place.number, {sender: self.taken(sender) for sender in senders})
+        came = await post.parcels(self._assignment.number, {sender: self.taken(sender) for sender in senders})
         put_off = set()
         for sender, parcel in came:
             if sender not in put_off and not self.take_in(sender, parcel):
@@ -101,12 +101,12 @@ class Mailbox:
             task.cancel()
 
     def _are_settled(self, parcel: Parcel) -> bool:
-        settled, place = True, self._place
+        settled, assignment = True, self._assignment
         for message in parcel.messages:
             host = urls.host(message.url)
             if message.pace is not None and not message.widens:
-                place.settled.settle(host, message.pace)
-            elif not message.widens and message.about is None and place.has_to_settle(host):
+                assignment.settled.settle(host, message.pace)
+            elif not message.widens and message.about is None and assignment.has_to_settle(host):
                 settled = False
                 if host not in self._lookups:
                     self._lookups[host] = asyncio.ensure_future(self._find(host))
@@ -114,6 +114,6 @@ class Mailbox:
 
     async def _find(self, host: str) -> None:
         try:
-            self._place.settled.settle(host, await self._driver.address_of(host))
+            self._assignment.settled.settle(host, await self._driver.address_of(host))
         finally:
             self._lookups.pop(host, None)

@@ -37,7 +37,7 @@ class RobotsRelay:
 
     def __init__(
         self,
-        place: ShardAssignment,
+        assignment: ShardAssignment,
         session: Session,
         scheduler: Scheduler,
         results: ResultBuffer,
@@ -45,13 +45,13 @@ class RobotsRelay:
         control: Control,
         earlier: Mapping[str, Any],
     ) -> None:
-        self._place = place
+        self._assignment = assignment
         self._session = session
         self._scheduler = scheduler
         self._results = results
         self._ledger = ledger
         self._control = control
-        self._run = None if place.run is None else place.run.number
+        self._run = None if assignment.run is None else assignment.run.number
         self._wanted: dict[tuple[str, str], asyncio.Future[dict[str, Any]]] = {}  # by origin and URL
         self._asking: dict[str, asyncio.Task[None]] = {}  # for others, by origin
         self._earlier = earlier
@@ -75,7 +75,7 @@ class RobotsRelay:
             raise Postponed(f"{wanted.url} is not requested: the crawl ends", url=wanted.url, seconds=0.0)
         key = wanted.origin, wanted.url
         answer = self._wanted[key] = asyncio.get_running_loop().create_future()
-        self._send(shard, wanted, {"ask": wanted.conditions, "for": self._place.number})
+        self._send(shard, wanted, {"ask": wanted.conditions, "for": self._assignment.number})
         try:
             content = await self._session.driver.wait_for(answer)
         finally:
@@ -125,16 +125,16 @@ class RobotsRelay:
         self._results.facts.put(QUESTION_FACT + asked.origin, None)
 
     def _send(self, shard: int, about: Relay, content: dict[str, Any]) -> None:
-        pace = self._place.settled.get(urls.host(about.url))
+        pace = self._assignment.settled.get(urls.host(about.url))
         message = Message(about.url, found_on=about.origin, pace=pace, about={**content, "run": self._run})
         self._results.message(shard, message)
         self._control.wake()
 
     async def _owner(self, host: str) -> int | None:
         """The shard that a host belongs to, which may have to be looked up; None where it is this one."""
-        if self._place.has_to_settle(host):
-            self._place.settled.settle(host, await self._session.driver.address_of(host))
-        return self._place.elsewhere(host)
+        if self._assignment.has_to_settle(host):
+            self._assignment.settled.settle(host, await self._session.driver.address_of(host))
+        return self._assignment.elsewhere(host)
 
     def _done(self, origin: str, task: "asyncio.Task[None]") -> None:
         self._scheduler.tasks.discard(task)

@@ -87,7 +87,7 @@ class Run:
         self.frontier = frontier
         self.resources = resources
         self.facts = StateOverlay(frontier.load_state, is_new=frontier.load_state(RUN_FACT) is None)
-        if config.shard is None and self.facts.get(PLACE_FACT) is not None:
+        if config.assignment is None and self.facts.get(PLACE_FACT) is not None:
             raise StorageError(f"{config.folder} holds one shard of a crawl", hint="name the folder above it")
         self.refresh = refresh_of(frontier, settings, config.folder, begin=config.begins_refresh)
         run, around = self._begun_with()
@@ -116,7 +116,7 @@ class Run:
         self.scheduler = Scheduler(config, control, frontier, self.client, self.fetcher, self.results, self.refresh)
         saved = self._state_to_save
         self.commits = Committer(config, resources, self.results, self.waits, self.scheduler, control, saved)
-        self.mailbox = None if config.shard is None else self._mailbox(config.shard)
+        self.mailbox = None if config.assignment is None else self._mailbox(config.assignment)
         self._feeding: asyncio.Task[None] | None = None
         self._following: list[asyncio.Task[None]] = []  # beside the fetches
         self._apply_orders()
@@ -181,20 +181,20 @@ class Run:
 
     def order(self, order: Order) -> None:
         """Carry out what the operator orders."""
-        place = self._config.shard
+        assignment = self._config.assignment
         if order.order == "end":
             self.resources.ledger.order(*astuple(order), pace=order.host)
-            if place is None:  # else whoever has all shards tells them to stop
+            if assignment is None:  # else whoever has all shards tells them to stop
                 self._collector.ordered("all hosts", order.order)
                 self.control.stop()
                 self._config.storage.orders.confirm(order)
-        elif place is None or place.elsewhere(order.host) is None:
+        elif assignment is None or assignment.elsewhere(order.host) is None:
             pace = self.scheduler.order(order)
             self.resources.ledger.order(*astuple(order), pace=pace)
             seconds = "" if order.seconds is None else f" {order.seconds:g} s"
             self._collector.ordered(order.host, f"{order.order}{seconds}")
             self._config.storage.orders.confirm(order)
-        elif order.order != "slow" or place.by == "address":
+        elif order.order != "slow" or assignment.by == "address":
             # A robots.txt of ours may lead there, and by address the host may turn out to be one of ours.
             self.scheduler.order(order)
 
@@ -223,37 +223,37 @@ class Run:
         config, facts, remember = self._config, self.facts, self.frontier.save_state
         begun: list[str] = facts.get(SEEDS, [])
         known, around = set(begun), config.seeds
-        if config.shard is not None and (place := facts.get(PLACE_FACT)) is not None:
+        if config.assignment is not None and (place := facts.get(PLACE_FACT)) is not None:
             around = around[[*place, len(begun)][2] :]  # they only grow in number; earlier versions kept all of them
-        own = around if config.shard is None else config.shard.own(around)
+        own = around if config.assignment is None else config.assignment.own(around)
         self.seeds = [*begun, *(seed for seed in own if seed not in known)]
         scope = facts.get(SCOPE)
         if scope is None or scope["by"] != config.settings.scope:  # it remembers one for each place
-            around = self.seeds if config.shard is None else config.seeds
-        elif config.shard is None:
+            around = self.seeds if config.assignment is None else config.seeds
+        elif config.assignment is None:
             around = self.seeds[len(begun) :]
         config.plugins.resume(facts.get("plugins", {}))
-        if not self.seeds and config.shard is None and config.plugins.source is None:
+        if not self.seeds and config.assignment is None and config.plugins.source is None:
             raise StorageError(
                 f"{config.folder} holds a crawl that cannot be resumed without its source plug-in", hint="give it again"
             )
-        run = run_of(facts.get(RUN_FACT), None if config.shard is None else config.shard.run, config.folder)
+        run = run_of(facts.get(RUN_FACT), None if config.assignment is None else config.assignment.run, config.folder)
         remember(RUN_FACT, [run.crawl, run.number])
         refilter(self.frontier, config.settings, config.policy, around)
         if len(self.seeds) > len(begun) or facts.get(SEEDS) is None:
             remember(SEEDS, self.seeds)
         remember("plugins", config.plugins.names)
         facts.put(ENDED, None)
-        if config.shard is not None:
-            config.shard.settled.began(facts.get)
-            facts.put(PLACE_FACT, [config.shard.number, config.shard.count, len(config.seeds)])
+        if config.assignment is not None:
+            config.assignment.settled.began(facts.get)
+            facts.put(PLACE_FACT, [config.assignment.number, config.assignment.count, len(config.seeds)])
         return run, around
 
-    def _mailbox(self, place: ShardAssignment) -> Mailbox:
+    def _mailbox(self, assignment: ShardAssignment) -> Mailbox:
         client, ledger, questions = self.client, self.resources.ledger, self.frontier.load_states(QUESTION_FACT)
-        relay = RobotsRelay(place, client, self.scheduler, self.results, ledger, self.control, questions)
+        relay = RobotsRelay(assignment, client, self.scheduler, self.results, ledger, self.control, questions)
         taken = self.frontier.taken
-        return Mailbox(place, client.driver, taken, self.results, self.filter, relay, self.control)
+        return Mailbox(assignment, client.driver, taken, self.results, self.filter, relay, self.control)
 
     def _hooks(self) -> Hooks:
         """What the client tells; it sends nothing before all of this is made."""
@@ -271,14 +271,14 @@ class Run:
             return await self.mailbox.relay.ask(wanted) if self.mailbox is not None else None
 
         async def address_of(look_up: Callable[[str], Awaitable[str]], host: str) -> str:
-            return (config.shard and config.shard.settled.get(host)) or await look_up(host)
+            return (config.assignment and config.assignment.settled.get(host)) or await look_up(host)
 
         return Hooks(
             on_robots=robots,
             on_request=lambda request: self.results.request(request),
             on_report=report,
             may_send=lambda: config.storage.is_ours() and self.resources.ledger.anchor.holds(),
-            relay=None if config.shard is None else relay,
+            relay=None if config.assignment is None else relay,
             address_of=address_of,
         )
 
@@ -321,7 +321,9 @@ class Run:
     async def _begin(self) -> None:
         """Once the seeds are kept, those too that the last run did not come to: follow orders, take up what comes from
         elsewhere, give hosts their turn."""
-        for number, seed in enumerate(self.seeds if self._config.shard is None else self._config.shard.own(self.seeds)):
+        for number, seed in enumerate(
+            self.seeds if self._config.assignment is None else self._config.assignment.own(self.seeds)
+        ):
             if number % MAX_BATCH_PAGES == 0:  # many take long, and others go on meanwhile
                 await asyncio.sleep(0)
                 if self.control.is_over:
@@ -353,10 +355,10 @@ class Run:
             times.append(deadline)
         if asked_again is not None:
             times.append(now + asked_again)
-        return min(times, default=now + (COMMIT_SECONDS if self._config.shard is None else MAX_IDLE_SECONDS))
+        return min(times, default=now + (COMMIT_SECONDS if self._config.assignment is None else MAX_IDLE_SECONDS))
 
     def _is_over(self) -> bool:
-        if self.scheduler.tasks or self.control.is_over or self._config.shard is not None:
+        if self.scheduler.tasks or self.control.is_over or self._config.assignment is not None:
             return not self.scheduler.tasks and self.control.is_over
         return self._enough() or (self._is_fed and self.scheduler.is_idle(self._config.clock.monotonic()))
 
@@ -386,6 +388,6 @@ class Run:
 
     def _state_to_save(self) -> dict[str, Any]:
         """What is to be remembered for a later run."""
-        now, place = self._config.clock.monotonic(), self._config.shard
+        now, assignment = self._config.clock.monotonic(), self._config.assignment
         state = self.waits.save_state() | self.quota.save_state(now) | self.filter.save_state()
-        return state if place is None else state | place.settled.save_state()
+        return state if assignment is None else state | assignment.settled.save_state()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from comity.crawler.output.ledger import Ledger
 from comity.crawler.output.plugins import Plugins
 from comity.crawler.output.records import CrawledPage
 from comity.crawler.output.runner import SinkRunner
+from comity.crawler.output.sink import Sink
 from comity.crawler.storage.crawl import RunStorage, WaitJournal
 from comity.crawler.storage.placement import ShardAssignment
 from comity.frontier.rules import DurableFrontier
@@ -19,47 +20,47 @@ from comity.net import ClientSettings, Clock, Session
 from comity.policy import Policy
 
 
-@dataclass(frozen=True, slots=True)
-class ShardContext:
-    """What makes a crawl one shard of a larger one. It does not end when nothing is left to do, for another shard may
-    find something for it: it waits for `Control.end`. `siblings`: the schedulers of this process's shards, which share
-    the requests there may be at once. `on_sent` is told when something for other shards was committed."""
-
-    shard: ShardAssignment
-    siblings: list[Any]
-    on_sent: Callable[[], None]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listeners:
     """Who is told how a crawl goes: of each page, and of each failure and refusal (channel and record) once it is
-    committed; and when nothing refuses the crawl any more."""
+    committed; when nothing refuses the crawl any more; when something for other shards was committed."""
 
     page: Callable[[CrawledPage], None] | None = None
     records: Sequence[Callable[[str, dict[str, Any]], None]] = ()
     begin: Callable[[], None] | None = None
+    sent: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """The inputs of a run; see Crawler. `shard_context` is None where it is a crawl by itself."""
+    """The inputs of a run; see Crawler.
+
+    Attributes:
+        assignment: which shard of a larger crawl this is; None of a crawl by itself. A shard does not end when nothing
+            is left to do, for another may find something for it: it waits for `Control.end`.
+        siblings: the schedulers of this process's shards, which share the requests there may be at once.
+    """
 
     seeds: list[str]
-    folder: Path
+    storage: RunStorage
     policy: Policy
     settings: CrawlSettings
     client_settings: ClientSettings
-    clock: Clock
     plugins: Plugins
+    sink: Sink | str | None
     begins_refresh: bool
-    listeners: Listeners
-    storage: RunStorage
+    listeners: Listeners = field(default_factory=Listeners)
     pace_with: Session | None = None
-    shard_context: ShardContext | None = None
+    assignment: ShardAssignment | None = None
+    siblings: list[Any] = field(default_factory=list)
 
     @property
-    def shard(self) -> ShardAssignment | None:
-        return None if self.shard_context is None else self.shard_context.shard
+    def folder(self) -> Path:
+        return self.storage.folder
+
+    @property
+    def clock(self) -> Clock:
+        return self.storage.clock
 
     @property
     def requests(self) -> int:

@@ -82,7 +82,7 @@ class Scheduler:
         self._fetcher = fetcher
         self._results, self._quota = results, results.quota
         self._refresh = refresh
-        self.siblings: list[Scheduler] = [] if config.shard_context is None else config.shard_context.siblings
+        self.siblings: list[Scheduler] = config.siblings
         self.siblings.append(self)
 
     def is_full(self, now: float) -> bool:

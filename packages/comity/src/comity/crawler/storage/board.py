@@ -22,11 +22,10 @@ MIN_BODY_BYTES: Final = 4 * 1024 * 1024  # bytes of bodies that a shard may hold
 _AT_REST: Final = ("resting", "robots", "pages", "ended")
 
 
-def settings_of_shard(settings: CrawlSettings, shards: int) -> dict[str, Any]:
+def settings_of_shard(settings: CrawlSettings, shards: int) -> CrawlSettings:
     """The settings of one of several shards, each of which has its part of the memory."""
     memory = min(max(settings.body_memory // shards, MIN_BODY_BYTES), settings.body_memory)
-    its = replace(settings, body_memory=memory)
-    return {name: getattr(its, name) for name in CrawlSettings.__dataclass_fields__}
+    return replace(settings, body_memory=memory)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class WaitJournal(Protocol):
 
 
 class RunStorage(Protocol):
-    """Where a run keeps what it has to know.
+    """Where a run keeps what it has to know; frontier and journal are opened by each call.
 
     Attributes:
         folder: where its output and its ledger lie.
@@ -65,26 +65,19 @@ class RunStorage(Protocol):
         keeps_clock: whether a later run has the same clock: if not, hosts are left alone then as after a crash.
     """
 
-    @property
-    def folder(self) -> Path: ...
-
-    @property
-    def clock(self) -> Clock: ...
+    folder: Path
+    clock: Clock
+    keeps_clock: bool
 
     @property
     def orders(self) -> OrderSource: ...
 
-    @property
-    def keeps_clock(self) -> bool: ...
-
     def config(self) -> StoredConfig:
         """With what the crawl was begun: read once, before a run."""
 
-    def frontier(self) -> DurableFrontier:
-        """Opens it."""
+    def frontier(self) -> DurableFrontier: ...
 
-    def journal(self) -> WaitJournal:
-        """Opens it."""
+    def journal(self) -> WaitJournal: ...
 
     def is_ours(self) -> bool:
         """Whether this run may still send and keep anything."""

@@ -48,7 +48,7 @@ class OutputPart:
 
     Attributes:
         name: what it is called among the parts of its crawl; empty where the crawl is not cut into parts.
-        place: its shard among all; None where the crawl has no shards.
+        assignment: its shard among all; None where the crawl has no shards.
         absent: where it should be, in words, where it is not; None: it is there.
         followed: whether a later part goes on with its shard, so that this one may have ended in any way.
         kept: what the store says of it: `ledger` and `sink`, how far each is committed, and of the last part of a
@@ -58,7 +58,7 @@ class OutputPart:
 
     path: Path
     name: str = ""
-    place: ShardAssignment | None = None
+    assignment: ShardAssignment | None = None
     absent: str | None = None
     followed: bool = False
     kept: Mapping[str, Any] | None = None

@@ -24,7 +24,7 @@ from comity.crawler.storage.stored_config import StoredConfig
 from comity.errors import StorageError
 from comity.files import open_regular, read_regular, write_anew
 from comity.frontier.committed import FrontierView
-from comity.frontier.durable import translate_os_errors, no_crawl
+from comity.frontier.durable import no_crawl, translate_os_errors
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.sqlite import database
 from comity.frontier.sqlite.store import Frontier, pending
@@ -119,7 +119,8 @@ class FolderCrawl(StoredCrawl):
         return waiting, pending(begun)
 
     def is_running(self) -> bool:
-        return is_running(self.folder, self.parts)
+        running, parts = database.is_running, self.parts
+        return any(map(running, parts)) or (parts != [self.folder] and running(self.folder, LOCK))
 
     def has_ended(self) -> bool:
         return not self.is_running()
@@ -137,12 +138,6 @@ class FolderCrawl(StoredCrawl):
 def _waiting(view: FrontierView) -> int:
     counts = view.counts()
     return counts[State.UNASKED] + counts[State.QUEUED]
-
-
-def is_running(folder: Path, parts: list[Path] | None = None) -> bool:
-    """Whether a process crawls into a folder now, or into one of its shards'. Nothing is written."""
-    parts = manifest_and_parts(folder)[1] if parts is None else parts
-    return any(map(database.is_running, parts)) or (parts != [folder] and database.is_running(folder, LOCK))
 
 
 class FolderStorage:

@@ -15,6 +15,7 @@ from comity.crawler.storage.stored_config import StoredConfig
 from comity.frontier.postgresql.store import PostgresFrontier
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import Unreachable
+from comity.net import Clock
 
 
 class StoredOrders:
@@ -113,7 +114,7 @@ class LeasedStorage:
     ) -> None:
         self.folder = folder
         self.orders = StoredOrders(orders, journal_writer, lease)
-        self.clock = clock
+        self.clock: Clock = clock
         self._config = StoredConfig.from_manifest(manifest)
         self._opened: PostgresFrontier | None = None
         self._lease = lease

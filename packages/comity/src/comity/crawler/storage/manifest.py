@@ -13,10 +13,9 @@ from typing import Any, Final, cast, get_args
 
 from comity.crawler.storage.placement import PlacedBy, ShardAssignment
 from comity.digests import sha256_of
-from comity.errors import InputError, InvalidSetting, StorageError
+from comity.errors import InputError, StorageError
 from comity.files import read_regular, write_anew
 from comity.frontier.durable import of_another_version, translate_os_errors
-from comity.frontier.sqlite import database
 from comity.frontier.values import Run
 
 MANIFEST: Final = "crawl.json"
@@ -24,7 +23,6 @@ LOCK: Final = "crawl.lock"
 STORE: Final = "store.json"  # in a folder with parts of a crawl whose queue lies in PostgreSQL: which crawl
 LOST_PREFIX: Final = "lost-"  # what the name of a part begins with that a failure of the database has undone
 MAX_SHARDS: Final = 256
-SHARDS_PER_WORKER: Final = 2  # shards where nobody says how many: so a later run may have up to twice as many workers
 _FORMAT: Final = 1
 _STORED_PART: Final = re.compile(r"shard-\d{3,}-\d{6,}-[0-9a-f]{10}")
 
@@ -68,8 +66,8 @@ class CrawlManifest:
                 f"the crawl in {where} was created by another version of comity", hint="continue with that one"
             ) from error
 
-    def place(self, number: int) -> ShardAssignment:
-        """The place of one shard in the run that was the last to begin."""
+    def assignment(self, number: int) -> ShardAssignment:
+        """One shard in the run that was the last to begin."""
         return ShardAssignment(number, self.shards, self.by, Run(self.crawl, self.run))
 
     @property
@@ -198,37 +196,7 @@ def combined(hashes: Iterable[str]) -> str:
     return sha256_of("".join(f"{each}\n" for each in hashes).encode("ascii", "replace"))
 
 
-def checked(name: str, number: int, *, least: int = 1) -> int:
-    """A number of shards or workers, if it is allowed; else an InvalidSetting."""
-    if not least <= number <= MAX_SHARDS:
-        raise InvalidSetting(f"{name}: {number} is not a number from {least} to {MAX_SHARDS}")
-    return number
-
-
-def shards_for(workers: int) -> int:
-    """How many shards a new crawl has where nobody says it."""
-    return min(SHARDS_PER_WORKER * workers, MAX_SHARDS)
-
-
 def placed_by(pace_by: str) -> PlacedBy:
     """What hosts are placed by under a policy: hosts that share a pace lie in one shard."""
     assert pace_by in get_args(PlacedBy)
     return cast("PlacedBy", pace_by)
-
-
-def is_sharded(folder: Path, manifest: CrawlManifest | None, workers: int, shards: int | None) -> bool:
-    """Whether a crawl is to be one of several shards. An InvalidSetting: it was begun as one that cannot have several
-    workers, or has not so many shards."""
-    if manifest is None:
-        wanted = (shards or 1) > 1 or (workers > 1 and shards is None)
-        if workers > 1 and shards is not None and shards < workers:
-            raise InvalidSetting(f"shards: {shards} are too few for {workers} workers")
-        if wanted and database.has_begun(folder / "frontier.sqlite"):
-            raise InvalidSetting(
-                f"workers: the crawl in {folder} was begun without shards, so it has one",
-                hint="begin another with --workers",
-            )
-        return wanted
-    if workers > manifest.shards:
-        raise InvalidSetting(f"workers: the crawl in {folder} has {manifest.shards} shards, so no more can work on it")
-    return True

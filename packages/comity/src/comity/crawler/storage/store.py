@@ -25,7 +25,7 @@ from comity.errors import InputError, StorageError
 from comity.frontier.committed import FrontierView
 from comity.frontier.durable import no_crawl
 from comity.frontier.messages import TAKEN, Parcel
-from comity.frontier.postgresql.database import Address, address, connect, cutting_off, translate_errors, is_made
+from comity.frontier.postgresql.database import Address, address, connect, cutting_off, is_made, translate_errors
 from comity.frontier.postgresql.dialect import PostgresDialect
 from comity.frontier.postgresql.view import PostgresView
 from comity.frontier.rules import start_refresh
@@ -459,8 +459,7 @@ class StoreCrawl(StoredCrawl):
         where = self._store.where
         with closing(self._store):
             crawl = self._store.crawl()
-        if any(mark.crawl != crawl.run.crawl for mark in self._held.values()):
-            folder = next(folder for folder, mark in self._held.items() if mark.crawl != crawl.run.crawl)
+        for folder in [folder for folder, mark in self._held.items() if mark.crawl != crawl.run.crawl]:
             raise InputError(
                 f"{folder} holds parts of another crawl than the one that is now in {where}",
                 hint="name folders of one crawl, and by --store URL its store",

@@ -13,6 +13,9 @@ from comity.frontier.committed import FrontierView
 from comity.policy import Policy
 
 POLICY: Final = "policy"
+SETTINGS: Final = "settings"
+OF_THE_RUN: Final = frozenset(("concurrency", "per_host", "render_browser", "render_pages", "telemetry", "webhook"))
+DEFAULTS: Final = {field.name: field.default for field in dataclasses.fields(CrawlSettings)}
 
 
 def policy_from_dict(values: Mapping[str, Any]) -> Policy:
@@ -26,15 +29,6 @@ def from_json(value: Any) -> Any:
     if value == "inf":
         return math.inf
     return tuple(value) if isinstance(value, list) else value
-
-
-SETTINGS: Final = "settings"
-
-
-OF_THE_RUN: Final = frozenset(("concurrency", "per_host", "render_browser", "render_pages", "telemetry", "webhook"))
-
-
-DEFAULTS: Final = {field.name: field.default for field in dataclasses.fields(CrawlSettings)}
 
 
 def settings_to_dict(settings: CrawlSettings) -> dict[str, Any]:
