@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 
-from comity.frontier.store import POLICY, SCOPE, USAGE, Changed, Queued
+from comity.frontier.store import POLICY, SCOPE, USAGE, Changed, QueueRow
 from comity.frontier.values import EntryKind, State
 
 Inside = Callable[[str, int, EntryKind], bool]
@@ -79,7 +79,7 @@ def _bring_back(store: Changed, why: int, changes: StateChanges) -> Judged:
     return Judged(back=counts.total(), refused=counts[State.REFUSED], failed=counts[State.FAILED])
 
 
-def _pages(store: Changed, why: int | None) -> Iterator[Sequence[Queued]]:
+def _pages(store: Changed, why: int | None) -> Iterator[Sequence[QueueRow]]:
     """All rows of the queue, or of what stands aside for a reason, some at a time."""
     last = 0
     while rows := store.page(why, last):

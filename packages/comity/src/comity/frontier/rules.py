@@ -26,7 +26,7 @@ NEXT_SOURCE: Final = "next_source"
 VISITED_AGAIN: Final = "visited_again"  # the fact that says that a refresh has begun: until then, a URL is visited once
 _MAX_HOST_IDS: Final = 1 << 16  # ids of hosts held in memory
 
-Queued = dict[str, list[tuple[int, Found]]]
+ByHost = dict[str, list[tuple[int, Found]]]
 """By host, what a commit added to its queue, in the order found: ids, and what was found."""
 
 
@@ -37,14 +37,14 @@ class Commit:
     Attributes:
         new: URLs among those found that were new.
         refusals: the records of those of them that are refused.
-        queued: see Queued.
+        queued: see ByHost.
         facts: what is to be saved in the same transaction, by name (None forgets one): the lengths of the output files
             above all.
     """
 
     new: int
     refusals: list[dict[str, Any]]
-    queued: Queued
+    queued: ByHost
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -186,7 +186,7 @@ class DurableFrontier(CommittedFrontier):
         if batch.resumed:
             self._store.resume([self._host_ids[name] for name in self._with_ids(batch.resumed)])
 
-    def _take_up(self, found: list[Found], again: list[Found], changes: StateChanges) -> tuple[list[Found], Queued]:
+    def _take_up(self, found: list[Found], again: list[Found], changes: StateChanges) -> tuple[list[Found], ByHost]:
         """Those that are new, or to have a turn again; what of them waits goes into the queue, and is given by host."""
         fingerprints = self._store.add_unseen([each.url for each in found])
         new = [found[index] for index in fingerprints.values()] + again
@@ -198,7 +198,7 @@ class DurableFrontier(CommittedFrontier):
             self._store.add_sources(sources)
         rows: list[Row] = []
         refused: list[Row] = []
-        queued: Queued = {}
+        queued: ByHost = {}
         ids, number = self._host_ids, self._next_id
         for each in new:
             host = ids[each.host]

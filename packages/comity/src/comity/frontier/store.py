@@ -22,7 +22,7 @@ SCOPE, POLICY, USAGE = range(3)
 """Why a row is set aside. Its state is that in which it waited (scope), or was counted when it was settled."""
 Row = tuple[int, int, int, int, str, int, int, int, int, int | None]
 """A URL as it is queued: id, host, rank, prefix, rest, depth, kind, state, hops, source."""
-Queued = tuple[int, str, int, int, int, int]  # a URL that waits or stands aside: id, URL, depth, kind, host, state
+QueueRow = tuple[int, str, int, int, int, int]  # a URL that waits or stands aside: id, URL, depth, kind, host, state
 _KINDS: Final = tuple(EntryKind)
 _PREFIXES: Final = ("", "https://", "http://")
 
@@ -138,7 +138,7 @@ class Changed(Committed, Protocol):
     def resume(self, hosts: Sequence[int] | None) -> None:
         """Take that off again: of hosts; or of all, whose tries are forgotten then."""
 
-    def page(self, why: int | None, after: int) -> Sequence[Queued]:
+    def page(self, why: int | None, after: int) -> Sequence[QueueRow]:
         """The next URLs by id, of the queue or of what stands aside for a reason; a few at a time."""
 
     def count(self, changes: Mapping[int, Sequence[int]]) -> None:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from comity.frontier.store import LATER, POLICY, SCOPE, USAGE, Queued, Row, entry_of, quick
+from comity.frontier.store import LATER, POLICY, SCOPE, USAGE, QueueRow, Row, entry_of, quick
 from comity.frontier.values import Batch, Entry, EntryKind, HostCounts, Listed, ListedTable, QueuedURL, State, Visit
 
 URL: Final = "CASE prefix WHEN 0 THEN '' WHEN 1 THEN 'https://' || name ELSE 'http://' || name END || rest"
@@ -265,9 +265,9 @@ class ChangedTables(Tables):
             query, values = f"{among} AND {query}", [value, *values]
         self._sql.execute(f"UPDATE {self._waiting} SET rank = rank - ?{reset} WHERE {query}", (2 * LATER, *values))
 
-    def page(self, why: int | None, after: int) -> list[Queued]:
+    def page(self, why: int | None, after: int) -> list[QueueRow]:
         table, wanted = (self._waiting, "") if why is None else (self._aside, f"AND why = {why} ")
-        rows: list[Queued] = self._sql.execute(
+        rows: list[QueueRow] = self._sql.execute(
             f"SELECT queue.id, {URL}, depth, kind, host, state FROM {table} AS queue "
             f"JOIN {self._host} AS host ON host.id = queue.host "
             f"WHERE queue.id > ? {wanted}ORDER BY queue.id LIMIT {AT_ONCE}",
