@@ -147,9 +147,11 @@ def load(file: Path | None = None, *, unnamed: bool = True, **arguments: Any) ->
         number = isinstance(value, str) and field.hint in (int, float)
         found[name] = Setting(name, field.read(value) if number else value, "argument")
     preset = found.get("preset") or Setting("preset", _OF_REQUESTS["preset"].default, "default")
-    if not isinstance(preset.value, str) or preset.value not in PRESETS:
+    try:
+        Policy.preset(preset.value)
+    except InvalidSetting as error:
         where = "" if preset.origin == "argument" else f"{preset.origin}: "
-        raise InvalidSetting(f"{where}preset: {preset.value!r} is not one of {', '.join(PRESETS)}")
+        raise InvalidSetting(f"{where}{error.args[0]}") from error
     bundle = {name: Setting(name, value, f"preset {preset.value}") for name, value in PRESETS[preset.value].items()}
     lying = {name: each for name, each in lying.items() if found[name] is each}
     _check_stricter(lying, bundle)
