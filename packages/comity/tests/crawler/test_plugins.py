@@ -31,7 +31,7 @@ from comity.crawler import Expanded
 from comity.crawler.output.plugins import load
 from comity.errors import FetchError, MissingExtra, PluginError
 from comity.frontier.sqlite.store import Frontier
-from comity.net.client_settings import MIB
+from comity_robots.fields import MIB
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))

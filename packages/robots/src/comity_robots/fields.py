@@ -21,6 +21,7 @@ from comity_robots.errors import InvalidSetting
 _TYPES: Final = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 _SWITCHED: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 DAY: Final = 86_400
+MIB: Final = 1024 * 1024
 SECONDS: Final = {"d": DAY, "h": 3_600, "m": 60, "min": 60, "s": 1, "ms": 0.001}
 _BYTES: Final = {
     "B": 1,
@@ -30,7 +31,6 @@ _BYTES: Final = {
 _UNITS: Final = {"seconds": SECONDS, "bytes": _BYTES}
 MAX_SECONDS: Final = 1e12
 _AMOUNT: Final = r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*"
-
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from comity.crawler.finding.limits import COUNTED, Budget
 from comity.crawler.finding.uses import terms
 from comity.errors import InvalidSetting
 from comity.http_rules import is_field_name
-from comity_robots.fields import check, seconds, setting, size
+from comity_robots.fields import MIB, check, seconds, setting, size
 
 
 def _header_names(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ class CrawlSettings:
     traps: bool = setting(True, stricter=(True, False))
     max_url_length: int | None = setting(2048, least=16, stricter="less")  # sitemaps.org: "less than 2,048 characters"
     max_path_segments: int | None = setting(24, least=1, stricter="less")
-    body_memory: int = size(32 * 1024 * 1024, least=1024 * 1024, stricter="less")
+    body_memory: int = size(32 * MIB, least=MIB, stricter="less")
     duplicates: DuplicateSearch = setting("exact", stricter="any")
     longest_wait: float | None = seconds(3600.0, stricter="less")
     trust_lastmod: bool = setting(True, stricter="any")

@@ -19,8 +19,8 @@ from comity.signatures.verifying import SITEMAP_PATHS
 from comity_pages import urls
 from comity_pages.urls import Url
 from comity_robots.agents import product_token
+from comity_robots.fields import DAY
 
-DAY: Final = 86_400
 CARD: Final = "agent-card.json"
 RANGES: Final = "client-ranges.json"
 DIRECTORY_TYPE: Final = "application/http-message-signatures-directory+json"

@@ -8,8 +8,8 @@ from typing import Any, Final, Generic, TypeVar
 
 from comity import CrawledPage
 from comity.mcp.answers import ToolFailure
+from comity_robots.fields import MIB
 
-MIB: Final = 1024 * 1024
 MAX_PAGES_BYTES: Final = 64 * MIB  # of text, and of bodies of crawled pages
 MAX_ROBOTS_BYTES: Final = 16 * MIB
 MAX_MAPS_BYTES: Final = 16 * MIB

@@ -17,8 +17,8 @@ from comity.domains import registrable
 from comity.mcp.answers import ToolFailure, truncate
 from comity.mcp.content_store import Store
 from comity_pages import urls
+from comity_robots.fields import MIB
 
-MIB: Final = 1024 * 1024
 MAX_CRAWL_PAGES: Final = 10_000  # of one crawl, that its status lists
 _MAX_CANCEL_SECONDS: Final = 10.0  # that a cancelled crawl has to finish what is under way
 

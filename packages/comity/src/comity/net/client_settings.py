@@ -11,9 +11,8 @@ from typing import Any, Final, Literal
 from comity.errors import InvalidSetting, InvalidURL
 from comity.http_rules import is_field_name
 from comity_pages.urls import Url
-from comity_robots.fields import check, seconds, setting, size
+from comity_robots.fields import MIB, check, seconds, setting, size
 
-MIB = 1024 * 1024
 MAX_WAIT: Final = 600.0  # seconds
 APPLICATION_ID: Final = int.from_bytes(b"cmty")  # which SQLite keeps in a cache file
 CONCEALED: Final = "***"

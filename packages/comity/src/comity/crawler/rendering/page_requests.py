@@ -19,12 +19,13 @@ from comity.net.redirects import follow
 from comity.policy import Decision
 from comity_pages import urls
 from comity_pages.urls import Url
+from comity_robots.fields import MIB
 
 if TYPE_CHECKING:
     from playwright.async_api import Request, Route
 
 KINDS: Final = ("script", "stylesheet")
-MAX_CACHE_BYTES: Final = 64 * 1024 * 1024  # bytes
+MAX_CACHE_BYTES: Final = 64 * MIB  # bytes
 _OVERHEAD: Final = 2000  # bytes of an answer beside its body, about
 
 SubresourceKey = tuple[str, str, bool]

@@ -18,12 +18,12 @@ from comity.frontier.committed import Visits
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.values import Entry, EntryKind, Visit
 from comity.net import Response
-from comity_robots.fields import made
+from comity_robots.fields import DAY, made
 
-TRUST_MARGIN_SECONDS: Final = 86_400.0
+TRUST_MARGIN_SECONDS: Final = DAY
 """Seconds that a stated change must lie before the last fetch: for a clock that is wrong, a zone that is not named, and
 a page that stood in a cache."""
-MAX_TRUST_SECONDS: Final = 30 * 86_400.0
+MAX_TRUST_SECONDS: Final = 30 * DAY
 """Seconds after a fetch for which a sitemap's word is taken: then the page is asked for, whatever the sitemap says."""
 MOVED_STATUSES: Final = (301, 308)
 _MAX_VALIDATOR_CHARACTERS: Final = 1024  # characters of a header that is kept

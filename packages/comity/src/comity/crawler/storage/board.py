@@ -16,9 +16,10 @@ from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.limits import Spent
 from comity.crawler.observe.snapshot import ShardState, ShardStatus
 from comity.crawler.storage.crawl_output import FINISHED
+from comity_robots.fields import MIB
 
 MAX_PAGES_GRANTED: Final = 500  # pages granted at once
-MIN_BODY_BYTES: Final = 4 * 1024 * 1024  # bytes of bodies that a shard may hold
+MIN_BODY_BYTES: Final = 4 * MIB  # bytes of bodies that a shard may hold
 _AT_REST: Final = ("resting", "robots", "pages", "ended")
 
 

@@ -19,11 +19,12 @@ from comity.errors import InvalidSetting, InvalidURL, StorageError
 from comity.files import open_regular, read_regular, sync_folder
 from comity.frontier.durable import translate_os_errors
 from comity_pages import urls
+from comity_robots.fields import DAY
 
 FILE: Final = "orders.jsonl"
 POLL_SECONDS: Final = 0.25  # seconds between two looks at the file
 CONFIRMED: Final = "confirmed"  # the name of an order in a line by which who carries it out confirms it
-MAX_ORDERED_SECONDS: Final = 86_400.0  # seconds that may be ordered: what is to be left alone for longer is stopped
+MAX_ORDERED_SECONDS: Final = DAY  # seconds that may be ordered: what is to be left alone for longer is stopped
 
 OrderKind = Literal["slow", "stop", "go", "end"]
 EVERYTHING: Final = "*"  # stands for the host where an order is about the whole crawl

@@ -32,6 +32,7 @@ from comity.frontier.rules import start_refresh
 from comity.frontier.tables import ChangedTables
 from comity.frontier.values import Run
 from comity.net import Clock
+from comity_robots.fields import DAY
 
 TIME_SAMPLES: Final = 3  # times that the database is asked for its time
 POLL_SECONDS: Final = 0.25  # seconds between two looks at who takes part
@@ -39,7 +40,7 @@ MAX_SILENT_SECONDS: Final = 10.0  # seconds that the database may be silent
 MAX_STOPPED_SECONDS: Final = 30.0  # of a transaction: a suspended process holds no rows for ever
 _ORDERED: Final = ("host", "kind", "seconds", "at")  # columns, as the fields of Order
 _SAME: Final = "host = %s AND kind = %s AND seconds IS NOT DISTINCT FROM %s::float8 AND at = %s"
-MAX_BULK_SECONDS: Final = 86_400.0  # the same while it does something to all that is in it
+MAX_BULK_SECONDS: Final = DAY  # the same while it does something to all that is in it
 
 
 @dataclass(frozen=True, slots=True)
