@@ -15,6 +15,7 @@ from concurrent.futures import CancelledError, Future
 from typing import Any, Final, TypeVar
 
 from comity.net.session import ClientClosed
+from comity.net.turns import reset_in_forks
 
 T = TypeVar("T")
 
@@ -162,10 +163,4 @@ class _Selector(selectors.DefaultSelector):
 _RUNNING: Final[weakref.WeakSet[Background]] = weakref.WeakSet()
 
 
-def _after_fork() -> None:
-    for each in _RUNNING:
-        each._forked()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+reset_in_forks(_RUNNING)

@@ -17,7 +17,7 @@ import os
 import random
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Hashable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
@@ -577,10 +577,10 @@ class RobotsBody:
 _ALL: Final[weakref.WeakSet[TurnProtocol]] = weakref.WeakSet()
 
 
-def _after_fork() -> None:
-    for each in _ALL:
-        each._forked()
+def reset_in_forks(those: Iterable[Any]) -> None:
+    """Have each of those that there are then know that this is a child process, where processes fork."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: [each._forked() for each in those])
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+reset_in_forks(_ALL)
