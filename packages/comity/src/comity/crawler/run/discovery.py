@@ -10,19 +10,9 @@ from typing import Any, Final, Literal
 
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.sitemap_names import ANY_HOST, MAX_HOSTS_LEFT
+from comity.crawler.run import outcomes
 from comity.crawler.run.admission import URLFilter
 from comity.crawler.run.control import Control
-from comity.crawler.run.outcomes import (
-    Deferred,
-    GuessedSitemapMissing,
-    Outcome,
-    PageRead,
-    Redirected,
-    Refused,
-    RobotsKnown,
-    SitemapCut,
-    SitemapRead,
-)
 from comity.crawler.run.recrawl import RefreshRun
 from comity.crawler.run.results import ResultBuffer
 from comity.frontier.values import Entry, EntryKind
@@ -185,25 +175,25 @@ class Discovery:
         self._wake = control.wake
         self._line = asyncio.Lock()
 
-    async def apply(self, outcome: Outcome) -> Outcome:
+    async def apply(self, outcome: outcomes.Outcome) -> outcomes.Outcome:
         """Take up what an outcome names; gives the outcome with what that showed. It may be given up and repeated."""
         entry = outcome.entry
         if self._filter.forgets and (robots := self._robots_of(urls.origin(entry.url))) is not None:
             self._filter.robots_seen(robots)
         match outcome:
-            case PageRead(named=Page() as page, meta=meta):
+            case outcomes.PageRead(named=Page() as page, meta=meta):
                 await self._follow(entry, page, meta)
-            case Redirected(target=target):
+            case outcomes.Redirected(target=target):
                 is_sitemap = entry.kind is EntryKind.PAGE or may_be_sitemap(target)
                 if not is_sitemap and self._filter.is_guess(entry.url):
                     self._filter.guess_sitemap(entry.url, is_missing=True)  # it leads to the front page
                 elif target is not None:
                     self._lead(entry, target)
-            case SitemapRead():
+            case outcomes.SitemapRead():
                 return await self._sitemap(outcome)
-            case GuessedSitemapMissing():
+            case outcomes.GuessedSitemapMissing():
                 self._filter.guess_sitemap(entry.url, is_missing=True)
-            case RobotsKnown() | Refused() | Deferred():
+            case outcomes.RobotsKnown() | outcomes.Refused() | outcomes.Deferred():
                 await self._sitemaps_of(entry.url)
         return outcome
 
@@ -239,7 +229,7 @@ class Discovery:
             self._filter.discover(sitemap, depth=1, kind=EntryKind.SITEMAP, found_on=robots_txt, named_by=(origin,))
             await self._pause(stretch)
 
-    async def _sitemap(self, outcome: SitemapRead) -> Outcome:
+    async def _sitemap(self, outcome: outcomes.SitemapRead) -> outcomes.Outcome:
         """What a sitemap or a feed names, and how it was read."""
         entry, stretch = outcome.entry, TimeSlice(self._line)
         stated = []
@@ -257,10 +247,10 @@ class Discovery:
             await self._pause(stretch)
         if contents.is_none and self._filter.is_guess(entry.url):
             self._filter.guess_sitemap(entry.url, is_missing=True)
-            return GuessedSitemapMissing(entry=entry, answer=outcome.answer)
+            return outcomes.GuessedSitemapMissing(entry=entry, answer=outcome.answer)
         self._filter.was_read(entry, contents.left, origins)
         said = contents.said()
-        kind_read = SitemapRead if said["problem"] is None else SitemapCut
+        kind_read = outcomes.SitemapRead if said["problem"] is None else outcomes.SitemapCut
         return kind_read(entry=entry, answer=outcome.answer, stated=tuple(stated), said=said)
 
     async def _follow(self, entry: Entry, page: Page, meta: RobotsMeta) -> None:

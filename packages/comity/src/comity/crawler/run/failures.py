@@ -7,21 +7,18 @@ from typing import Final
 import aiohttp
 from selectolax.lexbor import SelectolaxError
 
-from comity.errors import (
-    ComityError,
-    EngineFailed,
-    InvalidSetting,
-    MissingExtra,
-    RenderingFailed,
-    StorageError,
-    SystemFailed,
-    is_of_the_system,
-    system_failed,
-)
+from comity import errors
 
-_OUR_ERRORS: Final = (EngineFailed, InvalidSetting, MissingExtra, RenderingFailed, StorageError, SystemFailed)
+_OUR_ERRORS: Final = (
+    errors.EngineFailed,
+    errors.InvalidSetting,
+    errors.MissingExtra,
+    errors.RenderingFailed,
+    errors.StorageError,
+    errors.SystemFailed,
+)
 _PAGE_ERRORS: Final = (
-    *(ComityError, aiohttp.ClientError, SelectolaxError, struct.error, zlib.error),
+    *(errors.ComityError, aiohttp.ClientError, SelectolaxError, struct.error, zlib.error),
     *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RecursionError, TypeError, ValueError),
     *(ConnectionError, TimeoutError),
 )
@@ -32,11 +29,11 @@ def raise_what_is_ours(error: Exception) -> None:
     crawl. These are a closed list, for a page that failed is not asked for again; anything else is raised, in words."""
     if isinstance(error, _OUR_ERRORS):
         raise error
-    if isinstance(error, _PAGE_ERRORS) and not is_of_the_system(error):
+    if isinstance(error, _PAGE_ERRORS) and not errors.is_of_the_system(error):
         return
-    if (failed := system_failed(error)) is not None:
+    if (failed := errors.system_failed(error)) is not None:
         raise failed from error
-    raise SystemFailed(
+    raise errors.SystemFailed(
         f"this process cannot go on: {type(error).__name__}: {error}",
         hint="what was written is safe; a crawl goes on with --resume. If it comes again, please report it",
     ) from error
