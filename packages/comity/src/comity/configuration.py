@@ -15,7 +15,7 @@ from comity.errors import InvalidSetting
 from comity.files import open_regular
 from comity.net.client_settings import ClientSettings
 from comity.policy import Policy
-from comity.policy.presets import PRESETS
+from comity.policy.presets import bundle
 from comity_robots.fields import SettingField, field_docs, settings_of
 
 if TYPE_CHECKING:
@@ -148,14 +148,13 @@ def load(file: Path | None = None, *, unnamed: bool = True, **arguments: Any) ->
         found[name] = Setting(name, field.read(value) if number else value, "argument")
     preset = found.get("preset") or Setting("preset", _OF_REQUESTS["preset"].default, "default")
     try:
-        Policy.preset(preset.value)
+        of_preset = bundle(preset.value, {name: each.value for name, each in found.items()})
     except InvalidSetting as error:
-        where = "" if preset.origin == "argument" else f"{preset.origin}: "
-        raise InvalidSetting(f"{where}{error.args[0]}") from error
-    bundle = {name: Setting(name, value, f"preset {preset.value}") for name, value in PRESETS[preset.value].items()}
+        raise error if preset.origin == "argument" else InvalidSetting(f"{preset.origin}: {error.args[0]}") from None
+    bundled = {name: Setting(name, value, f"preset {preset.value}") for name, value in of_preset.items()}
     lying = {name: each for name, each in lying.items() if found[name] is each}
-    _check_stricter(lying, bundle)
-    chosen = bundle | found
+    _check_stricter(lying, bundled)
+    chosen = bundled | found
     unknown: tuple[str, ...] = ()
     if variables:
         known = {PREFIX + name.upper() for name in (*every_setting(), *ALIASES)}

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity import InvalidRecord, InvalidSetting
+from comity.configuration import load
 from comity.http_caching import freshness
 from comity.policy import Decision, OriginPolicy, Policy, Reason, RobotsResult, decide, json_schema, stale_if_error
 from comity.policy.policy import Use
@@ -414,6 +415,15 @@ def test_presets_that_fail_open_do_so_with_an_old_copy_at_hand_too() -> None:
     for name in ("robotstxt", "f9"):
         policy = Policy.preset(name)
         assert decide(policy, URL, stale_if_error(policy, at(0.0, 200), at(DAY))).may_fetch
+
+
+# covers: F20
+@pytest.mark.parametrize("name", ["f9", "ladon", "yoink"])
+def test_one_time_governs_files_and_failures_where_the_original_has_one(name: str) -> None:
+    assert Policy.preset(name, cache_life=60).failure_life == 60
+    assert Policy.preset(name, cache_life=60, failure_life=5).failure_life == 5
+    assert load(preset=name, cache_life="60").policy.failure_life == 60
+    assert Policy.preset("rfc9309", cache_life=60).failure_life == Policy().failure_life
 
 
 def test_a_decision_by_an_old_copy_says_so() -> None:

@@ -126,6 +126,8 @@ def match_names(agent: str, agent_match: AgentMatch) -> tuple[str, str]:
     `MJ12bot` matches no group there.
     """
     name, product = names(agent)
+    if agent_match == "exact":
+        return agent.strip(), product
     return (name if agent_match in ("product_token", "substring") else product), product
 
 

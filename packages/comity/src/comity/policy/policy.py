@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 from comity.errors import InvalidSetting, InvalidURL
-from comity.policy.presets import DAY, PRESETS
+from comity.policy.presets import DAY, bundle
 from comity_pages import urls
 from comity_robots.agents import TOKEN, product_token
 from comity_robots.dialects import Dialect, dialect
@@ -180,11 +180,10 @@ class Policy:
         Raises:
             InvalidSetting: no preset has this name, or a field has a value that is not allowed.
         """
-        if not isinstance(name, str) or name not in PRESETS:
-            raise InvalidSetting(f"preset: {name!r} is not one of {', '.join(PRESETS)}")
+        found = bundle(name, changes)
         _known_fields(changes)
         own = settings_of(Policy)
-        return cls(**{**{field: value for field, value in PRESETS[name].items() if field in own}, **changes})
+        return cls(**{**{field: value for field, value in found.items() if field in own}, **changes})
 
     @property
     def product(self) -> str:

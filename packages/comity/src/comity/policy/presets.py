@@ -6,9 +6,11 @@ reads a robots.txt (comity_robots.dialects). Code asks for settings and never fo
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 from comity_robots import fields
+from comity_robots.errors import InvalidSetting
 
 HOUR: Final = 3600.0
 DAY: Final = float(fields.DAY)
@@ -54,3 +56,18 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
     },
     "yoink": {"dialect": "yoink", "cache_life": HOUR, "failure_life": HOUR, "honour": ("crawl-delay",)},
 }
+
+
+def bundle(name: object, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a preset beside those that are given. A preset that remembers failures for a time of its own, as
+    its system does, has one time for them and for files.
+
+    Raises:
+        InvalidSetting: no preset has this name.
+    """
+    if not isinstance(name, str) or name not in PRESETS:
+        raise InvalidSetting(f"preset: {name!r} is not one of {', '.join(PRESETS)}")
+    found = dict(PRESETS[name])
+    if "failure_life" in found and given.get("cache_life") is not None:
+        found["failure_life"] = given["cache_life"]
+    return found
