@@ -165,6 +165,12 @@ def test_the_gem_s_get_without_an_answer() -> None:
     assert robotstxt.get_allowed("http://127.0.0.1:1/d", "MyBot", allow_addresses=LOOPBACK)
 
 
+# covers: R5
+def test_the_gem_s_get_of_an_address_that_may_not_be_reached_is_refused_and_no_permission() -> None:
+    with pytest.raises(comity.AddressBlocked, match="not a public address"):
+        robotstxt.get_allowed("http://127.0.0.1:1/d", "MyBot")
+
+
 # covers: R3
 def test_the_gem_s_get_reuses_a_client_with_its_policy_and_what_it_knows(site: Site) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /d")

@@ -70,6 +70,7 @@ def get(
     Raises:
         InvalidURL: the source is no web address.
         InvalidSetting: an option is out of range, or a client or session comes without `url`.
+        AddressBlocked: the site has an address that is not public, and `allow_addresses` does not name it.
     """
     _charset(url_charset)
     send = None if isinstance(source, comity.Client) else _sender(source, http_timeout)
@@ -107,6 +108,8 @@ def _ask(client: comity.Client, url: str, agent: str, url_charset: str) -> Parse
 
 def _parser(known: Mapping[str, RobotsResult], decision: comity.Decision, agent: str, url_charset: str) -> Parser:
     result = known.get(decision.source.origin) if decision.source is not None else None
+    if result is not None and result.blocked:
+        raise comity.AddressBlocked(result.error or decision.why, url=result.url)
     if result is None or result.robots is None:  # there is no file: the policy has decided for the whole site
         return Parser(b"" if decision.may_fetch else b"User-agent: *\nDisallow: /", agent, url_charset)
     return Parser(_decoded(result.body, result.headers.get("content-type", "")), agent, url_charset)
