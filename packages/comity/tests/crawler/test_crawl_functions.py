@@ -197,7 +197,8 @@ def test_the_links_of_an_index_page_without_those_disallowed(here: Site, caplog:
     with caplog.at_level(logging.INFO, "comity.crawl"):
         assert ask() == ["/1", "/2", "/missing"]
     assert "Disallow: /no" in caplog.text
-    assert ask("/1") == ["/1"]
+    assert ask(url_pattern="") == ask()
+    assert ask(url_pattern="/1") == ["/1"]
     assert ask("/*s*g$") == ["/missing"]
     assert ask(re.compile(r"/\d+$")) == ["/1", "/2"]
     assert ask(max_pages=1) == ["/1"]

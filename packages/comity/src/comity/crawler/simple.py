@@ -120,16 +120,16 @@ class PageCrawler:
                     group.create_task(work())
         return [pages[url] for url in given if url in pages]
 
-    async def crawl_index_page(self, url: str, pattern: str | re.Pattern[str] | None = None) -> list[str]:
+    async def crawl_index_page(self, url: str, url_pattern: str | re.Pattern[str] = "") -> list[str]:
         """The links of a page that may be followed: those that robots.txt disallows, and `nofollow` ones, are left out.
-        `pattern`: of the URLs wanted: as in robots.txt (`/blog/*`), or a compiled regular expression that is searched
-        for in the URL.
+        `url_pattern`: of the URLs wanted: as in robots.txt (`/blog/*`), or a compiled regular expression that is
+        searched for in the URL; empty for all.
 
         Raises:
             InvalidURL, InvalidSetting
         """
         client = self._client
-        scope = Scope(by="any", include=(pattern,) if isinstance(pattern, str) else ())
+        scope = Scope(by="any", include=(url_pattern,) if url_pattern and isinstance(url_pattern, str) else ())
         response = await _fetch(client, addresses.normalise(url))
         read = read_response(response) if response is not None else None
         if response is None or read is None or read_meta(response, read, agent=client.policy.asked_as).nofollow:
@@ -139,7 +139,7 @@ class PageCrawler:
             for link in read.links
             if not link.nofollow
             and scope.holds(link.url)
-            and (not isinstance(pattern, re.Pattern) or pattern.search(link.url))
+            and (not isinstance(url_pattern, re.Pattern) or url_pattern.search(link.url))
         ]
         gate = asyncio.Semaphore(self._concurrency)
 
@@ -193,12 +193,12 @@ async def crawl_pages(urls: str | Iterable[str], **options: Unpack[PageOptions])
 
 
 async def crawl_index_page(
-    url: str, pattern: str | re.Pattern[str] | None = None, **options: Unpack[PageOptions]
+    url: str, url_pattern: str | re.Pattern[str] = "", **options: Unpack[PageOptions]
 ) -> list[str]:
     """As `PageCrawler.crawl_index_page`, without a limit if none is given; arguments as for `PageCrawler`."""
     unlimited: PageOptions = {"max_pages": None}
     async with PageCrawler(**(unlimited | options)) as crawler:
-        return await crawler.crawl_index_page(url, pattern)
+        return await crawler.crawl_index_page(url, url_pattern)
 
 
 @dataclass(slots=True)
