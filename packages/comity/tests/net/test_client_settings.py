@@ -7,12 +7,14 @@ import json
 import math
 import multiprocessing
 import os
+import pickle
 import sqlite3
 import ssl
 import stat
 import threading
 import time
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +166,11 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(site: Site, settings: 
         ({"cache": "/"}, "cache: / is a folder"),
         ({"connect_timeout": 1}, "read_timeout: connect_timeout and read_timeout are set together"),
         ({"read_timeout": 1}, "connect_timeout: connect_timeout and read_timeout are set together"),
+        (
+            {"connect_timeout": 1, "read_timeout": 31},
+            "read_timeout: 31 s are never reached, because timeout ends .* 30 s",
+        ),
+        ({"head_timeout": 3, "timeout": 2}, "head_timeout: 3 s are never reached"),
         ({"max_retries": -1}, "max_retries"),
         ({"max_ratio": 0}, "max_ratio"),
         ({"content_types": "html"}, "content_types: 'html' is not a media type"),
@@ -190,6 +197,28 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(site: Site, settings: 
 def test_wrong_settings_are_refused_by_name(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidSetting, match=message):
         ClientSettings(**wrong)
+
+
+# covers: L14
+def test_settings_are_frozen_all_the_way_down_and_can_be_hashed_and_sent_to_other_processes() -> None:
+    given = {"From": "me@example.org"}
+    settings = ClientSettings(headers=given, auth={"https://a.example": ("name", "word")})
+    given["From"] = "another"
+    assert settings.headers == {"From": "me@example.org"}
+    for change in (lambda: settings.headers.update(X="y"), settings.auth.clear, lambda: settings.resolve.pop("a", "")):  # type: ignore[attr-defined]
+        with pytest.raises(TypeError, match="frozen"):
+            change()
+    assert pickle.loads(pickle.dumps(settings)) == settings
+    assert len({settings, replace(settings), ClientSettings()}) == 2
+
+
+# covers: L14
+def test_a_request_may_have_no_limit_and_then_read_time_outs_of_any_length(site: Site) -> None:
+    site.set("/page", "here")
+    settings = ClientSettings(timeout=None, connect_timeout=1000, read_timeout=1000)
+    with Client(QUICK, settings) as client:
+        assert client.get(site.url("/page")).body == b"here"
+    assert settings.most_seconds == math.inf
 
 
 def test_settings_that_name_files_take_paths_too(tmp_path: Path) -> None:

@@ -55,6 +55,21 @@ def _thawed(kind: Any) -> Any:
     return make_dataclass(kind.__name__, names, bases=kind.__bases__, slots=True, eq=False, repr=False)
 
 
+class FrozenDict(dict[Any, Any]):
+    """A table that nobody changes, and that can be hashed where its values can."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("settings are frozen: replace() makes others")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> Any:
+        return FrozenDict, (dict(self),)
+
+
 class WrongType(ValueError):
     """A value does not have the type that was asked for: `args[0]` says why, as a clause that follows the value.
 
@@ -208,7 +223,8 @@ class SettingField:
                     _check_path(value)
             except WrongType as wrong:
                 raise self._error(value, wrong) from None
-        return value if self.normal is None else self.normal(value)
+        kept = value if self.normal is None else self.normal(value)
+        return FrozenDict(kept) if isinstance(kept, dict) else kept
 
     def _fitting(self, value: Any) -> Any:
         if get_origin(self.hint) is tuple:
@@ -373,7 +389,7 @@ def check(settings: Any) -> None:
     kind: type = type(settings)
     for name, each in settings_of(kind).items():
         value = getattr(settings, name)
-        if value is each.default:
+        if value is each.default and not isinstance(value, dict):
             continue
         if (kept := each.checked(value)) is not value:
             object.__setattr__(settings, name, kept)

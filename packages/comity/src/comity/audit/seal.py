@@ -99,7 +99,7 @@ async def _stamped(url: Url, data: bytes, policy: "Policy", settings: "ClientSet
     query = client.TimestampRequestBuilder().data(data).hash_algorithm(client.base.HashAlgorithm.SHA256).build()
     headers = {"Content-Type": "application/timestamp-query"}  # RFC 3161, 3.4
     async with Session(policy, settings) as session:
-        with Deadline(settings.timeout, url):
+        with Deadline(settings.most_seconds, url):
             reader = await session.open().open("POST", url, headers=headers, data=query.as_bytes())
             answer = await reader.read(_LARGEST)
     if answer.status != 200:

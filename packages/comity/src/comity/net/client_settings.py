@@ -1,5 +1,6 @@
 """How requests are made: limits, time-outs, headers. Frozen; checked when made. What may be asked is Policy's."""
 
+import math
 import re
 from base64 import b64encode
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from comity_pages.urls import Url
 from comity_robots.fields import MIB, check, seconds, setting, size
 
 MAX_WAIT: Final = 600.0  # seconds
+TIMEOUT_SECONDS: Final = 30.0
 APPLICATION_ID: Final = int.from_bytes(b"cmty")  # which SQLite keeps in a cache file
 CONCEALED: Final = "***"
 CREDENTIAL_HEADERS: Final = frozenset(("authorization", "cookie", "proxy-authorization"))
@@ -206,11 +208,12 @@ class ClientSettings:
 
     Attributes:
         timeout: seconds for one request from connecting to the last byte; of a stream, to the end of its head, and then
-            between two parts of its body. Waiting for our own side (a turn, a lookup, a connection) does not count.
+            between two parts of its body; None for no limit. Waiting for our own side (a turn, a lookup, a connection)
+            does not count.
         connect_timeout: seconds for connecting, within `timeout`; set `read_timeout` with it, or neither.
         read_timeout: seconds between two parts of an answer, within `timeout`; set `connect_timeout` with it.
         head_timeout: seconds until the head of the answer is there; None: as `timeout`.
-        robots_timeout: as `timeout`, for robots.txt; None: the same.
+        robots_timeout: as `timeout`, for robots.txt; None: the same, and 30 seconds where that has no limit.
         max_wait: seconds that a call waits for its turn; if it would be longer, it raises Postponed. None: for ever.
         max_retries: times a GET or HEAD is tried again after 429, 502, 503, 504 or no answer.
         jitter: whether retries are spread over their back-off at random.
@@ -245,7 +248,7 @@ class ClientSettings:
             later requests to that origin) or `never`.
     """
 
-    timeout: float = seconds(30.0, stricter="less")
+    timeout: float | None = seconds(TIMEOUT_SECONDS, stricter="less")
     connect_timeout: float | None = seconds(None, stricter="less")
     read_timeout: float | None = seconds(None, stricter="less")
     head_timeout: float | None = seconds(None, stricter="less")
@@ -285,10 +288,21 @@ class ClientSettings:
         if (self.connect_timeout is None) != (self.read_timeout is None):
             unset = "connect_timeout" if self.connect_timeout is None else "read_timeout"
             raise InvalidSetting(f"{unset}: connect_timeout and read_timeout are set together, or only timeout is")
+        for name in ("connect_timeout", "read_timeout", "head_timeout"):
+            if (value := getattr(self, name)) is not None and value > self.most_seconds:
+                raise InvalidSetting(
+                    f"{name}: {value:g} s are never reached, because timeout ends a request after {self.timeout:g} s",
+                    hint="raise timeout, or set it to none",
+                )
         if self.cache_pages and self.cache is None:
             raise InvalidSetting("cache_pages: pages are kept in the file that `cache` names, and it names none")
         if both := self.auth.keys() & self.licences.keys():
             raise InvalidSetting(f"licences: to {min(both)} goes either a licence or what `auth` has, not both")
+
+    @property
+    def most_seconds(self) -> float:
+        """`timeout` as a number."""
+        return math.inf if self.timeout is None else self.timeout
 
     def credentials(self, origin: str) -> dict[str, str]:
         """Return the header that gives an origin name and password (RFC 7617) or licence (RSL, Crawler Authorization

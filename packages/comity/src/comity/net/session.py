@@ -29,7 +29,7 @@ from comity.gate.steps import Body, refusal
 from comity.http_rules import MAX_STALE_RETRIES, RETRIED
 from comity.net.address import AddressGuard
 from comity.net.async_driver import AsyncDriver
-from comity.net.client_settings import ClientSettings
+from comity.net.client_settings import TIMEOUT_SECONDS, ClientSettings
 from comity.net.clock import Clock
 from comity.net.deadlines import Deadline
 from comity.net.request_record import RequestRecord
@@ -104,7 +104,7 @@ class Session:
             None if pace_with is None else pace_with.driver,
             replace(hooks, cached_robots=self._cached_robots, on_robots=self._robots_in_force),
             jitter=settings.jitter,
-            robots_timeout=settings.robots_timeout or settings.timeout,
+            robots_timeout=settings.robots_timeout or settings.timeout or TIMEOUT_SECONDS,
         )
         self._transport: Transport | None = None
         self._cache: HttpCache | None = None
@@ -276,7 +276,7 @@ class Session:
             try:
                 transport = self._transport or self.open()  # closed while it waited: open says so
                 # While a budget has the rest of a body wait, the time-out stands still.
-                with Deadline(settings.timeout, url):
+                with Deadline(settings.most_seconds, url):
                     reader = await transport.open(
                         method, url, headers=headers or None, streamed=streamed, timeout=settings.head_timeout
                     )

@@ -360,7 +360,7 @@ class Transport:
         found."""
         while True:
             try:
-                with Deadline(self._settings.timeout):
+                with Deadline(self._settings.most_seconds):
                     return min(await self._names.addresses(host.strip("[]")))
             except (OSError, ValueError) as error:
                 if not (isinstance(error, OSError) and error.errno in SHORTAGES):

@@ -88,7 +88,7 @@ def check(folder: Path, address: str | None, as_json: bool, **options: Any) -> E
         settings=configuration.client,
         address=address,
     )
-    print_err(f"fetching what is published; each request may take up to {configuration.client.timeout:g} s")
+    print_err(f"fetching what is published; each request may take up to {configuration.client.most_seconds:g} s")
     done = []
     for each in found:
         done.append({"holds": each.holds, "what": each.what, "said": each.said})
