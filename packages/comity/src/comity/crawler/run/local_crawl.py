@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import replace
 
-from comity.crawler.observe.snapshot import Phase, Snapshot, take
+from comity.crawler.observe.snapshot import HostStatus, Phase, Snapshot, take
 from comity.crawler.observe.stats import Stats, StatsCollector
 from comity.crawler.observe.telemetry import Telemetry
 from comity.crawler.output.ledger import Ledger
@@ -57,17 +57,13 @@ class LocalCrawl:
     def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
         """How the crawl stands, with its busiest hosts and rules: from any thread, before, while and after it runs."""
         phase: Phase = "stopping" if self.control.stopping else "held" if self.control.held else "running"
-        scheduler, collector = None if self.running is None else self.running.scheduler, self.collector
-        return take(
-            collector,
-            lambda now: (
-                [] if scheduler is None else [status_of(host, collector, now) for host in scheduler.hosts.all()]
-            ),
-            phase,
-            0 if scheduler is None else len(scheduler.tasks),
-            most_hosts=hosts,
-            most_rules=rules,
-        )
+        collector, scheduler = self.collector, None if self.running is None else self.running.scheduler
+
+        def standing(now: float) -> list[HostStatus]:
+            return [] if scheduler is None else [status_of(host, collector, now) for host in scheduler.hosts.all()]
+
+        under_way = 0 if scheduler is None else len(scheduler.tasks)
+        return take(collector, standing, phase, under_way, most_hosts=hosts, most_rules=rules)
 
     async def run(self, listeners: Listeners, pace_with: Session | None = None) -> None:
         """Crawl until nothing is left, `max_pages` is reached or `control` says so."""

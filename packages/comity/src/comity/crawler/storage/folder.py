@@ -17,7 +17,7 @@ from comity.crawler.observe.snapshot import ShardStatus
 from comity.crawler.storage import orders
 from comity.crawler.storage.crawl import ShardSummary, StoredCrawl, WaitJournal, describe_shard
 from comity.crawler.storage.crawl_output import ENDED, FINISHED, FRONTIER, CrawlOutput, OutputPart
-from comity.crawler.storage.manifest import LOCK, MANIFEST, manifest_and_parts
+from comity.crawler.storage.manifest import LOCK, MANIFEST, manifest_of
 from comity.crawler.storage.orders import Order, OrderKind, Orders
 from comity.crawler.storage.placement import ShardAssignment
 from comity.crawler.storage.stored_config import StoredConfig
@@ -46,7 +46,8 @@ class FolderCrawl(StoredCrawl):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.manifest, self.parts = manifest_and_parts(folder)
+        self.manifest = manifest_of(folder)
+        self.parts = [folder] if self.manifest is None else [folder / name for name in self.manifest.parts]
         super().__init__(str(folder), len(self.parts), "host" if self.manifest is None else self.manifest.by)
 
     def check(self) -> None:

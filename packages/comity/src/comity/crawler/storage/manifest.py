@@ -152,7 +152,13 @@ def is_part(path: Path) -> bool:
 def manifest_of(folder: Path) -> CrawlManifest | None:
     """The manifest of the crawl in a folder; None where it has no shards, or there is none. An InputError says that it
     holds one machine's parts of a crawl in a store."""
-    _see_that_it_is_whole(folder, folder)
+    for marked in (folder, folder.parent) if is_part(folder) else (folder,):
+        if (stored := stored_in(marked)) is not None:
+            raise InputError(
+                f"{folder} holds one machine's part of the crawl in {stored.store}, and is not a crawl by itself",
+                hint="to continue it, give --store URL too, with --resume, or with --join where others work on it; "
+                "comity prove, report, why and pages read it with --store URL too",
+            )
     path = folder / MANIFEST
     if (kept := _read(path)) is None:
         return None
@@ -171,24 +177,6 @@ def manifest_of(folder: Path) -> CrawlManifest | None:
         if each.is_symlink():  # it may lead into another crawl
             raise StorageError(f"{each} is a link, and a crawl's shards are folders", hint="put back its folder")
     return manifest
-
-
-def _see_that_it_is_whole(folder: Path, marked: Path) -> None:
-    if (stored := stored_in(marked)) is not None:
-        raise InputError(
-            f"{folder} holds one machine's part of the crawl in {stored.store}, and is not a crawl by itself",
-            hint="to continue it, give --store URL too, with --resume, or with --join where others work on it; "
-            "comity prove, report, why and pages read it with --store URL too",
-        )
-
-
-def manifest_and_parts(folder: Path) -> tuple[CrawlManifest | None, list[Path]]:
-    """The manifest, and the folders that hold a crawl's parts: those of its shards, or the folder itself where it has
-    none. Errors as of `manifest_of`."""
-    if is_part(folder):
-        _see_that_it_is_whole(folder, folder.parent)
-    manifest = manifest_of(folder)
-    return manifest, [folder] if manifest is None else [folder / name for name in manifest.parts]
 
 
 def combined(hashes: Iterable[str]) -> str:

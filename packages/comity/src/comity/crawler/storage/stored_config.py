@@ -74,14 +74,7 @@ class StoredConfig:
         return cls._kept(kept[POLICY], kept[SETTINGS] or {}, refresh, plugins)
 
     @classmethod
-    def _kept(
-        cls,
-        policy: Any,
-        settings: Any,
-        refresh: Any,
-        plugins: Mapping[str, Any],
-        manifest: CrawlManifest | None = None,
-    ) -> "StoredConfig":
+    def _kept(cls, policy: Any, settings: Any, refresh: Any, plugins: Any, manifest: Any = None) -> "StoredConfig":
         try:
             made = None if policy is None else policy_from_dict(policy)
             names = {kind: str(name) for kind, name in plugins.items() if name is not None}
