@@ -10,7 +10,7 @@ from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.observe.snapshot import Snapshot
 from comity.crawler.observe.stats import Stats
 from comity.crawler.observe.webhook import Webhook
-from comity.crawler.output.plugins import Expander, Plugins, Source
+from comity.crawler.output.plugins import Expander, Plugins, SchemaExpander, Source
 from comity.crawler.output.records import CrawledPage
 from comity.crawler.output.sink import Sink
 from comity.crawler.run.checkpoint import check_names, resolved
@@ -108,8 +108,12 @@ class Crawler:
         self.folder, self.store = storage.folder, None if in_store is None else str(in_store.store.where)
         self.policy, self.settings = resolved(begun, self.folder, policy, settings, checked, refresh=refresh)
         self.is_sharded = workers.needs_shards(self.folder, begun.manifest)
-        if self.is_sharded and given.get("source") is not None:
-            raise InvalidSetting("source: it supplies URLs to a crawl in one process: leave out --workers, --shards")
+        if self.is_sharded:
+            if given.get("source") is not None:
+                raise InvalidSetting("source: it is for a crawl in one process: leave out --workers, --shards")
+            for kind in ("expander", "sink"):
+                if not isinstance(given.get(kind), str | SchemaExpander | None):
+                    raise InvalidSetting(f"{kind}: workers make it by its name, so give that: MODULE:NAME")
         self._webhook = None if self.settings.webhook is None else Webhook(self.settings.webhook, self.policy)
         config = RunConfig(
             seeds=list(map(urls.normalise, start)),
@@ -215,6 +219,8 @@ class Crawler:
             on_begin: told when nothing refuses the crawl any more.
             pace_with: a client on the event loop that the crawl runs on; to each host, both keep one pace together.
         """
+        if self.is_sharded and any(each is not None for each in (on_page, on_record, pace_with)):
+            raise InvalidSetting("on_page, on_record, pace_with: they are for a crawl in one process, without workers")
         hook = self._webhook
         heard = [each for each in (on_record, None if hook is None else hook.record) if each is not None]
         listeners = Listeners(page=on_page, records=heard, begin=on_begin)

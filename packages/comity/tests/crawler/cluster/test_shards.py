@@ -19,9 +19,10 @@ from aiohttp import web
 from commands import ALLOW, comity, complaint
 from sites import HANGS, Site, linked
 
-from comity import Crawler, CrawlSettings, Policy
+from comity import Crawler, CrawlSettings, Policy, Response
 from comity.audit.prove import prove
 from comity.cli.progress import render
+from comity.crawler import Expanded
 from comity.crawler.cluster.jobs import Job, name_of_process, on_machine
 from comity.crawler.cluster.shard import Shard
 from comity.crawler.cluster.worker_process import WorkerProcess, files_of
@@ -548,6 +549,19 @@ def test_a_plug_in_that_is_not_there_leaves_nothing_behind(tmp_path: Path) -> No
         with pytest.raises(InvalidSetting, match="there is no module not_there"):
             asyncio.run(Crawler(["http://127.0.0.1/"], tmp_path / "out", workers=2, plugins=given).run())
         assert not (tmp_path / "out").exists()
+
+
+def test_what_workers_cannot_be_given_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    class Configured:
+        def expand(self, response: Response) -> Expanded:
+            return Expanded()
+
+    with pytest.raises(InvalidSetting, match="workers make it by its name"):
+        Crawler(["http://127.0.0.1/"], tmp_path / "out", workers=2, plugins={"expander": Configured()})
+    crawl = Crawler(["http://127.0.0.1/"], tmp_path / "out", workers=2)
+    with pytest.raises(InvalidSetting, match="a crawl in one process"):
+        asyncio.run(crawl.run(on_record=lambda channel, record: None))
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_error_that_ends_one_shard_of_several_is_told_in_one_line(sites: list[Site], tmp_path: Path) -> None:

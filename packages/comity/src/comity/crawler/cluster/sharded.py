@@ -49,10 +49,9 @@ class ShardedCrawl:
     ) -> None:
         self._config, self._in_store, self._workers = config, in_store, workers
         sink, expander = config.sink, config.plugins.names.get("expander")
+        assert isinstance(sink, str | None)
         if config.settings.renders:
             raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl with --shards 1")
-        if not isinstance(sink, str | None):
-            raise InvalidSetting("sink: a crawl of several workers needs its name, MODULE:NAME")
         by = placed_by(config.policy.pace_by)
         if manifest is None:
             manifest = CrawlManifest(workers.new_shards, by, sink=sink or DEFAULT)
@@ -81,22 +80,18 @@ class ShardedCrawl:
 
     @property
     def stopped(self) -> bool:
-        """Whether `stop` was called on this machine: URLs may be waiting for a later run, or others may go on."""
         return self._stop.is_set()
 
     @property
     def format(self) -> str:
-        """What the output is written as: a format's name, or a plug-in's `MODULE:NAME`."""
         return self._manifest.sink
 
     @property
     def refreshes(self) -> bool:
-        """Whether this is a refresh, or goes on with one."""
         return self._manifest.refresh > 0
 
     @property
     def processes(self) -> Sequence[WorkerProcess]:
-        """Those of the run that was begun last."""
         return () if self.running is None else self.running.workers
 
     @property
@@ -107,7 +102,6 @@ class ShardedCrawl:
 
     @property
     def stats(self) -> Stats:
-        """Counts over all runs, shards and machines."""
         return Stats() if self.running is None else self.running.stats
 
     def snapshot(self, *, hosts: int = 10, rules: int = 10) -> Snapshot:
@@ -127,8 +121,6 @@ class ShardedCrawl:
     async def run(self, listeners: Listeners, pace_with: Session | None = None) -> None:
         """Crawl until nothing is left in any shard, a limit is reached, `stop` was called, or the crawl is over. A
         ComityError says what ended a shard, or a process, for good."""
-        if listeners.page is not None or pace_with is not None:
-            raise InvalidSetting("workers: only a crawl in one process hands out its pages, or keeps a client's pace")
         manifest, in_store = self._manifest, self._in_store
         settings, folder = self._config.settings, self._config.folder
         named(manifest.sink)  # check for missing plug-ins before anything is written
