@@ -360,9 +360,7 @@ class ShardsInStore:
             self._order = number
             if order.order == "end" and number <= self._job.orders:
                 continue  # which was for a run before
-            self._orders.append(order)
-            for storage in self._storages.values():
-                storage.orders.came(order)
+            self._orders.append(order)  # which all shards read
         return answer
 
     def _storage(self, number: int, token: int, clock: StoreClock) -> LeasedStorage:

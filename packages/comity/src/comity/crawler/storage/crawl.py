@@ -67,10 +67,8 @@ class RunStorage(Protocol):
 
     folder: Path
     clock: Clock
+    orders: OrderSource
     keeps_clock: bool
-
-    @property
-    def orders(self) -> OrderSource: ...
 
     def config(self) -> StoredConfig:
         """With what the crawl was begun: read once, before a run."""

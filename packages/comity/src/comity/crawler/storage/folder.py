@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from comity.crawler.observe.snapshot import ShardStatus
 from comity.crawler.storage import orders
-from comity.crawler.storage.crawl import ShardSummary, StoredCrawl, WaitJournal, describe_shard
+from comity.crawler.storage.crawl import OrderSource, ShardSummary, StoredCrawl, WaitJournal, describe_shard
 from comity.crawler.storage.crawl_output import ENDED, FINISHED, FRONTIER, CrawlOutput, OutputPart
 from comity.crawler.storage.manifest import LOCK, MANIFEST, manifest_of
 from comity.crawler.storage.orders import Order, OrderKind, Orders
@@ -149,7 +149,7 @@ class FolderStorage:
 
     def __init__(self, folder: Path, orders: Orders | None = None, clock: Clock | None = None) -> None:
         self.folder = folder
-        self.orders = orders or Orders(folder)
+        self.orders: OrderSource = orders or Orders(folder)
         self.clock = clock or Clock()
         self._config: StoredConfig | None = None
 

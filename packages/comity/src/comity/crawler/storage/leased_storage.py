@@ -1,12 +1,11 @@
 """What a shard keeps in a store while somebody has its lease: queue, waits and orders. Its output lies in a folder."""
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from comity.crawler.storage.crawl import WaitJournal
+from comity.crawler.storage.crawl import OrderSource, WaitJournal
 from comity.crawler.storage.leases import Leases
 from comity.crawler.storage.manifest import CrawlManifest
 from comity.crawler.storage.orders import Order
@@ -19,18 +18,20 @@ from comity.net import Clock
 
 
 class StoredOrders:
-    """Orders as they come out of the store, of a shard for as long as its lease; used like Orders."""
+    """Orders of a shard for as long as its lease; used like Orders. `given`: those that were read of the store, to
+    which more are added as they come."""
 
-    def __init__(self, so_far: Sequence[Order], writer: tuple[CrawlStore, ThreadPoolExecutor], lease: tuple[int, int]):
-        self._waiting = deque(so_far)
-        self.came = self._waiting.append
+    def __init__(self, given: Sequence[Order], writer: tuple[CrawlStore, ThreadPoolExecutor], lease: tuple[int, int]):
+        self._given = given
+        self._read = 0
         self._store, self._thread = writer
         self._lease = lease
 
     def new(self) -> Iterator[Order]:
         """What came since the last call."""
-        while self._waiting:
-            yield self._waiting.popleft()
+        while self._read < len(self._given):
+            self._read += 1
+            yield self._given[self._read - 1]
 
     def confirm(self, order: Order) -> None:
         """As of Orders; the crawl's own thread does not wait for the store."""
@@ -113,7 +114,7 @@ class LeasedStorage:
         orders: Sequence[Order],
     ) -> None:
         self.folder = folder
-        self.orders = StoredOrders(orders, journal_writer, lease)
+        self.orders: OrderSource = StoredOrders(orders, journal_writer, lease)
         self.clock: Clock = clock
         self._config = StoredConfig.from_manifest(manifest)
         self._opened: PostgresFrontier | None = None
