@@ -26,7 +26,7 @@ from comity.crawler.observe.stats import Stats
 from comity.crawler.output.records import CrawledPage
 from comity.crawler.run import checkpoint
 from comity.crawler.run.page_reader import read_meta, read_response
-from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type
+from comity.errors import ComityError, InvalidSetting, InvalidURL, RobotsDisallowed, check_type, place_of
 from comity.net import ClientSettings, Response
 from comity.policy import Decision, Policy, RobotsResult
 from comity_pages import urls as addresses
@@ -50,6 +50,7 @@ class PageCrawler:
         timeout: seconds for each request.
         delay: seconds between two requests to one host; None for the policy's.
         client: an AsyncClient to share, which stays open; its policy and settings count, and none can be given.
+        others: none is taken: a TypeError says to which argument each belongs.
 
     Raises:
         InvalidSetting
@@ -64,7 +65,10 @@ class PageCrawler:
         timeout: float = TIMEOUT,
         delay: float | None = None,
         client: AsyncClient | None = None,
+        **others: Never,
     ) -> None:
+        for name in others:
+            raise TypeError(f"{name} is no argument of PageCrawler: {place_of(name, policy=Policy)}")
         _check(max_pages=max_pages, concurrency=concurrency)
         if client is not None and (policy is not None or delay is not None or timeout != TIMEOUT):
             raise InvalidSetting("client: it has a policy, a delay and a time-out; give them to the client")

@@ -5,7 +5,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from comity import BadStatus, ComityError, Decision, Postponed, RobotsDisallowed, RobotsUnreachable
@@ -125,11 +124,6 @@ def fitting(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def truncate(text: str, characters: int = MAX_QUOTE_CHARACTERS) -> str:
     """Truncate a site's text for quotation."""
     return text if len(text) <= characters else text[: characters - 1] + "…"
-
-
-def iso_utc(unix: float | None) -> str | None:
-    """Format a Unix time as ISO 8601 in UTC."""
-    return None if unix is None else datetime.fromtimestamp(unix, UTC).isoformat(timespec="seconds")
 
 
 def _snake(name: str) -> str:

@@ -13,10 +13,11 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp_types import Resource, ResourceTemplate
 
 from comity.mcp import reading
-from comity.mcp.answers import ToolFailure, iso_utc, truncate
+from comity.mcp.answers import ToolFailure, truncate
 from comity.mcp.crawls import CrawlTask
 from comity.mcp.service import Service
 from comity.mcp.untrusted import NOTICE, clean
+from comity.times import iso
 
 TRUST: Final = "comity://trust"
 MAX_LISTED: Final = 100
@@ -143,7 +144,7 @@ def _robots(service: Service, key: str, start: int) -> Part | None:
     file = service.store.robots.get(key)
     if file is None:
         return None
-    meta = _untrusted(file.url) | {"comity/fetched_at": iso_utc(file.fetched_at)}
+    meta = _untrusted(file.url) | {"comity/fetched_at": iso(file.fetched_at)}
     removed: Counter[str] = Counter()
     try:
         text = file.body.decode("utf-8")

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from comity import Decision
 from comity.mcp import tool
-from comity.mcp.answers import iso_utc
 from comity.mcp.service import Service
+from comity.times import iso
 
 
 class _FromSite(tool.Form):
@@ -55,6 +55,6 @@ def robots_asked(service: Service, decision: Decision) -> tool.RobotsAsked | Non
     return tool.RobotsAsked(
         status=source.status,
         sha256=source.sha256,
-        fetched_at=iso_utc(source.fetched_at),
+        fetched_at=iso(source.fetched_at),
         resource=f"comity://robots/{kept}" if kept else None,
     )

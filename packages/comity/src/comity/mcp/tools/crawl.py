@@ -7,9 +7,10 @@ from pydantic import BaseModel, Field
 
 from comity import CrawlSettings
 from comity.mcp import tool
-from comity.mcp.answers import ToolFailure, fitting, iso_utc
+from comity.mcp.answers import ToolFailure, fitting
 from comity.mcp.crawls import MAX_CRAWL_PAGES, CrawlTask, State
 from comity.mcp.service import Service
+from comity.times import iso
 
 Handle = Annotated[str, tool.text_of("The handle that crawl_start gave.", 100)]
 
@@ -123,15 +124,11 @@ def _status(service: Service, crawl: CrawlTask, start: int = 0, limit: int = 50)
     base = f"comity://crawl/{crawl.handle}" if crawl.ended_at is not None else None
     return _Answer.model_validate(
         {
-            "handle": crawl.handle,
-            "state": crawl.state,
-            "ended": crawl.ended,
-            "begun_at": iso_utc(crawl.begun),
-            "ended_at": iso_utc(crawl.ended_at),
+            **{name: getattr(crawl, name) for name in ("handle", "state", "ended", "counts", "left")},
+            "begun_at": iso(crawl.begun),
+            "ended_at": iso(crawl.ended_at),
             "handle_life_seconds": life,
-            "handle_lives_until": iso_utc(crawl.ended_at + life) if crawl.ended_at is not None else None,
-            "counts": crawl.counts,
-            "left": crawl.left,
+            "handle_lives_until": iso(crawl.ended_at + life) if crawl.ended_at is not None else None,
             "report": base and f"{base}/report",
             "ledger": base and f"{base}/ledger",
             "from": start,
