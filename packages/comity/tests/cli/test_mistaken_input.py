@@ -11,6 +11,7 @@ from commands import ALLOW, comity, complaint, stderr
 from sites import Site
 
 from comity.bulk import sources, verdicts
+from comity.bulk.engines import arrow
 from comity.errors import InvalidSetting
 
 ROBOTS = "User-agent: GPTBot\nDisallow: /x\n"
@@ -56,10 +57,12 @@ def test_an_audit_applies_one_robots_txt_to_every_host_and_says_so(tmp_path: Pat
 @pytest.mark.parametrize("name", ["robots.txt", "a.example.txt"])
 def test_a_program_has_to_say_whose_one_robots_txt_is(name: str, tmp_path: Path) -> None:
     """It stands for the host that its folder, or it, happens to be named after as little as for every host."""
-    pytest.importorskip("pyarrow")
+    pa = pytest.importorskip("pyarrow")
     (tmp_path / name).write_text(ROBOTS)
     with pytest.raises(InvalidSetting, match=rf"{name} is one robots.txt, and does not say of which host.*'origin'"):
         verdicts(["https://a.example/x"], tmp_path / name, "GPTBot")
+    with pytest.raises(InvalidSetting, match="does not say of which host"):
+        arrow("url", str(tmp_path / name), "GPTBot")(pa.table({"url": ["https://a.example/x"]}))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Where people have their data: the same function inside Polars, DuckDB, pandas, Ray Data, PySpark, Dask and Daft.
 
 Each is a few lines over `BulkVerdicts.verdicts`; a worker of a cluster makes its `BulkVerdicts` once, from a table it
-is given or from a Parquet file it can read. No engine is imported but the one that is asked for.
+is given or from files it can read. No engine is imported but the one that is asked for.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from comity.bulk.bulk_verdicts import BulkVerdicts, verdicts
+from comity.bulk.captures import as_table
 from comity.errors import InvalidSetting
 from comity.policy import Policy
 from comity_pages._extras import need
@@ -27,7 +28,7 @@ def arrow(
 
     Args:
         urls: the name of the column of URLs.
-        robots: a table, or the path of a Parquet file with one.
+        robots: a table or a path, as of `verdicts`.
         agents, at, policy: as of `verdicts`.
     """
     return _Adding(urls, robots, agents, at, policy)
@@ -164,7 +165,7 @@ def added_names(agents: Sequence[str]) -> list[str]:
 
 @lru_cache(4)
 def _read(path: str) -> Any:
-    return need("pyarrow.parquet", EXTRA, "verdicts over columns").read_table(path)
+    return as_table(path)
 
 
 def _plain(column: Any) -> Any:

@@ -57,7 +57,6 @@ class Crawler:
         refresh: crawl what the folder's finished crawl covers again, asking for a page only if it has changed; `stats`
             says how many are new, changed, gone and unchanged, the channel `changes` which.
         workers: how many processes; 1 for this one, unless the crawl has several shards.
-        others: none is taken: a TypeError says to which argument each belongs.
 
     Attributes:
         folder: where its output lies.

@@ -50,10 +50,10 @@ class PageCrawler:
         timeout: seconds for each request.
         delay: seconds between two requests to one host; None for the policy's.
         client: an AsyncClient to share, which stays open; its policy and settings count, and none can be given.
-        others: none is taken: a TypeError says to which argument each belongs.
 
     Raises:
         InvalidSetting
+        TypeError: an argument is none; it says where it belongs.
     """
 
     def __init__(
@@ -301,7 +301,6 @@ def crawl(
         refresh: crawl what `folder` holds again; pages are handed out that are new or have changed.
         settings: everything else: scope, traps, concurrency; a resumed crawl keeps its earlier settings, except
             those given now (see Crawler).
-        others: none is taken: a TypeError says to which argument each belongs.
 
     Raises:
         InvalidURL, InvalidSetting: at once.
@@ -412,5 +411,5 @@ def _side_by_side(urls: Iterable[str]) -> Iterator[str]:
 
 def _check(**numbers: int | None) -> None:
     for name, value in numbers.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        if value is not None and (type(value) is not int or value < 1):
             raise InvalidSetting(f"{name}: {value!r} is not a whole number of at least 1")

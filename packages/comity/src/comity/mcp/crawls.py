@@ -15,7 +15,7 @@ from comity import AsyncClient, ClientSettings, ComityError, CrawledPage, Crawle
 from comity.digests import sha256_of
 from comity.domains import registrable
 from comity.mcp.answers import ToolFailure, truncate
-from comity.mcp.content_store import MIB, Store
+from comity.mcp.content_store import Store
 from comity_pages import urls
 from comity_robots.fields import MIB
 
