@@ -12,10 +12,10 @@ def cite(const long long[::1] rules, ProgramTable table):
     told.text = NULL
     told.size = told.room = told.count = 0
     cdef Py_ssize_t i, at = 0, count = len(rules)
-    cdef Numbers numbers = <Numbers>&rules[0]
-    cdef CaptureAt files = table.captures
-    cdef Programs owners = <Programs>malloc(8 * count + 8)
-    told.ends = <Numbers>malloc(16 * count + 8)
+    cdef long long* numbers = <long long*>&rules[0]
+    cdef Capture* files = table.captures
+    cdef Program** owners = <Program**>malloc(8 * count + 8)
+    told.ends = <long long*>malloc(16 * count + 8)
     try:
         if owners == NULL or told.ends == NULL:
             raise MemoryError
@@ -36,7 +36,7 @@ def cite(const long long[::1] rules, ProgramTable table):
         free(told.ends)
 
 
-cdef int _cite(Numbers numbers, Programs owners, Py_ssize_t count, CaptureAt files, CitedAt told) except -1 nogil:
+cdef int _cite(long long* numbers, Program** owners, Py_ssize_t count, Capture* files, Cited* told) except -1 nogil:
     cdef Py_ssize_t i, begin, end
     cdef u64 entry
     cdef const char* body
@@ -80,7 +80,7 @@ cdef Py_ssize_t _line_ends(const char* body, Py_ssize_t begin, Py_ssize_t end) n
     return count
 
 
-cdef int _keep(CitedAt told, const char* text, Py_ssize_t size, Py_ssize_t line) except -1 nogil:
+cdef int _keep(Cited* told, const char* text, Py_ssize_t size, Py_ssize_t line) except -1 nogil:
     cdef void* more
     if size > 4000:  # 300 characters will be shown
         size = 4000

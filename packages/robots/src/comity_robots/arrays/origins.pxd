@@ -29,10 +29,6 @@ cdef extern from *:
     void* large_room "comity_large_room"(size_t size) nogil
 
 ctypedef unsigned long long u64
-ctypedef long long* Numbers  # 64 bits each
-ctypedef u64[64] Hashes
-ctypedef Py_ssize_t[64] Lengths
-ctypedef Py_ssize_t[64] Candidates
 
 cdef int check_offsets(const unsigned char[::1] octets, const long long[::1] offsets) except -1
 
@@ -40,6 +36,6 @@ cdef class Origins:
     cdef const unsigned char[::1] _octets  # what the two below point into
     cdef const long long[::1] _places
     cdef const char* _data
-    cdef Numbers _offsets
+    cdef long long* _offsets
     cdef size_t _mask
     cdef u64* _slots

@@ -35,7 +35,7 @@ cdef class Origins:
         check_offsets(octets, offsets)
         self._octets, self._places = octets, offsets
         self._data = <const char*>&octets[0]
-        self._offsets = <Numbers>&offsets[0]
+        self._offsets = <long long*>&offsets[0]
         self._mask = size - 1
         self._slots = <u64*>large_room(8 * size)
         if self._slots == NULL:
@@ -69,15 +69,15 @@ cdef class Origins:
         cdef Py_ssize_t start, block, step = 0
         cdef Py_ssize_t rows = len(offsets) - 1
         cdef const char* text = <const char*>&octets[0]
-        cdef Numbers places = <Numbers>&offsets[0]
-        cdef Numbers captures = <Numbers>&firsts[0]
-        cdef Numbers clocks = <Numbers>&times[0]
-        cdef Numbers moments = NULL
+        cdef long long* places = <long long*>&offsets[0]
+        cdef long long* captures = <long long*>&firsts[0]
+        cdef long long* clocks = <long long*>&times[0]
+        cdef long long* moments = NULL
         cdef int* out = &found[0]
         cdef unsigned int* counts = &asked[0]
         check_offsets(octets, offsets)
         if at is not None:
-            moments = <Numbers>&at[0]
+            moments = <long long*>&at[0]
             step = len(at) > 1
         if len(found) != rows or len(asked) != len(times) or len(firsts) != len(self._places) or (
             at is not None and len(at) != (rows if step else 1)
@@ -112,11 +112,11 @@ cdef inline u64 _hash(const char* text, Py_ssize_t size) noexcept nogil:
     return state ^ (state >> 32)
 
 
-cdef void _look_up(Origins self, const char* data, Numbers offsets, Py_ssize_t count, int* out) noexcept nogil:
+cdef void _look_up(Origins self, const char* data, long long* offsets, Py_ssize_t count, int* out) noexcept nogil:
     """The origins of up to 64 URLs: first all hashes, so that memory is asked for early, then the comparisons."""
-    cdef Hashes hashes
-    cdef Lengths lengths
-    candidates: Candidates  # slots
+    cdef u64 hashes[64]
+    cdef Py_ssize_t lengths[64]
+    cdef Py_ssize_t candidates[64]  # slots
     cdef Py_ssize_t row, size, number, candidate
     cdef const char* text
     cdef const char* slash
@@ -178,7 +178,7 @@ cdef inline Py_ssize_t _next(Origins self, u64 hashed, size_t slot) noexcept nog
     return -1
 
 
-cdef void _in_force(Numbers firsts, Numbers times, Numbers at, Py_ssize_t step, Py_ssize_t count, int* out,
+cdef void _in_force(long long* firsts, long long* times, long long* at, Py_ssize_t step, Py_ssize_t count, int* out,
                     unsigned int* asked) noexcept nogil:
     """From origins to the captures in force."""
     cdef Py_ssize_t row, low, high, middle

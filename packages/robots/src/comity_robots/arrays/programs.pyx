@@ -31,7 +31,7 @@ cdef class Builder:
         self._delays = {}
         self._reading = reading_of(dialect)
         self._agents = len(names)
-        self._by_agent = <AgentAt>calloc(self._agents, sizeof(Agent))
+        self._by_agent = <Agent*>calloc(self._agents, sizeof(Agent))
         if self._by_agent == NULL:
             raise MemoryError
         for i, match_names in enumerate(names):
@@ -68,7 +68,7 @@ cdef class Builder:
         cdef Py_ssize_t i
         cdef Work work
         cdef Py_ssize_t many = len(wanted)
-        cdef Numbers numbers = <Numbers>&wanted[0]
+        cdef long long* numbers = <long long*>&wanted[0]
         if not table.count == len(delays) == len(has_usage) == len(asked) == len(limits) or not (
             table.agents == self._agents == delays.shape[1]
         ):
@@ -104,10 +104,10 @@ cdef class ProgramTable:
         """
         cdef const unsigned char[::1] octets
         cdef Py_ssize_t i, agent
-        cdef CaptureAt whole
+        cdef Capture* whole
         self.count, self.agents, self._buffers = len(entries), agents, [memoryview(each) for each in buffers]
-        self.captures = <CaptureAt>calloc(self.count + len(buffers) + 1, sizeof(Capture))
-        self.entries = <Numbers>calloc(self.count * agents + 1, 8)
+        self.captures = <Capture*>calloc(self.count + len(buffers) + 1, sizeof(Capture))
+        self.entries = <long long*>calloc(self.count * agents + 1, 8)
         if self.captures == NULL or self.entries == NULL:
             raise MemoryError
         if not len(held) == len(starts) == len(sizes) == self.count:
@@ -134,10 +134,10 @@ cdef class ProgramTable:
     def number(self, list builders):
         """Number the rules of the programs that builders have made since this was last called."""
         cdef Builder builder
-        cdef Programs grown
+        cdef Program** grown
         cdef Py_ssize_t i
         for builder in builders:
-            grown = <Programs>realloc(self.made, 8 * (self.made_count + builder._made_count + 1))
+            grown = <Program**>realloc(self.made, 8 * (self.made_count + builder._made_count + 1))
             if grown == NULL:
                 raise MemoryError
             self.made = grown
@@ -154,35 +154,35 @@ cdef int _no_room() except -1 nogil:
         raise MemoryError
 
 
-cdef inline void _ask_ahead(CaptureAt capture) noexcept nogil:
+cdef inline void _ask_ahead(Capture* capture) noexcept nogil:
     cdef Py_ssize_t at = 0
     while at < capture.size and at < 512:
         prefetch(capture.body + at)
         at += 64
 
 
-cdef int _limits(Builder self, CaptureAt capture, Py_ssize_t* start, Py_ssize_t* stop) except -1 with gil:
+cdef int _limits(Builder self, Capture* capture, Py_ssize_t* start, Py_ssize_t* stop) except -1 with gil:
     """Where reading begins and ends in a file that has a byte order mark, or is too long: as `Robots` says."""
     robots = Robots(capture.body[: capture.size], self._reading.dialect)
     start[0], stop[0] = robots.extent
     return 0
 
 
-cdef int _is_parsable(Builder self, CaptureAt capture) except -1 with gil:
+cdef int _is_parsable(Builder self, Capture* capture) except -1 with gil:
     return 1 if Robots(capture.body[: capture.size], self._reading.dialect).parsable else 0
 
 
-cdef int _make(Builder self, WorkAt work, Py_ssize_t number) except -1 nogil:
+cdef int _make(Builder self, Work* work, Py_ssize_t number) except -1 nogil:
     """Read a file and lay out the rules of each agent; agents with the same groups share them."""
     cdef u64* records
     cdef Py_ssize_t total, agent, other, i, line, count, groups
-    cdef AgentAt own
+    cdef Agent* own
     cdef unsigned int *found
     cdef unsigned int *most
-    cdef CaptureAt capture = work.captures + number
+    cdef Capture* capture = work.captures + number
     cdef unsigned char* text = <unsigned char*>capture.body
     cdef Py_ssize_t start = 0, stop = capture.size
-    cdef Numbers entries = work.entries + number * self._agents
+    cdef long long* entries = work.entries + number * self._agents
     cdef unsigned int seen = 0
     if stop > self._reading.max_bytes or (stop and text[0] == 0xEF):
         _limits(self, capture, &start, &stop)
@@ -232,17 +232,17 @@ cdef int _make(Builder self, WorkAt work, Py_ssize_t number) except -1 nogil:
     return 0
 
 
-cdef int _lay_out(Builder self, WorkAt work, Py_ssize_t number, AgentAt own, unsigned int* records,
-                  Numbers entry) except -1 nogil:
+cdef int _lay_out(Builder self, Work* work, Py_ssize_t number, Agent* own, unsigned int* records,
+                  long long* entry) except -1 nogil:
     """The program of an agent: its entry is set to the address."""
-    cdef ProgramAt program
-    cdef Programs grown
+    cdef Program* program
+    cdef Program** grown
     cdef Plan plan
     cdef Py_ssize_t size, asked
     cdef bint heavy
     cdef unsigned int limit
-    cdef CaptureAt capture = work.captures + number
-    cdef ProgramAt before = <ProgramAt><size_t>entry[0]
+    cdef Capture* capture = work.captures + number
+    cdef Program* before = <Program*><size_t>entry[0]
     cdef unsigned char* spare = NULL
     cdef Py_ssize_t count = 0
     if 2 * own.rules > self._found_size:
@@ -252,7 +252,7 @@ cdef int _lay_out(Builder self, WorkAt work, Py_ssize_t number, AgentAt own, uns
         self._rules = NULL
         self._found_size = 0
         self._found = room_for(4 * own.rules)
-        self._rules = <Rules>(malloc(4 * own.rules * (sizeof(Rule) + 16)))
+        self._rules = <Rule*>(malloc(4 * own.rules * (sizeof(Rule) + 16)))
         if self._rules == NULL:
             return _no_room()
         self._found_size = 4 * own.rules
@@ -276,7 +276,7 @@ cdef int _lay_out(Builder self, WorkAt work, Py_ssize_t number, AgentAt own, uns
                 work.limits[number] = limit
         size = octets_of(&plan)
         _have(self, size)
-        program = <ProgramAt>self._free
+        program = <Program*>self._free
         self._free += size
         self._left -= size
         write_program(program, self._found, self._keys, self._rules, self._entries, &plan)
@@ -290,7 +290,7 @@ cdef int _lay_out(Builder self, WorkAt work, Py_ssize_t number, AgentAt own, uns
         program.number = before.number
     else:
         if self._made_count == self._made_room:
-            grown = <Programs>(realloc(self._made, 8 * (2 * self._made_room + 1024)))
+            grown = <Program**>(realloc(self._made, 8 * (2 * self._made_room + 1024)))
             if grown == NULL:
                 return _no_room()
             self._made = grown
@@ -303,12 +303,12 @@ cdef int _lay_out(Builder self, WorkAt work, Py_ssize_t number, AgentAt own, uns
 
 cdef int _have(Builder self, Py_ssize_t size) except -1 nogil:
     """See that there is memory for a program, at the beginning of a line of the cache."""
-    cdef Blocks grown
+    cdef char** grown
     cdef char* block
     cdef Py_ssize_t room = max(_BLOCK, min(<Py_ssize_t>self._octets, 16 * _BLOCK), size)
     if size <= self._left:
         return 0
-    grown = <Blocks>(realloc(self._blocks, 8 * (self._block_count + 1)))
+    grown = <char**>(realloc(self._blocks, 8 * (self._block_count + 1)))
     if grown == NULL:
         return _no_room()
     self._blocks = grown
@@ -323,7 +323,7 @@ cdef int _have(Builder self, Py_ssize_t size) except -1 nogil:
     return 0
 
 
-cdef int _pack(Builder self, ProgramAt program) except -1 with gil:
+cdef int _pack(Builder self, Program* program) except -1 with gil:
     """Have the engine's own matcher decide on the rules in hand."""
     cdef Matcher matcher = blank_for(self._reading)
     pack(matcher, self._found, program.count, self._reading.switches & _WILDCARDS)

@@ -63,7 +63,7 @@ cdef class RowJudge:
             if not -8 < located[first] < table.count:
                 raise ValueError(f"row {first} has no capture of this table")
         batch.data = <const char*>&octets[0]
-        batch.offsets = <Numbers>&offsets[0]
+        batch.offsets = <long long*>&offsets[0]
         batch.located = &located[0] + begin
         batch.entries = table.entries
         batch.starts = <unsigned int*>&starts[0]
@@ -94,7 +94,7 @@ cdef class RowJudge:
             free(batch.ends)
 
 
-cdef void _put_in_order(RowJudge self, BatchAt batch) noexcept nogil:
+cdef void _put_in_order(RowJudge self, Batch* batch) noexcept nogil:
     """Set the order in which rows are asked about, and how many these are; those without a capture are answered."""
     cdef Py_ssize_t row, changes = 0, count = 0
     cdef int capture, before = -1
@@ -125,7 +125,7 @@ cdef void _put_in_order(RowJudge self, BatchAt batch) noexcept nogil:
             batch.ends[capture] += 1
 
 
-cdef inline void _set(RowJudge self, BatchAt batch, Py_ssize_t row, unsigned short code) noexcept nogil:
+cdef inline void _set(RowJudge self, Batch* batch, Py_ssize_t row, unsigned short code) noexcept nogil:
     """One outcome for all agents, by no rule."""
     cdef Py_ssize_t agent
     for agent in range(self._agents):
@@ -133,14 +133,14 @@ cdef inline void _set(RowJudge self, BatchAt batch, Py_ssize_t row, unsigned sho
         batch.cited[agent * batch.stride + row] = -1
 
 
-cdef inline ProgramAt _program_of(long long entry) noexcept nogil:
+cdef inline Program* _program_of(long long entry) noexcept nogil:
     """The program of an entry, NULL where it has none."""
-    return NULL if entry & 1 else <ProgramAt><size_t>entry
+    return NULL if entry & 1 else <Program*><size_t>entry
 
 
-cdef inline void _ask_ahead(RowJudge self, BatchAt batch, Py_ssize_t place) noexcept nogil:
+cdef inline void _ask_ahead(RowJudge self, Batch* batch, Py_ssize_t place) noexcept nogil:
     """Paths and programs lie far from each other: ask for those that come next."""
-    cdef ProgramAt program
+    cdef Program* program
     cdef const char* path
     cdef Py_ssize_t row, capture
     cdef unsigned int at
@@ -199,7 +199,7 @@ cdef bint _has_dot_segment(const char* path, Py_ssize_t size) noexcept nogil:
     return False
 
 
-cdef int _ask(RowJudge self, BatchAt batch) except -1 nogil:
+cdef int _ask(RowJudge self, Batch* batch) except -1 nogil:
     cdef Py_ssize_t place, row, capture, agent, other
     cdef Path path
     cdef long long entry
@@ -234,7 +234,7 @@ cdef int _ask(RowJudge self, BatchAt batch) except -1 nogil:
     return 0
 
 
-cdef int _normalise(PathAt path, int form) except -1 nogil:
+cdef int _normalise(Path* path, int form) except -1 nogil:
     """Bring a path into the form in which it is compared, without its fragment."""
     cdef char look
     cdef const char* looks = LOOKS_AT
@@ -262,11 +262,11 @@ cdef int _normalise(PathAt path, int form) except -1 nogil:
     return 0
 
 
-cdef inline void _judge(RowJudge self, BatchAt batch, Py_ssize_t at, long long entry, PathAt path) noexcept nogil:
+cdef inline void _judge(RowJudge self, Batch* batch, Py_ssize_t at, long long entry, Path* path) noexcept nogil:
     """Set outcome and rule of a row and agent."""
     cdef u64 rank
     cdef bint empty = False
-    cdef ProgramAt program = _program_of(entry)
+    cdef Program* program = _program_of(entry)
     batch.cited[at] = -1
     if program == NULL:
         batch.codes[at] = <unsigned short>(entry >> (33 if is_robots_txt(path.raw, path.raw_size) else 1))

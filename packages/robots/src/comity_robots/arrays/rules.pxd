@@ -2,12 +2,10 @@ from libc.string cimport memchr, memcmp, memcpy
 
 from comity_robots.engine.matcher cimport Matcher, Patterns, best_packed
 from comity_robots.engine.paths cimport matches_octets
-from comity_robots.engine.records cimport size_of
+from comity_robots.engine.records cimport size_of, u64
 
-ctypedef unsigned long long u64
-ctypedef unsigned long long[9] Masks
-ctypedef unsigned long long[256] Marks
-ctypedef unsigned int[257] Buckets
+ctypedef u64[9] Masks
+ctypedef u64[256] Marks
 
 # A rule, but for its key, which is looked at first and stands apart, so that many fit into a line of the cache: the
 # octets that a path must have behind its first slash, up to seven, and how many these are in the highest octet.
@@ -17,12 +15,11 @@ cdef struct Rule:
     u64 rank
     unsigned int text
     unsigned int about
-ctypedef Rule* Rules
 
 # The rules of a file for an agent, behind it their keys: first those that every path is tried against, then buckets of those that begin with
 # the same `depth` octets behind the slash.
 cdef struct Program:
-    Rules rules
+    Rule* rules
     unsigned int* buckets
     u64* records  # of each rule, as the index of the file has them
     char* text
@@ -34,7 +31,6 @@ cdef struct Program:
     unsigned char depth
     unsigned char bits
     unsigned char named
-ctypedef Program* ProgramAt
 
 cdef struct Plan:
     Py_ssize_t count
@@ -42,19 +38,18 @@ cdef struct Plan:
     Py_ssize_t tried
     unsigned char depth
     unsigned char bits
-ctypedef Plan* PlanAt
 
-cdef inline u64* keys_of(ProgramAt program) noexcept nogil:
+cdef inline u64* keys_of(Program* program) noexcept nogil:
     return <u64*>(program + 1)
 
 cdef Masks MASKS
 cdef Marks MARKS
 
-cdef void make_rules(Patterns found, Py_ssize_t count, const u64* records, bint wildcards, u64* keys, Rules rules,
-                u64* kept, PlanAt plan) noexcept nogil
-cdef Py_ssize_t octets_of(PlanAt plan) noexcept nogil
-cdef void write_program(ProgramAt program, Patterns found, const u64* keys, Rules rules, const u64* kept,
-                   PlanAt plan) noexcept nogil
-cdef u64 strongest(ProgramAt program, const char* path, Py_ssize_t length, u64 marks, bint* empty) noexcept nogil
-cdef unsigned int bucket_of(ProgramAt program, u64 head) noexcept nogil
+cdef void make_rules(Patterns found, Py_ssize_t count, const u64* records, bint wildcards, u64* keys, Rule* rules,
+                u64* kept, Plan* plan) noexcept nogil
+cdef Py_ssize_t octets_of(Plan* plan) noexcept nogil
+cdef void write_program(Program* program, Patterns found, const u64* keys, Rule* rules, const u64* kept,
+                   Plan* plan) noexcept nogil
+cdef u64 strongest(Program* program, const char* path, Py_ssize_t length, u64 marks, bint* empty) noexcept nogil
+cdef unsigned int bucket_of(Program* program, u64 head) noexcept nogil
 cdef u64 head_of(const char* path, Py_ssize_t length) noexcept nogil

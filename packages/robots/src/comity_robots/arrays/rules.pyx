@@ -62,7 +62,7 @@ cdef u64 head_of(const char* path, Py_ssize_t length) noexcept nogil:
     return head
 
 
-cdef unsigned int bucket_of(ProgramAt program, u64 head) noexcept nogil:
+cdef unsigned int bucket_of(Program* program, u64 head) noexcept nogil:
     """The bucket in which the rules are that a path with this head may match."""
     return _bucket(head, program.depth, program.bits)
 
@@ -79,8 +79,8 @@ cdef inline unsigned int _bucket(u64 head, int depth, int bits) noexcept nogil:
     return <unsigned int>(((head & MASKS[depth]) * mixer) >> (64 - bits))
 
 
-cdef void make_rules(Patterns found, Py_ssize_t count, const u64* records, bint wildcards, u64* keys, Rules rules,
-                u64* entries, PlanAt plan) noexcept nogil:
+cdef void make_rules(Patterns found, Py_ssize_t count, const u64* records, bint wildcards, u64* keys, Rule* rules,
+                u64* entries, Plan* plan) noexcept nogil:
     """From ranked patterns to rules, those left out that match no path; and how they will be laid out.
 
     Args:
@@ -91,7 +91,7 @@ cdef void make_rules(Patterns found, Py_ssize_t count, const u64* records, bint 
     cdef Py_ssize_t i, at, size, lead
     cdef unsigned char* text
     cdef unsigned char* key
-    cdef Rules rule
+    cdef Rule* rule
     cdef u64 entry
     cdef unsigned int about
     cdef Py_ssize_t kept = 0
@@ -144,9 +144,9 @@ cdef void make_rules(Patterns found, Py_ssize_t count, const u64* records, bint 
     _planned(keys, plan)
 
 
-cdef void _planned(const u64* keys, PlanAt plan) noexcept nogil:
+cdef void _planned(const u64* keys, Plan* plan) noexcept nogil:
     """By how many octets rules are told apart best, and how many are then tried for a path."""
-    cdef Buckets counts
+    cdef unsigned int counts[257]
     cdef Py_ssize_t i, common, largest, tried
     cdef unsigned int bucket
     cdef int depth = 1, bits = 0
@@ -178,7 +178,7 @@ cdef void _planned(const u64* keys, PlanAt plan) noexcept nogil:
         depth = min(2 * depth, _LEAD)
 
 
-cdef Py_ssize_t octets_of(PlanAt plan) noexcept nogil:
+cdef Py_ssize_t octets_of(Plan* plan) noexcept nogil:
     """How much memory a program takes."""
     cdef Py_ssize_t size = sizeof(Program) + plan.count * (sizeof(Rule) + 16) + plan.octets
     if plan.bits:
@@ -186,10 +186,10 @@ cdef Py_ssize_t octets_of(PlanAt plan) noexcept nogil:
     return (size + 63) & ~63
 
 
-cdef void write_program(ProgramAt program, Patterns found, const u64* keys, Rules rules, const u64* entries,
-                   PlanAt plan) noexcept nogil:
+cdef void write_program(Program* program, Patterns found, const u64* keys, Rule* rules, const u64* entries,
+                   Plan* plan) noexcept nogil:
     """Write a program where `octets_of` its plan are free."""
-    cdef Buckets ends
+    cdef unsigned int ends[257]
     cdef Py_ssize_t i, size
     cdef unsigned int at, bucket
     cdef int depth = plan.depth
@@ -203,7 +203,7 @@ cdef void write_program(ProgramAt program, Patterns found, const u64* keys, Rule
     if plan.bits:
         program.buckets = <unsigned int*>here
         here += 8 * ((1 << plan.bits) // 2 + 1)
-    program.rules = <Rules>here
+    program.rules = <Rule*>here
     program.records = <u64*>(program.rules + plan.count)
     program.text = <char*>(program.records + plan.count)
     if plan.count:  # without any there is nothing to copy from, not even a place
@@ -243,10 +243,10 @@ cdef void write_program(ProgramAt program, Patterns found, const u64* keys, Rule
         program.rules[at] = rules[i]
 
 
-cdef inline Rules _best_among(ProgramAt program, unsigned int at, unsigned int end, u64 head, const char* path,
-                              Py_ssize_t length, u64 marks, Rules best) noexcept nogil:
+cdef inline Rule* _best_among(Program* program, unsigned int at, unsigned int end, u64 head, const char* path,
+                              Py_ssize_t length, u64 marks, Rule* best) noexcept nogil:
     cdef Py_ssize_t size
-    cdef Rules rule
+    cdef Rule* rule
     cdef const u64* keys = keys_of(program)
     while at < end:
         if (head ^ keys[at]) & MASKS[_lead_of(keys[at])] == 0:
@@ -265,14 +265,14 @@ cdef inline Rules _best_among(ProgramAt program, unsigned int at, unsigned int e
     return best
 
 
-cdef u64 strongest(ProgramAt program, const char* path, Py_ssize_t length, u64 marks, bint* empty) noexcept nogil:
+cdef u64 strongest(Program* program, const char* path, Py_ssize_t length, u64 marks, bint* empty) noexcept nogil:
     """The rank of the strongest rule that matches a path, 0 where none does; `empty` is set where it has no pattern.
 
     The lowest 33 bits of a rank say which rule it is: see `rule_of` in rows.pyx.
     """
     cdef u64 head, rank
     cdef unsigned int bucket
-    cdef Rules best = NULL
+    cdef Rule* best = NULL
     if program.matcher != NULL:
         rank = best_packed(<Matcher>program.matcher, path, length)
         if rank:

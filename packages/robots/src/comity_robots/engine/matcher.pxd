@@ -5,10 +5,8 @@ from libc.string cimport memchr, memcmp, memcpy
 from comity_robots.engine.paths cimport LOOKS_AT, matches_octets, normalise, path_of
 from comity_robots.engine.records cimport (
     ALLOW_FIRST, DISALLOW_FIRST, LONGEST, Entry, Names, Reading, match_names_of, choose_into, directive_of, names_of,
-    reading_of, size_of, start_of, switch,
+    reading_of, size_of, start_of, switch, u64,
 )
-
-ctypedef unsigned long long u64
 
 cdef struct Pattern:
     unsigned char* text
