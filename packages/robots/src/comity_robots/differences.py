@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from comity_robots import directives
@@ -127,15 +127,15 @@ def diff(old: Robots, new: Robots, *, agent: str | None = None) -> Diff:
     names = by_name | dict(by_part)
     found = Diff((), {}, _added(old.sitemaps, new.sitemaps), _added(new.sitemaps, old.sitemaps))
     changes: list[Change] = []
-    known: dict[tuple[tuple[int, ...], tuple[int, ...]], list[_Found]] = {}
+    known: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Change]] = {}
     asked = {"*": NOBODY, **{name: name for name in names.values()}} if agent is None else {agent: agent}
     for meaning in (before, after):
         meaning.note_shared(meaning.groups(ask) for ask in asked.values())
     for agent, ask in asked.items():
         groups = before.groups(ask), after.groups(ask)
         if groups not in known:  # what is said to thousands is compared once
-            known[groups] = list(compared.changes(*groups))
-        changes += [Change(agent, *found) for found in known[groups]]
+            known[groups] = list(compared.changes(agent, *groups))
+        changes += [replace(change, agent=agent) for change in known[groups]]
         changed: tuple[dict[str, Any], ...] = (found.delays, found.rates, found.hours)
         for differing, was, now in zip(changed, before.pace(ask), after.pace(ask), strict=True):
             if was != now:
@@ -163,8 +163,8 @@ def between_agents(robots: Robots, agent: str, other: str) -> Diff:
     """What would change for an agent that is told what another is told: the paths that only one of them may fetch."""
     one, two = _Meaning(robots), _Meaning(robots)
     compared = _Compared(one, two)
-    changes = [Change(other, *found) for found in compared.changes(one.groups(agent), two.groups(other))]
-    return Diff(tuple(changes), {}, (), (), undecided=tuple(dict.fromkeys(compared.undecided)))
+    changes = tuple(compared.changes(other, one.groups(agent), two.groups(other)))
+    return Diff(changes, {}, (), (), undecided=tuple(dict.fromkeys(compared.undecided)))
 
 
 def _use_changes(meant: frozenset[Any], means: frozenset[Any]) -> Iterator[UseChange]:
@@ -188,10 +188,6 @@ def _added(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
     return tuple(value for value in dict.fromkeys(new) if value not in known)
 
 
-_Found = tuple[str, str, bool, bool, Rule | None, Rule | None]
-"""A Change without its agent."""
-
-
 class _Compared:
     """Two files, of whose groups any may be compared.
 
@@ -206,76 +202,61 @@ class _Compared:
         self._fresh = fresh_octet(before.robots.body + after.robots.body)
         self._steps = Steps()
 
-    def changes(self, old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[_Found]:
+    def changes(self, agent: str, old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[Change]:
         """What changed from groups before to groups now, each pair of deciding rules once."""
-        ours, theirs = self._before.parts(old), self._after.parts(new)
+        before, after = self._before, self._after
+        sides = _Side(before, old, before.parts(old)), _Side(after, new, after.parts(new))
         reported = set()
-        for here, own, one, there, other in (
-            (self._before, ours, old, self._after, theirs),
-            (self._after, theirs, new, self._before, ours),
-        ):
-            for (pattern, allow), written in self._only(here, one, there, other).items():
-                path = self._path(pattern, allow, here, own, there, other, written)
+        for here, there in (sides, sides[::-1]):
+            for (pattern, allow), written in self._only(here, there).items():
+                path = self._path(pattern, allow, written, here, there)
                 if path is None:
                     continue
-                deciders = self._before.decider(ours, path), self._after.decider(theirs, path)
+                deciders = before.decider(sides[0].parts, path), after.decider(sides[1].parts, path)
                 if deciders not in reported:
                     reported.add(deciders)
-                    now = self._after.allows(theirs, path)
-                    plain = next(shown_paths(pattern or b"/", self._fresh, here.robots.dialect.wildcards))
+                    now = after.allows(sides[1].parts, path)
+                    plain = next(shown_paths(pattern or b"/", self._fresh, here.wildcards))
                     shown = path.decode("utf-8", "backslashreplace")
-                    yield written or "/", shown, path != plain, now, *deciders
+                    yield Change(agent, written or "/", shown, path != plain, now, *deciders)
 
-    def _only(
-        self, here: "_Meaning", groups: tuple[int, ...], there: "_Meaning", other: "list[_Part]"
-    ) -> dict[tuple[bytes, bool], str]:
+    def _only(self, here: "_Side", there: "_Side") -> dict[tuple[bytes, bool], str]:
         """The rules that one side has and the other has not, or not in the same place."""
-        parts = sorted(other, key=lambda part: len(part.rules))
+        others = sorted(there.parts, key=lambda part: len(part.rules))
         found: dict[tuple[bytes, bool], str] = {}
-        for group in groups:
-            found |= here.part((group,)).rules if self._ordered or not parts else here.missing(group, parts)
+        for group in here.groups:
+            all_of_it = self._ordered or not others
+            found |= here.file.part((group,)).rules if all_of_it else here.file.missing(group, others)
         return found
 
-    def _path(
-        self,
-        pattern: bytes,
-        allow: bool,
-        here: "_Meaning",
-        own: "list[_Part]",
-        there: "_Meaning",
-        other: "list[_Part]",
-        written: str,
-    ) -> bytes | None:
+    def _path(self, pattern: bytes, allow: bool, written: str, here: "_Side", there: "_Side") -> bytes | None:
         """A path about which a rule decides on its side and the other side says otherwise."""
-
         says = allow or not pattern
 
         def asked(path: bytes) -> bool:
-            return here.asks(path) and there.asks(path)
+            return here.file.asks(path) and there.file.asks(path)
 
         def differ(path: bytes) -> bool:
-            return here.allows(own, path) is says is not there.allows(other, path)
+            return here.file.allows(here.parts, path) is says is not there.file.allows(there.parts, path)
 
-        wildcards = here.robots.dialect.wildcards, there.robots.dialect.wildcards
-        for path in shown_paths(pattern, self._fresh, wildcards[0]):
+        for path in shown_paths(pattern, self._fresh, here.wildcards):
             if differ(path) and asked(path):
                 return path
-        rank = max(part.ranks.get(pattern, 0) for part in own)
+        rank = max(part.ranks.get(pattern, 0) for part in here.parts)
         if allows(rank) is not says:
             return None  # the opposite with the same pattern wins
-        if self._fresh != NONE_FRESH and all(part.patterns.plain for part in own + other):
+        if self._fresh != NONE_FRESH and all(part.patterns.plain for part in here.parts + there.parts):
             return None
-        steps = self._steps
+        steps, wildcards = self._steps, (here.wildcards, there.wildcards)
         try:
-            others = [each for part in other for each in part.patterns.near(pattern, wildcards[0], steps)]
+            others = [each for part in there.parts for each in part.patterns.near(pattern, here.wildcards, steps)]
             search = partial(path_where, pattern, others=others, says=not says, wildcards=wildcards, steps=steps)
             found = search((), fits=asked)
             if found is None or differ(found):
                 return found
-            near = (each for part in own for each in part.patterns.near(pattern, wildcards[0], steps))
-            return search(
-                [each for stronger, each in near if stronger > rank], fits=lambda path: differ(path) and asked(path)
-            )
+            near = (each for part in here.parts for each in part.patterns.near(pattern, here.wildcards, steps))
+            above = [each for stronger, each in near if stronger > rank]
+            return search(above, fits=lambda path: differ(path) and asked(path))
         except Exhausted:
             self.undecided.append(written)
             return None
@@ -375,6 +356,18 @@ class _Meaning:
         chosen = [self._uses[number] for number in self._preferences.choose(agent)]
         lines = tuple(line for texts, _ in chosen for line in texts)
         return frozenset(meaning for _, meanings in chosen for meaning in meanings), lines
+
+
+class _Side(NamedTuple):
+    """One of two files that are compared, with the groups of it that are, and their rules."""
+
+    file: _Meaning
+    groups: tuple[int, ...]
+    parts: "list[_Part]"
+
+    @property
+    def wildcards(self) -> bool:
+        return self.file.robots.dialect.wildcards
 
 
 class _Part:
