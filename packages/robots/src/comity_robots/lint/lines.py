@@ -60,10 +60,7 @@ OCTET: Final = re.compile("[\udc80-\udcff]")  # one that is no text, as lines ha
 _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters without a shape
 CODES.update(
     {
-        "byte-order-mark": (
-            "warning",
-            "a byte order mark at the beginning, which some parsers take for part of the first label",
-        ),
+        "byte-order-mark": ("warning", "a byte order mark, which some parsers take for part of the first label"),
         "content-key-unknown": ("warning", "a Content-Usage or Content-Signal key outside the vocabulary"),
         "content-value-unreadable": ("error", "a Content-Usage or Content-Signal value outside the vocabulary"),
         "crawl-delay-enormous": ("warning", "a Crawl-delay of an hour or more, which makes a crawl hopeless"),
@@ -112,10 +109,12 @@ def about_lines(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
         if (finding := _about_invisible(line) or _about_second(line)) is not None:
             yield finding
         elif line.kind == "unknown":
-            if not html and (html := _HTML.match(line.raw.encode("utf-8", "replace")) is not None):
+            if html:
+                continue
+            if html := _HTML.match(line.raw.encode("utf-8", "replace")) is not None:
                 message = "HTML begins here: nothing on this line is read as a record"
                 yield Finding(line.number, "html-instead-of-text", message, "remove it from the file", changes=True)
-            if not html:
+            else:
                 yield from _about_unknown(line)
         elif line.kind not in ("comment", "blank"):
             if not agents and line.kind in _NEEDS_AGENT:
@@ -318,7 +317,8 @@ def _about_record(line: Line) -> Iterator[Finding]:
     number, value = line.number, line.value
     match line.kind:
         case "user-agent":
-            yield from about_name(line)
+            if (finding := about_name(line)) is not None:
+                yield finding
         case "allow" | "disallow":
             yield from about_path(line)
         case "sitemap":
@@ -327,27 +327,19 @@ def _about_record(line: Line) -> Iterator[Finding]:
         case "crawl-delay":
             yield from _about_delay(line)
         case "request-rate" if not any(request_rates([value])):
-            yield Finding(
-                number, "rate-unreadable", f"{value!r} is not a rate", "write for example Request-rate: 1/10s 0600-0845"
-            )
+            hint = "write for example Request-rate: 1/10s 0600-0845"
+            yield Finding(number, "rate-unreadable", f"{value!r} is not a rate", hint)
         case "visit-time" if visit_time([value]) is None:
-            yield Finding(
-                number, "rate-unreadable", f"{value!r} is not a time of day", "write for example Visit-time: 0600-0845"
-            )
+            hint = "write for example Visit-time: 0600-0845"
+            yield Finding(number, "rate-unreadable", f"{value!r} is not a time of day", hint)
         case "noindex":
-            yield Finding(
-                number,
-                "noindex-in-robots",
-                "Google stopped reading Noindex here in 2019",
-                'put <meta name="robots" content="noindex"> into the page',
-            )
+            hint = 'put <meta name="robots" content="noindex"> into the page'
+            yield Finding(number, "noindex-in-robots", "Google stopped reading Noindex here in 2019", hint)
         case "host" | "clean-param":
             yield Finding(number, "yandex-only", f"{line.kind} is Yandex's own", "keep it if Yandex matters to you")
         case "license" if not is_absolute(value):
-            message = f"{value!r} is not a whole URL"
-            yield Finding(
-                number, "licence-not-absolute", message, "write for example License: https://HOST/license.xml"
-            )
+            hint = "write for example License: https://HOST/license.xml"
+            yield Finding(number, "licence-not-absolute", f"{value!r} is not a whole URL", hint)
         case _ if line.kind in PREFERENCES:
             yield from _about_usage(line)
 
@@ -418,9 +410,8 @@ def _about_usage(line: Line) -> Iterator[Finding]:
         if value != "unknown":
             continue
         if purpose and purpose not in (*PURPOSES, USE):
-            yield Finding(
-                line.number, "content-key-unknown", f"{purpose!r} is not in the vocabulary", f"known are {known}"
-            )
+            message = f"{purpose!r} is not in the vocabulary"
+            yield Finding(line.number, "content-key-unknown", message, f"known are {known}")
         else:
             name = f"{purpose!r}: " if purpose else ""
             example = f"{vocabulary.label}: {vocabulary.keys[0]}={vocabulary.no} (or ={vocabulary.yes})"

@@ -1,7 +1,6 @@
 """Findings about the names in User-agent lines: names that no crawler has, and which crawler is meant."""
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
@@ -62,14 +61,9 @@ CODES.update(
 )
 
 
-def about_name(line: Line) -> Iterator[Finding]:
+def about_name(line: Line) -> Finding | None:
     """The finding about a User-agent line, if there is one: the first that explains most."""
-    found = _about_name(line.number, line.value)
-    if found is not None:
-        yield found
-
-
-def _about_name(number: int, value: str) -> Finding | None:
+    number, value = line.number, line.value
     if not value:
         return _written(number, "empty-agent", "User-agent without a value", "*")
     if value == "*":
@@ -172,9 +166,8 @@ def _google(value: str) -> str:
 def _list(number: int, value: str, names: list[str]) -> Finding:
     lines = [f"User-agent: {name}" for name in dict.fromkeys(names)]
     message = f"{value!r} is one name to most crawlers; Google reads {_google(value)!r}"
-    return Finding(
-        number, "agent-list", message, f"write one name per line: {'; '.join(lines)}", "\n".join(lines), changes=True
-    )
+    hint = f"write one name per line: {'; '.join(lines)}"
+    return Finding(number, "agent-list", message, hint, "\n".join(lines), changes=True)
 
 
 def _written(number: int, code: str, message: str, name: str) -> Finding:

@@ -41,24 +41,15 @@ MAX_QUESTIONS: Final = 200_000
 CODES.update(
     {
         "allow-without-disallow": ("info", "an Allow that has no Disallow to override"),
-        "blocked-with-next-group": (
-            "error",
-            "a crawler without rules of its own shares the `Disallow: /` of the group below",
-        ),
-        "blocks-resources": (
-            "warning",
-            "a rule that keeps search engines from CSS, scripts or images, so that they cannot render pages",
-        ),
+        "blocked-with-next-group": ("error", "a crawler without rules shares the `Disallow: /` of the group below"),
+        "blocks-resources": ("warning", "a rule that keeps search engines from CSS, scripts or images of pages"),
         "conflicting-rules": ("error", "Allow and Disallow with the same pattern for one agent: only one can win"),
         "crawl-delay-ignored": ("info", "a Crawl-delay for a crawler that ignores it"),
         "crawl-delay-repeated": ("warning", "several Crawl-delays for one crawler: each reads another one"),
         "duplicate-group": ("warning", "an agent named in more than one group: not all parsers merge them"),
         "group-opens": ("info", "a group of its own that allows what the rules for everybody disallow"),
         "preference-for-blocked": ("warning", "a preference for crawlers that may fetch nothing"),
-        "preference-not-for-named": (
-            "warning",
-            "a preference for everybody, which does not hold for crawlers with groups",
-        ),
+        "preference-not-for-named": ("warning", "a preference that does not hold for crawlers with groups"),
         "preferences-contradict": ("warning", "two statements about one use that say the opposite"),
         "duplicate-rule": ("warning", "the same rule twice for one agent"),
         "everything-disallowed": ("info", "everybody, or everybody who is not named, is disallowed everywhere"),
@@ -69,10 +60,7 @@ CODES.update(
         "sitemap-disallowed": ("warning", "a Sitemap that the rules disallow: crawlers may not fetch it"),
         "sitemap-repeated": ("info", "the same Sitemap twice"),
         "unreachable-rule": ("warning", "a rule that never decides: others always win"),
-        "usage-ends-group": (
-            "warning",
-            "a Content-Usage or Content-Signal between User-agent lines: it ends the group for uses only",
-        ),
+        "usage-ends-group": ("warning", "a preference between User-agent lines: it ends the group for uses only"),
     }
 )
 
@@ -98,18 +86,11 @@ def about_rules(robots: Parsed, rules: Rules, lines: tuple[Line, ...]) -> Iterat
         if code == "conflicting-rules":  # which of the two is meant a person decides
             yield Finding(rule.line, code, _reason(code, because), "remove the one that is not meant")
             continue
-        yield Finding(
-            rule.line,
-            code,
-            _reason(code, because),
-            "write 'Disallow:' instead, which keeps the group" if needed else "remove it",
-            "Disallow:" if needed else "",
-            # What a dialect of the first match says nothing new by, may be the longest match of others.
-            changes=needed
-            or code == "unreachable-rule"
-            or robots.dialect.precedence != "longest"
-            or not rules.is_safe(rule, because),
-        )
+        # What a dialect of the first match says nothing new by, may be the longest match of others.
+        unsafe = needed or code == "unreachable-rule" or robots.dialect.precedence != "longest"
+        hint = "write 'Disallow:' instead, which keeps the group" if needed else "remove it"
+        instead, changes = "Disallow:" if needed else "", unsafe or not rules.is_safe(rule, because)
+        yield Finding(rule.line, code, _reason(code, because), hint, instead, changes)
 
 
 def _reason(code: str, because: Rule | None) -> str:
@@ -130,19 +111,15 @@ def _about_group(robots: Parsed, group: Group, lines: tuple[Line, ...], seen: di
             named.setdefault(ascii_lower(token(line.value)), line.number)
     for agent, number in named.items():
         if agent in seen:
-            yield Finding(
-                number,
-                "duplicate-group",
-                f"{agent!r} is named in line {seen[agent]} too",
-                f"put the rules for {agent!r} into one group of its own",
-                changes=robots.dialect.group_choice != "merge_matching" or robots.dialect.precedence != "longest",
-            )
+            message = f"{agent!r} is named in line {seen[agent]} too"
+            hint = f"put the rules for {agent!r} into one group of its own"
+            changes = robots.dialect.group_choice != "merge_matching" or robots.dialect.precedence != "longest"
+            yield Finding(number, "duplicate-group", message, hint, changes=changes)
         else:
             seen[agent] = number
     if not group.rules:
-        yield Finding(
-            group.line, "group-without-rules", "no rule follows", "write 'Disallow:' below it if that is meant"
-        )
+        hint = "write 'Disallow:' below it if that is meant"
+        yield Finding(group.line, "group-without-rules", "no rule follows", hint)
 
 
 class _Names:
@@ -265,11 +242,9 @@ def _about_blocking(names: _Names) -> Iterator[Finding]:
     everybodys = names.groups["*"]
     line = next(rule.line for group in everybodys for rule in group.rules if rule.pattern in ("/", "*", "/*"))
     free = sum(not names.blocked(name) for name in names.groups if name != "*")
-    if free:
-        message = f"everybody but the {free} crawlers that other groups name may fetch nothing"
-    else:
-        message = "nobody may fetch anything"
-    yield Finding(line, "everything-disallowed", message.replace("the 1 crawlers", "one crawler"), "is that meant?")
+    named = "one crawler" if free == 1 else f"the {free} crawlers"
+    message = f"everybody but {named} that other groups name may fetch nothing" if free else "nobody may fetch anything"
+    yield Finding(line, "everything-disallowed", message, "is that meant?")
 
 
 def _about_opened(robots: Parsed, names: _Names) -> Iterator[Finding]:
@@ -298,13 +273,10 @@ def _about_opened(robots: Parsed, names: _Names) -> Iterator[Finding]:
             told.setdefault(line, []).append(name)
             lines[line] = opened
     for line, opened_to in told.items():
-        rule = lines[line]
-        message = (
-            f"{_named(opened_to)} may fetch what line {rule.line} ({quoted(rule.text)}) disallows for everybody else"
-        )
-        yield Finding(
-            line, "group-opens", message, "repeat the rules of '*' here if they are meant for it too", changes=True
-        )
+        where = f"line {lines[line].line} ({quoted(lines[line].text)})"
+        message = f"{_named(opened_to)} may fetch what {where} disallows for everybody else"
+        hint = "repeat the rules of '*' here if they are meant for it too"
+        yield Finding(line, "group-opens", message, hint, changes=True)
 
 
 def _named(names: Sequence[str]) -> str:
@@ -359,22 +331,15 @@ def _about_delays(robots: Parsed, rules: Rules) -> Iterator[Finding]:
     for _, same in groupby(robots.records("crawl-delay"), key=lambda record: id(record.agents)):
         records = list(same)
         names = [agent for agent in records[0].agents if ascii_lower(token(agent)) in _IGNORES_DELAY]
-        for record in records:
-            if names:
-                message = f"{names[0]} ignores Crawl-delay"
-                yield Finding(
-                    record.line,
-                    "crawl-delay-ignored",
-                    message,
-                    "remove it; it slows down where a site answers slowly, or with 429 or 503",
-                )
+        hint = "remove it; it slows down where a site answers slowly, or with 429 or 503"
+        for record in records if names else ():
+            yield Finding(record.line, "crawl-delay-ignored", f"{names[0]} ignores Crawl-delay", hint)
         for record in records[1:]:
             message = f"line {records[0].line} has a Crawl-delay for the same crawlers"
-            same_value = record.value == records[0].value
-            hint = "remove it" if same_value else "keep one: some read the first, some the last, some the longest"
-            yield Finding(
-                record.line, "crawl-delay-repeated", message, hint, "" if same_value else None, not rules.read_alike
-            )
+            hint, instead = "keep one: some read the first, some the last, some the longest", None
+            if record.value == records[0].value:
+                hint, instead = "remove it", ""
+            yield Finding(record.line, "crawl-delay-repeated", message, hint, instead, not rules.read_alike)
 
 
 def _about_sitemaps(robots: Parsed, rules: Rules, lines: Sequence[Line]) -> Iterator[Finding]:
@@ -455,10 +420,9 @@ def _about_readers(robots: Parsed) -> Iterator[Finding]:
             path, allowed = paths[differing[0]], after[differing[0]]
             line = other.deciding_line(path, agent) or robots.deciding_line(path, agent)
             more = f" and {len(differing) - 1} more paths" if len(differing) > 1 else ""
-            message = (
-                f"{engine} reads this otherwise: {agent} may{'' if allowed else ' not'} fetch {quoted(path)}{more}"
-            )
-            yield Finding(line or 1, "read-otherwise", message, f"compare: comity explain --dialect {dialect}")
+            verdict = f"{agent} may{'' if allowed else ' not'} fetch {quoted(path)}{more}"
+            hint = f"compare: comity explain --dialect {dialect}"
+            yield Finding(line or 1, "read-otherwise", f"{engine} reads this otherwise: {verdict}", hint)
 
 
 def _path_of(pattern: str) -> str:
