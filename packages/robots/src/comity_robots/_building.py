@@ -128,16 +128,9 @@ def materials(compiled: bool) -> dict[str, object]:
     project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
 
     def component(name: str, version: str, licence: str, kind: str) -> dict[str, object]:
-        purl = f"pkg:pypi/{name}@{version}"
-        licences = [{"license": {"id": licence}}]
-        return {
-            "bom-ref": purl,
-            "type": kind,
-            "name": name,
-            "version": version,
-            "licenses": licences,
-            "purl": purl,
-        }
+        purl, licences = f"pkg:pypi/{name}@{version}", [{"license": {"id": licence}}]
+        known = {"bom-ref": purl, "type": kind, "name": name, "version": version}
+        return {**known, "licenses": licences, "purl": purl}
 
     own = component(project["name"], project["version"], project["license"], "library")
     parts = []

@@ -39,11 +39,7 @@ class GroupText:
 
 
 def build(
-    groups: Iterable[GroupText],
-    *,
-    sitemaps: Iterable[str] = (),
-    comment: str = "",
-    dialect: str | Dialect = "rfc9309",
+    groups: Iterable[GroupText], *, sitemaps: Iterable[str] = (), comment: str = "", dialect: str | Dialect = "rfc9309"
 ) -> Robots:
     """A new robots.txt.
 

@@ -32,11 +32,7 @@ _TABLE = (
     Dialect(name="bing", group_choice="most_specific"),
     Dialect(name="yandex", agent_match="substring", group_choice="most_specific"),
     Dialect(
-        name="draft1996",
-        agent_match="substring",
-        group_choice="first_matching",
-        precedence="first",
-        wildcards=False,
+        name="draft1996", agent_match="substring", group_choice="first_matching", precedence="first", wildcards=False
     ),
     Dialect(name="ladon", agent_match="substring", group_choice="first_matching", precedence="first", wildcards=False),
     Dialect(name="webcanon"),

@@ -291,7 +291,6 @@ class _Meaning:
         self._lines = LineNumbers(robots.body)
 
     def groups(self, agent: str) -> tuple[int, ...]:
-        """Numbers of the groups that apply to an agent."""
         return tuple(self._groups.choose(agent))
 
     def note_shared(self, asked: Iterable[tuple[int, ...]]) -> None:
@@ -337,7 +336,6 @@ class _Meaning:
         return allows(self.best(parts, path))
 
     def decider(self, parts: list["_Part"], path: bytes) -> Rule | None:
-        """The rule that decides about a path."""
         rank = self.best(parts, path)
         if not rank:
             return None
@@ -347,7 +345,6 @@ class _Meaning:
         return self._cited[number]
 
     def pace(self, agent: str) -> Pace:
-        """Crawl-delay, Request-rate and Visit-time."""
         stated = (entry for number in self._runs.choose(agent) for entry in self._paces[number])
         return self._pace_of(tuple(f"{directives.NAMES[entry.directive]}: {entry.value}" for entry in stated))
 
@@ -392,7 +389,6 @@ class _Part:
 
     @cached_property
     def patterns(self) -> Patterns[tuple[int, bytes]]:
-        """Rank and pattern of each."""
         return Patterns(((each, (rank, each)) for each, rank in self.ranks.items()), self._dialect.wildcards)
 
     @cached_property

@@ -6,7 +6,7 @@ URL may be fetched: the caller says so.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from comity_robots import directives, paths
@@ -184,9 +184,6 @@ def _uncounted(kind: int, line: int, value: str, note: str) -> Statement:
 
 
 def _licences(records: Iterable[UsageLine]) -> tuple[Licence, ...]:
-    found: list[Licence] = []
-    for line, value, _ in records:
-        url, note = located(value)
-        if url and len(found) < MAX_LICENCES:
-            found.append(Licence(url, "rsl", "robots.txt", "License", line, note=note))
-    return tuple(found)
+    located_at = ((line, *located(value)) for line, value, _ in records)
+    found = (Licence(url, "rsl", "robots.txt", "License", line, note=note) for line, url, note in located_at if url)
+    return tuple(islice(found, MAX_LICENCES))

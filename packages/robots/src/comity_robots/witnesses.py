@@ -168,7 +168,6 @@ class _Automaton:
         return self.starts | (self.starts & self._inner) << 1
 
     def after(self, state: int, octet: int) -> int:
-        """The state after one more octet."""
         state = (state & self._octets.get(octet, 0)) << 1 | (state & (self._inner | self._lasting))
         return state | (state & self._inner) << 1
 
@@ -247,7 +246,6 @@ def path_where(
 
 
 def _path_to(reached: list[tuple[int, int, int]]) -> bytes:
-    """The octets that led to the last state."""
     path = bytearray()
     number = len(reached) - 1
     while number >= 0:

@@ -60,22 +60,18 @@ class Protego:
         return allowed(self.robots, url, user_agent)
 
     def crawl_delay(self, user_agent: str) -> float | None:
-        """Seconds between requests."""
         return self.robots.crawl_delay(user_agent)
 
     def request_rate(self, user_agent: str) -> RequestRate | None:
-        """How many requests in how long."""
         rate = self.robots.request_rate(user_agent)
         return RequestRate(rate.requests, rate.seconds, rate.start, rate.end) if rate is not None else None
 
     def visit_time(self, user_agent: str) -> VisitTime | None:
-        """When the site wants to be visited."""
         visit = self.robots.visit_time(user_agent)
         return VisitTime(visit.start, visit.end) if visit is not None else None
 
     @property
     def sitemaps(self) -> Iterator[str]:
-        """The sitemaps named in the file."""
         return iter(self.robots.sitemaps)
 
     @property

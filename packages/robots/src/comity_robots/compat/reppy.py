@@ -23,7 +23,6 @@ class Agent:
         self._name = name
 
     def allowed(self, path: str) -> bool:
-        """Whether the agent may fetch a URL or path."""
         return allowed(self._robots, path, self._name)
 
     @property
@@ -60,16 +59,11 @@ class Robots:
     def parse(
         cls, url: str, content: bytes | str, expires: float | None = None, *, dialect: str | Dialect = "rfc9309"
     ) -> Self:
-        """Read a robots.txt."""
         return cls(url, content, expires, dialect=dialect)
 
     @classmethod
     def fetch(cls, url: str, *args: Any, **options: Any) -> "Robots":
-        """Fetch a robots.txt; `comity.compat.reppy` has the class whose `fetch` does.
-
-        Raises:
-            NeedsNetwork: always.
-        """
+        """Raises: NeedsNetwork: always; `comity.compat.reppy` has the class whose `fetch` fetches."""
         raise NeedsNetwork("Robots.fetch", "reppy")
 
     @classmethod
@@ -92,21 +86,17 @@ class Robots:
         return f"{parts.scheme}://{host}{'' if usual else f':{port}'}/robots.txt"
 
     def allowed(self, path: str, name: str) -> bool:
-        """Whether an agent may fetch a URL or path."""
         return allowed(self.robots, path, name)
 
     def agent(self, name: str) -> Agent:
-        """What the file says to one agent."""
         return Agent(self.robots, name)
 
     @property
     def sitemaps(self) -> list[str]:
-        """The sitemaps named in the file."""
         return list(self.robots.sitemaps)
 
     @property
     def expired(self) -> bool:
-        """Whether the file is no longer fresh."""
         return time.time() > self.expires
 
     @property

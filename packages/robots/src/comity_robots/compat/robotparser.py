@@ -44,21 +44,15 @@ class RobotFileParser:
         return self.last_checked
 
     def modified(self) -> None:
-        """The file was read just now."""
         self.last_checked = time.time()
 
     def set_url(self, url: str) -> None:
-        """Where the robots.txt is."""
         self.url = url
         parts = urlsplit(url)
         self.host, self.path = parts.netloc, parts.path
 
     def read(self) -> None:
-        """Fetch the file and parse it; `comity.compat.robotparser` has the class whose `read` does.
-
-        Raises:
-            NeedsNetwork: always.
-        """
+        """Raises: NeedsNetwork: always; `comity.compat.robotparser` has the class whose `read` fetches."""
         raise NeedsNetwork("RobotFileParser.read", "robotparser")
 
     def read_response(self, status: int, body: bytes) -> None:
@@ -94,7 +88,6 @@ class RobotFileParser:
         return int(seconds) if seconds is not None and seconds.is_integer() else seconds
 
     def request_rate(self, useragent: str) -> RequestRate | None:
-        """Requests, and the seconds they must be spread over."""
         rate = self.robots.request_rate(useragent)
         return RequestRate(rate.requests, rate.seconds) if rate is not None else None
 

@@ -47,21 +47,15 @@ class Parser:
 
     @property
     def sitemaps(self) -> list[str]:
-        """The sitemaps named in the file."""
         return list(self.robots.sitemaps)
 
 
 def parse(text: bytes | str, agent: str) -> Parser:
-    """A parser of a robots.txt at hand."""
     return Parser(text, agent)
 
 
 def get(source: object, agent: str, **options: object) -> Parser:
-    """Obtain the robots.txt of a site; `comity.compat.robotstxt.get` does.
-
-    Raises:
-        NeedsNetwork: always.
-    """
+    """Raises: NeedsNetwork: always; `comity.compat.robotstxt.get` fetches."""
     raise NeedsNetwork("robotstxt.get", "robotstxt")
 
 

@@ -136,7 +136,6 @@ class Rules:
         return matcher(ranks, self.dialect)
 
     def wild(self, number: int) -> int:
-        """How many patterns of a group have wildcards."""
         return len({claim.pattern for claim in self._claims_of([number]) if is_wild(claim.pattern, self._wildcards)})
 
     def _removable_of(self, number: int) -> Iterator[tuple[str, Rule, Rule | None, bool]]:

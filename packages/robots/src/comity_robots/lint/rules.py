@@ -137,14 +137,12 @@ class _Names:
                 self.groups.setdefault(name, []).append(group)
 
     def blocked(self, name: str) -> bool:
-        """Whether a name may fetch nothing."""
         if name not in self._blocked:
             facts = [self._facts[group.line] for group in self.groups.get(name, ())]
             self._blocked[name] = any(closes for closes, _ in facts) and not any(opens for _, opens in facts)
         return self._blocked[name]
 
     def has_limits(self, name: str) -> bool:
-        """Whether a name has a Disallow of its own."""
         return any(self._limits[group.line] for group in self.groups.get(name, ()))
 
 
