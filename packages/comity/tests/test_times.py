@@ -32,3 +32,22 @@ def test_what_no_calendar_has_is_not_written(unix: float | None) -> None:
 def test_seconds_are_rounded_as_round_has_it(seconds: float) -> None:
     assert times.to_milliseconds(seconds) == round(seconds, 3)
     assert times.to_microseconds(seconds) == round(seconds, 6)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.25, "0.25 s"),
+        (119, "119 s"),
+        (299, "5 minutes"),
+        (5_400, "90 minutes"),
+        (9_000, "2.5 hours"),
+        (86_401, "24 hours"),
+        (1e7, "116 days"),
+        (1e9, "32 years"),
+        (1e308, "over a thousand years"),
+        (math.inf, "over a thousand years"),
+    ],
+)
+def test_a_span_has_one_short_text(seconds: float, words: str) -> None:
+    assert times.format_duration(seconds) == words

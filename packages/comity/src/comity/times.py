@@ -37,7 +37,7 @@ def format_duration(seconds: float) -> str:
         return "over a thousand years"
     for unit, size in (("years", 31_556_952), ("days", 86_400), ("hours", 3600), ("minutes", 60)):
         if (count := seconds / size) >= 2:
-            return f"{count:.0f} {unit}" if count >= 10 else f"{count:.3g} {unit}"
+            return f"{count:.0f} {unit}" if count >= 10 else f"{count:.2g} {unit}"
     return f"{seconds:.3g} s"
 
 
