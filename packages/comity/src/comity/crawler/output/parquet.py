@@ -27,6 +27,7 @@ from comity.frontier.durable import make_folder
 from comity_pages._extras import need
 
 ROLL = 256 * 1024 * 1024  # bytes of journal that make a part
+BATCH_ROWS = 16  # that are read back at once: a value of many megabytes stands once in a file, however often it is one
 GROUP = 8 * 1024 * 1024  # bytes of journal that make a row group: what is held in memory, and written at a stretch
 
 
@@ -253,7 +254,7 @@ def _rows(parquet: Any, channel: Channel, part: Path) -> Iterator[StoredRecord]:
     moments = [name for name, kind in COLUMNS[channel].items() if kind == "time"]
     try:
         with open_regular(part) as opened, parquet.ParquetFile(opened) as file:
-            for batch in file.iter_batches(batch_size=1000):
+            for batch in file.iter_batches(batch_size=BATCH_ROWS):
                 for row in batch.to_pylist():
                     number += 1
                     for name in moments:
