@@ -150,6 +150,8 @@ def test_a_setting_that_there_is_not_is_named(tmp_path: Path) -> None:
         ("concurrency", r"write settings=comity\.CrawlSettings\(concurrency=\.\.\.\)"),
         ("timeout", r"write client_settings=comity\.ClientSettings\(timeout=\.\.\.\)"),
         ("timeuot", "nor is it one of CrawlSettings or Policy or ClientSettings"),
+        ("sink", r"write Crawler\(\.\.\., plugins={'sink': \.\.\.}\)"),
+        ("on_page", r"write Crawler\(\.\.\.\)\.run\(on_page=\.\.\.\)"),
     ],
 )
 def test_a_field_in_a_wrong_place_is_named_with_its_place(field: str, where: str, tmp_path: Path) -> None:

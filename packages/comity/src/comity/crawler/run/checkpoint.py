@@ -138,6 +138,10 @@ def check_names(others: Iterable[str]) -> None:
     """Raises TypeError for arguments that a crawl does not take; it says to which argument each belongs."""
     for name in others:
         where = place_of(name, settings=CrawlSettings, policy=Policy, client_settings=ClientSettings)
+        if name in ("source", "expander", "sink"):
+            where = f"write Crawler(..., plugins={{{name!r}: ...}})"
+        elif name in ("on_page", "on_record", "on_begin", "pace_with"):
+            where = f"write Crawler(...).run({name}=...)"
         raise TypeError(f"{name} is no argument of a crawl: {where}")
 
 
