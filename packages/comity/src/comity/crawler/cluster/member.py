@@ -139,7 +139,6 @@ class Member:
         return time.monotonic() - self._beat_at < MAX_STALLED_SECONDS
 
     async def _pause(self, seconds: float) -> None:
-        """Sleep up to `seconds`, or until woken."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
@@ -182,7 +181,6 @@ class Member:
         return {number: held for number, held in self._held.items() if held.shard.has_begun and held.shard.is_ours()}
 
     def _asking(self) -> Heartbeat:
-        """What is to be asked and said, as of now."""
         now, concurrency = time.monotonic(), self._job.settings.concurrency
         put_off = {number for number, vain in self._in_vain.items() if now < vain.until}
         asked = Heartbeat(busy=frozenset(self._held.keys() | put_off), take=not self._stopping)
@@ -197,7 +195,6 @@ class Member:
         return asked
 
     def _apply(self, answer: HeartbeatReply) -> None:
-        """Act on what the board says."""
         begun = self._begun()
         for (sender, receiver), number in answer.delivered.items():
             if sender in begun:
@@ -251,7 +248,6 @@ class Member:
         self._held[number] = _Held(shard, task)
 
     async def _collect_ended(self) -> None:
-        """See to the shards that have come to their end, whatever it was."""
         for number, held in list(self._held.items()):
             if not held.task.done():
                 continue

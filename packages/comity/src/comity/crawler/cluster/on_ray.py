@@ -198,7 +198,6 @@ class RayWorker:
         return self._ends
 
     def _is_here(self) -> bool:
-        """Whether its process is there, on this machine."""
         if self.pid is None or self.machine != platform.node():
             return False
         try:

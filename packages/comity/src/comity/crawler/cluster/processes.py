@@ -175,7 +175,6 @@ class Processes:
         )
 
     async def _watch_workers(self) -> None:
-        """Look after the workers until all have ended, or one failed and the others came to their end."""
         told_stop = False
         last = time.monotonic()
         looked = 0.0

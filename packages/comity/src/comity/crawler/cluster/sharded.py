@@ -151,7 +151,6 @@ class ShardedCrawl:
                     self._stop.clear()
 
     def _job(self, name: str) -> Job:
-        """What any of the processes is to do."""
         config = self._config
         settings = replace(config.settings, concurrency=-(-config.settings.concurrency // self._count))
         client = replace(config.client_settings, connections=self.connections)

@@ -73,7 +73,6 @@ class Memory:
                 return
 
     def _has_room(self, claim: "BodyOctets") -> bool:
-        """Whether a large body may be read on."""
         if self.held < self.limit:
             return True
         # What waits to be written is gone soon. Bodies that wait for each other are not.
