@@ -33,12 +33,12 @@ from comity.crawler.storage.crawl_output import (
     number_in,
     stale_shards,
 )
-from comity.crawler.storage.folder import FolderCrawl, FolderStorage, remove_status, write_status
+from comity.crawler.storage.folder import FolderCrawl, FolderStorage, remove_status, waiting_in, write_status
 from comity.crawler.storage.manifest import MANIFEST, CrawlManifest, database_of, part
 from comity.crawler.storage.orders import Orders
 from comity.errors import StorageError
 from comity.frontier.durable import Anchor, translate_os_errors
-from comity.frontier.sqlite.store import FolderMailboxes
+from comity.frontier.sqlite.store import FolderMailboxes, pending
 from comity.frontier.values import Run
 
 
@@ -102,13 +102,13 @@ class FolderCoordination:
         manifest = self._manifest
         manifest.seconds = self._board.status().seconds
         self.now |= {number: end.now for number, end in ends.items()}
-        waiting, pending = FolderCrawl(self._folder).left()
-        left = urls_left(waiting, self.now.values(), pending)
+        begun = FolderCrawl(self._folder).begun()
+        left = urls_left(waiting_in(begun.values()), self.now.values(), pending(begun))
         manifest.ended = "stopped" if stopped else FINISHED
         records = [self.now[number].records for number in range(manifest.shards)]
         manifest.records = [max(each) for each in zip_longest(manifest.records, records, fillvalue=0)]
         manifest.write(self._folder)
-        remove_status(self._folder)
+        remove_status(self._folder, begun.values())
         return left, sum(each.end.unasked for each in ends.values())
 
     def job(self, worker: WorkerProcess, job: Job) -> Job:

@@ -111,14 +111,6 @@ class FolderCrawl(StoredCrawl):
         frontiers = enumerate(path / FRONTIER for path in self.parts)
         return {number: path for number, path in frontiers if database.has_begun(path)}
 
-    def left(self) -> tuple[int, dict[int, int]]:
-        """How many URLs wait in the shards that have begun; and by each how many messages others have not taken."""
-        waiting = 0
-        for path in (begun := self.begun()).values():
-            with View(path) as view:
-                waiting += _waiting(view)
-        return waiting, pending(begun)
-
     def is_running(self) -> bool:
         running, parts = database.is_running, self.parts
         return any(map(running, parts)) or (parts != [self.folder] and running(self.folder, LOCK))
@@ -134,6 +126,15 @@ class FolderCrawl(StoredCrawl):
 
     def is_confirmed(self, order: Order) -> bool:
         return orders.is_confirmed(self.folder, order)
+
+
+def waiting_in(frontiers: Iterable[Path]) -> int:
+    """How many URLs wait in some frontiers."""
+    waiting = 0
+    for path in frontiers:
+        with View(path) as view:
+            waiting += _waiting(view)
+    return waiting
 
 
 def _waiting(view: FrontierView) -> int:
@@ -212,11 +213,11 @@ def write_status(folder: Path, shards: Iterable[ShardStatus]) -> None:
         write_anew(path, text.encode("ascii"), synced=False)
 
 
-def remove_status(folder: Path) -> None:
+def remove_status(folder: Path, frontiers: Iterable[Path]) -> None:
     """The crawl runs no more: nobody reads a shard's database beside it, which kept its journal from being taken up."""
     with suppress(OSError):
         (folder / _STATUS).unlink()
-    for path in FolderCrawl(folder).begun().values():
+    for path in frontiers:
         with suppress(sqlite3.Error, StorageError):  # else the next run does it
             database.open_for_writing(path).close()
 
