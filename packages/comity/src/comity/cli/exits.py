@@ -2,21 +2,7 @@
 
 from enum import IntEnum
 
-from comity.errors import (
-    ComityError,
-    FetchError,
-    InputError,
-    InvalidSetting,
-    InvalidURL,
-    MissingExtra,
-    Postponed,
-    RobotsUnreachable,
-    StorageError,
-    StorageFull,
-    TooLarge,
-    TooManyRedirects,
-    UnwantedType,
-)
+from comity import errors
 
 
 class Exit(IntEnum):
@@ -33,16 +19,16 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-def code_of(error: ComityError) -> Exit:
+def code_of(error: errors.ComityError) -> Exit:
     """Return the exit code for an error that ended the command."""
-    if isinstance(error, InvalidURL | InvalidSetting | MissingExtra):
+    if isinstance(error, errors.InvalidURL | errors.InvalidSetting | errors.MissingExtra):
         return Exit.USAGE
-    if isinstance(error, InputError):
+    if isinstance(error, errors.InputError):
         return Exit.INPUT
-    if isinstance(error, StorageError):
-        return Exit.NO_ROOM if isinstance(error, StorageFull) else Exit.OUTPUT
-    if isinstance(error, TooManyRedirects | TooLarge | UnwantedType):  # so it will be next time
+    if isinstance(error, errors.StorageError):
+        return Exit.NO_ROOM if isinstance(error, errors.StorageFull) else Exit.OUTPUT
+    if isinstance(error, errors.TooManyRedirects | errors.TooLarge | errors.UnwantedType):  # so it will be next time
         return Exit.FATAL
-    if isinstance(error, RobotsUnreachable | Postponed | FetchError):
+    if isinstance(error, errors.RobotsUnreachable | errors.Postponed | errors.FetchError):
         return Exit.NOT_READY
     return Exit.FATAL

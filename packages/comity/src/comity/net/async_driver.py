@@ -7,22 +7,10 @@ from typing import Any
 
 from comity.errors import system_failed
 from comity.gate import FetchRobots, Go
+from comity.net import turns
 from comity.net.deadlines import Deadline
 from comity.net.names import in_thread
 from comity.net.response import Response
-from comity.net.turns import (
-    NO_ANSWER,
-    Effect,
-    Flow,
-    Relay,
-    RequestRobots,
-    ResolveHost,
-    RobotsBody,
-    Sleep,
-    T,
-    TurnProtocol,
-    WaitForEvent,
-)
 from comity.policy import Decision
 from comity_pages.urls import Url
 
@@ -41,7 +29,7 @@ async def system_address(host: str) -> str:
         return host
 
 
-class AsyncDriver(TurnProtocol):
+class AsyncDriver(turns.TurnProtocol):
     """For callers on an asyncio event loop; one loop uses it at a time.
 
     Attributes:
@@ -50,7 +38,7 @@ class AsyncDriver(TurnProtocol):
 
     address_of: Callable[[str], Awaitable[str]] = staticmethod(system_address)
 
-    def _begin(self, other: TurnProtocol | None = None) -> None:
+    def _begin(self, other: turns.TurnProtocol | None = None) -> None:
         super()._begin(other)
         self._waiting: dict[asyncio.Task[Any], Callable[[], Exception] | None] = {}  # tasks that wait for a turn
 
@@ -76,7 +64,7 @@ class AsyncDriver(TurnProtocol):
         """Return the decision about a URL. Errors as for `decision_on`."""
         return await self._run(self.decision_on(url), get)
 
-    async def relayed(self, asked: Relay, get: Get) -> Response | Exception:
+    async def relayed(self, asked: turns.Relay, get: Get) -> Response | Exception:
         """Return what a host of ours answers to who has us relay. Errors as for `relayed_robots`."""
         return await self._run(self.relayed_robots(*asked), get)
 
@@ -101,7 +89,7 @@ class AsyncDriver(TurnProtocol):
         if self.gate.pace_of(host) is None:
             self.gate.resolved(host, await self.address_of(host))
 
-    async def _run(self, flow: Flow[T], get: Get) -> T:
+    async def _run(self, flow: turns.Flow[turns.T], get: Get) -> turns.T:
         try:
             effect = next(flow)
             while True:
@@ -114,22 +102,22 @@ class AsyncDriver(TurnProtocol):
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
 
-    async def _carry_out(self, effect: Effect, get: Get) -> Any:
+    async def _carry_out(self, effect: turns.Effect, get: Get) -> Any:
         match effect:
-            case RequestRobots(step, conditions):
+            case turns.RequestRobots(step, conditions):
                 try:
                     with Deadline(self.robots_timeout):
                         return await get(step, conditions)
-                except NO_ANSWER as error:
+                except turns.NO_ANSWER as error:
                     return error
-            case ResolveHost(host):
+            case turns.ResolveHost(host):
                 return await self.address_of(host)
-            case Relay():
+            case turns.Relay():
                 return await self.hooks.relay(effect) if self.hooks.relay is not None else None
-            case Sleep(seconds):
+            case turns.Sleep(seconds):
                 with self._waits():
                     return await self.clock.sleep(seconds)
-            case WaitForEvent(token, seconds):
+            case turns.WaitForEvent(token, seconds):
                 event = self._events.setdefault(token, asyncio.Event())
                 with self._waits():
                     try:
@@ -159,7 +147,7 @@ class AsyncDriver(TurnProtocol):
 
 async def read_robots(url: str, status: int, headers: Mapping[str, str], parts: AsyncIterable[bytes]) -> Response:
     """As `blocking_driver.read_robots`; the deadline is kept further up."""
-    body = RobotsBody(url, status, headers)
+    body = turns.RobotsBody(url, status, headers)
     async for part in parts:
         body.take(part)
         if body.is_full:

@@ -10,21 +10,9 @@ from comity.errors import system_failed
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End
 from comity.gate.steps import Body
+from comity.net import turns
 from comity.net.names import system_addresses
 from comity.net.response import Response
-from comity.net.turns import (
-    NO_ANSWER,
-    NO_HEADERS,
-    Effect,
-    Flow,
-    RequestRobots,
-    ResolveHost,
-    RobotsBody,
-    Sleep,
-    T,
-    TurnProtocol,
-    WaitForEvent,
-)
 from comity.policy import Decision
 from comity_pages.urls import Url
 
@@ -33,10 +21,10 @@ Get = Callable[[FetchRobots, dict[str, str], float], Response]
 the monotonic clock."""
 
 
-class Driver(TurnProtocol):
+class Driver(turns.TurnProtocol):
     """For callers that block."""
 
-    def _begin(self, other: TurnProtocol | None = None) -> None:
+    def _begin(self, other: turns.TurnProtocol | None = None) -> None:
         super()._begin(other)
         self._lock = threading.Lock()  # held whenever a flow goes on
 
@@ -59,7 +47,7 @@ class Driver(TurnProtocol):
         return self._run(self.decision_on(url), get)
 
     def headers_received(
-        self, go: Go, status: int, headers: Mapping[str, str] = NO_HEADERS, *, body: Body | None = None
+        self, go: Go, status: int, headers: Mapping[str, str] = turns.NO_HEADERS, *, body: Body | None = None
     ) -> None:
         with self._lock:
             super().headers_received(go, status, headers, body=body)
@@ -68,7 +56,7 @@ class Driver(TurnProtocol):
         with self._lock:
             return super().finished(go, end, may_repeat=may_repeat)
 
-    def _run(self, flow: Flow[T], get: Get) -> T:
+    def _run(self, flow: turns.Flow[turns.T], get: Get) -> turns.T:
         outcome: Any = None
         error: BaseException | None = None
         while True:
@@ -77,32 +65,33 @@ class Driver(TurnProtocol):
                     effect = flow.send(outcome) if error is None else flow.throw(error)
                 except StopIteration as end:
                     return end.value  # type: ignore[no-any-return]
-                if isinstance(effect, WaitForEvent):  # from now on it may be woken
+                if isinstance(effect, turns.WaitForEvent):  # from now on it may be woken
                     self._events.setdefault(effect.token, threading.Event())
                     event = self._events[effect.token]
             outcome = error = None
             try:
-                outcome = (
-                    event.wait(effect.seconds) if isinstance(effect, WaitForEvent) else self._carry_out(effect, get)
-                )
+                if isinstance(effect, turns.WaitForEvent):
+                    outcome = event.wait(effect.seconds)
+                else:
+                    outcome = self._carry_out(effect, get)
             except BaseException as raised:
                 error = raised
 
-    def _carry_out(self, effect: Effect, get: Get) -> Any:
+    def _carry_out(self, effect: turns.Effect, get: Get) -> Any:
         match effect:
-            case RequestRobots(step, conditions):
+            case turns.RequestRobots(step, conditions):
                 try:
                     return get(step, conditions, time.monotonic() + self.robots_timeout)
-                except NO_ANSWER as error:
+                except turns.NO_ANSWER as error:
                     return error
-            case ResolveHost(host):
+            case turns.ResolveHost(host):
                 try:
                     return min(system_addresses(host.strip("[]")))
                 except OSError as error:
                     if (failed := system_failed(error)) is not None:
                         raise failed from error
                     return host
-            case Sleep(seconds):
+            case turns.Sleep(seconds):
                 time.sleep(seconds)
         return None
 
@@ -113,7 +102,7 @@ def read_robots(url: str, status: int, headers: Mapping[str, str], parts: Iterab
     Raises:
         TimeoutError: they come so slowly that they are given up.
     """
-    body = RobotsBody(url, status, headers)
+    body = turns.RobotsBody(url, status, headers)
     for part in parts:
         body.take(part)
         if body.is_full:

@@ -13,16 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypedDict, Unpack
 
-from comity.errors import (
-    AddressBlocked,
-    ComityError,
-    FetchError,
-    Postponed,
-    StaleConnection,
-    Timeout,
-    TooLarge,
-    UnwantedType,
-)
+from comity import errors
 from comity.gate import FetchRobots, Go
 from comity.gate.machine import End
 from comity.gate.steps import Body, refusal
@@ -45,7 +36,7 @@ if TYPE_CHECKING:
 ROBOTS_COST_BYTES: Final = 16 * 1024  # bytes that take as long to unpack as a robots.txt takes to be taken up
 
 
-class ClientClosed(ComityError, RuntimeError):
+class ClientClosed(errors.ComityError, RuntimeError):
     """Nothing is sent any more."""
 
     def __init__(self, message: str = "the client is closed; to open it again, use the client as a context manager"):
@@ -242,7 +233,7 @@ class Session:
             self._finish_record(reader.record)
         except BaseException as error:
             self._finish_record(reader.record, error=error)
-            ours = isinstance(error, FetchError | asyncio.CancelledError)  # what the block raises is no failure
+            ours = isinstance(error, errors.FetchError | asyncio.CancelledError)  # what the block raises is no failure
             self.driver.finished(go, _end_of(error) if ours else "done")
             raise
         self.driver.finished(go)
@@ -307,7 +298,7 @@ class Session:
                 error = self._as_closed(failed)
                 self._finish_record(record, error=error)
                 # The connection that was kept for it had ended (RFC 9110, 9.2.2): no try of the host failed.
-                once_more = isinstance(error, StaleConnection) and stale < MAX_STALE_RETRIES
+                once_more = isinstance(error, errors.StaleConnection) and stale < MAX_STALE_RETRIES
                 end: End = "abandoned" if once_more else _end_of(error)
                 again = self.driver.finished(go, end, may_repeat=tries > 0 and end in ("failed", "timed_out"))
                 stale, tries = stale + once_more, tries + once_more
@@ -350,14 +341,14 @@ class Session:
         """Tell who listens of a request that is over, once; not of one that was never sent."""
         if record is None or record.end or self.on_request is None:
             return
-        if error is None or not isinstance(error, Postponed | ClientClosed):
+        if error is None or not isinstance(error, errors.Postponed | ClientClosed):
             record.finished(self.clock.monotonic(), body=body, sha256=sha256, error=error)
             self.on_request(record)
 
     def _as_closed(self, failed: BaseException) -> BaseException:
         """Return what a request that failed means: where the connections were ended by `close`, the site is not to
         blame."""
-        return ClientClosed() if self._closed and isinstance(failed, FetchError) else failed
+        return ClientClosed() if self._closed and isinstance(failed, errors.FetchError) else failed
 
     # robots.txt
 
@@ -414,10 +405,10 @@ class Session:
 
 def _end_of(error: BaseException) -> End:
     """Return how a request ended that raised an error."""
-    if isinstance(error, TooLarge | UnwantedType):
+    if isinstance(error, errors.TooLarge | errors.UnwantedType):
         return "done"
-    if isinstance(error, Timeout):
+    if isinstance(error, errors.Timeout):
         return "timed_out"
-    if isinstance(error, FetchError):
+    if isinstance(error, errors.FetchError):
         return "failed"
-    return "withdrawn" if isinstance(error, Postponed | AddressBlocked | ClientClosed) else "abandoned"
+    return "withdrawn" if isinstance(error, errors.Postponed | errors.AddressBlocked | ClientClosed) else "abandoned"
