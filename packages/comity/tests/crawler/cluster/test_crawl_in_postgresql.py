@@ -522,6 +522,42 @@ def test_the_command_crawls_into_a_store_and_who_joins_after_the_end_hears_what_
 
 
 @pytest.mark.long
+def test_two_crawls_in_one_database_know_nothing_of_each_other(
+    server: Server, sites: list[Site], tmp_path: Path
+) -> None:
+    crawls = {
+        f"{name}_{os.getpid()}_{time.monotonic_ns()}": site for name, site in zip(("one", "two"), sites, strict=False)
+    }
+    commands = [
+        (
+            sys.executable,
+            "-m",
+            "comity",
+            "crawl",
+            site.url("/0"),
+            "--store",
+            server.url(name),
+            *ALLOW,
+            "--delay",
+            "0",
+            "-q",
+        )
+        for name, site in crawls.items()
+    ]
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(subprocess.Popen([*words, "-o", str(tmp_path / name)], stdout=subprocess.DEVNULL))
+            for words, name in zip(commands, crawls, strict=True)
+        ]
+        assert [each.wait(HANGS) for each in running] == [0, 0]
+    for name, site in crawls.items():
+        told = comity("pages", str(tmp_path / name), "--store", server.url(name))
+        found = Counter(json.loads(line)["url"] for line in told.stdout.splitlines())
+        assert found == Counter(site.url(f"/{page}") for page in range(PAGES))
+        assert comity("prove", str(tmp_path / name), "--store", server.url(name)).returncode == 0
+
+
+@pytest.mark.long
 def test_a_machine_dies_and_another_goes_on(server: Server, sites: list[Site], tmp_path: Path) -> None:
     url = server.url(f"machines_{os.getpid()}_{time.monotonic_ns()}")
     store = CrawlStore(database.address(url))
