@@ -13,7 +13,7 @@ from sites import Site
 
 from comity import ClientSettings, Crawler, CrawlSettings, Policy
 from comity.audit.report import plots, write
-from comity.audit.report.figures import BINS, WIDTHS, Figures, Gathering, Timeline
+from comity.audit.report.figures import BINS, WIDTHS, Figures, Gathering, Timeline, gather
 from comity.crawler.storage.folder import FolderStorage
 from comity.frontier.sqlite.database import lock
 
@@ -63,6 +63,15 @@ def test_the_report_counts_as_the_summary_does_and_says_where_it_counts_requests
     ):
         assert said in text
     assert "<h2>Changes</h2>" not in text
+
+
+def test_requests_and_refusals_are_the_same_live_and_from_the_ledger(tmp_path: Path, site: Site) -> None:
+    furnish(site)
+    live = crawl(tmp_path / "crawl", site.url("/")).snapshot()
+    found = gather(tmp_path / "crawl")
+    assert (found.tally.requests(), found.tally.refused) == (live.requests, live.refused)
+    assert tuple(found.tally.rules.items()) == live.rules
+    assert (found.requests, found.refused, found.fetched) == (len(site.seen), 1, 2)
 
 
 def test_without_the_files_beside_it_the_ledger_is_reported_by_itself(tmp_path: Path, site: Site) -> None:

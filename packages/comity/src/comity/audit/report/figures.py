@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from comity.audit.broken import BrokenLink, failed_in, failures
-from comity.crawler.observe.stats import RefusingRule, Stats, count_in, count_rule, sitemap_in_words, summed
+from comity.crawler.observe.stats import RequestCounters, Stats, count_in, sitemap_in_words, summed
 from comity.crawler.output.columns import damaged_field
 from comity.crawler.output.reader import JsonLine, read_lines
 from comity.crawler.storage.crawl_output import OutputPart
@@ -108,7 +108,7 @@ class Figures:
     """Everything that the report shows.
 
     Attributes:
-        fetched: requests for pages and sitemaps that were answered with 2xx; `pages` are counted in `stats`.
+        tally: requests and refusals, as a crawl that runs counts them.
         reasons: why requests failed; or, where `urls_by_reason`, why URLs failed; `broken`: these URLs.
         damaged_sitemaps: by URL, how the sitemaps were read that could not be read to their end, in words.
         damaged: records that cannot be understood; `damage`: the first of them, by number and in words.
@@ -125,13 +125,11 @@ class Figures:
     ended: float | None = None
     state: str = CUT_OFF
     hash: str = ""
-    requests: int = 0
-    fetched: int = 0
+    tally: RequestCounters = field(default_factory=RequestCounters)
     bytes: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
     timeline: Timeline = field(default_factory=Timeline)
     hosts: dict[str, HostFigures] = field(default_factory=dict)
-    rules: Counter[RefusingRule] = field(default_factory=Counter)
     refusals: deque[Refusal] = field(default_factory=lambda: deque(maxlen=MAX_REFUSALS))  # the last of them
     ratios: list[int] = field(default_factory=lambda: [0] * (len(RATIOS) + 1))
     damaged: int = 0
@@ -145,11 +143,20 @@ class Figures:
 
     @property
     def refused(self) -> int:
-        return self.rules.total()
+        return self.tally.refused.total()
+
+    @property
+    def requests(self) -> int:
+        return sum((*self.tally.content, *self.tally.robots))
+
+    @property
+    def fetched(self) -> int:
+        """Requests for pages and sitemaps that were answered with 2xx; `pages` are counted in `stats`."""
+        return self.tally.content[2]
 
     def top_rules(self, most: int) -> list[tuple[str, str, str, int]]:
         """The rules that refused most: host, line, rule or verdict, number of URLs."""
-        found = self.rules.most_common(most)
+        found = self.tally.rules.most_common(most)
         return [(host, "" if line is None else str(line), text, count) for (host, line, text), count in found]
 
     @property
@@ -287,7 +294,7 @@ def _request(figures: Figures, record: dict[str, Any]) -> None:
     if status == 304:
         kind = "304"
     host = _host(figures, str(record["host"]))
-    figures.requests += 1
+    figures.tally.request(None if kind == "none" else status, of_robots=record["purpose"] == "robots")
     host.requests += 1
     figures.statuses[str(status) if kind != "none" else "none"] += 1
     figures.timeline.add(end, kind)
@@ -297,7 +304,6 @@ def _request(figures: Figures, record: dict[str, Any]) -> None:
     host.bytes += size
     is_content = record["purpose"] != "robots"
     if is_content and kind == "2xx":
-        figures.fetched += 1
         host.fetched += 1
     elif is_content and kind not in ("304", "3xx"):
         host.failed += 1
@@ -316,7 +322,7 @@ def _request(figures: Figures, record: dict[str, Any]) -> None:
 
 def _refusal(figures: Figures, record: dict[str, Any]) -> None:
     host = str(record["host"])
-    rule = count_rule(figures.rules, host, record, MAX_RULES)
+    rule = figures.tally.refusal(host, record, most=MAX_RULES)
     _host(figures, host).refused += 1
     _passed(figures, record["at"])
     line = "" if rule.line is None else str(rule.line)

@@ -112,7 +112,7 @@ def _shown(figures: Figures) -> dict[str, Any]:
         "host_count": _first(len(figures.hosts), "host", "by requests"),
         "silent": [name for name, host in figures.hosts.items() if host.silent],
         "rules": figures.top_rules(MAX_ROWS),
-        "rule_count": _first(len(figures.rules), "rule", "by URLs refused"),
+        "rule_count": _first(len(figures.tally.rules), "rule", "by URLs refused"),
         "remarks": _remarks(figures),
     }
 

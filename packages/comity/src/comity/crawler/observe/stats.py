@@ -183,15 +183,6 @@ class RefusingRule(NamedTuple):
 OTHERS: Final = RefusingRule("others", None, "")
 
 
-def count_rule(rules: Counter[RefusingRule], host: str, decision: Mapping[str, Any], most: int) -> RefusingRule:
-    """Count what refused a URL, by its decision as output or ledger have it, and return it."""
-    text = decision["rule"]
-    line, text = (None, decision["verdict"]) if text is None else (decision["line"], text)
-    rule = RefusingRule(host, line, text[:MAX_LABEL_CHARACTERS])
-    count_in(rules, rule, most, OTHERS)
-    return rule
-
-
 def resident() -> int | None:
     """Bytes of memory that this process has, where the system tells (Linux)."""
     try:
@@ -200,8 +191,10 @@ def resident() -> int | None:
         return None
 
 
+@dataclass(init=False, slots=True)
 class RequestCounters:
-    """Counts of one crawl over all its runs, except `rules`, which are those of this run.
+    """Counts of one crawl over all its runs, except `rules`, which are those of this run: of one that runs, or by its
+    ledger.
 
     Attributes:
         content, robots: requests by the hundred of their status, 0 for no answer.
@@ -211,27 +204,42 @@ class RequestCounters:
         rules: URLs by rule; those of further rules are counted for OTHERS.
     """
 
-    __slots__ = ("content", "depths", "refused", "robots", "rules", "types")
+    content: list[int]
+    robots: list[int]
+    refused: Counter[str]
+    depths: list[int]
+    types: Counter[str]
+    rules: Counter[RefusingRule]
 
     def __init__(self, kept: Sequence[Any] = ()) -> None:
         """The counts of an earlier run, if there was one, go on: `kept` is what `to_list` gave."""
         content, robots, refused, depths, types, *_ = kept or ((), (), {}, (), {})
-        self.content: list[int] = list(content) or [0] * STATUS_CLASSES
-        self.robots: list[int] = list(robots) or [0] * STATUS_CLASSES
-        self.refused: Counter[str] = Counter(refused)
-        self.depths: list[int] = list(depths) or [0] * DEPTHS
-        self.types: Counter[str] = Counter(types)
-        self.rules: Counter[RefusingRule] = Counter()
+        self.content = list(content) or [0] * STATUS_CLASSES
+        self.robots = list(robots) or [0] * STATUS_CLASSES
+        self.refused = Counter(refused)
+        self.depths = list(depths) or [0] * DEPTHS
+        self.types = Counter(types)
+        self.rules = Counter()
+
+    def request(self, status: int | None, *, of_robots: bool) -> None:
+        """A request is over."""
+        counts = self.robots if of_robots else self.content
+        counts[0 if status is None else status // 100] += 1
 
     def page(self, depth: int, content_type: str) -> None:
         """A page was kept."""
         self.depths[min(depth, DEPTHS - 1)] += 1
         count_in(self.types, content_type[:MAX_LABEL_CHARACTERS] or "none", MAX_TYPES, OTHERS.host)
 
-    def refusal(self, host: str, decision: Mapping[str, Any]) -> None:
-        """A URL was refused."""
-        self.refused[decision["verdict"]] += 1
-        count_rule(self.rules, host, decision, MAX_RULES)
+    def refusal(self, host: str, decision: Mapping[str, Any], *, most: int = MAX_RULES) -> RefusingRule:
+        """A URL was refused, by a decision as output or ledger have it. Gives what refused it; `most` rules are counted
+        one by one."""
+        text = decision["rule"]
+        line, text = (None, decision["verdict"]) if text is None else (decision["line"], text)
+        rule = RefusingRule(host, line, text[:MAX_LABEL_CHARACTERS])
+        count_in(self.rules, rule, most, OTHERS)
+        count_in(self.refused, decision["verdict"][:MAX_LABEL_CHARACTERS], MAX_TYPES, OTHERS.host)  # a ledger names any
+        return rule
 
     def add(self, other: "RequestCounters") -> None:
         """Count the pages of another shard too."""
@@ -379,8 +387,7 @@ class StatsCollector:
     def request(self, request: "RequestRecord") -> None:
         """A request is over, whatever came of it."""
         status = request.status
-        counts = self.tally.content if request.origin is None else self.tally.robots
-        counts[0 if status is None else status // 100] += 1
+        self.tally.request(status, of_robots=request.origin is not None)
         if is_temporary(status):
             self._trouble(request)
         if log.isEnabledFor(logging.DEBUG):
