@@ -11,6 +11,7 @@ from comity_pages.extraction import Content, ExtractedPage
 from comity_pages.html import hidden
 from comity_pages.markdown import reader, served
 from comity_pages.metadata.days import day_of
+from comity_pages.metadata.json_ld import Entity
 from comity_pages.metadata.metadata import Metadata
 from comity_pages.metadata.page import Field
 from comity_pages.signals import encodings, xhtml
@@ -108,16 +109,19 @@ def read_answer(
     return said, extraction.read(text, url, content=content, convert=convert)
 
 
-def judgement_of(body: bytes, url: str, content_type: str, *, encoding: str | None = None) -> Judgement | None:
-    """What a body is, as `read_body` says it: a page, a shell, "not found"; None where that gives None.
+def overview(
+    body: bytes, url: str, content_type: str, *, encoding: str | None = None
+) -> tuple[Judgement, tuple[Entity, ...]] | None:
+    """What a body is (a page, a shell, "not found") and what it states as data, as `read_body` says both, for a part of
+    what reading it takes; None where that gives None.
 
     Raises:
         ExtractionFailed: it is built to exhaust a parser.
     """
     form = form_of(body, content_type)
     if form != "html":
-        return form and PAGE
-    return extraction.judged(text_of(body, content_type, encoding), url)
+        return (PAGE, ()) if form else None
+    return extraction.overview(text_of(body, content_type, encoding), url)
 
 
 def text_of(body: bytes, content_type: str, encoding: str | None = None) -> str:

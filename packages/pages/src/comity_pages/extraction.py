@@ -21,7 +21,8 @@ from comity_pages.html.hidden import HiddenText
 from comity_pages.html.plain import gather_items, normalize_markup
 from comity_pages.html.tree import Node, Tree, parse
 from comity_pages.markdown import code, footnotes, formulas, markdown
-from comity_pages.metadata import metadata
+from comity_pages.metadata import json_ld, metadata, microdata
+from comity_pages.metadata.json_ld import Entity
 from comity_pages.metadata.metadata import NOTHING, Metadata
 from comity_pages.pieces import Pieces, ids_of_headings
 from comity_pages.signals import encodings
@@ -116,14 +117,14 @@ def read(
         )
 
 
-def judged(html: str, url: str) -> Judgement:
-    """What `read` says of the page as a whole, for a part of what reading it takes.
+def overview(html: str, url: str) -> tuple[Judgement, tuple[Entity, ...]]:
+    """What `read` says of the page as a whole and of its data, for a part of what reading it takes.
 
     Raises:
         ExtractionFailed: the page is built to exhaust a parser.
     """
-    with _seen(html, url) as (*_, judgement):
-        return judgement
+    with _seen(html, url) as (tree, *_, judgement):
+        return judgement, json_ld.entities([*json_ld.objects(tree), *microdata.objects(tree)])
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def _text_of(markup: str) -> str:
 
 
 def may_be_no_page(response: Response, read: Page) -> bool:
-    """Whether an HTML answer may say that the page is not there, or check its visitor: `judged` looks."""
+    """Whether an HTML answer may say that the page is not there, or check its visitor: `overview_of` looks."""
     if gone(" ".join(f"{read.title or ''} {_text_of(read.headings)}".split())) is not None:
         return True
     if len(read.links) > MAX_CHALLENGE_LINKS or len(response.body) > LARGE_PAGE_BYTES:
@@ -92,25 +92,14 @@ def may_be_no_page(response: Response, read: Page) -> bool:
     return gone(" ".join(_text_of(beginning).split())) is not None or may_be_challenge(read.title or "", response.body)
 
 
-def judged(response: Response, read: Page) -> "Judgement | None":
-    """What an HTML answer is; None where it cannot be read. Takes milliseconds."""
-    from comity_pages.documents import judgement_of
+def overview_of(response: Response, read: Page) -> tuple["Judgement | None", Sequence["Entity"]]:
+    """What an HTML answer is and what it states as data; nothing where it cannot be read. Takes milliseconds."""
+    from comity_pages.documents import overview
 
     try:
-        return judgement_of(response.body, response.url, _stated(response), encoding=read.encoding)
+        return overview(response.body, response.url, _stated(response), encoding=read.encoding) or (None, ())
     except ExtractionFailed:
-        return None
-
-
-def entities_of(response: Response, read: Page) -> Sequence["Entity"]:
-    """What an HTML answer states as data; nothing where it cannot be read. Takes milliseconds."""
-    from comity_pages.documents import read_body
-
-    try:
-        page = read_body(response.body, response.url, _stated(response), encoding=read.encoding, convert=False)
-    except ExtractionFailed:
-        return ()
-    return page.metadata.entities if page is not None else ()
+        return None, ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,12 +215,10 @@ class Reader:
             # Tens of thousands of words take their time, and the interpreter lets others go on meanwhile.
             make = partial(fingerprint_of, shown.body, read.encoding)
             fingerprint = await loop.run_in_executor(self._executor, make)
-        judgement = None
-        if read is not None and may_be_no_page(shown, read):
-            judgement = await loop.run_in_executor(self._executor, judged, shown, read)
+        judgement: Judgement | None = None
         entities: Sequence[Entity] = ()
-        if read is not None and b"isAccessibleForFree" in shown.body:  # few pages say so, and all data has to be read
-            entities = await loop.run_in_executor(self._executor, entities_of, shown, read)
+        if read is not None and (b"isAccessibleForFree" in shown.body or may_be_no_page(shown, read)):
+            judgement, entities = await loop.run_in_executor(self._executor, overview_of, shown, read)
         ahead = None
         if self._read_ahead is not None and (reading := self._read_ahead(shown)) is not None:
             ahead = await asyncio.wrap_future(reading)

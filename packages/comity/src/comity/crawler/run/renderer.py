@@ -22,7 +22,7 @@ from comity.frontier.values import Entry
 from comity.net import Response, Session
 from comity.policy import Decision
 from comity_pages import urls
-from comity_pages.documents import judgement_of
+from comity_pages.documents import overview
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
@@ -231,8 +231,8 @@ class Renderer:
 def _is_shell(response: Response) -> bool:
     """Whether a page shows next to nothing without its scripts."""
     with suppress(ExtractionFailed):
-        judgement = judgement_of(response.body, response.url, response.headers.get("Content-Type") or "text/html")
-        return judgement is None or judgement.kind in ("javascript_shell", "empty")
+        found = overview(response.body, response.url, response.headers.get("Content-Type") or "text/html")
+        return found is None or found[0].kind in ("javascript_shell", "empty")
     return True
 
 
