@@ -204,7 +204,7 @@ def _walk(
             text = piece.text
             block = cutter.open
             if block is None:
-                if _is_blank(text):
+                if text.isspace():
                     continue
                 near = own | first | second
                 block = cutter.open = Block(node, cutter.line, cutter.level, others | near, near, landmarks)
@@ -212,7 +212,7 @@ def _walk(
             block.texts.append(piece)
             block.pieces.append(text)
             if link:
-                block.links += _stripped(text)
+                block.links += len(text.strip())
             continue
         child = each
         name = child.name
@@ -271,56 +271,6 @@ def _bits_of_all(tokens: list[str]) -> int:
         bits = _TOKENS.get(token)
         known |= _bits_of(token) if bits is None else bits
     return known
-
-
-@cython.cfunc
-@cython.boundscheck(False)
-@cython.wraparound(False)
-def _is_blank(text: str) -> cython.bint:
-    """Whether a text, which is not empty, is white space."""
-    if not cython.compiled:
-        return text.isspace()
-    char: cython.Py_UCS4
-    for char in text:
-        if not char.isspace():
-            break
-    else:
-        return True
-    return False
-
-
-@cython.cfunc
-@cython.boundscheck(False)
-@cython.wraparound(False)
-def _stripped(text: str) -> cython.Py_ssize_t:
-    """How many characters a text has without the white space around it."""
-    if not cython.compiled:
-        return len(text.strip())
-    start: cython.Py_ssize_t = 0
-    end: cython.Py_ssize_t = len(text)
-    while start < end and char_at(text, start).isspace():
-        start += 1
-    while start < end and char_at(text, end - 1).isspace():
-        end -= 1
-    return end - start
-
-
-@cython.cfunc
-@cython.boundscheck(False)
-@cython.wraparound(False)
-def _joined(text: str) -> str:
-    """A text with its white space joined: the text itself, where that is so already."""
-    if cython.compiled:
-        text = text.strip()
-        before: cython.Py_UCS4 = "x"
-        char: cython.Py_UCS4
-        for char in text:
-            if char.isspace() and (char != " " or before == " "):
-                break
-            before = char
-        else:
-            return text
-    return " ".join(text.split())
 
 
 @cython.cfunc
@@ -454,7 +404,7 @@ def split_blocks(tree: Tree, without: set[Node]) -> list[Block]:
     blocks = []
     block: Block
     for block in cutter.blocks:
-        block.text = _joined("".join(block.pieces) if len(block.pieces) > 1 else block.pieces[0])
+        block.text = " ".join("".join(block.pieces).split())
         block.pieces.clear()
         block.words = _words(block.text)
         if block.words:
