@@ -30,10 +30,8 @@ from comity_pages.signals.link_header import relation_types
 
 Content = Literal["main", "all"]
 
-SECONDS: Final = 10.0
-"""Processor time after which a page is given up."""
-_ALIKE: Final = 12
-"""Characters from which on texts are taken to begin alike."""
+SECONDS: Final = 10.0  # processor time after which a page is given up
+_ALIKE: Final = 12  # characters from which on texts are taken to begin alike
 
 
 @dataclass(frozen=True, slots=True)

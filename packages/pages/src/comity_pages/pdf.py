@@ -33,10 +33,8 @@ _BULLET: Final = re.compile(r"[-*•◦▪‣·●○■\uf0b7\uf0a7–—] (?=\
 _NUMBER: Final = re.compile(r"(?:\w+ )?(\d{1,4}) ?(?:/|of|de|di|sur|van|von) ?(\d{1,4})")
 """A page's number as it stands at its edge."""
 _DIGITS: Final = re.compile(r"\d{1,6}")
-_MIN_RUNNING_PAGES: Final = 3
-"""Pages at whose edge the same stands, but for a number that counts them: a running head."""
-_MIN_DROP_CAP_RATIO: Final = 1.5
-"""How much larger a letter is that begins a text over several lines."""
+_MIN_RUNNING_PAGES: Final = 3  # pages at whose edge the same stands, but for a number that counts them: a running head
+_MIN_DROP_CAP_RATIO: Final = 1.5  # how much larger a letter is that begins a text over several lines
 
 
 class PdfText(NamedTuple):

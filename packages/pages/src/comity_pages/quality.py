@@ -23,12 +23,9 @@ Name = Literal[
     "not_a_page",
 ]
 
-MIN_TEXT_CHARS: Final = 600
-"""Characters of text from which length costs nothing."""
-MIN_TEXT_RATIO: Final = 0.05
-"""Characters of text per byte of source from which markup costs nothing."""
-MAX_LINK_SHARE: Final = 0.3
-"""Share of the text that may be links before it costs something."""
+MIN_TEXT_CHARS: Final = 600  # characters of text from which length costs nothing
+MIN_TEXT_RATIO: Final = 0.05  # characters of text per byte of source from which markup costs nothing
+MAX_LINK_SHARE: Final = 0.3  # share of the text that may be links before it costs something
 
 # Neither can look further than to the next bracket, so both are linear.
 _LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:[ \t]+\"[^\"()]*\")?\)")

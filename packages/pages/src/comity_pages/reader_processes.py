@@ -20,12 +20,10 @@ from typing import IO, Any, Final, TypeVar
 
 from comity_pages.errors import ExtractionFailed
 
-MAX_SECONDS: Final = 30
-"""Of one reading, by the clock."""
+MAX_SECONDS: Final = 30  # of one reading, by the clock
 MAX_MEMORY_BYTES: Final = 1536 * 1024 * 1024
 """Of address space that a process may have, where the system knows such a bound."""
-MAX_PROCESSES: Final = 4
-"""Readings of one server at a time; further ones wait for their turn."""
+MAX_PROCESSES: Final = 4  # readings of one server at a time; further ones wait for their turn
 _MAX_ANSWER_BYTES: Final = 512 * 1024 * 1024
 _HEAD: Final = 8  # octets before a message that say how long it is
 _PLAIN: Final = ("collections.Counter", "datetime.date", "datetime.datetime", "datetime.timedelta", "datetime.timezone")

@@ -84,8 +84,7 @@ _TOKENS = cython.declare(dict, {})
 _MAX_KNOWN_TOKENS: Final = 20_000
 _STATED: Final = ("itemprop", "data-testid", "data-component")
 """Attributes that name what stands in an element, as classes do."""
-_MAX_NAME_CHARS: Final = 500
-"""Characters of a class and an id that are read."""
+_MAX_NAME_CHARS: Final = 500  # characters of a class and an id that are read
 
 
 def _bits_of(token: str) -> int:

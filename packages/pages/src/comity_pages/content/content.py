@@ -40,8 +40,7 @@ Place = Literal[
     "other",
 ]
 
-MAX_LANDMARK_WORDS: Final = 60
-"""Words of a page up to which its landmarks decide."""
+MAX_LANDMARK_WORDS: Final = 60  # words of a page up to which its landmarks decide
 MAX_BLOCKS: Final = 10_000
 """Blocks of a page from which its landmarks decide, too: what is that long is measured in vain."""
 MAX_EXCERPT_CHARS: Final = 80
@@ -61,35 +60,27 @@ _PLACES: Final[tuple[tuple[Place, int, int], ...]] = (
     ("navigation", 0, NAME_BITS["navigation"]),
 )
 _MAX_HEADING_WORDS: Final = 30
-_MAX_CELL_WORDS: Final = 60
-"""Words of a cell of a table that is no layout."""
+_MAX_CELL_WORDS: Final = 60  # words of a cell of a table that is no layout
 _BESIDE: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["aside"] | LANDMARK_BITS["footer"] | LANDMARK_BITS["dialog"]
 _OF_MAIN: Final = sum(LANDMARK_BITS[name] for name in ("main", "nav", "dialog", "form"))
 _MANUALS: Final = re.compile(r"docutils|sphinx", re.IGNORECASE)
-_PROSE: Final = 15
-"""Words of a paragraph."""
-_ARTICLE: Final = 250
-"""Words of prose in one element that make it the body of an article."""
+_PROSE: Final = 15  # words of a paragraph
+_ARTICLE: Final = 250  # words of prose in one element that make it the body of an article
 _LIKELY: Final = 0.3
 _SURE: Final = 0.8
 _MIN_LARGE_SHARE: Final = 0.8
-_MAX_GAP_CHARS: Final = 2_000
-"""Letters of an article's text between two of its blocks."""
+_MAX_GAP_CHARS: Final = 2_000  # letters of an article's text between two of its blocks
 _TAG: Final = re.compile(r"<[^<>]*>")
 _TEASERS: Final = 3
-_TEASER: Final = 90
-"""Words of a teaser beside its headline."""
-_HEADLINE: Final = 4
-"""Words of a headline; names of people and of days have fewer."""
+_TEASER: Final = 90  # words of a teaser beside its headline
+_HEADLINE: Final = 4  # words of a headline; names of people and of days have fewer
 _NUMBER: Final = re.compile(r"[0-9]+|\b(?:odd|even|first|last|active)\b")
 _ASIDE: Final = re.compile(
     r"(?i)(?<![a-z])(?:admonition|callout|note(?:card)?|warning|caution|danger|tip|hint|important)(?![a-z])"
 )
 """A class of what an author says beside the text: a note, a warning."""
-MIN_COPY_WORDS: Final = 12
-"""Words from which on a part that stood on the page already is left out."""
-_MIN_COPY_WORDS_APART: Final = 50
-"""Words of a part that is no sentence said of two things."""
+MIN_COPY_WORDS: Final = 12  # words from which on a part that stood on the page already is left out
+_MIN_COPY_WORDS_APART: Final = 50  # words of a part that is no sentence said of two things
 _MAX_BEGINNINGS: Final = 8
 _MAX_COMPARED_BLOCKS: Final = 64
 """Blocks by which it is told where a copy began: a page of equal ones is read in linear time."""

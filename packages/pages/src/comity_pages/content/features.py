@@ -108,12 +108,9 @@ class Alike:
 _OF_BLOCK = cython.declare(
     cython.Py_ssize_t, 59
 )  # numbers of a block alone; then come its names and landmarks, and the page
-CORE: Final = 0.6
-"""Of the page's prose, what its core holds at least."""
-WIDE: Final = 0.9
-"""Of the page's prose, what all but a little of it is."""
-SECTION: Final = 0.6
-"""Of the page's words, what a section of it holds at most."""
+CORE: Final = 0.6  # of the page's prose, what its core holds at least
+WIDE: Final = 0.9  # of the page's prose, what all but a little of it is
+SECTION: Final = 0.6  # of the page's words, what a section of it holds at most
 
 
 class _Page:

@@ -15,20 +15,15 @@ from comity_pages.signals.soft_404 import gone
 
 PageKind = Literal["page", "login_wall", "consent_wall", "javascript_shell", "challenge", "not_found", "empty"]
 
-MAX_WALL_WORDS: Final = 250
-"""Words of a page from which it is taken for one, whatever they say."""
-_MAX_SIGNED_WALL_WORDS: Final = 60
-"""Words of content beside which two signs of a wall are believed."""
-_MAX_BARE_WALL_WORDS: Final = 40
-"""Words of content that are so few that this is a sign itself."""
+MAX_WALL_WORDS: Final = 250  # words of a page from which it is taken for one, whatever they say
+_MAX_SIGNED_WALL_WORDS: Final = 60  # words of content beside which two signs of a wall are believed
+_MAX_BARE_WALL_WORDS: Final = 40  # words of content that are so few that this is a sign itself
 _MAX_NOTICE_WORDS: Final = 15
 _MAX_SHELL_CHARS: Final = 200
 _SHELL_WORDS: Final = 45
-_WAITING_WORDS: Final = 5
-"""Words outside of header and footer that say no more than that the page is being loaded."""
+_WAITING_WORDS: Final = 5  # words outside of header and footer that say no more than that the page is being loaded
 
-_PARTS: Final = re.compile(r"\s[-|·–—»]\s|[|·»]")
-"""What stands between the parts of a title."""
+_PARTS: Final = re.compile(r"\s[-|·–—»]\s|[|·»]")  # what stands between the parts of a title
 # What a part of a title or a heading says and nothing more; "What is a DDoS attack?" says more.
 _CHALLENGE: Final = re.compile(
     r"\W*(?:just a moment|attention required|checking your browser(?: before accessing \S+)?|pardon our interruption"

@@ -14,8 +14,7 @@ from typing import Final
 from comity_pages.html.tree import Node, Text, Tree
 
 _MAX_SOURCE_CHARS: Final = 4_000
-_MAX_ANCESTORS: Final = 4
-"""Elements from a drawing on outwards that may hold its source."""
+_MAX_ANCESTORS: Final = 4  # elements from a drawing on outwards that may hold its source
 _DELIMITED: Final = re.compile(r"\s*(?:\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$|\$(.*)\$)\s*", re.DOTALL)
 _IN_TEXT: Final = re.compile(
     r"\\\((?P<inline>(?:[^\\]|\\(?!\())+?)\\\)|\\\[(?P<block>(?:[^\\]|\\(?!\[))+?)\\\]|(?<!\\)\$\$(?P<shown>[^$]+)\$\$"

@@ -95,8 +95,7 @@ def written(tree: Tree, base: urls.Base, notes: Footnotes, *, without: set[Node]
     return text + "\n" if text else ""
 
 
-Block = tuple[str, str]
-"""What it is (`text`, `heading`, `list`, `code`, `table`, `rule`) and its lines."""
+Block = tuple[str, str]  # what it is (`text`, `heading`, `list`, `code`, `table`, `rule`) and its lines
 
 
 def joined(blocks: Iterable[Block], *, tight: bool = False) -> str:

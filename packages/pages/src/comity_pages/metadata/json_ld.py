@@ -54,8 +54,7 @@ _SAYING: Final = ("acceptedAnswer", "suggestedAnswer", "review")
 _CDATA: Final = "<![CDATA["
 _MAX_CDATA_OFFSET_CHARS: Final = 20
 _SAID: Final = ("name", "text", "itemListElement", "@value", "@list")
-_DONE: Final = ("itemListElement", "text", "name")
-"""What a step, or a section of steps, says."""
+_DONE: Final = ("itemListElement", "text", "name")  # what a step, or a section of steps, says
 _ADDRESS: Final = ("streetAddress", "postalCode", "addressLocality", "addressRegion", "addressCountry")
 _TAG: Final = re.compile(r"<[^<>]*>")
 _NEEDLESS: Final = re.compile(r",(?=\s*[\]}])")  # a comma before an end, as those who write data by hand leave it

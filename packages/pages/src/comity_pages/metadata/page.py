@@ -18,8 +18,7 @@ _AFTER: Final = 500  # characters about a heading that are looked at
 _MAX_NODES: Final = 300
 _PASSED: Final = frozenset(("nav", "aside", "footer", "figure", "blockquote", "form"))
 
-_Placed = tuple[Node | Text, Node]
-"""What stands in an element, and that element."""
+_Placed = tuple[Node | Text, Node]  # what stands in an element, and that element
 Source = Literal["json-ld", "meta", "heading", "title", "markup", "text", "url", "link", "html"]
 
 

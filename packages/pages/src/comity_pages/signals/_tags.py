@@ -76,8 +76,7 @@ _MAX_BARE_NAME_CHARS = max(len(name) for name in html5 if not name.endswith(";")
 _C1 = bytes(range(0x80, 0xA0)).decode("cp1252", "replace")
 
 
-HEADING = cython.declare(cython.Py_ssize_t, 300)
-"""Octets from a heading on that are given."""
+HEADING = cython.declare(cython.Py_ssize_t, 300)  # octets from a heading on that are given
 
 
 def tags(text: bytes) -> list[tuple[str, str | dict[str, str]]]:

@@ -8,8 +8,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-MAX_CHARS = 8_192
-"""Characters read of one header."""
+MAX_CHARS = 8_192  # characters read of one header
 XHTML_TYPES = ("application/xhtml+xml", "application/vnd.wap.xhtml+xml")
 HTML_TYPES = ("text/html", *XHTML_TYPES)
 

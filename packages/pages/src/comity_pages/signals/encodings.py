@@ -18,8 +18,7 @@ from comity_pages.signals import xhtml
 from comity_pages.signals.content_type import HTML_TYPES, essence, extract
 
 PRESCAN_BYTES = 1024
-LATER_BYTES = 65_536
-"""Of a page that names no encoding there, where one that stands later is looked for."""
+LATER_BYTES = 65_536  # of a page that names no encoding there, where one that stands later is looked for
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
 _MARKS = tuple(mark for mark, _ in _BOMS)
 _CODECS = {

@@ -22,8 +22,7 @@ from comity_robots.usage.statements import (
 )
 from comity_robots.usage.vocabulary import Vocabulary
 
-MAX_VALUES: Final = 256
-"""Headers, or metas, of one page that are read for preferences."""
+MAX_VALUES: Final = 256  # headers, or metas, of one page that are read for preferences
 
 _TDM: Final = (tdmrep.RESERVATION, tdmrep.POLICY)
 # EPUB and PDF write the same two names with a colon; pages made from them carry it over.

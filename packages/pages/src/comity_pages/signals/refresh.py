@@ -7,8 +7,7 @@ and follows nothing.
 import re
 from typing import Final
 
-MAX_DELAY_SECONDS: Final = 1 << 31
-"""Seconds: a number beyond is read as this one."""
+MAX_DELAY_SECONDS: Final = 1 << 31  # seconds: a number beyond is read as this one
 _TIME: Final = re.compile(r"[\t\n\f\r ]*(?:([0-9]+)|(?=\.))[0-9.]*")
 _GAP: Final = re.compile(r"(?:[\t\n\f\r ]+[;,]?|[;,])[\t\n\f\r ]*")
 _NAME: Final = re.compile(r"[Uu][Rr][Ll][\t\n\f\r ]*=[\t\n\f\r ]*")

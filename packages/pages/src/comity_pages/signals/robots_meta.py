@@ -18,10 +18,8 @@ DirectiveSource = Literal["header", "meta"]
 ImagePreview = Literal["none", "standard", "large"]
 
 # A page's own words are hostile until proved otherwise: beyond these, text is ignored and a warning says so.
-MAX_CHARS: Final = 65_536
-"""Characters read of one header value or one meta content."""
-MAX_DIRECTIVES: Final = 4_096
-"""Directives kept of one page."""
+MAX_CHARS: Final = 65_536  # characters read of one header value or one meta content
+MAX_DIRECTIVES: Final = 4_096  # directives kept of one page
 
 _PLAIN: Final = frozenset(
     {"all", "none", "index", "noindex", "follow", "nofollow", "archive", "noarchive", "nocache", "snippet", "nosnippet"}

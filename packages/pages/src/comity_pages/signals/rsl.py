@@ -12,8 +12,7 @@ from comity_pages.signals.link_header import parse_link_headers, relation_types
 from comity_robots.usage.statements import MAX_LICENCES, Licence, Origin, located
 
 MEDIA_TYPE: Final = "application/rsl+xml"
-MAX_CHARS: Final = 16_384
-"""Characters read of one Link header."""
+MAX_CHARS: Final = 16_384  # characters read of one Link header
 
 
 def from_link_header(value: str, url: str | None = None) -> Iterator[Licence]:

@@ -13,12 +13,9 @@ from comity_robots import paths
 from comity_robots.usage.statements import Preference, Statement, Usage, is_absolute, shown
 
 NAMESPACE: Final = "https://rslstandard.org/rsl"
-MAX_BYTES: Final = 1_048_576
-"""A larger file is not read."""
-MAX_CONTENTS: Final = 1_000
-"""`<content>` elements kept of one file."""
-MAX_USES: Final = 64
-"""Uses kept of one list."""
+MAX_BYTES: Final = 1_048_576  # octets; a larger file is not read
+MAX_CONTENTS: Final = 1_000  # `<content>` elements kept of one file
+MAX_USES: Final = 64  # uses kept of one list
 
 _PURPOSES: Final[dict[str, tuple[str, ...]]] = {
     "all": ("search", "ai-input", "train-ai"),

@@ -22,10 +22,8 @@ from comity_robots.usage.statements import (
     shown,
 )
 
-MAX_BYTES: Final = 1_048_576
-"""A larger file is not read."""
-MAX_RULES: Final = 10_000
-"""Rules kept of one file."""
+MAX_BYTES: Final = 1_048_576  # octets; a larger file is not read
+MAX_RULES: Final = 10_000  # rules kept of one file
 
 PATH: Final = "/.well-known/tdmrep.json"
 RESERVATION: Final = "tdm-reservation"

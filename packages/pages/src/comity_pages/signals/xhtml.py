@@ -12,8 +12,7 @@ _MARKUP: Final = re.compile(
 _XML_TYPES: Final = ("text/xml", "application/xml")
 _FIRST_TAG: Final = re.compile(rb"<[A-Za-z_][^<>]*+>")
 _ROOT: Final = re.compile(rb"""<html(?=\s)[^<>]*["']http://www\.w3\.org/1999/xhtml["']""")
-_MAX_ROOT_BYTES: Final = 4096
-"""Octets of a document in which its first tag is looked for."""
+_MAX_ROOT_BYTES: Final = 4096  # octets of a document in which its first tag is looked for
 _VOID: Final = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 
 
