@@ -14,11 +14,10 @@ from comity_pages.documents import form_of, read_body
 from comity_pages.extraction import ExtractedPage
 from comity_pages.pieces import PieceKind
 from comity_pages.signals import sitemaps
-from comity_pages.signals.usage import PURPOSES
 from comity_pages.tokens import cut, tokens
 from comity_robots import Dialect, Rule, parse
 from comity_robots.differences import between_agents
-from comity_robots.usage.statements import USE
+from comity_robots.usage.statements import PURPOSES, USE
 
 MAX_CHARACTERS_PER_TOKEN: Final = 8  # by the count of tokens.py
 _TOKENS_OF_DIGITS: Final = 32  # by which the numbers of a part grow with it
