@@ -117,11 +117,7 @@ def assess(signs: QualityInputs) -> Quality:
         "The page shows next to nothing without running its scripts.",
     )
     if signs.agreement is not None:
-        count(
-            "content_unclear",
-            signs.agreement,
-            f"Extraction confidence: about {signs.agreement:.0%}.",
-        )
+        count("content_unclear", signs.agreement, f"Extraction confidence: about {signs.agreement:.0%}.")
     count("not_a_page", 1.0 if signs.page else 0.1, "It is not the page, but something sent in its place.")
     score = 1.0
     for reason in reasons:

@@ -17,7 +17,19 @@ from comity_robots._forms import engine
 pytestmark = pytest.mark.both_forms
 
 DOCUMENTATION = Path("/usr/share/doc/python3.11/html")
-ATTRIBUTES = ("href", "src", "rel", "name", "content", "lang", "type", "hreflang", "xlink:href", "http-equiv")
+ATTRIBUTES = (
+    "href",
+    "src",
+    "rel",
+    "name",
+    "content",
+    "lang",
+    "type",
+    "hreflang",
+    "xlink:href",
+    "http-equiv",
+    "charset",
+)
 HTML_INSIDE = {
     "svg": {"foreignobject", "desc", "title"},
     "math": {"mi", "mo", "mn", "ms", "mtext", "annotation-xml"},

@@ -42,7 +42,7 @@ _OF: Final = r"(?:\s*(?:of|de|del|di|da|d['’]|พ\.ศ\.)(?=\s))?[\s.\-/]*"
 _ISO: Final = re.compile(rf"(?<![\d.]){_YEAR}[-/.]\s?(0?[1-9]|1[0-2])[-/.]\s?(0?[1-9]|[12]\d|3[01])(?!\d)")
 _SIGNS: Final = re.compile(rf"{_YEAR}\s*[年년]\s*(\d{{1,2}})\s*[月월]\s*(\d{{1,2}})\s*[日일]?")
 _DAY_MONTH: Final = re.compile(
-    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|er|º|ª|\.)?{_OF}{_MONTH}(?:/{_LETTERS}{{2,10}})?,?{_OF}(?:den\s)?(1[5-9]\d\d|20\d\d|25[3-9]\d)(?!\d)",
+    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|er|º|ª|\.)?{_OF}{_MONTH}(?:/{_LETTERS}{{2,10}})?,?{_OF}(?:den\s)?(1[5-9]\d\d|20\d\d|25[3-9]\d)(?!\d)"
 )
 _MONTH_DAY: Final = re.compile(rf"{_MONTH}\s*(\d{{1,2}})(?:st|nd|rd|th)?[,.]?\s+(?:de\s+)?{_YEAR}")
 _YEAR_MONTH: Final = re.compile(rf"(?<!\d){_YEAR}[\s,]\s*{_MONTH}\s*(\d{{1,2}})(?!\d|,?\s+{_YEAR})")

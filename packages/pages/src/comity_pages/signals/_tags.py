@@ -51,6 +51,7 @@ _ATTRIBUTES = {
         b"hreflang",
         b"xlink:href",
         b"http-equiv",
+        b"charset",
     )
 }
 # Start tags that end SVG or MathML (13.2.6.5), as does `font` with one of three attributes; and elements in which HTML
@@ -506,14 +507,10 @@ class _Tokenizer:
 
     @cython.cfunc
     def _keep(
-        self,
-        start: cython.Py_ssize_t,
-        end: cython.Py_ssize_t,
-        value: cython.Py_ssize_t,
-        value_end: cython.Py_ssize_t,
+        self, start: cython.Py_ssize_t, end: cython.Py_ssize_t, value: cython.Py_ssize_t, value_end: cython.Py_ssize_t
     ) -> None:
         data: cython.p_const_uchar = self._data
-        # href src rel name content lang type hreflang xlink:href http-equiv: most others differ in length.
+        # href src rel name content lang type hreflang xlink:href http-equiv charset: most others differ in length.
         size: cython.Py_ssize_t = end - start
         if size < 3 or size > 10 or size == 5 or size == 6 or size == 9:
             return

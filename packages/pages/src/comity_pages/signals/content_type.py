@@ -16,8 +16,7 @@ _VALUE = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))*+', re.DOTALL)
 _ESSENCE = re.compile(r"[\t\n\r ]*+([!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+)[\t\n\r ]*+(?=;|\Z)")
 # Wider than the standard where sites are: white space around `=`, apostrophes for quotation marks.
 _PARAMETER = re.compile(
-    r"""[\t\n\r ]*+;[\t\n\r ]*+([^;=]*)(?:=[\t\n\r ]*+(?:"((?:[^"\\]|\\.)*+)"?[^;]*|'([^';]*)'|([^;]*)))?""",
-    re.DOTALL,
+    r"""[\t\n\r ]*+;[\t\n\r ]*+([^;=]*)(?:=[\t\n\r ]*+(?:"((?:[^"\\]|\\.)*+)"?[^;]*|'([^';]*)'|([^;]*)))?""", re.DOTALL
 )
 
 

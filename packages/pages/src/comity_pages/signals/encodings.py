@@ -15,6 +15,7 @@ import webencodings
 
 from comity_pages._utf8 import is_utf8
 from comity_pages.signals import xhtml
+from comity_pages.signals._tags import tags
 from comity_pages.signals.content_type import HTML_TYPES, essence, extract
 
 PRESCAN_BYTES = 1024
@@ -32,9 +33,9 @@ _CODECS = {
     "x-user-defined": "windows-1252",
 }
 _CONTENT_CHARSET = re.compile(
-    rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^;\t\n\f\r "'][^;\t\n\f\r ]*))""", re.IGNORECASE
+    r"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^;\t\n\f\r "'][^;\t\n\f\r ]*))""", re.IGNORECASE
 )
-_MEDIA_TYPE = re.compile(rb"[\t\n\f\r ]*(?:text/html|application/xhtml\+xml)[\t\n\f\r ]*;", re.IGNORECASE)
+_MEDIA_TYPE = re.compile(r"[\t\n\f\r ]*(?:text/html|application/xhtml\+xml)[\t\n\f\r ]*;", re.IGNORECASE)
 _NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 _KEPT = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # in a query, `"`, `#`, `'`, `<` and `>` are percent-encoded
 _UTF_16_XML = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
@@ -46,15 +47,6 @@ _USUAL = re.compile(  # how most pages begin; the long way says the same
     rb"""[\t\n\f\r ]*<meta charset=(?:"utf-8"[\t\n\f\r ]*/?|utf-8)>""",
     re.IGNORECASE,
 )
-_META = re.compile(rb"<meta(?=[\t\n\f\r /])", re.IGNORECASE)
-_TAG = re.compile(rb"</?[A-Za-z][^\t\n\f\r >]*")
-_BOGUS = re.compile(rb"<[!/?]")
-_ATTRIBUTE = re.compile(
-    rb"""[\t\n\f\r /]*+(?:([^\t\n\f\r />][^\t\n\f\r />=]*)"""
-    rb"""(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"([^"]*)(?:"|\Z)|'([^']*)(?:'|\Z)|([^\t\n\f\r >"'][^\t\n\f\r >]*))?)?)"""
-)
-_TAG_END = re.compile(rb"[\t\n\f\r /]*+>")
-
 _BINARY = re.compile(
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF....WEBP|PK\x03\x04|\x1f\x8b\x08|BZh[1-9]1AY&SY|\x7fELF|\0asm"
     rb"|wOF[F2][\0\x01O]|ID3[\x02-\x04]\0|OggS\0",
@@ -198,57 +190,23 @@ def _from_xml(head: bytes) -> str | None:
 
 
 def _from_metas(head: bytes, *, misspelt: bool = False) -> str | None:
-    position = 0
-    while (position := head.find(b"<", position)) >= 0:
-        if head.startswith(b"<!--", position):
-            # `<!-->` is a whole comment: the two dashes may be the opening ones.
-            end = head.find(b"-->", position + 2)
-            if end < 0:
-                return None
-            position = end + 3
-        elif _META.match(head, position):
-            attributes, position = _attributes(head, position + 5)
-            name = _from_meta(attributes, misspelt=misspelt)
-            if not _TAG_END.match(head, position):
-                return None
-            if name is not None:
-                return name
-        elif match := _TAG.match(head, position):
-            _, position = _attributes(head, match.end())
-            if not _TAG_END.match(head, position):
-                return None
-        elif _BOGUS.match(head, position):
-            end = head.find(b">", position)
-            if end < 0:
-                return None
-            position = end + 1
-        else:
-            position += 1
-    return None
+    metas = (said for name, said in tags(head) if name == "meta" and isinstance(said, dict))
+    return next(filter(None, (_from_meta(said, misspelt=misspelt) for said in metas)), None)
 
 
-def _attributes(head: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
-    """The attributes of a tag from `position` on (the first of a name counts), and where the tag ends."""
-    found: dict[bytes, bytes] = {}
-    while match := _ATTRIBUTE.match(head, position):
-        found.setdefault(match[1].lower(), match[2] or match[3] or match[4] or b"")
-        position = match.end()
-    return found, position
-
-
-def _from_meta(attributes: dict[bytes, bytes], *, misspelt: bool) -> str | None:
+def _from_meta(attributes: dict[str, str], *, misspelt: bool) -> str | None:
     """What a `meta` names; where it is `misspelt`, by a media type in its content alone (`httpequiv`, `name`)."""
-    label = attributes.get(b"charset")
+    label = attributes.get("charset")
     if label is None:
-        if attributes.get(b"http-equiv", b"").lower() != b"content-type" and not (
-            misspelt and _MEDIA_TYPE.match(attributes.get(b"content", b""))
+        if attributes.get("http-equiv", "").lower() != "content-type" and not (
+            misspelt and _MEDIA_TYPE.match(attributes.get("content", ""))
         ):
             return None
-        match = _CONTENT_CHARSET.search(attributes.get(b"content", b""))
+        match = _CONTENT_CHARSET.search(attributes.get("content", ""))
         if match is None:
             return None
-        label = match[1] or match[2] or match[3] or b""
-    name = _named(label.decode("ascii", "replace"))
+        label = match[1] or match[2] or match[3] or ""
+    name = _named(label)
     if name in ("utf-16le", "utf-16be"):
         return "utf-8"
     return "windows-1252" if name == "x-user-defined" else name

@@ -7,24 +7,19 @@ of _reader.py.
 
 from collections.abc import Sequence
 
-from comity_pages.signals._page import UNFOLLOWED, Alternate, LicenseLink, Link, Page, Refresh
-from comity_pages.signals._reader import MAX_LINKS, MAX_TOTAL_LENGTH, MAX_URL_LENGTH, Reader
+from comity_pages.signals._page import UNFOLLOWED as UNFOLLOWED
+from comity_pages.signals._page import Alternate as Alternate
+from comity_pages.signals._page import LicenseLink as LicenseLink
+from comity_pages.signals._page import Link as Link
+from comity_pages.signals._page import Page as Page
+from comity_pages.signals._page import Refresh as Refresh
+from comity_pages.signals._reader import MAX_LINKS as MAX_LINKS
+from comity_pages.signals._reader import MAX_TOTAL_LENGTH as MAX_TOTAL_LENGTH
+from comity_pages.signals._reader import MAX_URL_LENGTH as MAX_URL_LENGTH
+from comity_pages.signals._reader import Reader
 from comity_pages.signals.content_type import HTML_TYPES, essence
 from comity_pages.signals.xhtml import is_xhtml
 from comity_pages.urls import normalise
-
-__all__ = [
-    "MAX_LINKS",
-    "MAX_TOTAL_LENGTH",
-    "MAX_URL_LENGTH",
-    "UNFOLLOWED",
-    "Alternate",
-    "LicenseLink",
-    "Link",
-    "Page",
-    "Refresh",
-    "read_page",
-]
 
 
 def read_page(

@@ -357,11 +357,7 @@ _SENTENCES: Final = (
 
 
 def _warnings(
-    found: RobotsMeta,
-    now: datetime | None,
-    unreadable: Sequence[Directive],
-    unknown: Sequence[Directive],
-    cut: bool,
+    found: RobotsMeta, now: datetime | None, unreadable: Sequence[Directive], unknown: Sequence[Directive], cut: bool
 ) -> Iterator[PageWarning]:
     for code, sentence in _SENTENCES:
         if getattr(found, code):

@@ -11,16 +11,7 @@ from typing import Any, Final
 
 from comity_pages import urls
 from comity_robots import paths
-from comity_robots.usage.statements import (
-    MAX_URL,
-    Licence,
-    Origin,
-    Preference,
-    Statement,
-    Usage,
-    located,
-    shown,
-)
+from comity_robots.usage.statements import MAX_URL, Licence, Origin, Preference, Statement, Usage, located, shown
 
 MAX_BYTES: Final = 1_048_576  # octets; a larger file is not read
 MAX_RULES: Final = 10_000  # rules kept of one file
@@ -96,8 +87,7 @@ def from_tdmrep(tdmrep: Tdmrep, url: str) -> Usage:
 
         policies = (_policy(rule.policy, urls.join(url, PATH), "tdmrep.json", rule.number),)
     return Usage(
-        (_statement(rule.reservation, rule.text, "tdmrep.json", RESERVATION, rule.number, rule.location),),
-        policies,
+        (_statement(rule.reservation, rule.text, "tdmrep.json", RESERVATION, rule.number, rule.location),), policies
     )
 
 

@@ -4,36 +4,18 @@ Bytes in, entries out, in constant memory. It decides nothing: a sitemap grants 
 here still has to be normalised, checked against robots.txt and against the address guard.
 """
 
-from comity_pages.signals.sitemaps.dates import Precision
-from comity_pages.signals.sitemaps.entries import (
-    Image,
-    Limits,
-    News,
-    Position,
-    SitemapAlternate,
-    SitemapEntry,
-    SitemapKind,
-    SitemapRef,
-    SitemapUrl,
-    Video,
-)
-from comity_pages.signals.sitemaps.reader import SitemapReader, read
-from comity_pages.signals.sitemaps.scope import in_scope, may_be_sitemap
-
-__all__ = [
-    "Image",
-    "Limits",
-    "News",
-    "Position",
-    "Precision",
-    "SitemapAlternate",
-    "SitemapEntry",
-    "SitemapKind",
-    "SitemapReader",
-    "SitemapRef",
-    "SitemapUrl",
-    "Video",
-    "in_scope",
-    "may_be_sitemap",
-    "read",
-]
+from comity_pages.signals.sitemaps.dates import Precision as Precision
+from comity_pages.signals.sitemaps.entries import Image as Image
+from comity_pages.signals.sitemaps.entries import Limits as Limits
+from comity_pages.signals.sitemaps.entries import News as News
+from comity_pages.signals.sitemaps.entries import Position as Position
+from comity_pages.signals.sitemaps.entries import SitemapAlternate as SitemapAlternate
+from comity_pages.signals.sitemaps.entries import SitemapEntry as SitemapEntry
+from comity_pages.signals.sitemaps.entries import SitemapKind as SitemapKind
+from comity_pages.signals.sitemaps.entries import SitemapRef as SitemapRef
+from comity_pages.signals.sitemaps.entries import SitemapUrl as SitemapUrl
+from comity_pages.signals.sitemaps.entries import Video as Video
+from comity_pages.signals.sitemaps.reader import SitemapReader as SitemapReader
+from comity_pages.signals.sitemaps.reader import read as read
+from comity_pages.signals.sitemaps.scope import in_scope as in_scope
+from comity_pages.signals.sitemaps.scope import may_be_sitemap as may_be_sitemap
