@@ -6,22 +6,15 @@ retrieve.md states the formula.
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from comity_pages.extraction import ExtractedPage
 
 Name = Literal[
-    "text_length",
-    "text_to_markup",
-    "link_density",
-    "boilerplate",
-    "title_missing",
-    "truncated",
-    "javascript_shell",
-    "content_unclear",
-    "not_a_page",
-]
+    "text_length", "text_to_markup", "link_density", "boilerplate", "title_missing", "truncated", "javascript_shell",
+    "content_unclear", "not_a_page",
+]  # fmt: skip
 
 MIN_TEXT_CHARS: Final = 600  # characters of text from which length costs nothing
 MIN_TEXT_RATIO: Final = 0.05  # characters of text per byte of source from which markup costs nothing
@@ -97,25 +90,17 @@ def assess(signs: QualityInputs) -> Quality:
     count("text_length", min(1.0, text / MIN_TEXT_CHARS) ** 0.5, f"The text has {text} character{'s' * (text != 1)}.")
     if signs.source > 0 and signs.agreement is None:  # what is kept says more than how much there is of it
         ratio = text / signs.source
-        count(
-            "text_to_markup",
-            0.6 + 0.4 * min(1.0, ratio / MIN_TEXT_RATIO),
-            f"Text is {ratio:.1%} of the page's {signs.source} bytes.",
-        )
-    links = _share(signs.link_text, text)
+        markup = f"Text is {ratio:.1%} of the page's {signs.source} bytes."
+        count("text_to_markup", 0.6 + 0.4 * min(1.0, ratio / MIN_TEXT_RATIO), markup)
+    links, waste = _share(signs.link_text, text), _share(signs.boilerplate, text)
     over = max(0.0, links - MAX_LINK_SHARE) / (1.0 - MAX_LINK_SHARE)
     count("link_density", 1.0 - 0.6 * over, f"{links:.0%} of the text is links.")
-    waste = _share(signs.boilerplate, text)
-    count(
-        "boilerplate", 1.0 - 0.5 * waste, f"{waste:.0%} of the text is about cookies, logins, copyright and the like."
-    )
+    about = "of the text is about cookies, logins, copyright and the like."
+    count("boilerplate", 1.0 - 0.5 * waste, f"{waste:.0%} {about}")
     count("title_missing", 1.0 if signs.title else 0.9, "The page has no title.")
     count("truncated", 0.7 if signs.truncated else 1.0, "A limit cut the page; the rest is missing.")
-    count(
-        "javascript_shell",
-        0.1 if signs.javascript_shell else 1.0,
-        "The page shows next to nothing without running its scripts.",
-    )
+    shell = "The page shows next to nothing without running its scripts."
+    count("javascript_shell", 0.1 if signs.javascript_shell else 1.0, shell)
     if signs.agreement is not None:
         count("content_unclear", signs.agreement, f"Extraction confidence: about {signs.agreement:.0%}.")
     count("not_a_page", 1.0 if signs.page else 0.1, "It is not the page, but something sent in its place.")
@@ -125,17 +110,8 @@ def assess(signs: QualityInputs) -> Quality:
     return Quality(round(score, 3), tuple(reasons), signs)
 
 
-def quality_inputs(
-    markdown: str,
-    *,
-    source: int,
-    title: bool,
-    truncated: bool = False,
-    javascript_shell: bool = False,
-    agreement: float | None = None,
-    page: bool = True,
-) -> QualityInputs:
-    """The signs of some Markdown; the other arguments as in `QualityInputs`."""
+def quality_inputs(markdown: str, **known: Any) -> QualityInputs:
+    """The signs of some Markdown; `known`: those that it does not show, as in `QualityInputs`."""
     text = links = waste = 0
     for line in markdown.split("\n"):
         plain = _LINK.sub(r"\1", line)
@@ -144,23 +120,15 @@ def quality_inputs(
         links += sum(_size(label) for label in _LINK.findall(line)) if "](" in line else 0
         if len(plain) <= _MAX_NOTICE_CHARS and _BOILERPLATE.search(plain):
             waste += size
-    return QualityInputs(text, min(links, text), waste, source, title, truncated, javascript_shell, agreement, page)
+    return QualityInputs(text, min(links, text), waste, **known)
 
 
 def quality_of(read: "ExtractedPage", source: int, *, has_title: bool) -> Quality:
     """The score of a page as it was read. `source`: bytes of HTML that it was, 0 for anything else; `has_title`: or
     needs none."""
-    kind = read.judgement.kind
-    signs = quality_inputs(
-        read.markdown,
-        source=source,
-        title=has_title,
-        truncated=read.truncated,
-        javascript_shell=read.javascript_shell,
-        agreement=read.agreement,
-        page=kind in ("page", "javascript_shell"),
-    )
-    return assess(signs)
+    known = {name: getattr(read, name) for name in ("truncated", "javascript_shell", "agreement")}
+    is_page = read.judgement.kind in ("page", "javascript_shell")
+    return assess(quality_inputs(read.markdown, source=source, title=has_title, page=is_page, **known))
 
 
 def _size(text: str) -> int:

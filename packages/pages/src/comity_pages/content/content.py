@@ -26,19 +26,9 @@ from comity_pages.html.tree import Node, Tree
 from comity_pages.markdown.footnotes import Footnotes
 
 Place = Literal[
-    "navigation",
-    "header",
-    "footer",
-    "sidebar",
-    "comments",
-    "related",
-    "sharing",
-    "promotion",
-    "overlay",
-    "form",
-    "drawing",
-    "other",
-]
+    "navigation", "header", "footer", "sidebar", "comments", "related", "sharing", "promotion", "overlay", "form",
+    "drawing", "other",
+]  # fmt: skip
 
 MAX_LANDMARK_WORDS: Final = 60  # words of a page up to which its landmarks decide
 MAX_BLOCKS: Final = 10_000

@@ -61,21 +61,13 @@ class Reader:
     _against: Base
 
     def __init__(self, url: str) -> None:
-        self.url = url
-        self.base = url
+        self.url = self.base = url
         self._against = Base(url)
         self.encoding = "utf-8"
-        self.links = {}
-        self.metas = []
-        self.alternates = {}
-        self.licenses = {}
-        self.canonical = None
-        self.title = None
-        self.language = None
-        self.refresh = None
-        self.rsl = []
+        self.links, self.alternates, self.licenses = {}, {}, {}
+        self.metas, self.rsl, self.frames = [], [], []
+        self.canonical = self.title = self.language = self.refresh = None
         self.headings = ""
-        self.frames = []
         self.withheld = 0
         self.truncated = False
         self.room = MAX_TOTAL_LENGTH

@@ -27,32 +27,18 @@ _TEMPLATE = cython.declare(cython.int, 16)
 _FOREIGN = cython.declare(cython.int, 32)
 _TITLE = cython.declare(cython.int, 64)
 _KINDS: dict[bytes, int] = {
-    **dict.fromkeys((b"a", b"area", b"link", b"frame", b"meta", b"base", b"html"), 1),
+    **dict.fromkeys(b"a area link frame meta base html".split(), 1),
+    **dict.fromkeys(b"style textarea xmp noembed noframes".split(), 2),
+    **dict.fromkeys((b"svg", b"math"), 32),
     b"iframe": 1 | 2,
-    **dict.fromkeys((b"style", b"textarea", b"xmp", b"noembed", b"noframes"), 2),
     b"title": 2 | 64,
     b"script": 4,
     b"plaintext": 8,
     b"template": 16,
-    b"svg": 32,
-    b"math": 32,
 }
 _NAMES = {name: name.decode() for name in _KINDS}
 _ATTRIBUTES = {
-    name: name.decode()
-    for name in (
-        b"href",
-        b"src",
-        b"rel",
-        b"name",
-        b"content",
-        b"lang",
-        b"type",
-        b"hreflang",
-        b"xlink:href",
-        b"http-equiv",
-        b"charset",
-    )
+    name.encode(): name for name in "href src rel name content lang type hreflang xlink:href http-equiv charset".split()
 }
 # Start tags that end SVG or MathML (13.2.6.5), as does `font` with one of three attributes; and elements in which HTML
 # begins again (13.2.6).
@@ -62,9 +48,7 @@ BREAKOUT = frozenset(
 )
 _BREAKOUT = frozenset(name.encode() for name in BREAKOUT)
 _OF_FONT = re.compile(rb"[\t\n\f\r /](?:color|face|size)[\t\n\f\r /=>]", re.IGNORECASE)
-_HTML_INSIDE = frozenset(
-    (b"#template", b"foreignobject", b"desc", b"title", b"mi", b"mo", b"mn", b"ms", b"mtext", b"annotation-xml")
-)
+_HTML_INSIDE = frozenset(b"#template foreignobject desc title mi mo mn ms mtext annotation-xml".split())
 _OF_SVG = frozenset((b"foreignobject", b"desc", b"title"))
 # An end tag looks this far up at most; drawings nest less.
 _MAX_DEPTH = 100
@@ -209,19 +193,12 @@ class _Tokenizer:
         self._text = text
         self._data = text
         self._size = len(text)
-        self._at = 0
-        self._found = []
-        self._templates = 0
-        self._open = []
-        self._self_closing = False
-        self._pieces = None
-        self._room = 0
-        self._noscript = False
-        self._withheld = False
-        self._rsl = None
+        self._at = self._templates = self._room = 0
         self._heading = self._second = -1
-        self._href = None
-        self._kept = None
+        self._found = []
+        self._open = []
+        self._self_closing = self._noscript = self._withheld = False
+        self._pieces = self._rsl = self._href = self._kept = None
 
     @cython.ccall
     def all_tags(self) -> list:

@@ -83,8 +83,6 @@ def from_tdmrep(tdmrep: Tdmrep, url: str) -> Usage:
         return Usage()
     policies: tuple[Licence, ...] = ()
     if rule.policy:
-        from comity_pages import urls  # late: few files name a policy
-
         policies = (_policy(rule.policy, urls.join(url, PATH), "tdmrep.json", rule.number),)
     return Usage(
         (_statement(rule.reservation, rule.text, "tdmrep.json", RESERVATION, rule.number, rule.location),), policies

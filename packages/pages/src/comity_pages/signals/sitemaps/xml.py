@@ -28,12 +28,8 @@ _DEPTH = 64
 _NAMES = 4096
 
 _ROOTS: Final[dict[str, SitemapKind]] = {
-    "urlset": "urlset",
-    "sitemapindex": "sitemapindex",
-    "rss": "rss",
-    "RDF": "rss",
-    "feed": "atom",
-}
+    "urlset": "urlset", "sitemapindex": "sitemapindex", "rss": "rss", "RDF": "rss", "feed": "atom"
+}  # fmt: skip
 # Part of a namespace's address -> our name for it. Parts, because sites write https for http, old versions, typos.
 # The outermost element's namespace, whatever it is, is taken for the right one.
 _NAMESPACES: Final = (
@@ -214,13 +210,7 @@ class Elements:
             self.found.append(SitemapUrl(loc, lastmod, precision=precision))
 
     def _close_image(self) -> None:
-        take = self._take
-        loc, title, caption, licence = (
-            take("image:loc"),
-            take("image:title"),
-            take("image:caption"),
-            take("image:license"),
-        )
+        loc, title, caption, licence = map(self._take, ("image:loc", "image:title", "image:caption", "image:license"))
         if loc:
             self._keep("images", Image(loc, title, caption, licence))
 
