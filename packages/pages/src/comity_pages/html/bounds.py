@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from itertools import chain
 
 try:
     import cython
@@ -162,7 +163,8 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
         if still.elements > most_open:
             end = start
             break
-    kept = _without(cut[:end], dropped)
+    edges = [0, *chain.from_iterable(dropped), end]
+    kept = "".join([cut[first_kept:last_kept] for first_kept, last_kept in zip(edges[::2], edges[1::2], strict=True)])
     return kept[:MAX_HTML], len(html) > MAX_SOURCE or end < size or len(kept) > MAX_HTML
 
 
@@ -285,14 +287,3 @@ def _attributes_end(text: str, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -
                 break
             at += 1
     return at
-
-
-def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    """The text without these spans of it, which are in order and do not overlap."""
-    parts = []
-    at = 0
-    for start, end in spans:
-        parts.append(text[at:start])
-        at = end
-    parts.append(text[at:])
-    return "".join(parts)

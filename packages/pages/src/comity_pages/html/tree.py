@@ -237,8 +237,7 @@ class Tree:
 
     def first(self, name: str) -> Node | None:
         """The first element of a name."""
-        found = self.named.get(name)
-        return found[0] if found else None
+        return next(iter(self.named.get(name, ())), None)
 
     def take_apart(self) -> None:
         """Let go of all elements: they refer to each other, and Python's collector would have to find that out."""
@@ -401,8 +400,10 @@ def _note(tree: Tree, node: Node) -> None:
         if known is not None:
             noted |= known
     if noted & _NAMES:
-        _append(tree.by_class, attributes.get("class"), node)
-        _append(tree.by_id, attributes.get("id"), node)
+        if (classes := attributes.get("class")) is not None:
+            tree.by_class.setdefault(classes, []).append(node)
+        if (identity := attributes.get("id")) is not None:
+            tree.by_id.setdefault(identity, []).append(node)
     if noted & _HIDES:
         tree.styled.append(node)
         style = attributes.get("style")
@@ -412,17 +413,6 @@ def _note(tree: Tree, node: Node) -> None:
         tree.pointing.append(node)
     if noted & _STATES:
         tree.stating.append(node)
-
-
-@cython.cfunc
-def _append(index: dict, value: object, node: Node) -> None:  # type: ignore[type-arg]
-    if value is None:
-        return
-    nodes = index.get(value)
-    if nodes is None:
-        index[value] = [node]
-    else:
-        cython.cast(list, nodes).append(node)
 
 
 @cython.cfunc

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from comity_pages.html.plain import new_element
 from comity_pages.html.tree import Node, Text, Tree
 
 _MAX_SOURCE_CHARS: Final = 4_000
@@ -112,9 +113,7 @@ def _mark_text(tree: Tree) -> None:
                 continue
             at, text = 0, child.text
             for match in _IN_TEXT.finditer(text) if "$" in text or "\\" in text else ():
-                formula = Node()
-                formula.parent, formula.number, formula.words, formula.kept_words = node, node.number, 0, 0
-                formula.attributes, formula.children = {}, []
+                formula = new_element("math", node, node)
                 _become(tree, formula, match[match.lastgroup or 0], display=match.lastgroup in ("block", "shown"))
                 if formula.children:
                     children += [Text(text[at : match.start()])] if at < match.start() else []

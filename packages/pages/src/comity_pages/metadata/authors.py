@@ -25,7 +25,6 @@ _OF_AUTHORS: Final = ("author", "byline", "user", "poster", "by-line")
 _NO_NAMES: Final = re.compile("comment|form|label|input|related")
 _NO_NAME_OF_AUTHOR: Final = re.compile("role|title|position|desc|bio|job")
 _WORD: Final = re.compile(r"\w+")
-_MAX_BYLINE_CHARS: Final = 120
 
 _BY: Final = re.compile(
     r"^(?:[^!?|]{0,40}\b(?:19|20)\d\d(?:\b|年[\d月]*日?)[\s,·|–-]*)?"  # when, before by whom
@@ -119,7 +118,8 @@ def _statements(page: Page, about: Sequence[Piece], seen: list[str]) -> Iterator
     yield _linked(page.url, about), "text"
     for node in _marked(page):
         pieces = page.within(node)
-        yield _byline(pieces) or _first(pieces), "markup"
+        lists = (_listed(pieces, at) for at in range(min(len(pieces), 5)))
+        yield _byline(pieces) or next(filter(None, lists), []), "markup"
 
 
 def _resolved(value: object, found: list[Object]) -> object:
@@ -164,8 +164,6 @@ def _names_nobody(said: str) -> bool:
 def _byline(pieces: Sequence[Piece]) -> list[str]:
     """The names after a word for by, in the first text that begins with one or is one."""
     for at, (text, _) in enumerate(pieces):
-        if len(text) > _MAX_BYLINE_CHARS:
-            continue
         found = _BY.match(text + _SURE)
         names: list[str] = []
         if found is not None and found.end() > len(text):
@@ -193,11 +191,6 @@ def _linked(url: str, pieces: Sequence[Piece]) -> list[str]:
         if names and told and len(names[0].split()) <= 5:
             return names
     return []
-
-
-def _first(pieces: Sequence[Piece]) -> list[str]:
-    """The names that a line of names begins with."""
-    return next((names for at in range(min(len(pieces), 5)) if (names := _listed(pieces, at))), [])
 
 
 def _listed(pieces: Sequence[Piece], at: int) -> list[str]:

@@ -129,7 +129,8 @@ def entities(found: list[Object]) -> tuple[Entity, ...]:
     reported: list[Entity] = []
     answered: set[int] = set()  # the objects whose words are fields of a FAQ
     for entry in _with_what_is_said(found):
-        kind = next((_kind(each) for each in types(entry) if _kind(each)), "")
+        kinds = (_KINDS.get(each, "Event" if each.endswith("Event") else "") for each in types(entry))
+        kind = next(filter(None, kinds), "")
         if not kind or len(reported) >= MAX_ENTITIES or id(entry) in answered:
             continue
         fields: dict[str, str | tuple[str, ...]] = {}
@@ -145,7 +146,7 @@ def entities(found: list[Object]) -> tuple[Entity, ...]:
             fields |= _offer(entry)
         elif kind == "Event" and (address := _address(entry.get("location"))):
             fields["address"] = address
-        elif kind == "Review" and (rating := next(words(_rating(entry, "reviewRating").get("ratingValue")), "")):
+        elif kind == "Review" and (rating := next(words(_first(entry.get("reviewRating")).get("ratingValue")), "")):
             fields["rating"] = rating
         elif kind == "FAQ":
             fields = dict(_answers(entry))
@@ -201,16 +202,12 @@ def plain(text: str) -> str:
     return " ".join(text.split())[:MAX_VALUE]
 
 
-def _kind(name: str) -> str:
-    return _KINDS.get(name, "Event" if name.endswith("Event") else "")
-
-
 def _offer(entry: Object) -> dict[str, str]:
     offers = _dicts(entry.get("offers"))
     offers += [each for offer in offers for each in _dicts(offer.get("offers"))]  # of an AggregateOffer
     offer = next((each for each in offers if _priced(each)), offers[0] if offers else {})
     priced = _priced(offer)
-    rating = _rating(entry, "aggregateRating")
+    rating = _first(entry.get("aggregateRating"))
     stated = {
         "price": priced.get("price", priced.get("lowPrice")),
         "currency": priced.get("priceCurrency", offer.get("priceCurrency")),
@@ -221,9 +218,8 @@ def _offer(entry: Object) -> dict[str, str]:
     return {name: text for name, value in stated.items() if (text := next(words(value), ""))}
 
 
-def _rating(entry: Object, name: str) -> Object:
-    rating = entry.get(name)
-    return rating if isinstance(rating, dict) else {}
+def _first(value: Any) -> Object:
+    return next(iter(_dicts(value)), {})
 
 
 def _dicts(value: Any) -> list[Object]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from importlib.util import find_spec
 from typing import Final
 
@@ -23,6 +22,7 @@ from comity_pages.metadata.page import Field, Page, Source, field
 _LETTERS: Final = re.compile(r"[^\W\d_]")
 _ABOUT_PAGE: Final = frozenset(("WebPage", "Product", "Recipe", "Event", "ItemPage", "AboutPage", "CollectionPage"))
 _MIN_LANGUAGE_LETTERS: Final = 80  # of a text whose language can be told
+_DETECTS_LANGUAGES: Final = find_spec("py3langid") is not None
 _MAX_KEYWORDS: Final = 50
 _MAX_BREADCRUMBS: Final = 20
 
@@ -118,14 +118,9 @@ def _language(tree: Tree, metas: dict[str, str]) -> Field | None:
     return _language_of_text(tree)
 
 
-@cache
-def _detects() -> bool:
-    return find_spec("py3langid") is not None
-
-
 def _language_of_text(tree: Tree) -> Field | None:
     """The language that the words are of, where that is not stated and the extra `language` is installed."""
-    if not _detects():
+    if not _DETECTS_LANGUAGES:
         return None
     text = " ".join(tree.text()[:20_000].split())[:3000]
     if len(_LETTERS.findall(text)) < _MIN_LANGUAGE_LETTERS:
