@@ -13,8 +13,7 @@ from comity_pages.html.tree import Node, Text, Tree, is_block
 NUMBERS: Final = re.compile(
     r"\b(?:linenos?|line-?numbers?|blob-num|crayon-nums?|rouge-gutter|hljs-ln-numbers|ltx_tag_listingline)\b"
     r"|(?<![\w-])(?:lnt?|gutter)(?![\w-])"
-)
-"""Classes of elements that hold numbers of lines."""
+)  # classes of elements that hold numbers of lines
 LINES: Final = re.compile(r"(?:^|[\s-])line(?=\s|$)")  # classes of elements that hold a line each
 _LISTINGS: Final = {"fragment": "line", "cm-content": "cm-line", "CodeMirror-code": "CodeMirror-line"}
 """Classes of the elements in which Doxygen and CodeMirror write code, and of each line in them."""
@@ -58,9 +57,8 @@ def mark_code(tree: Tree) -> None:
             ]
             tree.named.setdefault("pre", []).append(listing)
     for listing in tree.holding(tuple(map(str.lower, _LISTINGS)), ("div",)):
-        wanted = next(
-            (_LISTINGS[each] for each in listing.attributes.get("class", "").split() if each in _LISTINGS), None
-        )
+        classes = listing.attributes.get("class", "").split()
+        wanted = next((_LISTINGS[each] for each in classes if each in _LISTINGS), None)
         if wanted and (lines := _lines_of(listing, wanted)):
             listing.name, listing.children = "pre", [*lines]
             for line in lines:
@@ -138,9 +136,8 @@ def _drop_tools(pre: Node, places: _Places) -> None:
     """Skip the buttons that copy code, the labels of its language and the numbers of its lines beside and in it."""
     for each in pre.elements()[:2] + pre.elements()[-1:]:
         each.skipped |= each.name in _TOOLS and each.name != "span" and _label(each) == ("", True)
-    codes = pre.below("code")
-    more = len(pre.text()) - sum(len(each.text()) for each in codes)
-    if len(codes) == 1 and pre.below("button") and not pre.below("pre") and more <= 2 * _MAX_LABEL_CHARS:
+    codes = pre.below("code") if pre.below("button") and not pre.below("pre") else []
+    if len(codes) == 1 and len(pre.text()) - len(codes[0].text()) <= 2 * _MAX_LABEL_CHARS:
         pre.children, codes[0].parent = [codes[0]], pre  # a bar of tools stands in the piece itself
     child, around = pre, pre.parent
     for _ in range(3):
