@@ -10,7 +10,7 @@ from sites import Site
 from test_crawl import crawl, paths, records
 
 from comity_pages.signals.links import Refresh, read_page
-from comity_pages.signals.refresh import declared
+from comity_pages.signals.refresh import parse_refresh
 
 
 @pytest.mark.parametrize(
@@ -38,12 +38,12 @@ from comity_pages.signals.refresh import declared
     ],
 )
 def test_a_refresh_is_read_by_the_steps_of_the_html_standard(content: str, said: Any) -> None:
-    assert declared(content) == said
+    assert parse_refresh(content) == said
 
 
 @given(st.text(alphabet="0.9;, \t\nurlURL='\"/ax", max_size=30))
 def test_whatever_a_refresh_says_it_is_read_or_it_is_none(content: str) -> None:
-    said = declared(content)
+    said = parse_refresh(content)
     assert said is None or (said[0] >= 0 and (said[1] is None or isinstance(said[1], str)))
 
 

@@ -94,12 +94,12 @@ def read(
     if isinstance(html, bytes):
         html = encodings.to_text(html, encodings.detect(html))
     with _seen(html, url) as (tree, base, (found, removed, folded), cut, judgement):
-        notes = footnotes.found(tree, url)
+        notes = footnotes.find_footnotes(tree, url)
         text = ""
         agreement = choose(cut, tree, url, notes) if content == "main" else None
         if convert and (judgement.kind == "page" or content == "all"):
             gather_items(tree)
-            text = markdown.written(tree, base, notes, without=removed, deadline=deadline, url=url)
+            text = markdown.render(tree, base, notes, without=removed, deadline=deadline, url=url)
         return ExtractedPage(
             text,
             found,

@@ -251,8 +251,6 @@ class _Block:
 
 
 class _Markdown:
-    """A Markdown text taken apart."""
-
     def __init__(self, text: str) -> None:
         self.text = text
         self._lines = line_starts(text)
@@ -394,8 +392,6 @@ _Unit = tuple[int, int, str, str]
 
 
 class _Cutter:
-    """Cuts one page."""
-
     def __init__(self, page: _Markdown, most: int, count: Callable[[str], int], known: Pieces) -> None:
         self._page_starts = known.page_starts
         self._page = page

@@ -72,8 +72,6 @@ def read_alone(function: Callable[..., _Given], *arguments: Any) -> _Given:
 
 
 class _Process:
-    """One process, which is asked one thing at a time."""
-
     def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", __name__],
@@ -143,7 +141,6 @@ def _send(pipe: IO[bytes], message: bytes) -> None:
 
 
 def _message(pipe: IO[bytes]) -> bytes | None:
-    """The next message; None where there is no whole one."""
     size = int.from_bytes(pipe.read(_HEAD), "big")
     message = pipe.read(size) if 0 < size <= _MAX_ANSWER_BYTES else b""
     return message if message and len(message) == size else None

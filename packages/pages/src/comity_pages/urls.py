@@ -195,7 +195,6 @@ def _exact(text) -> str:
 
 @cython.cfunc
 def _host_of(found: str) -> str:
-    """The host of an origin."""
     start: cython.Py_ssize_t = 8 if found.startswith("https") else 7
     end: cython.Py_ssize_t = found.rfind(":")
     if end < start or found.endswith("]"):

@@ -26,7 +26,7 @@ def clean(text: str, removed: Counter[str]) -> str:
     `removed`."""
     if text.isascii() and text.isprintable():
         return text
-    text = unseen.removed_from(_LINE_ENDS.sub("\n", text), removed)
+    text = unseen.remove_invisible(_LINE_ENDS.sub("\n", text), removed)
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

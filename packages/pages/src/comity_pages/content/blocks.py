@@ -134,8 +134,6 @@ class Block:
 
 
 class _Cutter:
-    """Walks a tree and cuts it into blocks."""
-
     def __init__(self, without: set[Node], top: Node) -> None:
         self.line = top
         self.level = 0

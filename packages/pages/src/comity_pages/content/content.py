@@ -280,7 +280,6 @@ def _keep_asides(blocks: Sequence[Block], tree: Tree) -> None:
 
 
 def _around(block: Block, *names: str) -> Node | None:
-    """The nearest element of one of these names that holds a block."""
     return next((node for node in block.node.around() if node.name in names), None)
 
 
@@ -457,7 +456,6 @@ def _named(node: Node) -> tuple[str, str]:
 
 
 def _is_data(block: Block) -> bool:
-    """Whether it stands in code or in a table."""
     return bool(block.landmarks & LANDMARK_BITS["table"]) or _around(block, "pre") is not None
 
 

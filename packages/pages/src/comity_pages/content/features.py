@@ -160,7 +160,6 @@ class _Page:
 
 @cython.cfunc
 def _add(page: _Page, block: Block, number: cython.Py_ssize_t) -> None:
-    """Take over what one block adds to the page."""
     entry: _Entry | None
     over: _Entry | None
     above: _Entry | None

@@ -208,7 +208,6 @@ def _asks(tree: Tree) -> bool:
 
 
 def _offers(tree: Tree) -> bool:
-    """Whether there is a button by which to agree."""
     buttons = (*tree.named.get("button", ()), *tree.named.get("input", ()), *tree.named.get("a", ()))[:1_000]
     pressed = (node for node in buttons if node.name != "a" or node.attributes.get("role") == "button")
     return any(_AGREE.search(f"{node.text()[:200]} {node.attributes.get('value', '')}"[:400]) for node in pressed)

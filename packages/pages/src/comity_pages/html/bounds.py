@@ -210,7 +210,6 @@ def _comment_end(text: str, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cy
 
 @cython.cfunc
 def _script_end(text: str, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """Where the script ends whose content begins at `at`."""
     close: cython.Py_ssize_t = text.find("</", at)
     while close >= 0 and text[close + 2 : close + 8].lower() != "script":
         close = text.find("</", close + 2)
@@ -231,7 +230,6 @@ def _is_data(text: str, attributes: str, at: cython.Py_ssize_t, close: cython.Py
 @cython.boundscheck(False)
 @cython.wraparound(False)
 def _name_end(text: str, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """Where a tag's name that begins at `at` ends."""
     if not cython.compiled:
         return _NAME.match(text, at).end()  # type: ignore[union-attr]
     char: cython.Py_UCS4

@@ -12,8 +12,8 @@ from typing import Final, Literal
 Hiding = Literal[
     "display_none", "visibility_hidden", "font_size_zero", "transparent", "same_colour", "off_screen", "clipped"
 ]
-Kept = Literal["keeps_space", "keeps_lines", "keeps_none"]
-Effect = Hiding | Kept
+WhiteSpace = Literal["keeps_space", "keeps_lines", "keeps_none"]
+Effect = Hiding | WhiteSpace
 Colour = tuple[int, int, int]
 
 MAX_STYLE: Final = 4096  # characters read of one style attribute or one rule's declarations
@@ -21,7 +21,7 @@ OFF_SCREEN: Final = 999.0  # pixels to the left or above from which text is off 
 _MIN_OFFSET_PIXELS: Final = 9_000.0
 """Pixels in any direction from which it is, where pages move what they show: slides stand beside each other."""
 
-_KEPT: Final[dict[str, Kept]] = {
+_WHITE_SPACE: Final[dict[str, WhiteSpace]] = {
     **dict.fromkeys(("pre", "pre-wrap", "preserve", "break-spaces"), "keeps_space"),
     **dict.fromkeys(("pre-line", "preserve-breaks"), "keeps_lines"),
     **dict.fromkeys(("normal", "nowrap", "collapse", "initial"), "keeps_none"),
@@ -172,13 +172,13 @@ def hides(declared: Mapping[str, str]) -> Hiding | None:
     return None
 
 
-def kept(style: str) -> Kept | None:
+def white_space(style: str) -> WhiteSpace | None:
     """What a style keeps of white space (CSS Text 4, 3); None where it says nothing of it."""
     if "white-space" not in style.lower():
         return None
     declared = declarations(style)
     value = declared.get("white-space-collapse") or declared.get("white-space", "")
-    return next((_KEPT[word] for word in value.split() if word in _KEPT), None)
+    return next((_WHITE_SPACE[word] for word in value.split() if word in _WHITE_SPACE), None)
 
 
 def alike(one: Colour, other: Colour | None) -> bool:
@@ -291,7 +291,6 @@ class _Sum:
 
 
 def _values(value: str, percent: float = 10.0) -> list[float]:
-    """The lengths of a value that has several."""
     parts = re.findall(r"[a-z-]+\([^()]*(?:\([^()]*\)[^()]*)*\)|[^\s,]+", value[:500])
     return [size for part in parts if (size := _length(part, percent)) is not None]
 

@@ -139,7 +139,7 @@ def elements(
     return found, removed
 
 
-def spaced(tree: Tree) -> dict[Node, css.Effect]:
+def white_space(tree: Tree) -> dict[Node, css.Effect]:
     """What the page's styles say that its elements keep of lines and gaps."""
     found: dict[Node, css.Effect] = {}
     texts = [style.text() for style in tree.all("style")]
@@ -147,7 +147,7 @@ def spaced(tree: Tree) -> dict[Node, css.Effect]:
         styles = _Styles(hiding_rules.hiding_rules(texts, spaces=True))
         suspects = _suspects(tree, styles.rules) if styles.rules.hiding else ()
         found = {node: effect for node in suspects if (effect := styles.effect(node))}
-    own = ((node, css.kept(node.attributes.get("style", ""))) for node in tree.styled)
+    own = ((node, css.white_space(node.attributes.get("style", ""))) for node in tree.styled)
     return found | {node: effect for node, effect in own if effect}
 
 
@@ -344,13 +344,12 @@ class _Styles:
 
 
 def _characters(text: str) -> Iterator[HiddenText]:
-    for kind, first, end, length in unseen.found(text):
+    for kind, first, end, length in unseen.find_invisible(text):
         around = text[max(0, first - 40) : end + MAX_EXCERPT_CHARS - 40]
         yield HiddenText(kind, _SENTENCES[kind], _shown(around), length, True)
 
 
 def _instructs(comment: str) -> bool:
-    """Whether a comment addresses a language model."""
     if comment.isascii():  # beyond ASCII, more letters are alike but for their case
         lower = comment.lower()
         if not any(each in lower for each in _INSTRUCTING):
@@ -367,4 +366,4 @@ def _shown(text: str) -> str:
     text = " ".join(text[: 4 * MAX_EXCERPT_CHARS].split())
     if len(text) > MAX_EXCERPT_CHARS:
         text = text[: MAX_EXCERPT_CHARS - 1] + "…"
-    return unseen.written_out(text)
+    return unseen.escape_invisible(text)

@@ -86,7 +86,7 @@ def hiding_rules(texts: Iterable[str], *, spaces: bool = False) -> HidingRules:
         room -= len(text)
         for selectors, body in sheets.rules(text, "white-space" if spaces else ""):
             stated = body[: css.MAX_STYLE]
-            kind: Effect | None = css.kept(stated) if spaces else _hides(stated)
+            kind: Effect | None = css.white_space(stated) if spaces else _hides(stated)
             if kind in (None, "same_colour", "keeps_none"):  # which other rules decide as often
                 continue
             for text_of in _alternatives(selectors[-css.MAX_STYLE :].rpartition(";")[2]):

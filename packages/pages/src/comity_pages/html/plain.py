@@ -57,7 +57,7 @@ def normalize_markup(tree: Tree) -> None:
             if _ID.fullmatch(identity := node.attributes.get(attribute, "")):
                 node.attributes.setdefault("title", node.attributes.get("playlabel", ""))
                 _become(node, "video", place + identity)
-    if stated := hidden.spaced(tree):
+    if stated := hidden.white_space(tree):
         kept = dict.fromkeys((tree.root, *tree.root.below()), "")
         for node in kept:
             if node.name not in ("pre", "code", "textarea"):

@@ -64,7 +64,6 @@ def may_hide(style: str) -> bool:
 
 @cython.cfunc
 def _hide(ways: cython.int) -> cython.bint:
-    """Whether declarations hide something, each by itself or one with another."""
     return any(ways & each == each for each in _TOGETHER)
 
 

@@ -70,7 +70,7 @@ _ASCII: Final = bytes(range(128))
 _ANY: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad{_MAY_CARRY}]")
 
 
-def found(text: str) -> Iterator[tuple[Kind, int, int, int]]:
+def find_invisible(text: str) -> Iterator[tuple[Kind, int, int, int]]:
     """Each kind that a text holds: where its first run stands, from and to, and how many characters there are of it."""
     rare = text.encode("utf-8", "replace").translate(None, _ASCII).decode()  # little of most texts
     suspects = [match.start() for match in _SUSPECT.finditer(text)] if _SUSPECT.search(rare) else []
@@ -91,7 +91,7 @@ def found(text: str) -> Iterator[tuple[Kind, int, int, int]]:
         yield kind, *place
 
 
-def removed_from(text: str, removed: Counter[str]) -> str:
+def remove_invisible(text: str, removed: Counter[str]) -> str:
     """A text without them; what was taken out is counted, a run as one."""
     for _, name, pattern in _CHARACTERS:
         count = 0
@@ -109,6 +109,6 @@ def removed_from(text: str, removed: Counter[str]) -> str:
     return text
 
 
-def written_out(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """A text in which every character that may not be seen stands as `\\u200b`."""
     return _ANY.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)

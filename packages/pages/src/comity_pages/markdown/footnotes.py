@@ -49,7 +49,7 @@ class Footnotes:
                 block.kept = True
 
 
-def found(tree: Tree, url: str) -> Footnotes:
+def find_footnotes(tree: Tree, url: str) -> Footnotes:
     """The notes of a page served at `url`, numbered as they are first referred to."""
     notes = Footnotes()
     _fill(notes, tree, url)
@@ -62,7 +62,6 @@ def found(tree: Tree, url: str) -> Footnotes:
 
 
 def _fill(notes: Footnotes, tree: Tree, url: str) -> None:
-    """The notes that links refer to."""
     numbers = notes.notes
     anchors = tree.named.get("a", ())[: _MAX_NOTES * 10]
     stated = ((node, href) for node in anchors if "#" in (href := node.attributes.get("href", "")))

@@ -38,7 +38,7 @@ _EXPONENT: Final = re.compile(r"[0-9+\-−=()ni]{1,12}")
 _INDEX: Final = re.compile(r"[0-9+\-−=()]{1,12}")
 
 
-def escaped(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Text in which nothing is markup; what begins a line is seen to when the line is there."""
     return _MARKUP.sub(r"\\\g<0>", text)
 
@@ -56,8 +56,8 @@ def _marked(match: re.Match[str]) -> str:
     return f"{mark}\\" if mark[0].isdigit() else f"\\{mark}"
 
 
-def wrapped(text: str, mark: str) -> str:
-    """Text with emphasis, whose marks are written when what stands beside them is known (`settled`)."""
+def emphasize(text: str, mark: str) -> str:
+    """Text with emphasis, whose marks are written when what stands beside them is known (`place_emphasis`)."""
     core = text.strip(" \x0c")
     if not core or not any(map(str.isalnum, core)):
         return text
@@ -65,7 +65,7 @@ def wrapped(text: str, mark: str) -> str:
     return f"{lead}\x1c{mark}{core}\x1d{mark}{text[len(lead) + len(core) :]}"
 
 
-def settled(text: str) -> str:
+def place_emphasis(text: str) -> str:
     """Text with its marks of emphasis. Between a sign and a letter they are none (CommonMark, 6.2): there the signs
     stand outside, and where markup is in the way there is no emphasis."""
     if "\x1c" not in text:
@@ -99,7 +99,7 @@ def _is_letter(char: str) -> bool:
     return char.isalnum() or (char != "" and not char.isspace() and unicodedata.category(char)[0] not in "PS")
 
 
-def shifted(name: str, text: str, before: str) -> str:
+def as_exponent(name: str, text: str, before: str) -> str:
     """An exponent or an index in characters of its own (`10<sup>6</sup>` is not 106), behind the character `before`."""
     core = text.strip()
     if not core or "](" in core or not before.strip():
@@ -165,7 +165,7 @@ def words_of(text: str) -> str:
     if "\xa0" in text:
         text = _NO_BREAK.sub(_gap, text)
     text = _spaced(text)
-    return text if _is_plain(text) else escaped(text)
+    return text if _is_plain(text) else escape_markup(text)
 
 
 def _gap(match: re.Match[str]) -> str:
@@ -216,7 +216,7 @@ def _is_plain(text: str) -> cython.bint:
     return False
 
 
-def indented(text: str, by: str) -> str:
+def indent_lines(text: str, by: str) -> str:
     """Lines of which all but the first begin with `by`."""
     first, *others = text.split("\n")
     return "\n".join((first, *(by + line if line else "" for line in others)))

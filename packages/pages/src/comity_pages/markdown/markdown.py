@@ -20,17 +20,17 @@ from comity_pages.markdown.code import LINES, is_number, language
 from comity_pages.markdown.footnotes import Footnotes
 from comity_pages.markdown.inline import (
     BREAK,
+    as_exponent,
     code_span,
+    emphasize,
     fence_of,
     heading_end,
-    indented,
+    indent_lines,
     line_breaks,
     line_starts,
-    settled,
-    shifted,
+    place_emphasis,
     whole,
     words_of,
-    wrapped,
 )
 
 _MAX_REFERENCE_CHARS: Final = 8192
@@ -78,7 +78,7 @@ _IN_DESTINATION: Final = {ord(char): f"%{ord(char):02X}" for char in " ()<>\n\r\
 _ENDS_DESTINATION: Final = re.compile(r"[ ()<>\n\r\t\\|]")
 
 
-def written(tree: Tree, base: urls.Base, notes: Footnotes, *, without: set[Node], deadline: float, url: str) -> str:
+def render(tree: Tree, base: urls.Base, notes: Footnotes, *, without: set[Node], deadline: float, url: str) -> str:
     """Markdown of a page but for the elements `without`; relative references start at `base`.
 
     Raises:
@@ -221,11 +221,11 @@ class Writer:
         elif name in ("sup", "sub"):
             inner = self._inner(node, inside)
             note = _NOTE_MARK.fullmatch(inner)
-            run.append(note[1] if note else shifted(name, inner, run[-1][-1:] if run else ""))
+            run.append(note[1] if note else as_exponent(name, inner, run[-1][-1:] if run else ""))
         elif name == "q":
             run.append(f"“{self._inner(node, inside).strip()}”")
         elif (mark := _WRAPS.get(name)) is not None and mark not in inside:
-            run.append(wrapped(self._inner(node, inside | {mark}), mark))
+            run.append(emphasize(self._inner(node, inside | {mark}), mark))
         elif name == "rt":
             run.append(f"({self._inner(node, inside).strip()})")
         elif name == "input":
@@ -249,7 +249,7 @@ class Writer:
     def _inner(self, node: Node, inside: frozenset[str]) -> str:
         run: list[str] = []
         self._into(node, run, inside)
-        return settled("".join(run))
+        return place_emphasis("".join(run))
 
     def _into(self, node: Node, run: list[str], inside: frozenset[str]) -> None:
         piece: Text
@@ -279,7 +279,7 @@ class Writer:
     def _flush(self, run: list[str], out: list[Block]) -> None:
         if not run:
             return
-        text = settled("".join(run))
+        text = place_emphasis("".join(run))
         run.clear()
         if not text or text.isspace():
             return
@@ -338,7 +338,7 @@ class Writer:
                 bullet = " " * len(bullet)
                 if blocks[0][0] != "list":
                     items.append("")
-            items.append(text if deep else bullet + indented(text, " " * len(bullet)))
+            items.append(text if deep else bullet + indent_lines(text, " " * len(bullet)))
         self._indent -= 1
         if items:
             out.append(("list", "\n".join(items)))
@@ -361,7 +361,7 @@ class Writer:
         simple = all([kind for kind, _ in blocks] in ([], ["text"]) for _, blocks in parts)
         for name, blocks in parts:
             if simple and name == "dd" and blocks and out and out[-1][0] == "term":
-                out[-1] = ("term", f"{out[-1][1]}\n: {indented(blocks[0][1], '  ')}")
+                out[-1] = ("term", f"{out[-1][1]}\n: {indent_lines(blocks[0][1], '  ')}")
             else:
                 out += [("term", text) for _, text in blocks] if simple and name == "dt" else blocks
 
@@ -374,7 +374,7 @@ class Writer:
     def _note(self, node: Node, out: list[Block], number: int = 0) -> None:
         text = _NOTE_LABEL.sub("", joined(self.container(node, []))).strip()
         if text:
-            out.append(("note", f"[^{number or self._notes.notes[node]}]: {indented(text, '    ')}"))
+            out.append(("note", f"[^{number or self._notes.notes[node]}]: {indent_lines(text, '    ')}"))
 
     def _quote(self, node: Node, out: list[Block]) -> None:
         self._indent += 1
@@ -528,7 +528,6 @@ def _all_link(node: Node) -> Node | None:
 
 
 def _leads_to_its_heading(link: Node) -> bool:
-    """Whether a link leads to the heading that it stands in."""
     around = link.around()[:_MAX_ANCESTORS]
     place = link.attributes["href"]
     stands = any(each.name in HEADINGS for each in around)

@@ -162,7 +162,6 @@ def _names_nobody(said: str) -> bool:
 
 
 def _byline(pieces: Sequence[Piece]) -> list[str]:
-    """The names after a word for by, in the first text that begins with one or is one."""
     for at, (text, _) in enumerate(pieces):
         found = _BY.match(text + _SURE)
         names: list[str] = []

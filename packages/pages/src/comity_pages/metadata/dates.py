@@ -69,7 +69,6 @@ def modified(page: Page, stated: Iterable[object]) -> Field | None:
 
 
 def _are_near(one: str, other: str) -> bool:
-    """Whether two days follow one another."""
     try:
         return abs((date.fromisoformat(one) - date.fromisoformat(other)).days) == 1
     except ValueError:

@@ -14,7 +14,7 @@ from comity_pages.signals import encodings, xhtml
 from comity_pages.signals._page import UNFOLLOWED, Alternate, LicenseLink, Link, Page, Refresh
 from comity_pages.signals._tags import MAX_TAGS, tags
 from comity_pages.signals.link_header import parse_link_headers, relation_types
-from comity_pages.signals.refresh import declared
+from comity_pages.signals.refresh import parse_refresh
 from comity_robots.fields import made
 from comity_robots.usage.statements import MAX_LICENCES
 
@@ -76,7 +76,7 @@ class Reader:
     def read_html(self, body: bytes | str, content_type: str | None) -> None:
         text: bytes
         if isinstance(body, str):
-            self.encoding = encodings.stated(content_type) or "utf-8"  # in which queries of links are encoded
+            self.encoding = encodings.of_header(content_type) or "utf-8"  # in which queries of links are encoded
             text = body.encode("utf-8", "replace")
         else:
             self.encoding = encodings.detect(body, content_type)
@@ -176,7 +176,7 @@ class Reader:
 
     @cython.cfunc
     def _refresh(self, text: str) -> None:
-        said = declared(text)
+        said = parse_refresh(text)
         if said is None:
             return
         seconds, reference = said

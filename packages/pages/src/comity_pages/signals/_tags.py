@@ -169,8 +169,6 @@ def _may_be_rsl(data: cython.p_const_uchar, start: cython.Py_ssize_t, end: cytho
 @cython.final
 @cython.cclass
 class _Tokenizer:
-    """One pass over one page."""
-
     _text: bytes
     _data: cython.p_const_uchar  # the same octets, for reading one
     _size: cython.Py_ssize_t
@@ -275,7 +273,6 @@ class _Tokenizer:
 
     @cython.cfunc
     def _lowered(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bytes:
-        """What stands there, in lower case, as most of it is already."""
         data: cython.p_const_uchar = self._data
         i: cython.Py_ssize_t
         for i in range(start, end):
@@ -476,7 +473,6 @@ class _Tokenizer:
 
     @cython.cfunc
     def _all_kept(self) -> dict:
-        """The attributes of the tag that was read, as a dictionary."""
         if self._kept is None:
             self._kept = {} if self._href is None else {"href": self._href}
             self._href = None
@@ -507,7 +503,6 @@ class _Tokenizer:
 
     @cython.cfunc
     def _value(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> str:
-        """What an attribute says."""
         data: cython.p_const_uchar = self._data
         i: cython.Py_ssize_t
         for i in range(start, end):

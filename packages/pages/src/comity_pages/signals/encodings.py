@@ -87,7 +87,7 @@ def detect(body: bytes, content_type: str | None = None, *, markup: bool = True)
     """
     if body.startswith(_MARKS):
         return next(name for mark, name in _BOMS if body.startswith(mark))
-    named = stated(content_type)
+    named = of_header(content_type)
     if named is None and markup:
         named = prescan(body[:PRESCAN_BYTES])
     if named is not None:
@@ -163,7 +163,7 @@ def _named(label: str) -> str | None:
     return known.name if known is not None else None
 
 
-def stated(content_type: str | None) -> str | None:
+def of_header(content_type: str | None) -> str | None:
     """The encoding that a header states, by the standard's name."""
     said = extract(content_type) if content_type else None
     return _named(said.charset) if said is not None and said.charset else None

@@ -185,8 +185,6 @@ def candidates(page_url: str, llms: LlmsTxt | None, *, strategy: Strategy = "pre
 
 
 class _Reading:
-    """What has been read of one file so far."""
-
     def __init__(self, url: str) -> None:
         self.title: str | None = None
         self.summary: list[str] = []

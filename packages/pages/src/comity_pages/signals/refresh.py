@@ -13,7 +13,7 @@ _GAP: Final = re.compile(r"(?:[\t\n\f\r ]+[;,]?|[;,])[\t\n\f\r ]*")
 _NAME: Final = re.compile(r"[Uu][Rr][Ll][\t\n\f\r ]*=[\t\n\f\r ]*")
 
 
-def declared(text: str) -> tuple[int, str | None] | None:
+def parse_refresh(text: str) -> tuple[int, str | None] | None:
     """Seconds and reference of a refresh; the reference is None where the page itself is loaded anew.
 
     None where a browser would take it for no refresh.

@@ -167,7 +167,6 @@ def _directive(
 
 
 def _stated(values: Sequence[str], vocabulary: Vocabulary) -> Usage:
-    """What the headers of one vocabulary state."""
     stated = (
         (shown(value.strip()), each)
         for value in ([", ".join(values)] if values and vocabulary.joined else values)
