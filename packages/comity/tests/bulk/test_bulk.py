@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy import OriginPolicy, Policy, RobotsResult
 from comity_pages import urls
-from comity_robots import dialects, engine
+from comity_robots import dialects, engine, parse
 
 pa = pytest.importorskip("pyarrow")
 np = pytest.importorskip("numpy")
@@ -394,3 +394,15 @@ def test_the_corpus_gets_the_same_answers_as_its_files_one_by_one(corpus: Path) 
 def test_the_text_of_a_robots_txt_is_told_what_is_accepted_instead(rules: str | bytes) -> None:
     with pytest.raises(InvalidSetting, match=r"text of a robots\.txt.*'origin': 'https://example\.com'"):
         bulk.verdicts(["https://example.com/"], rules, "MyBot")
+
+
+def test_each_agent_has_the_crawl_delay_of_its_own_groups() -> None:
+    body = (
+        "User-agent: one\nUser-agent: two\nCrawl-delay: 3\nDisallow: /a\n"
+        "User-agent: three\nCrawl-delay: x\nDisallow: /a\nUser-agent: four\nCrawl-delay: 2\nDisallow: /a\n"
+        "User-agent: four\nCrawl-delay: 7\nDisallow: /b\nUser-agent: *\nCrawl-delay: 1\nDisallow: /c\n"
+    )
+    agents = ["one", "other", "two", "three", "four", "another"]
+    found = bulk.verdicts(["https://e.com/x"], [{"origin": "https://e.com", "body": body}], agents, wide=True)
+    said = [found[f"{agent}.crawl_delay"][0].as_py() for agent in agents]
+    assert said == [3, 1, 3, None, 7, 1] == [parse(body).crawl_delay(agent) for agent in agents]

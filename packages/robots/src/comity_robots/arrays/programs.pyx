@@ -184,6 +184,8 @@ cdef int _make(Builder self, Work* work, Py_ssize_t number) except -1 nogil:
     cdef Py_ssize_t start = 0, stop = capture.size
     cdef long long* entries = work.entries + number * self._agents
     cdef unsigned int seen = 0
+    cdef long long alone = -1  # the one record that `delay` was read from
+    cdef double delay = NAN
     if stop > self._reading.max_bytes or (stop and text[0] == 0xEF):
         _limits(self, capture, &start, &stop)
     self._records.count = 0
@@ -216,8 +218,11 @@ cdef int _make(Builder self, Work* work, Py_ssize_t number) except -1 nogil:
         if seen & _DELAY:
             most = self._room + self._agents * line
             count = choose_into(capture.body, records, total, &own.names, _RECORDS, _DELAY, most, most + total, &groups)
-            if count:
-                _read_delay(self, capture.body, most, count, work.delays + number * self._agents + agent)
+            if count > 1 or (count and most[0] != alone):
+                alone = most[0] if count == 1 else -1
+                _read_delay(self, capture.body, most, count, &delay)
+            if count:  # of one record, that of the agent before as a rule, it is read once
+                work.delays[number * self._agents + agent] = delay
         other = 0
         while other < agent and not (
             self._by_agent[other].groups == own.groups
