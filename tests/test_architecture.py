@@ -5,6 +5,7 @@ itself, cimports, and names of modules in strings, by which a module may be impo
 """
 
 import ast
+import inspect
 import re
 import sys
 from collections.abc import Collection, Iterator
@@ -188,9 +189,15 @@ def python_of(path: Path) -> str:
 parsed = cache(ast.parse)
 
 
+@cache
+def nodes_of(source: str) -> list[ast.AST]:
+    """All nodes of a source: several tests look at each of them."""
+    return list(ast.walk(parsed(source)))
+
+
 def imports(source: str) -> Iterator[str]:
     """Every module that a source names."""
-    nodes = list(ast.walk(parsed(source)))
+    nodes = nodes_of(source)
     parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in nodes:
         names: list[str] = []
@@ -240,7 +247,7 @@ def impurities(module: str, source: str) -> set[str]:
     for name in imports(source):
         if name.split(".")[0] not in (*ROOTS, "cython") and name not in PURE | ALSO.get(module, set()):
             found.add(name)
-    for node in ast.walk(parsed(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.Name) and node.id in OUTSIDE - ALSO.get(module, set()):
             found.add(node.id)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ASKING:
@@ -559,10 +566,10 @@ MAX_PARAMETERS = 8
 """Of a constructor: whoever needs more is several things, or takes what is one value apart."""
 
 
-def large_constructors(module: str, tree: ast.AST) -> Iterator[tuple[str, int]]:
+def large_constructors(module: str, nodes: Collection[ast.AST]) -> Iterator[tuple[str, int]]:
     """Constructors with more than MAX_PARAMETERS, and how many these are. A dataclass is a record: its fields are what
     it is made of, and its constructor is not written."""
-    for made in ast.walk(tree):
+    for made in nodes:
         for method in made.body if isinstance(made, ast.ClassDef) else ():
             if isinstance(method, ast.FunctionDef) and method.name in ("__init__", "__new__"):
                 given = method.args
@@ -572,16 +579,16 @@ def large_constructors(module: str, tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def test_a_constructor_takes_at_most_eight_parameters() -> None:
-    trees = ((name, parsed(python_of(path))) for name, path in MODULES.items())
-    assert {name: count for each in trees for name, count in large_constructors(*each)} == {}
+    made = ((name, nodes_of(python_of(path))) for name, path in MODULES.items())
+    assert {name: count for each in made for name, count in large_constructors(*each)} == {}
 
 
 @pytest.mark.parametrize(
     ("parameters", "count"), [("a, b, c, d, e, f, g, h", 0), ("a, b, c, d, e, /, f, g, *, h, i", 9)]
 )
 def test_a_constructor_that_takes_more_is_found(parameters: str, count: int) -> None:
-    tree = ast.parse(f"class A:\n    def __init__(self, {parameters}): ...")
-    assert list(large_constructors("m", tree)) == ([("m.A", count)] if count else [])
+    nodes = nodes_of(f"class A:\n    def __init__(self, {parameters}): ...")
+    assert list(large_constructors("m", nodes)) == ([("m.A", count)] if count else [])
 
 
 def test_no_two_test_files_have_one_name() -> None:
@@ -594,9 +601,9 @@ DOCUMENTED = re.compile(r"^(?:Args|Attributes):\n((?:(?: {4}.*)?\n)+)", re.MULTI
 """The sections of a docstring that say what parameters and attributes are."""
 
 
-def undocumented_words(trees: Collection[tuple[Path, ast.AST]]) -> Iterator[str]:
+def undocumented_words(sources: Collection[tuple[Path, str]]) -> Iterator[str]:
     """Names in `Args:` and `Attributes:` that neither the function or class nor one of its bases has."""
-    made = [(path, each) for path, tree in trees for each in ast.walk(tree)]
+    made = [(path, each) for path, source in sources for each in nodes_of(source)]
     classes = {each.name: each for _, each in made if isinstance(each, ast.ClassDef)}
 
     @cache
@@ -611,7 +618,9 @@ def undocumented_words(trees: Collection[tuple[Path, ast.AST]]) -> Iterator[str]
     for path, each in made:
         if not isinstance(each, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        sections = "".join(DOCUMENTED.findall(f"{ast.get_docstring(each) or ''}\n"))
+        if not any(word in (text := ast.get_docstring(each, clean=False) or "") for word in ("Args:", "Attributes:")):
+            continue
+        sections = "".join(DOCUMENTED.findall(f"{inspect.cleandoc(text)}\n"))
         stated = re.findall(r"^ {4}(\w[\w, ]*?)(?: \([^)]*\))?: ", sections, re.MULTILINE)
         known = words(each) if stated else set()
         if (types := path.with_suffix(".pxd")).exists():
@@ -620,8 +629,7 @@ def undocumented_words(trees: Collection[tuple[Path, ast.AST]]) -> Iterator[str]
 
 
 def test_what_a_docstring_says_of_parameters_and_attributes_is_there() -> None:
-    trees = [(path, parsed(python_of(path))) for path in MODULES.values()]
-    assert list(undocumented_words(trees)) == []
+    assert list(undocumented_words([(path, python_of(path)) for path in MODULES.values()])) == []
 
 
 def test_a_docstring_that_names_what_is_not_there_is_found() -> None:
@@ -647,5 +655,4 @@ def f(x):
         y: none.
     """
 '''
-    tree = ast.parse(text)
-    assert list(undocumented_words([(Path("m.py"), tree)])) == ["A: b", "A: d", "f: y"]
+    assert list(undocumented_words([(Path("m.py"), text)])) == ["A: b", "A: d", "f: y"]
