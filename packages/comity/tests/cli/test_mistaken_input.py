@@ -195,8 +195,11 @@ def test_inspect_reads_a_robots_txt_that_lies_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "more"),
-    [("", ()), ("", ("--workers", "2")), ('mode = "ignore"', ())],
-    ids=["one", "workers", "ignore"],
+    [
+        pytest.param("", (), id="one"),
+        pytest.param("", ("--workers", "2"), id="workers", marks=pytest.mark.long),
+        pytest.param('mode = "ignore"', (), id="ignore"),
+    ],
 )
 def test_a_crawl_of_addresses_that_are_not_allowed_takes_no_folder(
     settings: str, more: tuple[str, ...], site: Site, tmp_path: Path
