@@ -38,7 +38,7 @@ PLACES = (
     Place("a directive's number", r"1 << (1[0-2]|[1-9])\b(?!.*(bits of|of runs))", ()),
     Place(
         "how an entry of the index is packed",
-        r"entry (& 0xFF|>> (8|32))|<Entry>\w+ (<<|>>)",
+        r"(entry|packed) (& 0xFF|>> (8|32))|<Entry>\w+ (<<|>>)",
         ("robots/engine/records.pxd", REFERENCE),
     ),
     Place("which User-agent lines stand above a line", r"\bended = True$", (RECORDS, REFERENCE)),
@@ -60,7 +60,7 @@ PLACES = (
     ),
     Place("where the path of a URL begins", r"""== b"://"|text\[at \+ 1\] == 47""", (PATHS, REFERENCE)),
     Place("which octets are compared encoded", r"""frozenset\(b'"<>|in ['"]<>\\\\""", (REFERENCE,)),
-    Place("Allow: /index.html allows the folder", r"""b"/index\.htm["l]""", (MATCHER, REFERENCE)),
+    Place("Allow: /index.html allows the folder", r"""b"/?index\.htm["l]""", (MATCHER, REFERENCE)),
     Place("what an asterisk and a final $ match", r"\banchored = (size > 0|pattern\.ends)", (PATHS, REFERENCE)),
 )
 

@@ -122,7 +122,7 @@ class Parsed(Matchers):
     @property
     def states_usage(self) -> bool:
         """Whether any line says how content may be used; `usage` says what."""
-        return any(directives.USAGE >> (packed & 0xFF) & 1 for packed in self._index)
+        return any(True for _ in self.entries(wanted=directives.USAGE))
 
     # What the file says
 
