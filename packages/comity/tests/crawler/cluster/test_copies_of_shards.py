@@ -96,6 +96,9 @@ def test_nor_does_one_in_a_store_whose_part_of_the_output_is_lost(
     lost.rename(tmp_path / "elsewhere")
     refused = comity("crawl", *words, "--resume", "--max-pages", "60")
     assert f"{lost} is missing, and " in refused.stderr, refused
+    with closing(database.connect(database.address(url))) as db:
+        left = db.execute(f"SELECT count(*) FROM {database.address(url).schema}.member").fetchone()
+    assert left == (0,), "who was refused leaves nothing behind that whoever tries again has to wait for"
     (tmp_path / "elsewhere").rename(lost)
     (lost / "ledger.jsonl").rename(tmp_path / "ledger")
     refused = comity("crawl", *words, "--resume", "--max-pages", "60")

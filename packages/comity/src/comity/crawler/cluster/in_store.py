@@ -163,7 +163,11 @@ class StoreCoordination:
         elif how == "resume":
             run = store.begin_run(asdict(manifest), pages, after=run, command=command)
         crawl = store.crawl()
-        truncate_to_commit(store, folder, manifest.sink)
+        try:
+            truncate_to_commit(store, folder, manifest.sink)
+        except StorageError:
+            store.remove_members(self.name)  # or whoever tries again waits for a whole lease
+            raise
         before = max((number for number, _ in store.orders.since()), default=0)
         self.now = {number: ShardStatus(number) for number in range(manifest.shards)}
         self.limit_reached: str | None = None
