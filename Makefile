@@ -230,7 +230,8 @@ $(VENV)/installed: $(BIN)/python $(VENV)/compiler $(BUILD_INPUTS)
 	@echo 'Installing what compiles'
 	@$(call install,--quiet 'setuptools>=77' 'Cython>=3.2')
 	@echo 'Installing comity and what it needs, and compiling beside it'
-	@(for each in $(PACKAGES); do (cd $$each && $(abspath $(BIN))/python setup.py --quiet build_ext --inplace) || exit 1; done) & \
+	@(for each in $(PACKAGES); do (cd $$each && exec $(abspath $(BIN))/python setup.py --quiet build_ext --inplace) & all="$$all $$!"; done; \
+		trap 'kill $$all' TERM; for each in $$all; do wait $$each || failed=1; done; exit $$failed) & \
 		compiling=$$!; trap 'kill $$compiling' INT; \
 		unset COMITY_REQUIRE_EXTENSIONS; export COMITY_NO_EXTENSIONS=1; : compiled there, and not once more; \
 		{ $(call install,--no-build-isolation --editable packages/robots --editable packages/pages --editable '.[speed]'); }; \
