@@ -46,7 +46,7 @@ def everything(folder: Path | list[Path], store: str | None = None, **which: obj
         after = told.after
 
 
-@pytest.mark.parametrize("words", [(), ("--workers", "2", "--shards", "3")])
+@pytest.mark.parametrize("words", [(), pytest.param(("--workers", "2", "--shards", "3"), marks=pytest.mark.long)])
 def test_every_url_is_listed_once_with_its_state_and_the_words_of_why(
     shop: Site, tmp_path: Path, words: tuple[str, ...]
 ) -> None:

@@ -593,7 +593,7 @@ def test_a_standard_stream_that_is_closed_is_one_that_nobody_reads(words: str) -
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no shell that closes a stream")
-@pytest.mark.parametrize("words", ["check /private --robots -", "mcp"])
+@pytest.mark.parametrize("words", first_of("check /private --robots -", "mcp", now=1))
 def test_a_standard_input_that_is_closed_is_no_empty_one(words: str) -> None:
     command = f"{shlex.quote(sys.executable)} -m comity {words} <&-"
     answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=HANGS, check=False)

@@ -124,7 +124,7 @@ def test_a_server_that_never_answers_holds_up_neither_crawl_nor_end(
     assert hook.dropped == 25
 
 
-@pytest.mark.parametrize("workers", [(), ("--workers", "2")])
+@pytest.mark.parametrize("workers", [(), pytest.param(("--workers", "2"), marks=pytest.mark.long)])
 def test_a_crawl_tells_its_end_and_the_first_trouble_of_a_host(
     site: Site, tmp_path: Path, workers: tuple[str, ...]
 ) -> None:

@@ -201,6 +201,7 @@ def test_the_limit_on_pages_is_exact_over_all_processes(server: Server, sites: l
     crawl.store.close()
 
 
+@pytest.mark.long
 def test_an_order_reaches_whoever_has_the_host(server: Server, sites: list[Site], tmp_path: Path) -> None:
     crawl = Crawl(server, [site.url("/0") for site in sites])
     crawl.begin(policy=QUICK.with_changes(min_interval=0.1))

@@ -90,6 +90,7 @@ def test_hosts_of_one_address_keep_one_pace_over_all_shards(sites: dict[str, Sit
     assert (fate.fate, fate.found_on) == ("kept", url(sites, "h5.test", "/1"))
 
 
+@pytest.mark.long
 def test_what_was_settled_outlives_the_process_that_settled_it(sites: dict[str, Site], tmp_path: Path) -> None:
     running = crawl(sites, tmp_path, workers=2)
 
