@@ -69,6 +69,12 @@ def test_a_cell_that_is_chosen_while_an_answer_is_on_its_way_stays_the_one_that_
     tab.wait_for_selector("#why >> text=GPTBot may fetch /blog/lamps")
 
 
+def test_what_is_no_url_has_nothing_explained(tab: Any) -> None:
+    tab.fill("#urls", "http://[::1/x")
+    tab.wait_for_selector("#matrix >> text=not a URL")
+    tab.wait_for_function("document.getElementById('why').textContent === ''")
+
+
 @pytest.mark.long
 def test_a_cell_is_chosen_though_it_is_drawn_anew_while_it_is_pressed(tab: Any) -> None:
     write(tab, "User-agent: GPTBot\nDisallow: /blog")

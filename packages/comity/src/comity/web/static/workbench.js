@@ -38,9 +38,9 @@ async function judge() {
   shown = { question, answer };
   draw();
   results(answer.tests);
-  if (why.includes(undefined)) { $("why").replaceChildren(); editor.mark(null); }
-  else if (why.join() === inCell().join()) reason(...why, answer.why);
-  else explain();  // another cell was chosen meanwhile
+  if (why.join() !== inCell().join()) explain();  // another cell was chosen meanwhile
+  else if (answer.why) reason(...why, answer.why);
+  else { $("why").replaceChildren(); editor.mark(null); }
 }
 
 // Rows that say what they said before are left as they are.
