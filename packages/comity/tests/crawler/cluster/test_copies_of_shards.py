@@ -86,6 +86,7 @@ def test_a_crawl_does_not_go_on_where_a_shard_is_not_what_was_written_last(
     assert comity("prove", str(folder)).returncode == 0
 
 
+@pytest.mark.long
 def test_nor_does_one_in_a_store_whose_part_of_the_output_is_lost(
     postgres: Server, sites: list[Site], tmp_path: Path
 ) -> None:

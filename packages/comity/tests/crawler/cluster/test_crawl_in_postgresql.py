@@ -677,6 +677,7 @@ def test_an_address_is_given_on_as_it_was_written() -> None:
         assert str(database.address(odd)) == odd.replace(":sec\u2100ret", "").replace(":secret", "")
 
 
+@pytest.mark.long
 def test_a_folder_is_one_crawl_s(server: Server, site: Site, tmp_path: Path) -> None:
     site.link("/")
     words = [site.url("/"), *ALLOW, "--delay", "0", "-q", "-o", str(tmp_path / "out")]

@@ -762,6 +762,7 @@ def message(number: int, **more: Any) -> tuple[int, Message]:
     return 1, Message(f"http://b.example/{number}", 2, EntryKind.PAGE, 1, "http://a.example/", **more)
 
 
+@pytest.mark.long
 def test_the_pace_is_told_though_nobody_asks_for_hosts_or_rules_and_the_time_stays_known(
     sites: list[Site], tmp_path: Path
 ) -> None:
