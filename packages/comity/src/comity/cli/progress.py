@@ -17,7 +17,8 @@ from comity.crawler.observe.snapshot import SHARD_WORDS, ShardStatus
 from comity.crawler.observe.stats import WAITS, RefusingRule, shown, size
 
 REFRESH_SECONDS = 0.5  # seconds from one picture to the next
-LINE_SECONDS = 5.0  # seconds, without a terminal
+FIRST_LINE_SECONDS = 1.0  # without a terminal; then each LINE_SECONDS
+LINE_SECONDS = 5.0
 MAX_RENDER_SHARE = 0.02  # of the time may go into pictures, where a crawl has very many hosts
 MAX_LINES = 16
 MAX_HOSTS = 8
@@ -53,9 +54,10 @@ _LOOKS = {
 async def watch(crawler: Crawler, console: Console) -> None:
     """Show the progress of a crawl until cancelled."""
     if not console.is_terminal or console.is_dumb_terminal:
+        await asyncio.sleep(FIRST_LINE_SECONDS)
         while True:
-            await asyncio.sleep(LINE_SECONDS)
             console.print(line(crawler.snapshot(hosts=0, rules=0)), highlight=False, soft_wrap=True)
+            await asyncio.sleep(LINE_SECONDS)
 
     def now() -> Text:
         return render(crawler.snapshot(hosts=MAX_HOSTS, rules=MAX_RULES), console.width, max(console.height - 1, 1))
