@@ -44,7 +44,7 @@ def source(sources: str, package: str, name: str) -> str:
 def extensions(package: str, sources: str, quickly: tuple[str, ...], declarations: str) -> list[Extension]:
     """The compiled modules of a package, as C.
 
-    What Cython adds for typed views, 20,000 lines of C, is a module of its own, not in each that has views.
+    What Cython adds for typed views, 20,000 lines of C, is a module of its own where several have them, not in each.
     """
     names = runpy.run_path(f"{sources}/{package}/_compiled.py")["MODULES"]
     if forbidden:
@@ -55,10 +55,11 @@ def extensions(package: str, sources: str, quickly: tuple[str, ...], declaration
         print(f"Translating {len(names)} modules of {package} to C", flush=True)
     files = {name: [source(sources, package, name)] for name in names}
     with_views = {name: file for name, file in files.items() if "[::1]" in Path(file[0]).read_text("utf-8")}
-    if with_views:
+    shared = len(with_views) > 1
+    if shared:
         with_views["_shared"] = []
 
-    def translated(files: dict[str, list[str]], shared: str | None) -> list[Extension]:
+    def translated(files: dict[str, list[str]], views_from: str | None) -> list[Extension]:
         return cythonize(  # type: ignore[no-any-return]
             [
                 Extension(
@@ -68,7 +69,7 @@ def extensions(package: str, sources: str, quickly: tuple[str, ...], declaration
                 )
                 for name, file in files.items()
             ],
-            shared_utility_qualified_name=shared,
+            shared_utility_qualified_name=views_from,
             build_dir="build/cython",
             include_path=[declarations],
             quiet=True,
@@ -78,7 +79,7 @@ def extensions(package: str, sources: str, quickly: tuple[str, ...], declaration
         )
 
     without_views = {name: file for name, file in files.items() if name not in with_views}
-    made = translated(without_views, None) + translated(with_views, f"{package}._shared")
+    made = translated(without_views, None) + translated(with_views, f"{package}._shared" if shared else None)
     # the largest first, so that no processor is left alone with one at the end
     made.sort(key=lambda extension: Path(extension.sources[0]).stat().st_size, reverse=True)
     for extension in made:  # cythonize forgets this one when it is set above
