@@ -125,6 +125,23 @@ def test_what_an_author_warns_of_beside_the_text_stays_with_it(aside: str, page:
         assert warning in kept.markdown
 
 
+@pytest.mark.parametrize(
+    "banner",
+    [
+        '<div class="cookie-warning" role="dialog"><p>{}</p><button>OK</button></div>',
+        '<aside class="cookie-warning"><p>{}</p></aside>',
+        '<div class="newsletter important"><p>{}</p><form><input name=m><button>Subscribe</button></form></div>',
+        '<div class="browser-warning" role="dialog"><p>{}</p></div>',
+        '<div class="share-tip social" role="dialog"><p>{}</p></div>',
+    ],
+)
+def test_a_banner_of_the_site_is_no_warning_of_the_author(banner: str) -> None:
+    said = "We use small files to make your visit better."
+    text = "".join(f"<p>{n}. {SENTENCE.replace('lamp', 'lantern') * 3}</p>" for n in range(14))
+    page = f"<title>Lamps</title><article><h1>Lamps</h1>{text}{banner.format(said)}</article>"
+    assert said not in read(page, "https://example.com/").markdown
+
+
 def test_links_and_offers_that_are_called_a_note_are_left_out_as_before() -> None:
     text = "".join(f"<p>{SENTENCE.replace('lamp', each) * 3}</p>" for each in "lamp light lantern candle".split())
     links = (

@@ -49,6 +49,8 @@ _PLACES: Final[tuple[tuple[Place, int, int], ...]] = (
     ("header", LANDMARK_BITS["header"], NAME_BITS["head"]),
     ("navigation", 0, NAME_BITS["navigation"]),
 )
+_OF_SITES: Final = NAME_BITS["consent"] | NAME_BITS["share"] | NAME_BITS["promotion"]
+_OUTSIDE_TEXT: Final = sum(LANDMARK_BITS[name] for name in ("nav", "footer", "dialog", "form"))
 _MAX_HEADING_WORDS: Final = 30
 _MAX_CELL_WORDS: Final = 60  # words of a cell of a table that is no layout
 _BESIDE: Final = LANDMARK_BITS["nav"] | LANDMARK_BITS["aside"] | LANDMARK_BITS["footer"] | LANDMARK_BITS["dialog"]
@@ -263,7 +265,8 @@ def _keep_sources(blocks: Sequence[Block]) -> None:
 
 
 def _keep_asides(blocks: Sequence[Block], tree: Tree) -> None:
-    """A note, a tip or a warning stays with the kept text that it stands beside."""
+    """A note, a tip or a warning stays with the kept text that it stands beside, but a site's own do not: of cookies,
+    of a newsletter, in a dialog."""
     asides = {node for classes, nodes in tree.by_class.items() if _ASIDE.search(classes) for node in nodes}
     asides.update(node for node in tree.all("aside", "div") if node.attributes.get("role") == "note")
     inside: dict[Node, list[Block]] = {}
@@ -274,7 +277,9 @@ def _keep_asides(blocks: Sequence[Block], tree: Tree) -> None:
         elif block.kept and (block.level or _is_prose(block)):
             beside.add(block.line.parent)
     for aside, held in inside.items():
-        if aside.parent in beside and sum(each.links for each in held) < 0.3 * sum(len(each.text) for each in held):
+        of_site = any(each.near & _OF_SITES or each.landmarks & _OUTSIDE_TEXT for each in held)
+        links = sum(each.links for each in held)
+        if aside.parent in beside and not of_site and links < 0.3 * sum(len(each.text) for each in held):
             for block in held:
                 block.kept = True
 
