@@ -517,6 +517,8 @@ XHTML = (
         (f'<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "x.dtd">{XHTML}'.replace('"', "'"), True),
         ("\ufeff" + XHTML, True),
         (XHTML.replace("1999/xhtml", "2005/Atom"), False),
+        (f"<!-- <b> -->{XHTML}", True),
+        (f"<!-- <b> {XHTML}", False),
         (XHTML.replace(' xmlns="http://www.w3.org/1999/xhtml"', ""), False),
         (f'<feed xmlns="http://www.w3.org/2005/Atom"><content>{XHTML}</content></feed>', False),
         ('<urlset xmlns:x="http://www.w3.org/1999/xhtml"><url/></urlset>', False),

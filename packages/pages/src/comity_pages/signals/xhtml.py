@@ -10,6 +10,7 @@ _MARKUP: Final = re.compile(
     r"""<!--|<!\[CDATA\[|<(?P<name>[A-Za-z][^\s/<>"']*+)(?P<rest>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)>"""
 )
 _XML_TYPES: Final = ("text/xml", "application/xml")
+_COMMENT: Final = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FIRST_TAG: Final = re.compile(rb"<[A-Za-z_][^<>]*+>")
 _ROOT: Final = re.compile(rb"""<html(?=\s)[^<>]*["']http://www\.w3\.org/1999/xhtml["']""")
 _MAX_ROOT_BYTES: Final = 4096  # octets of a document in which its first tag is looked for
@@ -23,7 +24,7 @@ def is_xhtml(body: bytes | str, content_type: str | None) -> bool:
         return media_type in XHTML_TYPES
     head = body[:_MAX_ROOT_BYTES]
     octets = head.encode("utf-8", "replace") if isinstance(head, str) else head.replace(b"\0", b"")  # of UTF-16
-    first = _FIRST_TAG.search(octets)
+    first = _FIRST_TAG.search(_COMMENT.sub(b"", octets))
     return first is not None and _ROOT.match(first[0]) is not None
 
 
