@@ -119,7 +119,7 @@ def table(codes: Any, cited: Any, located: Any, judged: JudgedRows, agent: int, 
 def _write(
     codes: Any, cited: Any, located: Any, words: Any, judged: JudgedRows, delays: Any, into: dict[str, Any]
 ) -> None:
-    """Fill the buffers of columns (see Columns in arrays/writing.pxd)."""
+    """Fill the buffers of columns (see `write` in arrays/writing.pyx)."""
     import numpy as np
 
     try:

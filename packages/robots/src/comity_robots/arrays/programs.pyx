@@ -19,6 +19,7 @@ cdef Py_ssize_t _PACKING = 150  # rules that are tried in the time in which a ma
 cdef Py_ssize_t _BLOCK = 1 << 21
 cdef unsigned int _NEVER = 0xFFFFFFFF
 cdef Py_ssize_t _MAX_DELAYS_KEPT = 4096  # as written and as read: sites write the same few
+cdef Py_ssize_t _MAX_KEPT_DELAY_OCTETS = 64
 cdef Py_ssize_t _LONGEST = 0xFFFFFF - 8  # octets of texts: eight more are the size of a rule, which has 24 bits
 
 
@@ -353,6 +354,8 @@ cdef int _read_delay(Builder self, const char* body, const unsigned int* numbers
         if len(self._delays) >= _MAX_DELAYS_KEPT:
             self._delays.clear()
         asked = crawl_delay(written.decode("utf-8", "replace").split("\n"))
-        read = self._delays[written] = NAN if asked is None else asked
+        read = NAN if asked is None else asked
+        if len(written) <= _MAX_KEPT_DELAY_OCTETS:
+            self._delays[written] = read
     delay[0] = read
     return 0

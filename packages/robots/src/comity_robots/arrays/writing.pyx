@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""long long* of rows to the buffers of Arrow columns, in one pass. Compiled only."""
+"""Numbers of rows to the buffers of Arrow columns, in one pass. Compiled only."""
 
 from comity_robots.arrays.origins cimport prefetch
 
