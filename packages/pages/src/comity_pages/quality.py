@@ -6,7 +6,7 @@ retrieve.md states the formula.
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from comity_pages.extraction import ExtractedPage
@@ -110,8 +110,17 @@ def assess(signs: QualityInputs) -> Quality:
     return Quality(round(score, 3), tuple(reasons), signs)
 
 
-def quality_inputs(markdown: str, **known: Any) -> QualityInputs:
-    """The signs of some Markdown; `known`: those that it does not show, as in `QualityInputs`."""
+def quality_inputs(
+    markdown: str,
+    *,
+    source: int,
+    title: bool,
+    truncated: bool = False,
+    javascript_shell: bool = False,
+    agreement: float | None = None,
+    page: bool = True,
+) -> QualityInputs:
+    """The signs of some Markdown; the other arguments as in `QualityInputs`."""
     text = links = waste = 0
     for line in markdown.split("\n"):
         plain = _LINK.sub(r"\1", line)
@@ -120,15 +129,24 @@ def quality_inputs(markdown: str, **known: Any) -> QualityInputs:
         links += sum(_size(label) for label in _LINK.findall(line)) if "](" in line else 0
         if len(plain) <= _MAX_NOTICE_CHARS and _BOILERPLATE.search(plain):
             waste += size
-    return QualityInputs(text, min(links, text), waste, **known)
+    links = min(links, text)
+    return QualityInputs(text, links, waste, source, title, truncated, javascript_shell, agreement, page)
 
 
 def quality_of(read: "ExtractedPage", source: int, *, has_title: bool) -> Quality:
     """The score of a page as it was read. `source`: bytes of HTML that it was, 0 for anything else; `has_title`: or
     needs none."""
-    known = {name: getattr(read, name) for name in ("truncated", "javascript_shell", "agreement")}
-    is_page = read.judgement.kind in ("page", "javascript_shell")
-    return assess(quality_inputs(read.markdown, source=source, title=has_title, page=is_page, **known))
+    return assess(
+        quality_inputs(
+            read.markdown,
+            source=source,
+            title=has_title,
+            truncated=read.truncated,
+            javascript_shell=read.javascript_shell,
+            agreement=read.agreement,
+            page=read.judgement.kind in ("page", "javascript_shell"),
+        )
+    )
 
 
 def _size(text: str) -> int:
