@@ -33,16 +33,16 @@ _CALLED: Final = (
     ("Bytespider", "tiktok bytedance"),
     ("Google-Extended", "gemini bard"),
     ("MJ12bot", "majestic majesticseo majestic12"),
-    *(("Applebot", "siri"), ("BLEXBot", "webmeup"), ("CCBot", "commoncrawl"), ("cohere-ai", "cohere")),
-    *(("DeepSeekBot", "deepseek"), ("MistralAI-User", "mistral"), ("PetalBot", "huawei"), ("Slurp", "yahoo")),
+    ("Applebot", "siri"), ("BLEXBot", "webmeup"), ("CCBot", "commoncrawl"), ("cohere-ai", "cohere"),
+    ("DeepSeekBot", "deepseek"), ("MistralAI-User", "mistral"), ("PetalBot", "huawei"), ("Slurp", "yahoo"),
     ("Yeti", "naver"),
-)
+)  # fmt: skip
 _MEANT: Final = {word: name for name, words in _CALLED for word in words.split()}
 _NAMED: Final = {ascii_lower(name): name for name in _KNOWN}
 for _lower, _name in _NAMED.items():  # written otherwise, or without its end: "semrush" for SemrushBot
     _key = re.sub("[-_.]", "", _lower)
     for _word in (_key, re.sub("(?:bot|spider)$", "", _key)):
-        if len(_word) > 3:  # "you", "dot" and "exa" are many things
+        if len(_word) > 3 and _word not in ("byte", "diff", "roger"):  # as "you", "dot", "exa" they are many things
             _MEANT.setdefault(_word, _name)
 _LONG_ENOUGH: Final = 6  # letters of a name in which one slip is told from another name
 _LONGER: Final = 9  # where a letter is replaced: msrbot and msnbot are two crawlers

@@ -87,10 +87,8 @@ def about_path(line: Line) -> Iterator[Finding]:
     if "&amp;" in path:
         yield rewritten("entity-in-path", "'&amp;' is HTML for '&'", path.replace("&amp;", "&"))
     if path in ("/cdn-cgi/", "/cdn-cgi", "/cdn-cgi/*") and line.kind == "disallow":
-        message, hint = (
-            "images that Cloudflare resizes lie in /cdn-cgi/image/",
-            "add 'Allow: /cdn-cgi/image/' if you use them",
-        )
+        hint = "add 'Allow: /cdn-cgi/image/' if you use them"
+        message = "images that Cloudflare resizes lie in /cdn-cgi/image/"
         yield Finding(number, "hides-resized-images", message, hint, changes=True)
     if "\\" in path:
         yield rewritten("backslash-in-path", "URLs have slashes", path.replace("\\", "/"))
