@@ -4,6 +4,7 @@ A process imports the files that it takes and no others. Those of pytest-xdist i
 each takes as long for that as for hundreds of tests.
 """
 
+import gc
 import os
 import signal
 import time
@@ -173,6 +174,8 @@ def work(session: pytest.Session, files: list[list[Node]], queue: int, telling: 
     code = 1
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        gc.freeze()  # what is here already stays: the search for cycles, a twentieth of all time, need not pass it
+        gc.set_threshold(20_000, 20, 100)
         os.environ[VARIABLE] = str(number)
         capture = config.pluginmanager.getplugin("capturemanager")
         capture.stop_global_capturing()  # which shares its files with the other processes
