@@ -63,7 +63,7 @@ class Robots:
 
     @classmethod
     def fetch(cls, url: str, *args: Any, **options: Any) -> "Robots":
-        """Raises: NeedsNetwork: always; `comity.compat.reppy` has the class whose `fetch` fetches."""
+        """Raise NeedsNetwork: `comity.compat.reppy` has the class whose `fetch` fetches."""
         raise NeedsNetwork("Robots.fetch", "reppy")
 
     @classmethod

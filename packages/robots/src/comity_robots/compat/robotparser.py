@@ -52,7 +52,7 @@ class RobotFileParser:
         self.host, self.path = parts.netloc, parts.path
 
     def read(self) -> None:
-        """Raises: NeedsNetwork: always; `comity.compat.robotparser` has the class whose `read` fetches."""
+        """Raise NeedsNetwork: `comity.compat.robotparser` has the class whose `read` fetches."""
         raise NeedsNetwork("RobotFileParser.read", "robotparser")
 
     def read_response(self, status: int, body: bytes) -> None:

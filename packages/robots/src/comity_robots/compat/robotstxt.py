@@ -55,7 +55,7 @@ def parse(text: bytes | str, agent: str) -> Parser:
 
 
 def get(source: object, agent: str, **options: object) -> Parser:
-    """Raises: NeedsNetwork: always; `comity.compat.robotstxt.get` fetches."""
+    """Raise NeedsNetwork: `comity.compat.robotstxt.get` fetches."""
     raise NeedsNetwork("robotstxt.get", "robotstxt")
 
 

@@ -33,9 +33,9 @@ class Dialect:
     Attributes:
         agent_match: how a `User-agent` value is compared with us. `product_token`: whole token, without a version
             (RFC 9309, 2.2.1); `letters`: its leading letters, `-` and `_` (Google); `exact`: it is our product token
-            or our whole agent string; `substring`: it occurs in our name without version (the drafts of 1994 and
-            1996); `bidirectional_substring`: exact, else either occurs in the other; `glob`: it occurs in our agent
-            string, `*` is any run, so `*` is a group like any other.
+            or our whole agent string, without what browsers send before a name; `substring`: it occurs in our name
+            without version (the drafts of 1994 and 1996); `bidirectional_substring`: exact, else either occurs in the
+            other; `glob`: it occurs in our agent string, `*` is any run, so `*` is a group like any other.
         group_choice: which of the matching groups count.
         precedence: which of the matching rules decides; `longest` counts octets of the normalised pattern.
         tie: which of equally ranked rules decides.
