@@ -78,6 +78,7 @@ def test_a_test_that_hangs_keeps_nobody_who_ends_all(tmp_path: Path) -> None:
     assert (told.returncode, " 1 failed in " in told.stdout) == (1, True), told
 
 
+@pytest.mark.long
 def test_what_is_named_is_run_and_nothing_else_and_the_first_failure_may_end_all(tmp_path: Path) -> None:
     one = run(tmp_path, "below/test_one.py::test_numbers[0]", "below/test_one.py::test_left_out", "below/deeper")
     assert (one.returncode, " 2 passed, 1 skipped in " in one.stdout) == (0, True), one.stdout

@@ -313,7 +313,7 @@ def begun(site: Site, folder: Path, *more: str, interval: str = "0.05") -> subpr
 
 @pytest.mark.parametrize(
     ("becomes", "workers"),
-    first_of(("moved", 1), ("removed", 1), ("replaced", 2), ("moved", 2), ("removed", 2), ("replaced", 1), now=2),
+    first_of(("moved", 1), ("removed", 1), ("replaced", 2), ("moved", 2), ("removed", 2), ("replaced", 1), now=1),
 )
 def test_a_crawl_whose_folder_is_gone_ends_at_once_in_words(
     becomes: str, workers: int, site: Site, tmp_path: Path

@@ -105,6 +105,7 @@ def ledger(folder: Path, shard: int) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / part(shard) / "ledger.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.long
 def test_two_robots_txt_that_redirect_to_each_others_shard_are_both_read(tmp_path: Path) -> None:
     with Site(HERE) as one, Site(THERE) as other:
         asked = set()
