@@ -69,6 +69,25 @@ def test_a_cell_that_is_chosen_while_an_answer_is_on_its_way_stays_the_one_that_
     tab.wait_for_selector("#why >> text=GPTBot may fetch /blog/lamps")
 
 
+def test_what_was_explained_of_an_older_file_does_not_replace_the_answer_to_the_newer_one(tab: Any) -> None:
+    write(tab, "User-agent: GPTBot\nDisallow: /blog")
+    tab.wait_for_selector("#matrix button[aria-label='GPTBot, /blog/lamps: disallowed']")
+    check: list[Any] = []
+    explain: list[Any] = []
+    tab.route("**/api/check", lambda route: check.append(route))
+    tab.route("**/api/explain", lambda route: route.continue_() if explain else explain.append(route))
+    with tab.expect_request("**/api/check"):
+        write(tab, "User-agent: GPTBot\nDisallow: /blog\nAllow: /blog/lamps")
+    with tab.expect_request("**/api/explain"):
+        cell(tab, "GPTBot", "/blog/lamps").click()
+    check[0].continue_()
+    tab.wait_for_selector("#why >> text=GPTBot may fetch /blog/lamps")
+    with tab.expect_response("**/api/explain"):
+        explain[0].continue_()
+    tab.wait_for_timeout(50)  # no sign says that an answer was not shown
+    assert "GPTBot may fetch /blog/lamps" in tab.inner_text("#why")
+
+
 def test_what_is_no_url_has_nothing_explained(tab: Any) -> None:
     tab.fill("#urls", "http://[::1/x")
     tab.wait_for_selector("#matrix >> text=not a URL")

@@ -113,7 +113,9 @@ function listed(row) {
 }
 
 async function fate(url, told) {
+  told.dataset.url = url;
   const found = await post("crawl/fate", { url });
+  if (told.dataset.url !== url) return; // asked for another one
   told.replaceChildren(...(found.error ? [element("p", {}, found.error)] : [
     element("p", { class: "verdict" }, found.fate), element("p", {}, plain(found.why)),
     ...(found.found_on ? [element("p", { class: "soft" }, `found on ${plain(found.found_on)}`)] : []), ...(found.next_try ? [element("p", { class: "soft" }, `next try ${found.next_try}`)] : []),
@@ -187,7 +189,7 @@ async function begin() {
     fate(url, $("told"));
   });
   let typing;
-  $("search").addEventListener("input", () => { $("told").replaceChildren(); clearTimeout(typing); typing = setTimeout(() => urls(), 250); });
+  $("search").addEventListener("input", () => { $("told").replaceChildren(); delete $("told").dataset.url; clearTimeout(typing); typing = setTimeout(() => urls(), 250); });
   $("which").addEventListener("change", () => urls());
   $("more").addEventListener("click", () => urls(true));
   $("end").addEventListener("click", () => confirm("", "end"));

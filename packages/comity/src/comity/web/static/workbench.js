@@ -87,9 +87,9 @@ function line(agent, row) {
 const inCell = () => [shown.question.agents[chosen.agent], shown.question.urls[chosen.url]];
 
 async function explain() {
-  const { question: { text, dialect } } = shown, [agent, url] = inCell(), mine = asked;
+  const explained = shown, { text, dialect } = shown.question, [agent, url] = inCell();
   const found = await post("explain", { text, agent, url, dialect });
-  if (mine === asked && [agent, url].join() === inCell().join() && !found.error) reason(agent, url, found);
+  if (explained === shown && [agent, url].join() === inCell().join() && !found.error) reason(agent, url, found);
 }
 
 function reason(agent, url, found) {
@@ -148,7 +148,9 @@ const stated = (value) => value === "unknown" ? "not stated" : value;
 
 async function compare() {
   if (before === null || !$("changes-box").open) return;
-  const found = await post("diff", { old: before, new: editor.value, dialect: $("dialect").value });
+  const question = { old: before, new: editor.value, dialect: $("dialect").value };
+  const found = await post("diff", question);
+  if (question.old !== before || question.new !== editor.value || question.dialect !== $("dialect").value) return;  // asked anew
   if (found.error) { $("changes").replaceChildren(element("li", {}, found.error)); return; }
   const rows = found.changes.map((each) => element("li", {},
     element("span", { class: `tag ${each.allowed ? "yes" : "no"}` }, each.allowed ? "gains" : "loses"),
@@ -206,7 +208,7 @@ async function opened(file) {
   try {
     if (!file.name.endsWith(".json")) throw new Error("a robots.txt");
     restore(JSON.parse(text));
-    soon();
+    soon(); slower();
   } catch { editor.value = text; }
   say(`${file.name} opened`);
 }
