@@ -561,6 +561,8 @@ def test_what_workers_cannot_be_given_is_refused_before_anything_is_written(tmp_
     crawl = Crawler(["http://127.0.0.1/"], tmp_path / "out", workers=2)
     with pytest.raises(InvalidSetting, match="a crawl in one process"):
         asyncio.run(crawl.run(on_record=lambda channel, record: None))
+    with pytest.raises(InvalidSetting, match="join: name the store"):  # a folder gives no rights
+        Crawler([], tmp_path / "out", workers=Workers(how="join"))
     assert not (tmp_path / "out").exists()
 
 

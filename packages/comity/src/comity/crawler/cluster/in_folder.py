@@ -90,6 +90,7 @@ class FolderCoordination:
         self.limit_reached: str | None = None
         self.ended = False
         self._folder = folder
+        self._crawl = FolderCrawl(folder)  # read now: its manifest may be gone at the end
         self._manifest = manifest
         self._workers: dict[int, WorkerProcess] = {}
         self._board = BoardInMemory(settings, workers, settings.max_pages, spent, manifest.seconds)
@@ -102,7 +103,7 @@ class FolderCoordination:
         manifest = self._manifest
         manifest.seconds = self._board.status().seconds
         self.now |= {number: end.now for number, end in ends.items()}
-        begun = FolderCrawl(self._folder).begun()
+        begun = self._crawl.begun()
         left = urls_left(waiting_in(begun.values()), self.now.values(), pending(begun))
         manifest.ended = "stopped" if stopped else FINISHED
         records = [self.now[number].records for number in range(manifest.shards)]

@@ -98,18 +98,21 @@ class InStore:
         self, manifest: CrawlManifest, settings: CrawlSettings, workers: int, stopped: Callable[[], bool]
     ) -> AsyncIterator["StoreCoordination"]:
         with closing(self.store), ThreadPoolExecutor(1, "comity-store") as thread:
-            while True:
-                try:
-                    made = thread.submit(StoreCoordination, self, manifest, settings, workers, thread)
-                    coordination = await wrap_future(made)
-                    break
-                except Unreachable as error:
-                    await asyncio.sleep(self._pause_after(error, stopped=stopped()))
+            name = name_of_process("command")
+            leave: Callable[[], None] = partial(self.store.remove_members, name)
             try:
+                while True:
+                    try:
+                        made = thread.submit(StoreCoordination, self, name, manifest, settings, workers, thread)
+                        coordination = await wrap_future(made)
+                        break
+                    except Unreachable as error:
+                        await asyncio.sleep(self._pause_after(error, stopped=stopped()))
+                leave = coordination.leave
                 yield coordination
-            finally:
+            finally:  # also of a run that began and was then refused: whoever tries again would wait for a whole lease
                 with suppress(StorageError):
-                    await wrap_future(thread.submit(coordination.leave))
+                    await wrap_future(thread.submit(leave))
 
     def _pause_after(self, error: Unreachable, *, stopped: bool) -> float:
         """Seconds until the store is asked again. Who joins waits for it as a worker does, and where nobody lets them
@@ -140,10 +143,16 @@ class StoreCoordination:
     resume_option = "--join"
 
     def __init__(
-        self, taking: InStore, manifest: CrawlManifest, settings: CrawlSettings, workers: int, thread: Executor
+        self,
+        taking: InStore,
+        name: str,
+        manifest: CrawlManifest,
+        settings: CrawlSettings,
+        workers: int,
+        thread: Executor,
     ) -> None:
         folder, store, how, run, pages = taking.folder, taking.store, taking.how, taking.run, settings.max_pages
-        self.name = name_of_process("command")
+        self.name = name
         command = self.name, str(folder)
         ours = None if how == "begin" else mark_of(store)
         check_free(folder, ours)
@@ -163,11 +172,7 @@ class StoreCoordination:
         elif how == "resume":
             run = store.begin_run(asdict(manifest), pages, after=run, command=command)
         crawl = store.crawl()
-        try:
-            truncate_to_commit(store, folder, manifest.sink)
-        except StorageError:
-            store.remove_members(self.name)  # or whoever tries again waits for a whole lease
-            raise
+        truncate_to_commit(store, folder, manifest.sink)
         before = max((number for number, _ in store.orders.since()), default=0)
         self.now = {number: ShardStatus(number) for number in range(manifest.shards)}
         self.limit_reached: str | None = None

@@ -45,6 +45,8 @@ class Workers:
 
     def __post_init__(self) -> None:
         _check("workers", self.count, 1)
+        if self.how == "join" and self.store is None:
+            raise InvalidSetting("join: name the store, in which others work on the crawl (store=)")
 
     @property
     def new_shards(self) -> int:
