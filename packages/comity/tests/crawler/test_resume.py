@@ -163,6 +163,8 @@ def test_a_field_in_a_wrong_place_is_named_with_its_place(field: str, where: str
 def test_a_field_of_a_policy_given_to_a_page_crawler_is_named_with_its_place() -> None:
     with pytest.raises(TypeError, match=r"^agent is no argument of PageCrawler: write policy=comity\.Policy\(agent="):
         asyncio.run(package.crawl_pages([], agent="A/1.0"))  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^max_pages is no argument of crawl_page, which fetches one page"):
+        asyncio.run(package.crawl_page("http://a.example/", max_pages=1))  # type: ignore[call-arg]
 
 
 def test_the_command_remembers_limits_and_shows_them(site: Site, tmp_path: Path) -> None:

@@ -186,6 +186,8 @@ class PageOptions(ClientOptions, TypedDict, total=False):
 
 async def crawl_page(url: str, **options: Unpack[ClientOptions]) -> CrawledPage | None:
     """As `PageCrawler.crawl_page`, by a client of its own unless one is given; arguments as for `PageCrawler`."""
+    if others := options.keys() & {"concurrency", "max_pages"}:
+        raise TypeError(f"{min(others)} is no argument of crawl_page, which fetches one page: crawl_pages takes it")
     async with PageCrawler(concurrency=1, **options) as crawler:
         return await crawler.crawl_page(url)
 
