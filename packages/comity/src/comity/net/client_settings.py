@@ -19,9 +19,8 @@ TIMEOUT_SECONDS: Final = 30.0
 APPLICATION_ID: Final = int.from_bytes(b"cmty")  # which SQLite keeps in a cache file
 CONCEALED: Final = "***"
 CREDENTIAL_HEADERS: Final = frozenset(("authorization", "cookie", "proxy-authorization"))
-CROSS_ORIGIN_HEADERS: Final = frozenset(
-    ("accept", "accept-language")
-)  # of one call's headers, those that another origin gets too
+CROSS_ORIGIN_HEADERS: Final = frozenset(("accept", "accept-language"))
+"""Of one call's headers, those that another origin gets too."""
 CLIENT_HEADERS: Final = frozenset(
     ("host", "user-agent", "connection", "content-length", "transfer-encoding", "accept-encoding")
 )

@@ -39,7 +39,8 @@ _UNBOUND: Final = (
     "BEGIN IMMEDIATE; DROP TABLE IF EXISTS robots; DROP TABLE IF EXISTS page; PRAGMA user_version = 0; COMMIT"
 )
 """What version 1 kept does not say how it was fetched."""
-_ACCESS: Final = "verify_tls proxy headers resolve nameservers identity sign content_types max_body max_ratio".split()
+_ACCESS: Final = "verify_tls proxy headers resolve nameservers identity sign max_ratio".split()
+_ACCESS_OF_PAGES: Final = "content_types max_body".split()
 _KEPT: Final = (
     *("origin", "url", "kind", "status", "error", "fetched_at", "expires_at", "redirects", "headers"),
     *("unreachable_since", "left_out", "blocked"),
@@ -78,13 +79,16 @@ def _renewed(headers: Mapping[str, str], by: Mapping[str, str]) -> Mapping[str, 
     return CIMultiDictProxy(CIMultiDict([*kept, *((name, value) for name, value in by.items() if name.lower() in new)]))
 
 
-def access_of(policy: Policy, settings: ClientSettings) -> str:
-    """Return what an answer depends on beside its URL, in one word: whom we reach, as whom, and what we take. Another
-    client is given it only where that is the same, so that a strict one gets nothing that a lax one let in."""
+def access_of(policy: Policy, settings: ClientSettings) -> tuple[str, str]:
+    """Return what a robots.txt, and what a page, depends on beside its URL, each in one word: whom we reach, as whom,
+    and what we take. Another client is given it only where that is the same, so that a strict one gets nothing that a
+    lax one let in."""
     set_to = [getattr(settings, name) for name in _ACCESS]
     trusted = "" if settings.ca_file is None else sha256_of(Path(settings.ca_file).read_bytes())
-    parts = jsonable([*set_to, trusted, sorted(policy.allow_addresses), sorted(policy.allow_hosts)])
-    return sha256_of(json.dumps(parts, sort_keys=True).encode())
+    parts = [*set_to, trusted, sorted(policy.allow_addresses), sorted(policy.allow_hosts)]
+    of_pages = [*parts, *(getattr(settings, name) for name in _ACCESS_OF_PAGES)]
+    one, other = (sha256_of(json.dumps(jsonable(each), sort_keys=True).encode()) for each in (parts, of_pages))
+    return one, other
 
 
 class HttpCache:
@@ -95,9 +99,9 @@ class HttpCache:
         access: see `access_of`.
     """
 
-    def __init__(self, path: Path, access: str = "") -> None:
+    def __init__(self, path: Path, access: tuple[str, str] = ("", "")) -> None:
         self._path = path
-        self._access = access
+        self._access, self._page_access = access
         self._db: sqlite3.Connection | None = None
         self._warned = False
         self._inode = 0
@@ -129,7 +133,7 @@ class HttpCache:
         """Return the page last kept for a URL, as it was served; `fetched_at` is when the server last sent or confirmed
         it."""
         asked = "SELECT status, headers, body, fetched_at FROM page WHERE access = ? AND url = ?"
-        row = self._try(lambda db: db.execute(asked, (self._access, url)).fetchone())
+        row = self._try(lambda db: db.execute(asked, (self._page_access, url)).fetchone())
         if row is None:
             return None
         try:
@@ -164,9 +168,9 @@ class HttpCache:
     def _write(self, url: str, page: Response | None) -> None:
         """Keep a page, or with None forget the one kept for a URL."""
         if page is None:
-            self._try(lambda db: db.execute("DELETE FROM page WHERE access = ? AND url = ?", (self._access, url)))
+            self._try(lambda db: db.execute("DELETE FROM page WHERE access = ? AND url = ?", (self._page_access, url)))
             return
-        head = (self._access, url, page.status, json.dumps(page.all_headers), page.fetched_at, fresh_until(page))
+        head = (self._page_access, url, page.status, json.dumps(page.all_headers), page.fetched_at, fresh_until(page))
         self._try(lambda db: db.execute("INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", (*head, page.body)))
 
     def clear(self) -> None:

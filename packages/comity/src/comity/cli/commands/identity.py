@@ -88,7 +88,8 @@ def check(folder: Path, address: str | None, as_json: bool, **options: Any) -> E
         settings=configuration.client,
         address=address,
     )
-    print_err(f"fetching what is published; each request may take up to {configuration.client.most_seconds:g} s")
+    limit = configuration.client.timeout
+    print_err("fetching what is published" + (f"; each request may take up to {limit:g} s" if limit else ""))
     done = []
     for each in found:
         done.append({"holds": each.holds, "what": each.what, "said": each.said})
