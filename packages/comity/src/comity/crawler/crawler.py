@@ -132,7 +132,10 @@ class Crawler:
         else:
             self._crawl = self._local = LocalCrawl(config)
         self._seeds = config.seeds
-        self.stop = self._crawl.stop
+
+    def stop(self) -> None:
+        """Start nothing new on this machine; what is under way is finished and written."""
+        self._crawl.stop()
 
     @property
     def seeds(self) -> list[str]:

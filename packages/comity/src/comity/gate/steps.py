@@ -4,7 +4,7 @@ Whoever drives the gate carries a step out and reports back.
 """
 
 from dataclasses import dataclass, field
-from math import isinf
+from math import ceil, isinf
 from typing import Literal, NamedTuple
 
 from comity import errors
@@ -123,7 +123,7 @@ def postponed(url: str, seconds: float) -> errors.Postponed:
         f"{url} cannot be requested for another {format_duration(seconds)}: its host must rest until then",
         url=url,
         seconds=seconds,
-        hint="try again later, or raise max_wait",
+        hint=f"try again later, or raise max_wait to {ceil(seconds)}",
     )
 
 

@@ -137,10 +137,10 @@ def summed(parts: Iterable[Stats]) -> Stats:
     return Stats(*map(sum, zip(*map(astuple, (Stats(), *parts)), strict=True)))
 
 
-Key = TypeVar("Key")
+_Key = TypeVar("_Key")
 
 
-def count_in(counts: Counter[Key], key: Key, most: int, others: Key) -> None:
+def count_in(counts: Counter[_Key], key: _Key, most: int, others: _Key) -> None:
     """Count a key, in bounded memory: those met after the first `most` are counted together, as `others`."""
     counts[key if key in counts or len(counts) < most else others] += 1
 

@@ -33,9 +33,8 @@ def truncate_to_commit(store: CrawlStore, folder: Path, form: str, dead: Collect
         StorageError: a part is missing, or a file cannot be changed, or is shorter than what was committed.
     """
     where = str(folder.absolute())
-    there = [
-        path for path in folder.glob("shard-*") if is_part(path)
-    ]  # first: a part is known before its folder is there
+    # First: a part is known before its folder is there.
+    there = [path for path in folder.glob("shard-*") if is_part(path)]
     held = {(row.number, row.token): row.holder for row in store.status().rows if row.holder is not None}
     parts = store.parts()
     known = {part.name for part in parts}
