@@ -43,6 +43,8 @@ class Proof:
         cached: robots.txt files that came from a cache: that they were served is not in this ledger.
         copies: pages that came from a cache.
         unread: pages whose body is not in the output, or as a text that does not say how it was served, or rendered.
+        host: the host whose records findings are kept of, beside those of no host; empty for all. `elsewhere`: findings
+            about records of other hosts.
         unchecked: what could not be compared with the ledger: files that are not there, a plug-in's output.
     """
 
@@ -61,13 +63,19 @@ class Proof:
     sealed: str = ""
     unenforced: dict[int, str] = field(default_factory=dict)
     disallowed: int = 0
+    host: str = ""
+    elsewhere: int = 0
     unchecked: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
         return not self.found
 
-    def add(self, file: str, record: int | None, what: str) -> None:
+    def add(self, file: str, record: int | None, what: str, *, host: str | None = None) -> None:
+        """Keep a finding; `host`: the one that its record is about, if it is about one."""
+        if self.host and host not in (None, self.host):
+            self.elsewhere += 1
+            return
         self.found += 1
         if len(self.findings) < MAX_FINDINGS:
             self.findings.append(ProofFinding(file, record, what))
@@ -79,7 +87,7 @@ class Proof:
 
 def together(proofs: Mapping[str, Proof]) -> Proof:
     """The proof of a crawl from those of its parts, by the names of their folders."""
-    total = Proof()
+    total = Proof(host=next(iter(proofs.values())).host if proofs else "")
     for name, proof in proofs.items():
         for finding in proof.findings:
             total.add(f"{name}/{finding.file}".rstrip("/"), finding.record, finding.what)
@@ -87,7 +95,18 @@ def together(proofs: Mapping[str, Proof]) -> Proof:
         total.runs = max(total.runs, proof.runs)
         total.unenforced |= proof.unenforced
         total.unchecked += [f"{name}/{what}" for what in proof.unchecked]
-        for count in ("records", "requests", "refusals", "robots", "hosts", "cached", "copies", "unread", "disallowed"):
+        for count in (
+            "records",
+            "requests",
+            "refusals",
+            "robots",
+            "hosts",
+            "cached",
+            "copies",
+            "unread",
+            "disallowed",
+            "elsewhere",
+        ):
             setattr(total, count, getattr(total, count) + getattr(proof, count))
     return total
 

@@ -44,6 +44,7 @@ def prove(
     seals: bool = True,
     sealed_by: str | None = None,
     authority: Path | None = None,
+    host: str = "",
 ) -> Proof:
     """Check a finished crawl against its ledger and the robots.txt files in it, and its output against the ledger.
 
@@ -52,6 +53,7 @@ def prove(
         noted: the last hash as it was noted outside the folder, which nobody with access to the folder can change.
         seals: whether the seal is looked at, if there is one.
         sealed_by, authority: see `seal.check`.
+        host: see `Proof.host`.
 
     Raises:
         StillRunning: the crawl is running: what it writes now cannot be judged yet.
@@ -64,7 +66,7 @@ def prove(
     proofs: dict[str, Proof] = {}
     runs = _Runs(crawl)
     for parts in crawl.shards:
-        proofs |= _prove(parts, runs)
+        proofs |= _prove(parts, runs, host)
     proof = chain.together(proofs) if crawl.keeper else proofs[""]
     for what in runs.orders.ignored():
         proof.add(ORDERS if crawl.store is None else crawl.keeper, None, what)
@@ -155,9 +157,9 @@ def _relayed(record: JsonObject) -> Relayed:
     return record["origin"], record["url"], record["status"] if record["error"] is None else None, record["sha256"]
 
 
-def _prove(parts: Sequence[OutputPart], runs: _Runs) -> dict[str, Proof]:
+def _prove(parts: Sequence[OutputPart], runs: _Runs, host: str) -> dict[str, Proof]:
     """The proofs of the parts of one shard, by name."""
-    proofs = {part.name: Proof() for part in parts}
+    proofs = {part.name: Proof(host=host) for part in parts}
     walk: _Walk | None = None
     for part in parts:
         proof = proofs[part.name]
@@ -202,7 +204,7 @@ class _Walk:
         before = len(self._hosts)
         for line in chain.records(part, proof):
             for what in self._check(line, part, proof, asked):
-                proof.add(FILE, line.number, what)
+                proof.add(FILE, line.number, what, host=line.record.get("host"))
         for number, what in self._evidence.never_explained():
             proof.add(FILE, number, what)
         proof.hosts = len(self._hosts) - before

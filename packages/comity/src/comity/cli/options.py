@@ -185,10 +185,14 @@ def loaded(config: Path | None, *, unnamed: bool = True, **options: Any) -> "Con
 
 def refuse(why: str, *names: str) -> None:
     """Refuse options of the current command that were typed and would have no effect; `why` follows the name."""
-    context = click.get_current_context()
-    for each in context.command.params:
-        if each.name in names and context.get_parameter_source(each.name) is ParameterSource.COMMANDLINE:
+    for each in click.get_current_context().command.params:
+        if each.name in names and is_typed(each.name):
             raise click.UsageError(f"{max(each.opts, key=len)} {why}")
+
+
+def is_typed(name: str) -> bool:
+    """Return whether an option of the current command was typed."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def single_value(_: click.Context, option: click.Parameter, values: tuple[Any, ...]) -> Any:

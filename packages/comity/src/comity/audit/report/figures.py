@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from comity.audit.asked import Selection
 from comity.audit.broken import BrokenLink, failed_in, failures
 from comity.crawler.observe.stats import RequestCounters, Stats, count_in, sitemap_in_words, summed
 from comity.crawler.output.columns import damaged_field
@@ -165,11 +166,14 @@ class Figures:
         return (self.ended or 0.0) - (self.started or 0.0)
 
 
-def gather(folders: Path | Sequence[Path], *, store: str | None = None) -> Figures:
+def gather(folders: Path | Sequence[Path], *, store: str | None = None, chosen: Selection | None = None) -> Figures:
     """Read all of a crawl; records that cannot be understood are counted and passed over. `folders`, `store` and errors
-    as of `prove`."""
-    gathering = Gathering(folders, store=store)
+    as of `prove`. `chosen`: only of these requests and refusals."""
+    gathering = Gathering(folders, store=store, chosen=chosen)
     figures = gathering.read()
+    if chosen is not None:
+        figures.stats = None  # the summary counts all
+        return figures
     kept = [found for part in gathering.parts if (found := failures(part, all_formats=False)) is not None]
     if len(kept) == len(gathering.parts) and not figures.absent:
         figures.reasons, figures.urls_by_reason = Counter(), True
@@ -212,10 +216,12 @@ class Gathering:
     `store`: as of `prove`. `parts`: those with a ledger, as of the last reading; `behind`: whether that stopped before
     the end."""
 
-    def __init__(self, folders: Path | Sequence[Path], *, store: str | None = None) -> None:
+    def __init__(
+        self, folders: Path | Sequence[Path], *, store: str | None = None, chosen: Selection | None = None
+    ) -> None:
         self.parts: list[OutputPart] = []
         self.behind = False
-        self._folders, self._store = folders, store
+        self._folders, self._store, self._chosen = folders, store, chosen
         self._figures = Figures()
         self._ledgers: dict[Path, _Read] = {}
         self._runs: Counter[int] = Counter()  # by shard
@@ -257,7 +263,8 @@ class Gathering:
         figures = self._figures
         try:
             kind = line.record["kind"]
-            _TAKE[kind](figures, line.record)
+            if self._chosen is None or kind in ("run", "seal") or self._chosen.holds(line.record):
+                _TAKE[kind](figures, line.record)
             read.hash = str(line.record["hash"])
             if kind in ("run", "seal"):
                 read.state = figures.state

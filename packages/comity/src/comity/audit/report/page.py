@@ -7,6 +7,7 @@ from typing import Any
 
 from minijinja import Environment
 
+from comity.audit.asked import Selection
 from comity.audit.report import plots
 from comity.audit.report.figures import BINS, CLASSES, RATIOS, RUNNING, Figures, gather
 from comity.crawler.observe.stats import size
@@ -46,10 +47,12 @@ _WORDS = {
 }
 
 
-def write(folders: Path | Sequence[Path], target: Path, *, store: str | None = None) -> list[str]:
+def write(
+    folders: Path | Sequence[Path], target: Path, *, store: str | None = None, chosen: Selection | None = None
+) -> list[str]:
     """Write the report of a crawl; gives what is not in it, in words: parts that are not there, damage to a ledger.
-    `folders`, `store`: as of `prove`."""
-    figures = gather(folders, store=store)
+    `folders`, `store`, `chosen`: as of `gather`."""
+    figures = gather(folders, store=store, chosen=chosen)
     text = html(figures)
     with writing_to(target):
         write_where_named(target, text.encode("utf-8", "replace"))

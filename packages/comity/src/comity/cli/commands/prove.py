@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import click
 
+from comity.audit.asked import Account, Selection, asked
 from comity.audit.prove import Proof, StillRunning
 from comity.audit.prove import prove as proved
 from comity.cli.exits import Exit
@@ -20,26 +21,33 @@ _MAX_RUNS_SHOWN: Final = 8  # that are listed
 @option("--hash noted", "HEX", "The last hash of the ledger, if you stored it elsewhere.")
 @option("--sealed-by", "KEYID", "The key that must have sealed it, if you stored that elsewhere.")
 @option("--authority", "FILE", "Certificates of the authority that stamped it, as PEM.", type=PATH)
+@option("--host", "HOST", "Show findings about this host, and what was asked of it.")
 @JSON
-def prove(folders: tuple[Path, ...], as_json: bool, **how: Any) -> Exit:
+def prove(folders: tuple[Path, ...], host: str | None, as_json: bool, **how: Any) -> Exit:
     """Verify a crawl against its ledger.
 
     Offline; names each record that breaks a rule. For a crawl in PostgreSQL, name the folders of all machines; the
     store is read for how far it was committed. Exit code 0: everything holds, 1: something does not, or is missing.
+    With --host the whole ledger is checked too, and findings about other hosts do not count.
     """
+    chosen = Selection.of(host, None, None)
     try:
-        proof = proved(folders, **how)
+        proof = proved(folders, host=chosen.host if chosen is not None else "", **how)
     except StillRunning as error:
         error_line(str(error))
         return Exit.NOT_READY
+    account = Account()
+    if chosen is not None:
+        for row in asked(folders, chosen, store=how["store"]):
+            account.add(row)
     if as_json:
         print_json(proof.to_dict())
     else:
-        _print(proof)
+        _print(proof, "" if chosen is None else f"{account}; comity report --host {chosen.host} lists them")
     return Exit.DONE if proof.holds else Exit.FATAL
 
 
-def _print(proof: Proof) -> None:
+def _print(proof: Proof, account: str) -> None:
     if proof.holds:
         click.secho(_headline(proof), fg="yellow" if proof.unenforced else "green", bold=not proof.unenforced)
     else:
@@ -50,6 +58,8 @@ def _print(proof: Proof) -> None:
             print_out(f"  and {proof.found - len(proof.findings):,} more")
     unread = f"{count_noun(proof.unread, 'page')} without one, re-coded or rendered: not compared"
     for name, value in (
+        ("this host", f" {account}" if account else ""),
+        ("elsewhere", count_noun(proof.elsewhere, "finding") if proof.elsewhere else ""),
         ("checked", f"{count_noun(proof.requests, 'request')} to {count_noun(proof.hosts, 'host')}"),
         ("", f"{count_noun(proof.refusals, 'refusal')}, {proof.robots:,} robots.txt, {count_noun(proof.runs, 'run')}"),
         ("unproved", _from_cache(proof)),
