@@ -52,7 +52,7 @@ class Selection:
         if record.get("kind") not in _KINDS or self.host not in ("", record.get("host")):
             return False
         at = _time(record)
-        return isinstance(at, float | int) and self.since <= at < self.until
+        return isinstance(at, float | int) and self.since <= times.to_milliseconds(at) < self.until  # as it is shown
 
 
 def host_named(text: str) -> str:
